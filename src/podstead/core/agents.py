@@ -1,0 +1,35 @@
+"""Who makes a request: the identity that authentication established, or nobody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class AuthenticationMethod(Enum):
+    """How an identity was proven (A-4)."""
+
+    SIMPLE = "simple"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A proven identity (A-4).
+
+    ``agent`` is the primary IRI (a WebID); ``aliases`` are further IRIs proven by the same
+    credential, which access rules may name just as well. ``expires_at_s`` is Unix time in seconds.
+    """
+
+    agent: str
+    method: AuthenticationMethod
+    aliases: frozenset[str] = frozenset()
+    token_id: str | None = None
+    expires_at_s: int | None = None
+
+    def names(self) -> frozenset[str]:
+        """Every IRI under which an access rule may name this identity."""
+        return self.aliases | {self.agent}
+
+
+Agent = Identity | None
+"""The requesting agent; ``None`` is the public (no credentials)."""

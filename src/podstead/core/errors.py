@@ -1,0 +1,165 @@
+"""Every error that Podstead raises, by whose fault it is.
+
+    PodsteadError
+    ├── RequestRefused                  the sender's request cannot be honoured as it stands
+    │   ├── BadRequest                  malformed target, header, body or missing Content-Type
+    │   ├── NotAuthenticated            credentials absent or not valid
+    │   ├── AccessDenied                an authenticated agent lacks a mode
+    │   ├── NotFound
+    │   ├── MethodNotAllowed            the target does not support the method
+    │   ├── MethodUnknown               no target supports the method
+    │   ├── NotAcceptable               no representation satisfies Accept
+    │   ├── BodyTimeout                 the body stopped arriving
+    │   ├── Conflict                    the state of the target forbids the change
+    │   ├── PreconditionFailed
+    │   ├── BodyTooLarge / TargetTooLong / HeadersTooLarge
+    │   ├── UnsupportedMediaType
+    │   ├── RangeNotSatisfiable
+    │   ├── Misdirected                 the Host is not one of ours
+    │   ├── Unprocessable               well-formed, yet against a rule of the format
+    │   ├── RateLimited
+    │   └── QuotaExceeded
+    └── ServerTrouble                   our side failed; the request may be fine
+        ├── StorageError                the engine or a blob could not be read or written
+        ├── Overloaded                  a bounded queue or store is full
+        └── OutboundError               a foreign document could not be fetched
+
+Absence is never an error of storage (it is ``None``), and trouble is never absence. A message is
+public: it is shown to the sender and holds neither internals nor what the sender may not read; the
+private reason travels as ``__cause__``. Only ``web/errors.py`` knows HTTP statuses.
+"""
+
+from __future__ import annotations
+
+
+class PodsteadError(Exception):
+    """Base of all errors raised on purpose; ``str()`` is a public sentence."""
+
+
+class RequestRefused(PodsteadError):
+    """The request cannot be honoured as sent."""
+
+
+class BadRequest(RequestRefused):
+    """Malformed target, header or body."""
+
+
+class NotAuthenticated(RequestRefused):
+    """No credentials where some are needed, or credentials that are not valid.
+
+    ``invalid`` tells the two apart: an invalid credential is refused even on public resources
+    (A-5) and the challenge then carries ``error="invalid_token"`` on ``scheme`` (A-8).
+    """
+
+    def __init__(
+        self,
+        message: str = "Authentication required",
+        *,
+        invalid: bool = False,
+        scheme: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.invalid = invalid
+        self.scheme = scheme
+
+
+class AccessDenied(RequestRefused):
+    """The agent is known and lacks a needed mode (A-5: no challenge)."""
+
+    def __init__(self, message: str = "Access denied") -> None:
+        super().__init__(message)
+
+
+class NotFound(RequestRefused):
+    """Nothing is at the target, and the agent may know it."""
+
+    def __init__(self, message: str = "There is no resource here") -> None:
+        super().__init__(message)
+
+
+class MethodNotAllowed(RequestRefused):
+    """The target does not support the method; ``allow`` are the methods it does."""
+
+    def __init__(self, message: str, *, allow: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.allow = allow
+
+
+class MethodUnknown(RequestRefused):
+    """No resource of this server supports the method."""
+
+
+class NotAcceptable(RequestRefused):
+    """No representation satisfies the Accept header (R-5)."""
+
+
+class BodyTimeout(RequestRefused):
+    """The body did not arrive in time; nothing was changed."""
+
+
+class Conflict(RequestRefused):
+    """The current state forbids the change."""
+
+
+class PreconditionFailed(RequestRefused):
+    """An If-… condition does not hold; nothing was changed."""
+
+
+class BodyTooLarge(RequestRefused):
+    """The body is larger than the limit for its kind."""
+
+
+class TargetTooLong(RequestRefused):
+    """The request target is longer than the limit."""
+
+
+class HeadersTooLarge(RequestRefused):
+    """A header is larger than its limit."""
+
+
+class UnsupportedMediaType(RequestRefused):
+    """The target does not take this media type."""
+
+
+class RangeNotSatisfiable(RequestRefused):
+    """No byte of the asked range exists; ``size_bytes`` is the representation's length."""
+
+    def __init__(self, message: str, *, size_bytes: int) -> None:
+        super().__init__(message)
+        self.size_bytes = size_bytes
+
+
+class Misdirected(RequestRefused):
+    """The Host header names an authority that this server does not serve (A-11)."""
+
+
+class Unprocessable(RequestRefused):
+    """Syntactically fine, yet against a rule of the format."""
+
+
+class RateLimited(RequestRefused):
+    """Too many requests of a kind (A-181); try again after ``retry_after_s`` seconds."""
+
+    def __init__(self, *, retry_after_s: int) -> None:
+        super().__init__(f"Rate limit exceeded. Try again in {retry_after_s} seconds.")
+        self.retry_after_s = retry_after_s
+
+
+class QuotaExceeded(RequestRefused):
+    """The storage has no room for the write."""
+
+
+class ServerTrouble(PodsteadError):
+    """Something on our side failed; nothing was changed."""
+
+
+class StorageError(ServerTrouble):
+    """The storage engine or a blob could not be read or written. Never means absence."""
+
+
+class Overloaded(ServerTrouble):
+    """A bounded queue or store is full; the request may be tried again."""
+
+
+class OutboundError(ServerTrouble):
+    """A foreign document could not be fetched, or must not be."""

@@ -1,0 +1,153 @@
+"""Which resource does a request target name, and what do its name and place say about it?
+
+A resource is known by its canonical path: absolute, percent-encoded, each segment decoded and
+encoded again so that one resource has exactly one spelling (P-50). Slash semantics (P-47), the
+hierarchy of containers and the names of auxiliary resources (``.acl``, ``.meta``) are read off the
+path alone, so everything here is pure and works for resources that do not exist.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+from functools import lru_cache
+from typing import NewType
+
+from podstead.core.errors import BadRequest
+
+ResourcePath = NewType("ResourcePath", str)
+"""A canonical path such as ``/alice/notes/caf%C3%A9.ttl``; containers end in ``/``."""
+
+ROOT = ResourcePath("/")
+
+ACL_SUFFIX = ".acl"
+DESCRIPTION_SUFFIX = ".meta"
+
+# RFC 3986 section 3.3: pchar without "%"; these bytes stand for themselves in a segment. "%2F",
+# "%5C" and everything else outside stays encoded, as data inside its segment.
+_UNESCAPED = frozenset(
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@"
+)
+_PLAIN_PATH = re.compile(rb"(?:/[A-Za-z0-9\-_~!$&'()*+,;=:@][A-Za-z0-9\-._~!$&'()*+,;=:@]*)*/?\Z")
+_ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
+_BAD_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+
+
+class Auxiliary(Enum):
+    """The kinds of auxiliary resources, by the suffix that makes their URLs (W-1, C-30)."""
+
+    ACL = ACL_SUFFIX
+    DESCRIPTION = DESCRIPTION_SUFFIX
+
+
+@lru_cache(maxsize=4096)
+def parse_path(raw_path: bytes) -> ResourcePath:
+    """Canonicalise the path of a request target exactly as received (P-50).
+
+    Raises BadRequest for a path that is not absolute, has a bad escape, is not UTF-8 after
+    decoding, holds a control character, or has an empty, ``.`` or ``..`` segment.
+    """
+    if _PLAIN_PATH.match(raw_path) and raw_path:
+        return ResourcePath(raw_path.decode("ascii"))
+    if not raw_path.startswith(b"/"):
+        raise BadRequest("The request target must be an absolute path")
+    if _BAD_ESCAPE.search(raw_path):
+        raise BadRequest("The request target holds a malformed percent-encoding")
+    segments = raw_path[1:].split(b"/")
+    last = len(segments) - 1
+    return ResourcePath(
+        "/"
+        + "/".join(
+            "" if index == last and segment == b"" else _canonical_segment(segment)
+            for index, segment in enumerate(segments)
+        )
+    )
+
+
+def _canonical_segment(segment: bytes) -> str:
+    decoded = _ESCAPE.sub(lambda escape: bytes([int(escape.group(1), 16)]), segment)
+    _check_segment(decoded)
+    return encode_segment(decoded)
+
+
+def _check_segment(decoded: bytes) -> None:
+    if decoded == b"":
+        raise BadRequest("The request target holds an empty path segment ('//')")
+    if decoded in (b".", b".."):
+        raise BadRequest("The request target holds a dot segment")
+    try:
+        text = decoded.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadRequest("The request target is not UTF-8 after percent-decoding") from error
+    if any(ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0 for character in text):
+        raise BadRequest("The request target holds a control character")
+
+
+def encode_segment(decoded: bytes) -> str:
+    """Percent-encode one decoded segment, upper-case hex, nothing escaped without need."""
+    return "".join(chr(byte) if byte in _UNESCAPED else f"%{byte:02X}" for byte in decoded)
+
+
+def is_container(path: ResourcePath) -> bool:
+    """Whether the path is a container's: it ends in a slash (P-47)."""
+    return path.endswith("/")
+
+
+def parent_container(path: ResourcePath) -> ResourcePath | None:
+    """The container whose member this path would be; ``None`` for the server's root."""
+    if path == ROOT:
+        return None
+    return ResourcePath(path[: path.rindex("/", 0, len(path) - 1) + 1])
+
+
+def ancestors(path: ResourcePath) -> Iterator[ResourcePath]:
+    """The containers above the path, closest first, the server's root last."""
+    end = len(path) - 1
+    while end > 0:
+        end = path.rindex("/", 0, end)
+        yield ResourcePath(path[: end + 1])
+
+
+def segment_name(path: ResourcePath) -> str:
+    """The last segment, encoded, with the slash of a container: ``notes/`` or ``a.ttl``."""
+    return path[path.rindex("/", 0, len(path) - 1) + 1 :] if path != ROOT else "/"
+
+
+def slash_twin(path: ResourcePath) -> ResourcePath:
+    """The path with the trailing slash added or removed; only one of both may exist (P-47)."""
+    return ResourcePath(path[:-1] if path.endswith("/") else path + "/")
+
+
+def storage_root(path: ResourcePath) -> ResourcePath | None:
+    """The root container of the storage (pod) that the path lies in: its first segment.
+
+    ``None`` for the server's root and for documents directly below it, which lie in no storage.
+    """
+    end = path.find("/", 1)
+    return None if end < 0 else ResourcePath(path[: end + 1])
+
+
+def auxiliary_kind(path: ResourcePath) -> Auxiliary | None:
+    """Which auxiliary resource the path names, if any."""
+    if path.endswith(ACL_SUFFIX):
+        return Auxiliary.ACL
+    if path.endswith(DESCRIPTION_SUFFIX):
+        return Auxiliary.DESCRIPTION
+    return None
+
+
+def subject_of(path: ResourcePath) -> ResourcePath:
+    """The resource that an auxiliary path belongs to; any other path is its own subject."""
+    kind = auxiliary_kind(path)
+    return path if kind is None else ResourcePath(path[: -len(kind.value)])
+
+
+def acl_of(subject: ResourcePath) -> ResourcePath:
+    """The path of the ACL resource of a subject (W-1)."""
+    return ResourcePath(subject + ACL_SUFFIX)
+
+
+def description_of(subject: ResourcePath) -> ResourcePath:
+    """The path of the description resource of a subject (C-30)."""
+    return ResourcePath(subject + DESCRIPTION_SUFFIX)

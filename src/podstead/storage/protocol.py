@@ -1,0 +1,128 @@
+"""What must a storage engine offer? The one protocol over which everything else is written.
+
+Absence is ``None``, a conflict is a value (:class:`~podstead.storage.records.VersionConflict`),
+trouble is raised as :class:`~podstead.core.errors.StorageError` and never read as absence. All
+operations may be called from many tasks and many worker processes at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from podstead.core.identifiers import ResourcePath
+from podstead.storage.records import (
+    Body,
+    CommitOutcome,
+    LoggedChange,
+    Metadata,
+    PodRecord,
+    TokenRecord,
+    Write,
+)
+
+Snapshot = Mapping[ResourcePath, Metadata | None]
+"""Metadata of several paths as of one moment; ``None`` where nothing is stored."""
+
+
+class OpenBody(Protocol):
+    """The bytes of one version of a resource; stays readable although the resource changes."""
+
+    @property
+    def size_bytes(self) -> int: ...
+
+    @property
+    def content(self) -> bytes | None:
+        """The whole body if it is small and in memory, else ``None``."""
+
+    @property
+    def file_path(self) -> str | None:
+        """A local file holding exactly the body, which lives at least ten minutes longer than
+        the version it belongs to; ``None`` if there is none."""
+
+    def chunks(self, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
+        """Stream the bytes from ``start`` up to, not including, ``end``. Raises StorageError."""
+
+
+class ResourceStore(Protocol):
+    """Resources, their bodies and the change log."""
+
+    async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
+        """Read the metadata of each path, all as of one moment. Raises StorageError."""
+
+    async def open_body(self, metadata: Metadata) -> OpenBody | None:
+        """Open the body of exactly this version; ``None`` if it is no longer the current one.
+
+        Raises StorageError, also when the version is current and its bytes are missing.
+        """
+
+    async def list_members(
+        self, container: ResourcePath, *, after: ResourcePath | None = None, limit: int
+    ) -> Sequence[Metadata]:
+        """Up to ``limit`` members in the byte order of their paths, from behind ``after``."""
+
+    async def stage_body(self, chunks: AsyncIterator[bytes]) -> Body:
+        """Take a body in, durably if it is large; errors of ``chunks`` pass through and leave
+        nothing. A staged blob that no commit takes is given back with :meth:`discard`."""
+
+    async def discard(self, body: Body) -> None:
+        """Give a staged body back. Idempotent; a no-op for a body that a commit took."""
+
+    async def commit(self, write: Write) -> CommitOutcome:
+        """Check everything the write relied on and apply it, atomically and durably.
+
+        May share one transaction with other writes; each stands or falls alone. Raises
+        StorageError (nothing was changed), or Overloaded when too many writes are waiting.
+        """
+
+    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]:
+        """Rows of the change log with a greater sequence number, in order."""
+
+
+class PodRegistry(Protocol):
+    """Which pods exist. Pods are created by a :class:`PodRecord` in a write."""
+
+    async def read_pod(self, name: str) -> PodRecord | None:
+        """The pod of that name, compared case-insensitively (A-91)."""
+
+    async def list_pods(self) -> Sequence[PodRecord]:
+        """All pods, by name."""
+
+    async def used_bytes(self, name: str) -> int:
+        """The bytes that a pod's resources take; 0 for a pod that does not exist."""
+
+
+class TokenRegistry(Protocol):
+    """Which simple tokens were issued. Issued and revoked by records in a write."""
+
+    async def read_token(self, token_id: str) -> TokenRecord | None: ...
+
+    async def list_tokens(self, *, pod: str | None = None) -> Sequence[TokenRecord]:
+        """All tokens, of one pod if named, newest first."""
+
+
+class RateCounters(Protocol):
+    """Token buckets shared by all workers (A-180)."""
+
+    async def take(
+        self, key: str, *, capacity: int, per_s: float, now_ms: int
+    ) -> int | None:
+        """Take one from the bucket ``key`` that holds ``capacity`` and refills ``per_s`` a second.
+
+        Returns ``None`` if one was there, else the whole seconds until one will be. Buckets that
+        are full again are forgotten.
+        """
+
+
+class Store(ResourceStore, PodRegistry, TokenRegistry, RateCounters, Protocol):
+    """Everything one engine offers, with its life cycle."""
+
+    async def open(self) -> None:
+        """Open for this process; the schema must already be current. Raises StorageError."""
+
+    async def close(self) -> None:
+        """Finish what was acknowledged and release everything."""
+
+    async def sweep(self, *, now_ms: int) -> None:
+        """Remove blobs that nothing refers to any more and that are past their grace time, rate
+        buckets that are full again, and change-log rows past their age."""
