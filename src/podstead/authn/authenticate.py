@@ -1,0 +1,90 @@
+"""Who makes this request? The one place of authentication that asks the store (A-1, A-5).
+
+It only names the caller: a valid credential gives an identity, none gives the public, and an
+invalid one is refused, also where the public would be let in. Access is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Protocol
+
+from podstead.authn.credentials import read_credential
+from podstead.authn.pod_token import InvalidToken, SigningKey, VerifiedPodToken, verify_token
+from podstead.core.agents import Agent, AuthenticationMethod, Identity
+from podstead.core.clock import Clock
+from podstead.core.errors import NotAuthenticated
+from podstead.storage.protocol import PodRegistry, TokenRegistry
+
+_MAX_VERIFIED_TOKENS = 4096
+
+
+class Registries(TokenRegistry, PodRegistry, Protocol):
+    """Where revocations and pods are looked up."""
+
+
+class Authenticator:
+    """Verifies credentials against our signing keys and the store's registries."""
+
+    def __init__(
+        self, *, keys: Sequence[SigningKey], registries: Registries, clock: Clock, enabled: bool
+    ) -> None:
+        """``enabled`` is false when simple tokens are switched off (A-34)."""
+        self._keys = tuple(keys)
+        self._registries = registries
+        self._clock = clock
+        self._enabled = enabled
+        self._verified: OrderedDict[str, tuple[VerifiedPodToken, Identity]] = OrderedDict()
+
+    async def authenticate(self, authorization: Sequence[bytes]) -> Agent:
+        """The identity that the Authorization fields prove, ``None`` without any.
+
+        Raises NotAuthenticated with ``invalid`` for a credential that is not valid, and what
+        :func:`~podstead.authn.credentials.read_credential` raises.
+        """
+        credential = read_credential(authorization)
+        if credential is None:
+            return None
+        try:
+            if not self._enabled:
+                raise InvalidToken("Invalid token")
+            verified, identity = self._verify(credential.token)
+            await self._check_registered(verified)
+        except InvalidToken as refusal:
+            raise NotAuthenticated(str(refusal), invalid=True, scheme="Bearer") from refusal
+        return identity
+
+    def _verify(self, token: str) -> tuple[VerifiedPodToken, Identity]:
+        # A signature once verified stays good; its expiry is looked at every time.
+        now_s = self._clock.now_ms() // 1000
+        known = self._verified.get(token)
+        if known is None:
+            verified = verify_token(token, keys=self._keys, now_s=now_s)
+            known = (
+                verified,
+                Identity(
+                    agent=verified.web_id,
+                    method=AuthenticationMethod.SIMPLE,
+                    token_id=verified.token_id,
+                    expires_at_s=verified.expires_s,
+                ),
+            )
+            self._remember(token, known)
+        expires_s = known[0].expires_s
+        if expires_s is not None and now_s >= expires_s:
+            raise InvalidToken("Access token expired")
+        return known
+
+    def _remember(self, token: str, known: tuple[VerifiedPodToken, Identity]) -> None:
+        self._verified[token] = known
+        if len(self._verified) > _MAX_VERIFIED_TOKENS:
+            self._verified.popitem(last=False)
+
+    async def _check_registered(self, verified: VerifiedPodToken) -> None:
+        record = await self._registries.read_token(verified.token_id)
+        if record is None or record.revoked_s is not None or record.web_id != verified.web_id:
+            raise InvalidToken("Invalid token")
+        pod = await self._registries.read_pod(record.pod)
+        if pod is None or pod.owner != verified.web_id:
+            raise InvalidToken("Invalid token")

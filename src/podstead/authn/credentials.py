@@ -1,0 +1,47 @@
+"""Which credential does a request carry? Reading the Authorization header (A-2, A-3, A-6).
+
+Pure. The header alone decides if it is there, with any value; its scheme is case-insensitive. No
+scheme but the ones below is accepted, and a bare token without a scheme is not either.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from podstead.core.errors import BadRequest, HeadersTooLarge, NotAuthenticated
+
+MAX_CREDENTIAL_BYTES = 16 * 1024
+_CREDENTIALS = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) +([A-Za-z0-9\-._~+/]+=*)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class UnverifiedBearer:
+    """A Bearer token as received."""
+
+    token: str
+
+
+Credential = UnverifiedBearer | None
+
+
+def read_credential(authorization: Sequence[bytes]) -> Credential:
+    """The credential of a request from its Authorization fields; ``None`` if there is none.
+
+    Raises BadRequest for several credentials (A-6), HeadersTooLarge (A-3), and NotAuthenticated
+    for a scheme that this server does not accept.
+    """
+    if not authorization:
+        return None
+    if len(authorization) > 1:
+        raise BadRequest("Send one Authorization header only")
+    value = authorization[0].strip(b" \t")
+    if len(value) > MAX_CREDENTIAL_BYTES:
+        raise HeadersTooLarge(f"The Authorization header is limited to {MAX_CREDENTIAL_BYTES} B")
+    if b"," in value:
+        raise BadRequest("Send one credential only in the Authorization header")
+    match = _CREDENTIALS.match(value)
+    if match is None or match.group(1).lower() != b"bearer":
+        raise NotAuthenticated("Authentication scheme not accepted", invalid=True)
+    return UnverifiedBearer(token=match.group(2).decode("ascii"))

@@ -1,0 +1,152 @@
+"""Do the preconditions of a request hold? RFC 9110 section 13.2.2, one step after the other.
+
+Entity tags here are ``"<version>-<form>"``: the version part names a state of the resource, the
+form the representation (P-24). Reads compare whole tags. Writes compare the version part only,
+because a client may GET Turtle and PUT JSON-LD (P-24); the commit checks that version again inside
+its transaction, so an answer given here cannot be overtaken.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from enum import Enum
+from functools import lru_cache
+
+from podstead.core.errors import BadRequest, PreconditionFailed
+
+_ENTITY_TAG = re.compile(r'(W/)?"([\x21\x23-\x7e\x80-\xff]*)"')
+_TAG_LIST = re.compile(
+    rf"\s*(?:,\s*)*{_ENTITY_TAG.pattern}(?:\s*,\s*(?:{_ENTITY_TAG.pattern})?)*\s*\Z"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EntityTag:
+    """An entity tag as received (RFC 9110 section 8.8.3); ``opaque`` without its quotes."""
+
+    opaque: str
+    weak: bool = False
+
+    @property
+    def version(self) -> str:
+        """The part that names the state, whatever the representation."""
+        return self.opaque.rpartition("-")[0]
+
+
+ANY = "*"
+TagCondition = tuple[EntityTag, ...] | str | None
+"""The value of If-Match or If-None-Match: tags, ``ANY``, or ``None`` if the header is absent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """The If-… headers of one request as received, decoded; ``None`` where absent."""
+
+    if_match: str | None = None
+    if_none_match: str | None = None
+    if_modified_since: str | None = None
+    if_unmodified_since: str | None = None
+
+    @property
+    def any_given(self) -> bool:
+        return not (
+            self.if_none_match is None
+            and self.if_match is None
+            and self.if_modified_since is None
+            and self.if_unmodified_since is None
+        )
+
+
+class Verdict(Enum):
+    """What a safe request shall answer with."""
+
+    PROCEED = "proceed"
+    NOT_MODIFIED = "not modified"
+
+
+@lru_cache(maxsize=1024)
+def parse_tags(value: str) -> tuple[EntityTag, ...] | str | None:
+    """Parse an If-Match or If-None-Match value: tags, ``ANY``, or ``None`` if it is malformed."""
+    if value.strip() == ANY:
+        return ANY
+    if not _TAG_LIST.match(value):
+        return None
+    return tuple(
+        EntityTag(opaque=match.group(2), weak=match.group(1) is not None)
+        for match in _ENTITY_TAG.finditer(value)
+    )
+
+
+@lru_cache(maxsize=1024)
+def parse_http_date(value: str) -> int | None:
+    """An HTTP date as Unix seconds; ``None`` if it is not one (RFC 9110 section 5.6.7)."""
+    try:
+        return int(parsedate_to_datetime(value).timestamp())
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def evaluate_read(conditions: Conditions, *, etag: str, modified_ms: int) -> Verdict:
+    """Evaluate the conditions of a GET or HEAD of an existing resource.
+
+    ``etag`` is the chosen representation's tag with its quotes (P-23: negotiation comes first).
+    A malformed list matches nothing. Raises PreconditionFailed (steps 1 and 2).
+    """
+    opaque = etag[1:-1]
+    if conditions.if_match is not None:  # step 1, strong comparison
+        tags = parse_tags(conditions.if_match) or ()
+        if tags != ANY and not any(t.opaque == opaque and not t.weak for t in _tags(tags)):
+            raise PreconditionFailed("The resource is not at the state that If-Match names")
+    elif conditions.if_unmodified_since is not None:  # step 2
+        _check_unmodified(conditions.if_unmodified_since, modified_ms)
+    if conditions.if_none_match is not None:  # step 3, weak comparison
+        tags = parse_tags(conditions.if_none_match) or ()
+        matches = tags == ANY or any(tag.opaque == opaque for tag in _tags(tags))
+        return Verdict.NOT_MODIFIED if matches else Verdict.PROCEED
+    if conditions.if_modified_since is not None:  # step 4
+        since_s = parse_http_date(conditions.if_modified_since)
+        if since_s is not None and modified_ms // 1000 <= since_s:
+            return Verdict.NOT_MODIFIED
+    return Verdict.PROCEED
+
+
+def check_write(conditions: Conditions, *, version: str | None, modified_ms: int | None) -> None:
+    """Check the conditions of a state-changing request; P-21, P-22.
+
+    ``version`` is the version part of the target's current entity tags, ``None`` if the target
+    does not exist. Raises PreconditionFailed, or BadRequest for a malformed list: a write whose
+    condition cannot be read must not happen.
+    """
+    if conditions.if_match is not None:  # step 1
+        tags = _parse_or_refuse("If-Match", conditions.if_match)
+        if version is None:
+            raise PreconditionFailed("If-Match was sent and there is no resource here")
+        if tags != ANY and not any(t.version == version and not t.weak for t in _tags(tags)):
+            raise PreconditionFailed("The resource has changed since the state in If-Match")
+    elif conditions.if_unmodified_since is not None and modified_ms is not None:  # step 2
+        _check_unmodified(conditions.if_unmodified_since, modified_ms)
+    if conditions.if_none_match is not None:  # step 3
+        tags = _parse_or_refuse("If-None-Match", conditions.if_none_match)
+        if version is not None and (
+            tags == ANY or any(tag.version == version for tag in _tags(tags))
+        ):
+            raise PreconditionFailed("A resource is here that If-None-Match excludes")
+
+
+def _tags(condition: tuple[EntityTag, ...] | str) -> tuple[EntityTag, ...]:
+    return condition if isinstance(condition, tuple) else ()
+
+
+def _parse_or_refuse(header: str, value: str) -> tuple[EntityTag, ...] | str:
+    tags = parse_tags(value)
+    if tags is None:
+        raise BadRequest(f"{header} must be * or a list of entity tags in double quotes")
+    return tags
+
+
+def _check_unmodified(value: str, modified_ms: int) -> None:
+    since_s = parse_http_date(value)
+    if since_s is not None and modified_ms // 1000 > since_s:
+        raise PreconditionFailed("The resource has changed since If-Unmodified-Since")

@@ -1,0 +1,52 @@
+"""What does a request ask? The values that the web layer makes of it and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from podstead.core.conditional import Conditions
+from podstead.core.identifiers import ResourcePath
+
+
+class RequestBody(Protocol):
+    """The body of a request, not yet received."""
+
+    @property
+    def announced(self) -> bool:
+        """Whether the request says that it has content: a Content-Length above 0, or chunks to
+        come. A bodyless PUT has none (P-7)."""
+
+    @property
+    def size_bytes(self) -> int | None:
+        """The announced length; ``None`` if it is not known beforehand."""
+
+    def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:
+        """Receive the body. Raises BodyTooLarge past the limit, BodyTimeout when it stops
+        arriving and BadRequest when it ends early: it has ended well only if this returns."""
+
+    async def read(self, *, limit_bytes: int) -> bytes:
+        """Receive the whole body at once, with the same errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One request on a resource, headers decoded and not yet trusted.
+
+    ``link_types`` are the targets of request Link headers with ``rel=type``. ``signed_url`` tells
+    that the credential is bound to the request's URL, so that a redirect would break it (Q-22).
+    """
+
+    method: str
+    target: ResourcePath
+    body: RequestBody
+    conditions: Conditions = Conditions()
+    accept: str | None = None
+    content_type: str | None = None
+    range: str | None = None
+    if_range: str | None = None
+    slug: bytes | None = None
+    link_types: tuple[str, ...] = ()
+    origin: str | None = None
+    signed_url: bool = False

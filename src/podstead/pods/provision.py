@@ -1,0 +1,166 @@
+"""How is a pod created? Name, resources, access rules and token in one write (A-94)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podstead.authn.pod_token import SigningKey, make_token
+from podstead.core.clock import Clock, Randomness
+from podstead.core.errors import Conflict, StorageError
+from podstead.core.identifiers import ResourcePath, slash_twin
+from podstead.pods.names import check_name
+from podstead.pods.template import pod_resources
+from podstead.storage.protocol import ResourceStore
+from podstead.storage.records import (
+    Absent,
+    Activity,
+    Change,
+    Committed,
+    NoPod,
+    PodRecord,
+    TokenRecord,
+    Version,
+    Write,
+)
+
+VERSION_BYTES = 8
+_TOKEN_ID_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class TokenPolicy:
+    """How simple tokens are issued; ``lifetime_s`` 0 means without expiry (A-31)."""
+
+    key: SigningKey
+    lifetime_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedToken:
+    """A token and the record by which it is listed and revoked."""
+
+    token: str
+    record: TokenRecord
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedPod:
+    """A pod that exists now; ``token`` is absent where no simple tokens are issued."""
+
+    name: str
+    web_id: str
+    pod_uri: str
+    token: str | None
+
+
+def web_id_of(base_url: str, name: str) -> str:
+    """The WebID of a pod's owner: ``{base}/<pod>/#me``."""
+    return f"{base_url}/{name}/#me"
+
+
+def issue_token(
+    policy: TokenPolicy, *, pod: str, web_id: str, now_ms: int, randomness: Randomness
+) -> IssuedToken:
+    """Make a token for the owner of a pod. It counts once its record is committed."""
+    issued_s = now_ms // 1000
+    record = TokenRecord(
+        token_id=randomness.token_hex(_TOKEN_ID_BYTES),
+        pod=pod,
+        web_id=web_id,
+        issued_s=issued_s,
+        expires_s=issued_s + policy.lifetime_s if policy.lifetime_s else None,
+    )
+    token = make_token(
+        policy.key,
+        token_id=record.token_id,
+        web_id=web_id,
+        issued_s=issued_s,
+        expires_s=record.expires_s,
+    )
+    return IssuedToken(token=token, record=record)
+
+
+class PodProvisioner:
+    """Creates pods."""
+
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        store: ResourceStore,
+        tokens: TokenPolicy | None,
+        clock: Clock,
+        randomness: Randomness,
+    ) -> None:
+        """``base_url`` has no trailing slash; ``tokens`` is ``None`` where none are issued."""
+        self._base_url = base_url
+        self._store = store
+        self._tokens = tokens
+        self._clock = clock
+        self._randomness = randomness
+
+    async def create(self, name: object) -> CreatedPod:
+        """Create a pod, whole or not at all.
+
+        Raises BadRequest for a name that no pod may have, Conflict for a taken one.
+        """
+        checked = check_name(name)
+        now_ms = self._clock.now_ms()
+        web_id = web_id_of(self._base_url, checked)
+        issued = self._issue(checked, web_id, now_ms)
+        write = self._pod_write(checked, web_id, issued, now_ms)
+        outcome = await self._store.commit(write)
+        if not isinstance(outcome, Committed):
+            raise Conflict("Pod already exists")
+        return CreatedPod(
+            name=checked,
+            web_id=web_id,
+            pod_uri=f"{self._base_url}/{checked}/",
+            token=issued.token if issued else None,
+        )
+
+    def _issue(self, pod: str, web_id: str, now_ms: int) -> IssuedToken | None:
+        if self._tokens is None:
+            return None
+        return issue_token(
+            self._tokens, pod=pod, web_id=web_id, now_ms=now_ms, randomness=self._randomness
+        )
+
+    def _pod_write(
+        self, name: str, web_id: str, issued: IssuedToken | None, now_ms: int
+    ) -> Write:
+        root = ResourcePath(f"/{name}/")
+        puts = pod_resources(root, name=name, owner=web_id)
+        pod = PodRecord(name=name, root=root, owner=web_id, created_ms=now_ms)
+        return Write(
+            version=Version(self._randomness.token_hex(VERSION_BYTES)),
+            at_ms=now_ms,
+            relied_on=(NoPod(name), Absent(root), Absent(slash_twin(root))),
+            puts=puts,
+            records=(pod, issued.record) if issued else (pod,),
+            changes=tuple(Change(put.path, Activity.CREATE, web_id) for put in puts),
+        )
+
+
+async def issue_and_record(
+    policy: TokenPolicy,
+    *,
+    pod: PodRecord,
+    store: ResourceStore,
+    clock: Clock,
+    randomness: Randomness,
+) -> IssuedToken:
+    """Issue a further token for an existing pod and record it (A-31). Raises StorageError."""
+    now_ms = clock.now_ms()
+    issued = issue_token(
+        policy, pod=pod.name, web_id=pod.owner, now_ms=now_ms, randomness=randomness
+    )
+    write = Write(
+        version=Version(randomness.token_hex(VERSION_BYTES)),
+        at_ms=now_ms,
+        records=(issued.record,),
+    )
+    outcome = await store.commit(write)
+    if not isinstance(outcome, Committed):
+        raise StorageError("The token could not be recorded")
+    return issued

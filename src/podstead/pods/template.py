@@ -1,0 +1,149 @@
+"""What does a new pod hold? Its containers, profile, indexes and access rules, as puts of one write.
+
+Pure. The profile triples stand in the pod root's own description, because the WebID
+``{base}/<pod>/#me`` makes the root container the profile document (Q-17, C-1). The root is
+therefore publicly readable itself (``accessTo``), and nothing below it is (no public ``default``).
+"""
+
+from __future__ import annotations
+
+from podstead.core.identifiers import ResourcePath, acl_of
+from podstead.storage.records import InlineBody, Kind, Put
+
+TURTLE = "text/turtle"
+
+_PROFILE = """\
+@prefix foaf: <http://xmlns.com/foaf/0.1/>.
+@prefix ldp: <http://www.w3.org/ns/ldp#>.
+@prefix pim: <http://www.w3.org/ns/pim/space#>.
+@prefix solid: <http://www.w3.org/ns/solid/terms#>.
+
+<> foaf:maker <#me>;
+    foaf:primaryTopic <#me>.
+
+<#me> a foaf:Person;
+    foaf:name "{name}";
+    ldp:inbox <inbox/>;
+    pim:preferencesFile <settings/prefs.ttl>;
+    pim:storage <>;
+    solid:account <>;
+    solid:privateTypeIndex <settings/privateTypeIndex.ttl>;
+    solid:publicTypeIndex <settings/publicTypeIndex.ttl>.
+"""
+
+_CARD = """\
+@prefix foaf: <http://xmlns.com/foaf/0.1/>.
+
+<> a foaf:PersonalProfileDocument;
+    foaf:maker <../#me>;
+    foaf:primaryTopic <../#me>.
+"""
+
+_PREFERENCES = """\
+@prefix dcterms: <http://purl.org/dc/terms/>.
+@prefix pim: <http://www.w3.org/ns/pim/space#>.
+@prefix solid: <http://www.w3.org/ns/solid/terms#>.
+
+<> a pim:ConfigurationFile;
+    dcterms:title "Preferences".
+
+<../#me> solid:privateTypeIndex <privateTypeIndex.ttl>;
+    solid:publicTypeIndex <publicTypeIndex.ttl>.
+"""
+
+_PUBLIC_TYPE_INDEX = """\
+@prefix solid: <http://www.w3.org/ns/solid/terms#>.
+
+<> a solid:TypeIndex, solid:ListedDocument.
+"""
+
+_PRIVATE_TYPE_INDEX = """\
+@prefix solid: <http://www.w3.org/ns/solid/terms#>.
+
+<> a solid:TypeIndex, solid:UnlistedDocument.
+"""
+
+_ACL_PREFIXES = """\
+@prefix acl: <http://www.w3.org/ns/auth/acl#>.
+@prefix foaf: <http://xmlns.com/foaf/0.1/>.
+"""
+
+
+def pod_resources(root: ResourcePath, *, name: str, owner: str) -> tuple[Put, ...]:
+    """Every resource of a new pod at ``root``, parents before their members.
+
+    ``name`` must have passed :func:`podstead.pods.names.check_name`; ``owner`` is the WebID.
+    """
+    profile = _PROFILE.format(name=name)
+    return (
+        _put(root, Kind.STORAGE, profile),
+        _acl(root, owner, public_modes="acl:Read"),
+        _put(f"{root}profile/", Kind.CONTAINER),
+        _put(f"{root}profile/card", Kind.DOCUMENT, _CARD),
+        _acl(f"{root}profile/card", owner, public_modes="acl:Read"),
+        _put(f"{root}inbox/", Kind.CONTAINER),
+        _acl(f"{root}inbox/", owner, public_modes="acl:Append"),
+        _put(f"{root}public/", Kind.CONTAINER),
+        _acl(f"{root}public/", owner, public_modes="acl:Read", public_default=True),
+        _put(f"{root}private/", Kind.CONTAINER),
+        _acl(f"{root}private/", owner),
+        _put(f"{root}settings/", Kind.CONTAINER),
+        _acl(f"{root}settings/", owner),
+        _put(f"{root}settings/prefs.ttl", Kind.DOCUMENT, _PREFERENCES),
+        _put(f"{root}settings/publicTypeIndex.ttl", Kind.DOCUMENT, _PUBLIC_TYPE_INDEX),
+        _acl(f"{root}settings/publicTypeIndex.ttl", owner, public_modes="acl:Read"),
+        _put(f"{root}settings/privateTypeIndex.ttl", Kind.DOCUMENT, _PRIVATE_TYPE_INDEX),
+    )
+
+
+def _put(path: str, kind: Kind, turtle: str = "") -> Put:
+    return Put(
+        path=ResourcePath(path),
+        kind=kind,
+        content_type=TURTLE,
+        body=InlineBody(turtle.encode()),
+        creates=True,
+    )
+
+
+def _acl(
+    subject: str, owner: str, *, public_modes: str | None = None, public_default: bool = False
+) -> Put:
+    path = acl_of(ResourcePath(subject))
+    # An ACL's relative IRIs resolve against the ACL itself: "./" is the container it lies in.
+    target = f"<{subject.rpartition('/')[2]}>" if not subject.endswith("/") else "<./>"
+    return _put(
+        path,
+        Kind.ACL,
+        _ACL_PREFIXES
+        + _authorization(
+            "#owner",
+            target,
+            f"acl:agent <{owner}>",
+            "acl:Read, acl:Write, acl:Control",
+            with_default=subject.endswith("/"),
+        )
+        + (
+            ""
+            if public_modes is None
+            else _authorization(
+                "#public",
+                target,
+                "acl:agentClass foaf:Agent",
+                public_modes,
+                with_default=public_default,
+            )
+        ),
+    )
+
+
+def _authorization(
+    node: str, target: str, subject: str, modes: str, *, with_default: bool
+) -> str:
+    default = f"    acl:default {target};\n" if with_default else ""
+    return f"""
+<{node}> a acl:Authorization;
+    {subject};
+    acl:accessTo {target};
+{default}    acl:mode {modes}.
+"""
