@@ -1,0 +1,67 @@
+# Every command sets itself up: a fresh machine needs Python 3.11 or newer and make, nothing else.
+
+VENV := .venv
+BIN := $(VENV)/bin
+RUN_STAMP := $(VENV)/.installed-run
+DEV_STAMP := $(VENV)/.installed-dev
+
+CODE := src tests scripts $(wildcard bench)
+ARGS ?=
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: start
+start: $(RUN_STAMP) ## Start the server; options in ARGS, as in: make start ARGS="--port 4000"
+	@$(BIN)/podstead start $(ARGS)
+
+.PHONY: test
+test: $(DEV_STAMP) ## Run all tests; ARGS goes to pytest
+	@scripts/install-packages test
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(ARGS)
+
+.PHONY: check
+check: $(DEV_STAMP) ## Check format, lint, types, import contracts and generated documents
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/mypy $(CODE)
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python scripts/generate_docs.py --check
+
+.PHONY: format
+format: $(DEV_STAMP) ## Format the code and apply the safe fixes of the linter
+	$(BIN)/ruff check --fix-only $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+.PHONY: docs
+docs: $(DEV_STAMP) ## Write the generated pages of docs/reference
+	$(BIN)/python scripts/generate_docs.py
+
+.PHONY: bench
+bench: $(DEV_STAMP) ## Measure this server beside others, on this machine
+	@scripts/install-packages bench
+	$(BIN)/python -m bench $(ARGS)
+
+LOCK := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+	--generate-hashes --no-emit-index-url --no-annotate --custom-compile-command "make lock"
+
+.PHONY: lock
+lock: $(DEV_STAMP) ## Pin the newest allowed versions of all dependencies, with hashes
+	$(LOCK) --upgrade --group build --output-file requirements/run.txt
+	$(LOCK) --upgrade --group dev --constraint requirements/run.txt \
+		--output-file requirements/dev.txt
+
+.PHONY: clean
+clean: ## Remove the environment and everything that was built; data stays
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+		.import_linter_cache
+	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(RUN_STAMP): requirements/run.txt pyproject.toml
+	@scripts/set-up run
+
+$(DEV_STAMP): requirements/dev.txt pyproject.toml
+	@scripts/set-up dev

@@ -1,0 +1,54 @@
+"""What holds for every test: event loop, property tests, and absent system packages."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+# No test depends on time taken: the machine may be busy.
+settings.register_profile(
+    "podstead",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+)
+settings.load_profile("podstead")
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> tuple[str, dict[str, object]]:
+    """Asynchronous tests run on the event loop that the server runs on."""
+    return "asyncio", {"use_uvloop": True}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Honour ``@pytest.mark.needs("nginx")``; in CI nothing may be missing."""
+    for marker in item.iter_markers("needs"):
+        package = str(marker.args[0])
+        if shutil.which(_commands()[package], path=_search_path()) is None:
+            message = f"needs the Debian package {package} (scripts/install-packages)"
+            if os.environ.get("CI") == "true":
+                pytest.fail(message, pytrace=False)
+            pytest.skip(message)
+
+
+def _commands() -> dict[str, str]:
+    """The command by which each Debian package shows that it is there."""
+    return {package: command for package, command, _purpose in _system_packages()}
+
+
+def _system_packages() -> Iterator[tuple[str, str, str]]:
+    table = (REPOSITORY / "scripts/system-packages.txt").read_text()
+    for line in table.splitlines():
+        if line and not line.startswith("#"):
+            package, command, purpose = line.split()
+            yield package, command, purpose
+
+
+def _search_path() -> str:
+    return os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
