@@ -1,0 +1,176 @@
+"""What may a setting be? Each kind of value says how it is written, and reads it.
+
+Options, variables and the file give the same text to the same parser; the file must also use the
+TOML type that the kind names, so that a quoted number is found rather than guessed at.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from podstead.authn.pod_token import MIN_KEY_BYTES
+from podstead.outbound.errors import Refused
+from podstead.outbound.urls import Origin, parse_origin
+
+T = TypeVar("T")
+
+Network = IPv4Network | IPv6Network
+
+_MAX_INTEGER = 2**53  # what every JSON and TOML reader holds exactly
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
+_HOST_NAME = re.compile(r"[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*\.?")
+_AUTHORITY = re.compile(r"([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?")
+_HEX = re.compile(r"(?:[0-9A-Fa-f]{2})+")
+# Of 32 random bytes about 30 differ; fewer than 16 do not happen by chance.
+_MIN_DISTINCT_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[T]):
+    """One kind of value.
+
+    ``parse`` raises ValueError for text that it does not take; ``expected`` then says what to
+    write instead. ``metavar`` stands for the value in help texts.
+    """
+
+    metavar: str
+    expected: str
+    parse: Callable[[str], T]
+    toml_type: type[str | int | bool] = str
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """Secret octets, which no log, message or page shows."""
+
+    octets: bytes = field(repr=False)
+
+
+def integer(minimum: int, maximum: int = _MAX_INTEGER) -> Kind[int]:
+    """A whole number within bounds, both included."""
+
+    def parse(text: str) -> int:
+        if not _INTEGER.fullmatch(text) or not minimum <= int(text) <= maximum:
+            raise ValueError(text)
+        return int(text)
+
+    bounds = f"of at least {minimum}" if maximum == _MAX_INTEGER else f"{minimum} to {maximum}"
+    return Kind("NUMBER", f"give a whole number {bounds}", parse, int)
+
+
+def one_of(*words: str) -> Kind[str]:
+    """One word of a few."""
+
+    def parse(text: str) -> str:
+        if text.lower() not in words:
+            raise ValueError(text)
+        return text.lower()
+
+    return Kind("|".join(words), f"give {', '.join(words[:-1])} or {words[-1]}", parse)
+
+
+def _parse_switch(text: str) -> bool:
+    if text.lower() not in ("true", "1", "false", "0"):
+        raise ValueError(text)
+    return text.lower() in ("true", "1")
+
+
+def _parse_path(text: str) -> Path:
+    if not text or "\0" in text:
+        raise ValueError(text)
+    return Path(text)
+
+
+def _parse_host(text: str) -> str:
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        # A name that ends in a number is an address in some notation that we do not take.
+        if not _HOST_NAME.fullmatch(text) or text[-1].isdigit():
+            raise
+        return text.lower()
+
+
+def _parse_authority(text: str) -> str:
+    if not _AUTHORITY.fullmatch(text):
+        raise ValueError(text)
+    return text.lower()
+
+
+def _parse_origin(text: str) -> Origin:
+    try:
+        return parse_origin(text)
+    except Refused as refusal:
+        raise ValueError(text) from refusal
+
+
+def _parse_base_url(text: str) -> str:
+    bare = text.removesuffix("/")
+    stem = bare.removesuffix(":0")
+    return _parse_origin(stem) + bare[len(stem) :]
+
+
+def _parse_secret_key(text: str) -> Secret:
+    octets = _decode_octets(text.strip())
+    if len(octets) < MIN_KEY_BYTES or len(set(octets)) < _MIN_DISTINCT_BYTES:
+        raise ValueError
+    return Secret(octets)
+
+
+def _decode_octets(text: str) -> bytes:
+    if _HEX.fullmatch(text):
+        return bytes.fromhex(text)
+    standard = text.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        return base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
+    except binascii.Error as error:
+        raise ValueError from error
+
+
+SWITCH = Kind("", "give true or false", _parse_switch, bool)
+FILE = Kind("FILE", "give the path of a file", _parse_path)
+FOLDER = Kind("FOLDER", "give the path of a folder", _parse_path)
+
+HOST = Kind(
+    "NAME",
+    "give a host name or an IP address without brackets and port, such as localhost, or 0.0.0.0 "
+    "for every IPv4 address of this machine",
+    _parse_host,
+)
+AUTHORITY = Kind(
+    "HOST[:PORT]",
+    "give a host, and its port if that is not the default one, such as pods.example:8443",
+    _parse_authority,
+)
+ORIGIN = Kind(
+    "ORIGIN",
+    "give http:// or https://, a host and maybe a port, such as https://example.org",
+    _parse_origin,
+)
+BASE_URL = Kind(
+    "URL",
+    "give http:// or https://, a host and maybe a port, without a path, such as "
+    "https://pods.example",
+    _parse_base_url,
+)
+"""An origin; its port may be 0 until the system has chosen one."""
+
+NETWORK: Kind[Network] = Kind(
+    "ADDRESS[/BITS]",
+    "give an IP address or a network, such as 127.0.0.1 or 10.0.0.0/8",
+    ip_network,
+)
+SECRET_KEY = Kind(
+    "KEY",
+    f"give at least {MIN_KEY_BYTES} random bytes in hexadecimal or base64, as made by "
+    "'openssl rand -hex 32'",
+    _parse_secret_key,
+)
+"""A signing key, long and mixed enough to be random (A-32)."""

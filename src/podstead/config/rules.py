@@ -1,0 +1,93 @@
+"""Do the settings make sense together? Rules over several of them, and defaults that depend."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from podstead.config import kinds
+from podstead.config.errors import StartRefused
+from podstead.config.settings import Settings
+
+
+def check_together(settings: Settings) -> None:
+    """Raises StartRefused for settings that contradict one another."""
+    _check_tls(settings)
+    _check_token_secrets(settings)
+    if settings.base_url:
+        _check_base_url(settings)
+    elif settings.host != "localhost":
+        raise StartRefused(
+            f"The host is {settings.host} and there is no base-url: give --base-url with the URL "
+            "under which clients will reach this server, since every stored name begins with it."
+        )
+
+
+def _check_tls(settings: Settings) -> None:
+    if (settings.ssl_cert is None) != (settings.ssl_key is None):
+        given, missing = ("cert", "key") if settings.ssl_cert else ("key", "cert")
+        raise StartRefused(f"ssl-{given} is given without ssl-{missing}: give both, or neither.")
+
+
+def _check_token_secrets(settings: Settings) -> None:
+    if settings.token_secret_file and (settings.token_secret or settings.token_secret_previous):
+        raise StartRefused(
+            "Token secrets are given both in a file and in the environment: give "
+            "token-secret-file, or PODSTEAD_TOKEN_SECRET."
+        )
+    if settings.token_secret_previous and not settings.token_secret:
+        raise StartRefused(
+            "PODSTEAD_TOKEN_SECRET_PREVIOUS is given without PODSTEAD_TOKEN_SECRET: give the key "
+            "that signs now as well."
+        )
+
+
+def _check_base_url(settings: Settings) -> None:
+    if settings.uses_tls and settings.base_url.startswith("http:"):
+        raise StartRefused(
+            f"base-url is {settings.base_url}, yet with ssl-cert the server speaks HTTPS only: "
+            "give a base-url that begins with https://."
+        )
+    if settings.base_url.endswith(":0") and settings.port != 0:
+        raise StartRefused(
+            f"base-url is {settings.base_url}: give its port, or let the system choose one with "
+            "--port 0."
+        )
+
+
+def with_base_url(settings: Settings) -> Settings:
+    """The settings with the base URL that follows from the others, unless one was given."""
+    if settings.base_url:
+        return settings
+    scheme = "https" if settings.uses_tls else "http"
+    base_url = kinds.BASE_URL.parse(f"{scheme}://localhost:{settings.port}")
+    return dataclasses.replace(settings, base_url=base_url)
+
+
+def with_token_secrets(settings: Settings) -> Settings:
+    """The settings with the keys that the secret file holds. Raises StartRefused."""
+    path = settings.token_secret_file
+    if path is None:
+        return settings
+    current, previous = _read_secrets(path)
+    return dataclasses.replace(settings, token_secret=current, token_secret_previous=previous)
+
+
+def _read_secrets(path: Path) -> tuple[kinds.Secret, kinds.Secret | None]:
+    try:
+        lines = path.read_text(encoding="ascii").split()
+    except OSError as error:
+        raise StartRefused(
+            f"token-secret-file {path} cannot be read ({error.strerror})."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise StartRefused(f"token-secret-file {path} is not text.") from error
+    try:
+        current, *others = map(kinds.SECRET_KEY.parse, lines)
+        (previous,) = others or [None]
+    except ValueError:
+        raise StartRefused(
+            f"token-secret-file {path} does not hold one or two keys, one on a line: "
+            f"{kinds.SECRET_KEY.expected}."
+        ) from None
+    return current, previous

@@ -1,0 +1,398 @@
+"""Which settings are there? The table itself, one field a row; units stand in the names."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+
+from podstead.authn.pod_token import SigningKey
+from podstead.config import kinds
+from podstead.config.kinds import Network, Secret
+from podstead.config.table import Group, Sources, optional, rows_of, setting, several
+from podstead.outbound.urls import Origin
+
+_KIB = 1024
+_MIB = 1024 * _KIB
+_GIB = 1024 * _MIB
+_DAY_S = 24 * 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything the operator chose, validated; made by :func:`podstead.config.read_settings`."""
+
+    # --- Server -------------------------------------------------------------------------------
+
+    host: str = setting(
+        "localhost",
+        "host",
+        kinds.HOST,
+        Group.SERVER,
+        "The name or address of this machine to listen on.",
+        reason="Only this machine can connect until you decide otherwise.",
+    )
+    port: int = setting(
+        3000,
+        "port",
+        kinds.integer(0, 65535),
+        Group.SERVER,
+        "The TCP port to listen on; 0 lets the system choose one.",
+    )
+    base_url: str = setting(
+        "http://localhost:3000",
+        "base-url",
+        kinds.BASE_URL,
+        Group.SERVER,
+        (
+            "The URL under which clients reach this server: the beginning of the name of "
+            "everything stored, so do not change it once pods exist. It must be given when "
+            "the host is not localhost."
+        ),
+        shown_default="http or https (with ssl-cert) at localhost and the port",
+    )
+    workers: int = setting(
+        1,
+        "workers",
+        kinds.integer(1, 64),
+        Group.SERVER,
+        "How many processes answer requests.",
+        unit="processes",
+        reason="One serves thousands of requests a second; more pay off with free cores.",
+    )
+    config: Path | None = optional(
+        "config",
+        kinds.FILE,
+        Group.SERVER,
+        "A TOML file with further settings.",
+        sources=Sources.OPTION | Sources.VARIABLE,
+    )
+    log_level: str = setting(
+        "info",
+        "log-level",
+        kinds.one_of("debug", "info", "warning", "error"),
+        Group.SERVER,
+        "The least important kind of message that is logged, on standard error.",
+    )
+    log_format: str = setting(
+        "text",
+        "log-format",
+        kinds.one_of("text", "json"),
+        Group.SERVER,
+        "How log messages are written: lines to read, or one JSON object a line.",
+    )
+    quiet: bool = setting(
+        False,
+        "quiet",
+        kinds.SWITCH,
+        Group.SERVER,
+        "Print nothing but errors: no summary at the start, no messages below error.",
+    )
+    ssl_cert: Path | None = optional(
+        "ssl-cert",
+        kinds.FILE,
+        Group.SERVER,
+        (
+            "The certificate chain in PEM format; given with ssl-key, the server speaks "
+            "HTTPS (TLS 1.2 and later)."
+        ),
+    )
+    ssl_key: Path | None = optional(
+        "ssl-key",
+        kinds.FILE,
+        Group.SERVER,
+        "The private key of ssl-cert in PEM format, without a password.",
+    )
+
+    # --- Storage ------------------------------------------------------------------------------
+
+    root: Path = setting(
+        Path("data"),
+        "root",
+        kinds.FOLDER,
+        Group.STORAGE,
+        "The folder that holds everything stored; made if it is not there.",
+        shown_default="./data",
+    )
+    quota_bytes: int = setting(
+        0,
+        "quota-bytes",
+        kinds.integer(0),
+        Group.STORAGE,
+        "How much one pod may hold; 0 is without limit.",
+        unit="bytes",
+    )
+    inline_body_bytes: int = setting(
+        64 * _KIB,
+        "inline-body-bytes",
+        kinds.integer(0, _MIB),
+        Group.STORAGE,
+        "Bodies up to this size are kept in the database, larger ones in files.",
+        unit="bytes",
+        reason="A small body is written with its metadata, in one step to disk.",
+    )
+    change_log_days: int = setting(
+        30,
+        "change-log-days",
+        kinds.integer(1, 36500),
+        Group.STORAGE,
+        "How long the log of changes is kept.",
+        unit="days",
+        reason="Long enough to look into what happened last month.",
+    )
+    rendering_cache_bytes: int = setting(
+        64 * _MIB,
+        "rendering-cache-bytes",
+        kinds.integer(0),
+        Group.STORAGE,
+        (
+            "How much memory each worker may use to keep converted documents and listings; "
+            "0 keeps none."
+        ),
+        unit="bytes",
+        reason="Thousands of documents of common size.",
+    )
+
+    # --- Simple tokens ------------------------------------------------------------------------
+
+    simple_tokens: bool = setting(
+        True,
+        "simple-tokens",
+        kinds.SWITCH,
+        Group.TOKENS,
+        "Whether new pods come with a token, and tokens are accepted.",
+    )
+    token_lifetime_s: int = setting(
+        30 * _DAY_S,
+        "token-lifetime-s",
+        kinds.integer(0),
+        Group.TOKENS,
+        "How long a new token is valid; 0 is without end.",
+        unit="seconds",
+        reason="Thirty days; 'podstead token create' makes the next one.",
+    )
+    token_secret: Secret | None = optional(
+        "token-secret",
+        kinds.SECRET_KEY,
+        Group.TOKENS,
+        ("The key that signs tokens, instead of the one made at the first start under the root."),
+        sources=Sources.VARIABLE,
+        shown_default="made at the first start",
+        secret=True,
+    )
+    token_secret_previous: Secret | None = optional(
+        "token-secret-previous",
+        kinds.SECRET_KEY,
+        Group.TOKENS,
+        "The key before that one, after a change: its tokens stay valid.",
+        sources=Sources.VARIABLE,
+        secret=True,
+    )
+    token_secret_file: Path | None = optional(
+        "token-secret-file",
+        kinds.FILE,
+        Group.TOKENS,
+        (
+            "A file whose first line is the key that signs tokens and whose second line, if "
+            "any, is the previous one."
+        ),
+    )
+
+    # --- Trust --------------------------------------------------------------------------------
+
+    trusted_proxies: tuple[Network, ...] = several(
+        "trusted-proxy",
+        kinds.NETWORK,
+        Group.TRUST,
+        "A reverse proxy whose X-Forwarded-… headers are believed.",
+        reason="Anyone else could claim any address.",
+    )
+    host_aliases: tuple[str, ...] = several(
+        "host-alias",
+        kinds.AUTHORITY,
+        Group.TRUST,
+        "A further Host header to answer to; any other than the base URL's gets 421.",
+    )
+    context_origins: tuple[Origin, ...] = several(
+        "context-origin",
+        kinds.ORIGIN,
+        Group.TRUST,
+        (
+            "An origin from which JSON-LD contexts may be fetched, besides those that come "
+            "with the server."
+        ),
+        reason="Nothing is fetched because a document says so.",
+    )
+    private_origins: tuple[Origin, ...] = several(
+        "allow-private-origin",
+        kinds.ORIGIN,
+        Group.TRUST,
+        "An origin in a private network that the server may fetch from.",
+        reason="A request must not be able to make the server look into its own network.",
+    )
+
+    # --- Limits -------------------------------------------------------------------------------
+
+    max_connections: int = setting(
+        1024,
+        "max-connections",
+        kinds.integer(1, 1_000_000),
+        Group.LIMITS,
+        "How many connections each worker serves at once; more wait.",
+        unit="connections",
+        reason="Each takes some memory and a file descriptor.",
+    )
+    max_target_bytes: int = setting(
+        8 * _KIB,
+        "max-target-bytes",
+        kinds.integer(256, 60_000),
+        Group.LIMITS,
+        "The longest request target: path and query; longer ones get 414.",
+        unit="bytes",
+        reason="RFC 9110 section 4.1 asks for at least 8,000.",
+    )
+    max_header_bytes: int = setting(
+        64 * _KIB,
+        "max-header-bytes",
+        kinds.integer(8 * _KIB, _MIB),
+        Group.LIMITS,
+        "The size of a request's line and headers together; larger ones get 431.",
+        unit="bytes",
+        reason="Room for the largest signed tokens several times over.",
+    )
+    max_body_bytes: int = setting(
+        _GIB,
+        "max-body-bytes",
+        kinds.integer(0),
+        Group.LIMITS,
+        "The largest body that is stored; larger ones get 413.",
+        unit="bytes",
+        reason="Bodies go to disk in pieces, so only disk space is at stake.",
+    )
+    max_rdf_bytes: int = setting(
+        4 * _MIB,
+        "max-rdf-bytes",
+        kinds.integer(_KIB, 256 * _MIB),
+        Group.LIMITS,
+        "The largest RDF document that is parsed; larger ones get 413.",
+        unit="bytes",
+        reason="RDF is parsed in memory, at about a third of a second for this size.",
+    )
+    max_rdf_triples: int = setting(
+        100_000,
+        "max-rdf-triples",
+        kinds.integer(100),
+        Group.LIMITS,
+        "The most triples that an RDF document may have.",
+        unit="triples",
+        reason="What four MiB of ordinary Turtle hold.",
+    )
+    max_rdf_depth: int = setting(
+        100,
+        "max-rdf-depth",
+        kinds.integer(8, 1000),
+        Group.LIMITS,
+        "How deep JSON objects, lists and Turtle brackets may be nested.",
+        unit="levels",
+        reason="Parsers use stack for each level; real documents stay below twenty.",
+    )
+    max_json_bytes: int = setting(
+        64 * _KIB,
+        "max-json-bytes",
+        kinds.integer(_KIB, 16 * _MIB),
+        Group.LIMITS,
+        "The largest body that the server's own API takes, such as POST /.pods.",
+        unit="bytes",
+    )
+    max_slug_bytes: int = setting(
+        128,
+        "max-slug-bytes",
+        kinds.integer(8, 1024),
+        Group.LIMITS,
+        "How much of a Slug header is used for the name of a new resource.",
+        unit="bytes",
+    )
+
+    # --- Time-outs ----------------------------------------------------------------------------
+
+    header_read_timeout_s: int = setting(
+        30,
+        "header-read-timeout-s",
+        kinds.integer(1, 3600),
+        Group.TIMES,
+        (
+            "How long the headers of a request may take to arrive, and how long a connection "
+            "may stay open without a request."
+        ),
+        unit="seconds",
+    )
+    body_idle_timeout_s: int = setting(
+        30,
+        "body-idle-timeout-s",
+        kinds.integer(1, 3600),
+        Group.TIMES,
+        "How long a body may stop arriving before the request is given up.",
+        unit="seconds",
+    )
+    drain_timeout_s: int = setting(
+        10,
+        "drain-timeout-s",
+        kinds.integer(1, 3600),
+        Group.TIMES,
+        "How long requests in flight may take to end when the server is stopped.",
+        unit="seconds",
+        reason="Container platforms kill after ten seconds.",
+    )
+    keep_alive: bool = setting(
+        True,
+        "keep-alive",
+        kinds.SWITCH,
+        Group.TIMES,
+        "Whether a connection may carry several requests.",
+    )
+
+    # --- Rate limits --------------------------------------------------------------------------
+
+    pod_creations_per_hour: int = setting(
+        60,
+        "pod-creations-per-hour",
+        kinds.integer(0, 1_000_000),
+        Group.RATES,
+        (
+            "How many pods one address may create in an hour; 0 is without limit. Never "
+            "counted for this machine itself while the base URL is a loopback one."
+        ),
+        unit="pods",
+    )
+    invalid_credentials_per_minute: int = setting(
+        120,
+        "invalid-credentials-per-minute",
+        kinds.integer(0, 1_000_000),
+        Group.RATES,
+        (
+            "How many requests with invalid credentials one address may make in a minute "
+            "before it gets 429; 0 is without limit."
+        ),
+        unit="requests",
+    )
+
+    @property
+    def uses_tls(self) -> bool:
+        """Whether this server speaks HTTPS itself."""
+        return self.ssl_cert is not None
+
+    @property
+    def token_keys(self) -> tuple[SigningKey, ...]:
+        """The signing keys that the operator gave, the current one first; empty for our own."""
+        secrets = (self.token_secret, self.token_secret_previous)
+        return tuple(SigningKey(secret.octets) for secret in secrets if secret is not None)
+
+    def listening_on(self, port: int) -> Settings:
+        """These settings with the port that the system chose, in the base URL too."""
+        base_url = self.base_url
+        if base_url.endswith(":0"):
+            base_url = f"{base_url.removesuffix('0')}{port}"
+        return dataclasses.replace(self, port=port, base_url=base_url)
+
+
+TABLE = rows_of(Settings)

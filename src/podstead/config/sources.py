@@ -1,0 +1,149 @@
+"""What did the operator write, and where? Options win over variables, variables over the file.
+
+Each source gives text, the table's kinds read it, and every message names the source in the words
+the operator used: ``--port``, ``PODSTEAD_PORT`` or ``port in podstead.toml``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from podstead.config.errors import StartRefused
+from podstead.config.rules import check_together, with_base_url, with_token_secrets
+from podstead.config.settings import TABLE, Settings
+from podstead.config.table import Row, Sources
+
+OptionValue = str | bool | tuple[str, ...] | None
+"""What the command line gave for one option: its text, texts of a repeated one, or a switch."""
+
+_SEPARATORS = re.compile(r"[\s,]+")
+_CONFIG = next(row for row in TABLE if row.field == "config")
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """The texts that one source gave for one setting."""
+
+    label: str
+    texts: tuple[str, ...]
+    folder: Path
+    """What a relative path starts from."""
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A configuration file as parsed."""
+
+    path: Path
+    content: Mapping[str, object]
+
+
+def read_settings(
+    options: Mapping[str, OptionValue], environment: Mapping[str, str], *, folder: Path
+) -> Settings:
+    """Collect and validate all settings.
+
+    ``options`` are those given on the command line, by field name; relative paths in options and
+    variables start from ``folder``, those in the file from where the file is. Reads the
+    configuration file and the secret file. Raises StartRefused.
+    """
+    file = None
+    config = _from_option(_CONFIG, options, folder) or _from_variable(_CONFIG, environment, folder)
+    if config is not None:
+        file = _read_file(_parse(_CONFIG, config), label=config.label)
+    # The base URL's default follows from other settings.
+    values: dict[str, Any] = {"base_url": "", "root": folder / Settings().root}
+    for row in TABLE:
+        given = (
+            _from_option(row, options, folder)
+            or _from_variable(row, environment, folder)
+            or _from_file(row, file)
+        )
+        if given is not None:
+            values[row.field] = _parse(row, given)
+    settings = Settings(**values)
+    check_together(settings)
+    return with_token_secrets(with_base_url(settings))
+
+
+def _from_option(row: Row[Any], options: Mapping[str, OptionValue], folder: Path) -> _Given | None:
+    value = options.get(row.field)
+    if value is None or value == ():
+        return None
+    if isinstance(value, bool):
+        value = str(value).lower()
+    texts = value if isinstance(value, tuple) else (value,)
+    return _Given(row.option, texts, folder)
+
+
+def _from_variable(row: Row[Any], environment: Mapping[str, str], folder: Path) -> _Given | None:
+    # An empty variable is how container set-ups leave one out.
+    text = environment.get(row.variable, "").strip()
+    if not text or Sources.VARIABLE not in row.sources:
+        return None
+    texts = tuple(filter(None, _SEPARATORS.split(text))) if row.repeated else (text,)
+    return _Given(row.variable, texts, folder)
+
+
+def _from_file(row: Row[Any], file: _File | None) -> _Given | None:
+    if file is None or row.name not in file.content:
+        return None
+    label = f"{row.name} in {file.path}"
+    value = file.content[row.name]
+    if row.repeated and not isinstance(value, list):
+        raise StartRefused(f'{label} is one value: give a list, such as ["…", "…"].')
+    items = value if isinstance(value, list) and row.repeated else [value]
+    texts = tuple(_toml_text(row, item, label) for item in items)
+    return _Given(label, texts, file.path.parent)
+
+
+def _toml_text(row: Row[Any], value: object, label: str) -> str:
+    # Compared exactly, since True is an int to isinstance.
+    if type(value) is not row.kind.toml_type:
+        quotes = "in quotes" if row.kind.toml_type is str else "without quotes"
+        raise StartRefused(f"{label} is of the wrong type: {row.kind.expected}, {quotes}.")
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _parse(row: Row[Any], given: _Given) -> Any:  # noqa: ANN401 - the table's rows differ in type
+    values = tuple(_parse_one(row, text, given) for text in given.texts)
+    return values if row.repeated else values[-1]
+
+
+def _parse_one(row: Row[Any], text: str, given: _Given) -> object:
+    try:
+        value = row.kind.parse(text)
+    except ValueError:
+        found = "cannot be used" if row.secret else f"is '{text}'"
+        raise StartRefused(f"{given.label} {found}: {row.kind.expected}.") from None
+    return given.folder / value if isinstance(value, Path) else value
+
+
+def _read_file(path: Path, *, label: str) -> _File:
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise StartRefused(f"{label}: {path} cannot be read ({error.strerror}).") from error
+    except UnicodeDecodeError as error:
+        raise StartRefused(f"{label}: {path} is not UTF-8 text.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise StartRefused(f"{label}: {path} is not valid TOML: {error}.") from error
+    known = [row.name for row in TABLE if Sources.FILE in row.sources]
+    for key in content:
+        if key not in known:
+            raise StartRefused(f"{path} has the key '{key}', {_hint(key, known)}.")
+    return _File(path, content)
+
+
+def _hint(key: str, known: list[str]) -> str:
+    name = key.replace("_", "-").lower()
+    if any(row.name == name for row in TABLE) and name not in known:
+        return "which cannot be set in a file: leave it out"
+    close = difflib.get_close_matches(name, known, n=1)
+    return "which is no setting" + (f": did you mean '{close[0]}'?" if close else ": leave it out")

@@ -1,0 +1,130 @@
+"""What is one row of the settings table, and under which names is it known?"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import KW_ONLY, dataclass
+from enum import Enum, Flag, auto
+from typing import Any, Generic, TypedDict, TypeVar, Unpack, cast
+
+from podstead.config.kinds import Kind
+
+T = TypeVar("T")
+
+VARIABLE_PREFIX = "PODSTEAD_"
+_METADATA_KEY = "row"
+
+
+class Group(Enum):
+    """The parts of the reference page and of the help text, in their order."""
+
+    SERVER = "Server"
+    STORAGE = "Storage"
+    TOKENS = "Simple tokens"
+    TRUST = "Trust"
+    LIMITS = "Limits"
+    TIMES = "Time-outs"
+    RATES = "Rate limits"
+
+
+class Sources(Flag):
+    """Where a setting may be given."""
+
+    OPTION = auto()
+    VARIABLE = auto()
+    FILE = auto()
+    ALL = OPTION | VARIABLE | FILE
+
+
+@dataclass(frozen=True, slots=True)
+class Row(Generic[T]):
+    """One setting, as operators see it."""
+
+    name: str
+    """The TOML key; the option and the variable are made from it."""
+    kind: Kind[T]
+    group: Group
+    meaning: str
+    """What it does, in full sentences."""
+    _: KW_ONLY
+    reason: str = ""
+    """Why the default is what it is; empty where the meaning tells."""
+    unit: str = ""
+    """What a number counts."""
+    shown_default: str = ""
+    """The default in words, where its value does not say it."""
+    sources: Sources = Sources.ALL
+    repeated: bool = False
+    """Whether any number of values may be given: the field is then a tuple."""
+    secret: bool = False
+    """Whether messages must not repeat the value."""
+    field: str = ""
+    """The field of the settings dataclass, filled in by :func:`rows_of`."""
+    default: object = None
+    """Likewise."""
+
+    @property
+    def option(self) -> str:
+        """The option of ``podstead start``."""
+        return f"--{self.name}"
+
+    @property
+    def variable(self) -> str:
+        """The environment variable."""
+        return VARIABLE_PREFIX + self.name.replace("-", "_").upper()
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether the option is a pair such as ``--quiet`` and ``--no-quiet``."""
+        return self.kind.toml_type is bool
+
+    @property
+    def default_text(self) -> str:
+        """The default, as one would write it or in words."""
+        if self.shown_default:
+            return self.shown_default
+        if self.default in (None, ()):
+            return "none"
+        return str(self.default).lower() if self.is_switch else str(self.default)
+
+
+class Details(TypedDict, total=False):
+    """What a row may say besides; see :class:`Row`."""
+
+    reason: str
+    unit: str
+    shown_default: str
+    sources: Sources
+    secret: bool
+
+
+def setting(
+    default: T, name: str, kind: Kind[T], group: Group, meaning: str, **details: Unpack[Details]
+) -> T:
+    """A field of the settings dataclass: typed as its value, carrying its row."""
+    row = Row(name, kind, group, meaning, **details)
+    return dataclasses.field(default=default, metadata={_METADATA_KEY: row})
+
+
+def optional(
+    name: str, kind: Kind[T], group: Group, meaning: str, **details: Unpack[Details]
+) -> T | None:
+    """A field that is ``None`` unless given."""
+    row = Row(name, kind, group, meaning, **details)
+    return cast("T | None", dataclasses.field(default=None, metadata={_METADATA_KEY: row}))
+
+
+def several(
+    name: str, kind: Kind[T], group: Group, meaning: str, **details: Unpack[Details]
+) -> tuple[T, ...]:
+    """A field that takes any number of values, by default none."""
+    row = Row(name, kind, group, meaning, repeated=True, **details)
+    return cast("tuple[T, ...]", dataclasses.field(default=(), metadata={_METADATA_KEY: row}))
+
+
+def rows_of(dataclass_type: type) -> tuple[Row[Any], ...]:
+    """The table: the rows of all fields, in their order."""
+    return tuple(
+        dataclasses.replace(field.metadata[_METADATA_KEY], field=field.name, default=field.default)
+        for field in dataclasses.fields(dataclass_type)
+    )
