@@ -1,0 +1,35 @@
+"""Which methods does a target support, going by its URL's shape alone? (P-13, P-14)"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from podstead.core.identifiers import (
+    Auxiliary,
+    ResourcePath,
+    auxiliary_kind,
+    is_container,
+    storage_root,
+    subject_of,
+)
+
+
+@lru_cache(maxsize=4096)
+def allowed_methods(target: ResourcePath) -> tuple[str, ...]:
+    """The methods in the order in which ``Allow`` lists them.
+
+    Containers take POST; a storage root and its ACL cannot be deleted (C-19).
+    """
+    auxiliary = auxiliary_kind(target)
+    methods = ["OPTIONS", "HEAD", "GET", "PUT"]
+    if is_container(target) and auxiliary is None:
+        methods.append("POST")
+    of_storage_root = storage_root(target) == subject_of(target)
+    if not (of_storage_root and auxiliary is not Auxiliary.DESCRIPTION):
+        methods.append("DELETE")
+    return tuple(methods)
+
+
+def takes_only_rdf(target: ResourcePath) -> bool:
+    """Whether a body at the target must be RDF: containers, ACLs and descriptions."""
+    return is_container(target) or auxiliary_kind(target) is not None
