@@ -83,11 +83,12 @@ def _read_secrets(path: Path) -> tuple[kinds.Secret, kinds.Secret | None]:
     except UnicodeDecodeError as error:
         raise StartRefused(f"token-secret-file {path} is not text.") from error
     try:
-        current, *others = map(kinds.SECRET_KEY.parse, lines)
-        (previous,) = others or [None]
+        keys = [kinds.SECRET_KEY.parse(line) for line in lines]
     except ValueError:
+        keys = []
+    if len(keys) not in (1, 2):
         raise StartRefused(
             f"token-secret-file {path} does not hold one or two keys, one on a line: "
             f"{kinds.SECRET_KEY.expected}."
-        ) from None
-    return current, previous
+        )
+    return keys[0], keys[1] if len(keys) == 2 else None
