@@ -21,6 +21,9 @@
     │   └── QuotaExceeded
     └── ServerTrouble                   our side failed; the request may be fine
         ├── StorageError                the engine or a blob could not be read or written
+        │   └── RootUnusable            the data root does not serve; the server cannot start
+        │       ├── SchemaTooNew        it was written by a newer Podstead
+        │       └── RootInUse           another server runs on it
         ├── Overloaded                  a bounded queue or store is full
         └── OutboundError               a foreign document could not be fetched
 
@@ -155,6 +158,18 @@ class ServerTrouble(PodsteadError):
 
 class StorageError(ServerTrouble):
     """The storage engine or a blob could not be read or written. Never means absence."""
+
+
+class RootUnusable(StorageError):
+    """The data root cannot be used, and so the server cannot start; says why and which path."""
+
+
+class SchemaTooNew(RootUnusable):
+    """The database was written by a newer version of Podstead; nothing was changed."""
+
+
+class RootInUse(RootUnusable):
+    """Another server runs on the data root."""
 
 
 class Overloaded(ServerTrouble):
