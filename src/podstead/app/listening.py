@@ -1,0 +1,109 @@
+"""Where does the server listen? The sockets are opened once, before anything else is started.
+
+A port is taken exclusively first, so a busy one is noticed; two servers that both set SO_REUSEPORT
+would silently share it. Only then is the socket opened to siblings, one for each worker, among
+which the kernel spreads connections. Clients that connect while a worker is still starting (or is
+being replaced) wait in its queue instead of being refused.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+import sys
+import time
+from collections.abc import Sequence
+
+from podstead.config import Settings, StartRefused
+
+BACKLOG = 1024
+"""How many connections wait for each worker; more are refused by the kernel."""
+
+# A server that was killed lets go of its port when its last worker has noticed.
+_PATIENCE_S = 1.0
+_RETRY_S = 0.02
+
+
+def open_listeners(settings: Settings) -> list[socket.socket]:
+    """Listening sockets, one for each worker; the same one again where the system has no
+    SO_REUSEPORT that spreads connections. Raises StartRefused."""
+    family, address = _resolve(settings)
+    first = _open_exclusively(family, address, settings)
+    if settings.workers == 1 or sys.platform != "linux":
+        return [first] * settings.workers
+    first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    bound = first.getsockname()
+    others = [_listen(family, bound, share=True) for _ in range(settings.workers - 1)]
+    return [first, *others]
+
+
+def chosen_port(listeners: Sequence[socket.socket]) -> int:
+    """The port that the system chose, or was asked for."""
+    port: int = listeners[0].getsockname()[1]
+    return port
+
+
+def _resolve(settings: Settings) -> tuple[socket.AddressFamily, tuple[object, ...]]:
+    try:
+        found = socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+    except OSError as error:
+        raise StartRefused(
+            f"host is '{settings.host}', which has no address: give a name or an address of this "
+            "machine."
+        ) from error
+    # A name such as localhost has addresses of both families; IPv4 is what every client tries.
+    family, _, _, _, address = min(found, key=lambda entry: entry[0] != socket.AF_INET)
+    return family, address
+
+
+def _open_exclusively(
+    family: socket.AddressFamily, address: tuple[object, ...], settings: Settings
+) -> socket.socket:
+    give_up_s = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            return _listen(family, address, share=False)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or time.monotonic() > give_up_s:
+                raise StartRefused(_why(error, settings)) from error
+        time.sleep(_RETRY_S)
+
+
+def _why(error: OSError, settings: Settings) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"Port {settings.port} of {settings.host} is in use: stop the program that listens "
+            "there, or choose another with --port."
+        )
+    if error.errno == errno.EACCES:
+        return (
+            f"Port {settings.port} may not be opened by this account: choose one above 1023 with "
+            "--port."
+        )
+    if error.errno == errno.EADDRNOTAVAIL:
+        return (
+            f"host is '{settings.host}', which is no address of this machine: give one with --host."
+        )
+    return f"Port {settings.port} of {settings.host} cannot be opened: {error.strerror}."
+
+
+def _listen(
+    family: socket.AddressFamily, address: tuple[object, ...], *, share: bool
+) -> socket.socket:
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        # Connections of the last server that the kernel still remembers do not count as use.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if share:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+        listener.settimeout(0)
+    except OSError:
+        listener.close()
+        raise
+    return listener

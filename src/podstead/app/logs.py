@@ -1,0 +1,96 @@
+"""How are log messages written? One line each on standard error, as text or JSON.
+
+Whoever logs passes further facts in ``extra``; both formats show them. Credentials, cookies and
+query strings of logins never belong there (A-183).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import logging.config
+from datetime import UTC, datetime
+from typing import Any
+
+from podstead.config import Settings
+
+SERVER_LOGGER = "_granian"
+"""The logger of the HTTP server, whose own news is only of interest when looking for faults."""
+
+_STANDARD_ATTRIBUTES = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime"}
+
+
+def logging_config(settings: Settings) -> dict[str, Any]:
+    """A configuration for :func:`logging.config.dictConfig`, for this process and every worker."""
+    level = "error" if settings.quiet else settings.log_level
+    formatter = "JsonFormatter" if settings.log_format == "json" else "TextFormatter"
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"lines": {"()": f"{__name__}.{formatter}"}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines"}},
+        "root": {"handlers": ["stderr"], "level": "WARNING"},
+        "loggers": {
+            "podstead": {"level": level.upper()},
+            SERVER_LOGGER: {"level": server_level(settings).upper()},
+        },
+    }
+
+
+def server_level(settings: Settings) -> str:
+    """The level of the HTTP server's own messages: one less important than ours."""
+    if settings.quiet:
+        return "error"
+    return {"debug": "info", "info": "warning"}.get(settings.log_level, settings.log_level)
+
+
+def configure_logging(settings: Settings) -> None:
+    """Set up logging in this process."""
+    logging.config.dictConfig(logging_config(settings))
+
+
+class TextFormatter(logging.Formatter):
+    """``2026-11-21T05:30:00.123Z warning podstead.app: The message (key=value)``."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line, followed by the traceback if there is one."""
+        facts = " ".join(f"{key}={value}" for key, value in _extra(record).items())
+        line = (
+            f"{_timestamp(record)} {record.levelname.lower()} {record.name}: "
+            f"{record.getMessage()}{f' ({facts})' if facts else ''}"
+        )
+        traceback = _traceback(self, record)
+        return line if traceback is None else f"{line}\n{traceback}"
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: ``time``, ``level``, ``logger``, ``message`` and further facts."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The object; a traceback stands under ``exception``."""
+        entry = {
+            "time": _timestamp(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_extra(record),
+        }
+        traceback = _traceback(self, record)
+        if traceback is not None:
+            entry["exception"] = traceback
+        return json.dumps(entry, ensure_ascii=False, default=str)
+
+
+def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str | None:
+    if record.exc_info is None or record.exc_info[0] is None:
+        return None
+    return formatter.formatException(record.exc_info)
+
+
+def _extra(record: logging.LogRecord) -> dict[str, object]:
+    return {key: value for key, value in vars(record).items() if key not in _STANDARD_ATTRIBUTES}
+
+
+def _timestamp(record: logging.LogRecord) -> str:
+    moment = datetime.fromtimestamp(record.created, tz=UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,259 @@
+"""How is the HTTP server run? Granian, with workers that start, stop and die as they should.
+
+The only module that knows granian. What it adds to it:
+
+- Workers take over listening sockets that are already open (``listening.py``).
+- Signals go to this process alone, in a thread that waits for them: the first one drains and
+  stops, the second one stops at once. Workers hold SIGTERM back until they can act on it, so a
+  stop while they are still starting does not hang.
+- A worker reports when its application has started; when all have, the server is ready.
+- A worker that dies before that stops the start, since it would die again. Later it is replaced:
+  one request that kills a worker must not take every pod off the net. A worker that keeps dying
+  stops the server with an error, for the supervisor above to see.
+- Workers end when this process is gone, even if it was killed, so that the port and the data root
+  are free for the next start.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import resource
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from functools import partial
+from multiprocessing.connection import Connection
+from typing import Any
+
+from granian.constants import HTTPModes, Interfaces, Loops, SSLProtocols
+from granian.http import HTTP1Settings, HTTP2Settings
+from granian.log import LogLevels
+from granian.net import SocketHolder  # type: ignore[attr-defined]
+from granian.server.mp import MPServer
+
+from podstead.app.listening import BACKLOG
+from podstead.app.logs import logging_config, server_level
+from podstead.config import Settings
+from podstead.core.errors import PodsteadError
+
+logger = logging.getLogger("podstead.app")
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+_STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM}
+_READY = b"ready"
+
+
+class Ending(Enum):
+    """How the server came to its end."""
+
+    STOPPED = "stopped"
+    """Asked to, and every request in flight was answered or ran out of time."""
+    FORCED = "forced"
+    """Asked to a second time: requests in flight were cut off."""
+    FAILED = "failed"
+    """A worker did not start, or kept dying."""
+
+
+def serve(
+    settings: Settings,
+    listeners: Sequence[socket.socket],
+    *,
+    factory: Callable[[Settings], Application],
+    on_ready: Callable[[], None],
+) -> Ending:
+    """Serve until SIGTERM or SIGINT, or until a worker fails. To be called in the main thread.
+
+    ``factory`` makes the application, in each worker; with other process start methods than fork
+    it must be importable. ``on_ready`` is called once, in another thread, when all workers answer
+    requests. The listeners are closed.
+    """
+    _raise_descriptor_limit()
+    reports, report = multiprocessing.Pipe(duplex=False)
+    server = _make_server(settings)
+    with _signals_blocked():
+        stop = _Stop(server, listeners)
+        _start_thread(stop.wait)
+        _start_thread(partial(_await_readiness, server, settings.workers, reports, on_ready))
+        try:
+            server.serve(
+                spawn_target=partial(_run_worker, listeners),
+                target_loader=partial(_load_application, factory, settings, report),
+                wrap_loader=False,
+            )
+        except SystemExit:
+            return stop.ending or Ending.FAILED
+    return stop.ending or Ending.FAILED
+
+
+def _make_server(settings: Settings) -> MPServer:
+    return MPServer(
+        target="podstead",
+        # Its own socket is not used; it is bound, and closed again, on a port of the system.
+        address="127.0.0.1",
+        port=0,
+        interface=Interfaces.ASGI,
+        loop=Loops.uvloop,
+        http=HTTPModes.auto,
+        workers=settings.workers,
+        workers_kill_timeout=settings.drain_timeout_s,
+        backlog=BACKLOG,
+        backpressure=settings.max_connections,
+        http1_settings=HTTP1Settings(
+            header_read_timeout=settings.header_read_timeout_s * 1000,
+            keep_alive=settings.keep_alive,
+            max_buffer_size=settings.max_header_bytes,
+        ),
+        http2_settings=HTTP2Settings(max_headers_size=settings.max_header_bytes),
+        ssl_cert=settings.ssl_cert,
+        ssl_key=settings.ssl_key,
+        ssl_protocol_min=SSLProtocols.tls12,
+        log_access=False,
+        log_level=LogLevels(server_level(settings)),
+        log_dictconfig=logging_config(settings),
+        respawn_failed_workers=False,  # until all have started, see _await_readiness
+    )
+
+
+# --- In the main process --------------------------------------------------------------------
+
+
+class _Stop:
+    """Waits for signals, in a thread of its own."""
+
+    def __init__(self, server: MPServer, listeners: Sequence[socket.socket]) -> None:
+        self._server = server
+        self._listeners = listeners
+        self.ending: Ending | None = None
+
+    def wait(self) -> None:
+        signal.sigwait(_STOP_SIGNALS)
+        self.ending = Ending.STOPPED
+        # Without a listening socket clients are refused at once instead of waiting in a queue.
+        for listener in self._listeners:
+            listener.close()
+        self._server.signal_handler_interrupt()  # type: ignore[no-untyped-call]
+        signal.sigwait(_STOP_SIGNALS)
+        self.ending = Ending.FORCED
+        for worker in list(self._server.wrks):
+            worker.kill()  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def _signals_blocked() -> Iterator[None]:
+    """Keep the stop signals pending in this thread and in those, and the processes, it starts."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _await_readiness(
+    server: MPServer, workers: int, reports: Connection, on_ready: Callable[[], None]
+) -> None:
+    try:
+        for _ in range(workers):
+            reports.recv_bytes()
+        server.respawn_failed_workers = True
+        on_ready()
+        while True:  # workers that were replaced report too
+            reports.recv_bytes()
+    except EOFError:
+        return  # the server has ended
+
+
+def _start_thread(target: Callable[[], None]) -> None:
+    threading.Thread(target=target, daemon=True).start()
+
+
+def _raise_descriptor_limit() -> None:
+    # The customary soft limit of 1024 is for programs that use select(); each connection and each
+    # file being sent takes a descriptor.
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (OSError, ValueError):
+        logger.debug("The limit of open files stays as it is")
+
+
+# --- In a worker ----------------------------------------------------------------------------
+
+
+def _run_worker(
+    listeners: Sequence[socket.socket],
+    worker_id: int,
+    process_name: str | None,
+    load: Callable[[], Application],
+    _own_socket: object,
+    *arguments: Any,  # noqa: ANN401 - handed through
+) -> None:
+    # Until the event loop takes SIGTERM over, it ends the process; one that came earlier does now.
+    # SIGINT stays blocked: a terminal sends it to every process, and ours is to be told once.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    _start_thread(_end_with_parent)
+    listener = listeners[worker_id - 1]
+    for other in listeners:
+        if other is not listener:
+            other.close()
+    holder = SocketHolder(listener.detach(), uds=False, backlog=BACKLOG)  # type: ignore[call-arg]
+    MPServer._spawn_asgi_lifespan_worker(  # noqa: SLF001 - what granian would call here itself
+        worker_id, process_name, load, ((None, holder), None), *arguments
+    )
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _load_application(
+    factory: Callable[[Settings], Application], settings: Settings, report: Connection
+) -> Application:
+    try:
+        return _report_start(factory(settings), report)
+    except PodsteadError as error:
+        logger.error("%s", error)  # noqa: TRY400 - expected trouble has no traceback
+        sys.exit(1)
+
+
+def _report_start(application: Application, report: Connection) -> Application:
+    """The application, whose start is reported and whose failure to start is one.
+
+    Granian takes an exception from the lifespan for an application that has none, and would serve.
+    """
+
+    async def reporting(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] != "lifespan":
+            await application(scope, receive, send)
+            return
+        phase = "startup"
+
+        async def send_and_report(message: Message) -> None:
+            nonlocal phase
+            await send(message)
+            if message["type"] == "lifespan.startup.complete":
+                phase = "shutdown"
+                report.send_bytes(_READY)
+
+        try:
+            await application(scope, receive, send_and_report)
+        except PodsteadError as error:
+            await send({"type": f"lifespan.{phase}.failed", "message": str(error)})
+        except Exception:
+            logger.exception("The %s of the application failed", phase)
+            await send({"type": f"lifespan.{phase}.failed", "message": ""})
+
+    return reporting
