@@ -63,16 +63,23 @@ class ResourceStore(Protocol):
 
     async def stage_body(self, chunks: AsyncIterator[bytes]) -> Body:
         """Take a body in, durably if it is large; errors of ``chunks`` pass through and leave
-        nothing. A staged blob that no commit takes is given back with :meth:`discard`."""
+        nothing. A staged blob belongs to the first write that is committed with it; one that no
+        write takes is given back with :meth:`discard`, and given up after an hour otherwise.
+        Raises StorageError."""
 
     async def discard(self, body: Body) -> None:
-        """Give a staged body back. Idempotent; a no-op for a body that a commit took."""
+        """Give a staged body back. Idempotent; a no-op for a body that a commit took. Raises
+        StorageError."""
 
     async def commit(self, write: Write) -> CommitOutcome:
         """Check everything the write relied on and apply it, atomically and durably.
 
-        May share one transaction with other writes; each stands or falls alone. Raises
-        StorageError (nothing was changed), or Overloaded when too many writes are waiting.
+        A put that does not find what ``creates`` says, a delete of what is not there, a member
+        without its container and a container deleted before its members are conflicts too, as if
+        the write had relied on the opposite. May share one transaction with other writes; each
+        stands or falls alone. Raises StorageError (nothing was changed), also for a write that no
+        state makes sound (a resource put twice, a changed kind, a blob that is not staged), or
+        Overloaded when too many writes are waiting.
         """
 
     async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]:
@@ -104,14 +111,23 @@ class TokenRegistry(Protocol):
 class RateCounters(Protocol):
     """Token buckets shared by all workers (A-180)."""
 
-    async def take(
-        self, key: str, *, capacity: int, per_s: float, now_ms: int
-    ) -> int | None:
+    async def take(self, key: str, *, capacity: int, per_s: float, now_ms: int) -> int | None:
         """Take one from the bucket ``key`` that holds ``capacity`` and refills ``per_s`` a second.
 
         Returns ``None`` if one was there, else the whole seconds until one will be. Buckets that
         are full again are forgotten.
         """
+
+
+class ServerFacts(Protocol):
+    """What the server remembers of itself, such as the base URL that everything stored is named
+    under. Synchronous, for use before listening."""
+
+    def read_fact(self, name: str) -> str | None:
+        """The fact of that name, if there is one. Raises StorageError."""
+
+    def write_fact(self, name: str, value: str) -> None:
+        """Write the fact durably, whatever it was before. Raises StorageError."""
 
 
 class Store(ResourceStore, PodRegistry, TokenRegistry, RateCounters, Protocol):

@@ -1,0 +1,55 @@
+"""How do bytes and names get onto the disk for good, and without keeping the event loop waiting?"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def run_to_end(executor: Executor, call: Callable[[], T]) -> T:
+    """Run ``call`` in a thread and wait for its end, even if the task is cancelled meanwhile.
+
+    A file must not be closed or removed while a thread still writes it.
+    """
+    future = asyncio.get_running_loop().run_in_executor(executor, call)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        while not future.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([future])
+        raise
+
+
+def write_all(descriptor: int, pieces: Sequence[bytes]) -> None:
+    """Append the pieces to an open file. Raises OSError."""
+    for piece in pieces:
+        rest = memoryview(piece)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+
+
+def sync_content(descriptor: int) -> None:
+    """Return once the content of an open file is on the disk. Raises OSError."""
+    full_sync = getattr(fcntl, "F_FULLFSYNC", None)
+    if full_sync is not None:  # macOS, whose fsync leaves the bytes in the drive's own memory
+        fcntl.fcntl(descriptor, full_sync)
+    else:
+        os.fdatasync(descriptor)
+
+
+def sync_directory(directory: Path) -> None:
+    """Return once the names in a directory are on the disk. Raises OSError."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,93 @@
+"""How does a large body come in? As a draft that nobody sees, until all of it is on the disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import Executor
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from podstead.core.errors import StorageError
+from podstead.storage.blobs.bodies import CHUNK_BYTES
+from podstead.storage.blobs.disk import run_to_end, sync_content, sync_directory, write_all
+from podstead.storage.records import BlobId
+
+
+class BlobDraft:
+    """One large body being taken in; leaving its context removes what was not published.
+
+    Its calls must not overlap.
+    """
+
+    def __init__(
+        self, blob: BlobId, *, draft_path: Path, blob_path: Path, executor: Executor
+    ) -> None:
+        """``draft_path`` must be in an existing directory of the file system of ``blob_path``."""
+        self.blob = blob
+        self.size_bytes = 0
+        self._draft_path = draft_path
+        self._blob_path = blob_path
+        self._executor = executor
+        self._descriptor = -1
+        self._pieces: list[bytes] = []
+        self._waiting_bytes = 0
+
+    async def __aenter__(self) -> Self:
+        """Begin the file. Raises StorageError."""
+        await self._run(self._create)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        os.close(self._descriptor)
+        self._draft_path.unlink(missing_ok=True)
+
+    async def append(self, piece: bytes) -> None:
+        """Add bytes at the end; up to a chunk of them waits in memory. Raises StorageError."""
+        self._pieces.append(piece)
+        self._waiting_bytes += len(piece)
+        self.size_bytes += len(piece)
+        if self._waiting_bytes >= CHUNK_BYTES:
+            await self._run(self._write)
+
+    async def sync(self) -> None:
+        """Return once all bytes are on the disk. Raises StorageError."""
+        await self._run(self._write_and_sync)
+
+    async def publish(self) -> None:
+        """Give the file its name among the blobs, for good. Raises StorageError."""
+        await self._run(self._publish)
+
+    async def _run(self, call: Callable[[], None]) -> None:
+        try:
+            await run_to_end(self._executor, call)
+        except OSError as error:
+            raise StorageError("A large body could not be stored") from error
+
+    # --- in a thread --------------------------------------------------------------------------
+
+    def _create(self) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        self._descriptor = os.open(self._draft_path, flags, mode=0o600)
+
+    def _write(self) -> None:
+        pieces, self._pieces, self._waiting_bytes = self._pieces, [], 0
+        write_all(self._descriptor, pieces)
+
+    def _write_and_sync(self) -> None:
+        self._write()
+        sync_content(self._descriptor)
+
+    def _publish(self) -> None:
+        """Rename, and sync every directory down to the file: any of them may be new."""
+        shelf = self._blob_path.parent
+        shelf.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._draft_path.rename(self._blob_path)
+        for directory in (shelf, shelf.parent, shelf.parent.parent):
+            sync_directory(directory)

@@ -1,0 +1,368 @@
+"""Which writes of a batch hold against what is stored, and what do they change?
+
+Engines group writes: they load what a batch needs to know (:class:`Needs`) into one
+:class:`State`, decide the writes one after another on it, and store what the state says has
+changed, all in one transaction that no other writer runs beside. A write that does not hold leaves
+the state as it was, so each write stands or falls alone. Pure: values in, values out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from podstead.core.identifiers import ResourcePath, parent_container, storage_root
+from podstead.storage.records import (
+    Absent,
+    AtVersion,
+    BlobId,
+    Change,
+    CommitOutcome,
+    Committed,
+    NoMembers,
+    NoPod,
+    OverQuota,
+    PodRecord,
+    Present,
+    Put,
+    Record,
+    Reliance,
+    StagedBlob,
+    TokenRecord,
+    TokenRevocation,
+    Version,
+    VersionConflict,
+    Write,
+)
+
+
+class ResourceRow(NamedTuple):
+    """One resource as engines store it: :class:`Metadata` first, then what only engines need.
+
+    ``container`` names the container that lists the resource, ``None`` if none does;
+    ``member_count`` counts a container's own members.
+    """
+
+    path: ResourcePath
+    kind: int
+    version: Version
+    content_type: str
+    size_bytes: int
+    modified_ms: int
+    created_ms: int
+    blob: BlobId | None
+    members_version: Version | None
+    members_modified_ms: int | None
+    member_count: int
+    container: ResourcePath | None
+
+
+class ChangeRow(NamedTuple):
+    """One row of the change log as engines store it."""
+
+    sequence: int
+    path: ResourcePath
+    activity: int
+    agent: str | None
+    version: Version
+    at_ms: int
+
+
+def folded(name: str) -> str:
+    """A pod's name as it compares: case-insensitively (A-91)."""
+    return name.casefold()
+
+
+@dataclass(slots=True)
+class Needs:
+    """The keys of everything that deciding some writes takes."""
+
+    paths: set[ResourcePath] = field(default_factory=set)
+    pods: set[str] = field(default_factory=set)
+    roots: set[ResourcePath] = field(default_factory=set)
+    blobs: set[BlobId] = field(default_factory=set)
+
+    def add(self, write: Write) -> None:
+        """Add what deciding ``write`` takes."""
+        for reliance in write.relied_on:
+            if isinstance(reliance, NoPod):
+                self.pods.add(folded(reliance.name))
+            else:
+                self.paths.add(reliance.path)
+        for put in write.puts:
+            self._add_changed(put.path)
+            if isinstance(put.body, StagedBlob):
+                self.blobs.add(put.body.blob)
+        for path in write.deletes:
+            self._add_changed(path)
+        for record in write.records:
+            if isinstance(record, PodRecord):
+                self.pods.add(folded(record.name))
+
+    def _add_changed(self, path: ResourcePath) -> None:
+        self.paths.add(path)
+        parent = parent_container(path)
+        if parent is not None:
+            self.paths.add(parent)
+        root = storage_root(path)
+        if root is not None:
+            self.roots.add(root)
+
+
+@dataclass(slots=True)
+class State:
+    """What is stored, as far as a batch needs it, and what the batch has changed so far.
+
+    The first five fields are loaded and kept current; the rest collects what is to be stored.
+    ``changed_paths`` are the keys of ``resources`` that differ; a body of ``None`` means that no
+    small body is kept for the path.
+    """
+
+    resources: dict[ResourcePath, ResourceRow | None]
+    taken_pods: set[str]
+    used_bytes: dict[ResourcePath, int]
+    staged: set[BlobId]
+    sequence: int
+
+    changed_paths: set[ResourcePath] = field(default_factory=set)
+    changed_roots: set[ResourcePath] = field(default_factory=set)
+    bodies: dict[ResourcePath, bytes | None] = field(default_factory=dict)
+    taken_blobs: list[BlobId] = field(default_factory=list)
+    garbage: list[tuple[BlobId, int]] = field(default_factory=list)
+    changes: list[ChangeRow] = field(default_factory=list)
+    pods: list[PodRecord] = field(default_factory=list)
+    tokens: list[TokenRecord | TokenRevocation] = field(default_factory=list)
+
+
+class UnsoundWrite(Exception):
+    """A write that no state makes sound: its maker's fault, or a blob that was given up."""
+
+
+class _Refused(Exception):
+    """The write does not hold; carries the outcome."""
+
+    def __init__(self, outcome: VersionConflict | OverQuota) -> None:
+        super().__init__()
+        self.outcome = outcome
+
+
+def decide(write: Write, state: State) -> CommitOutcome:
+    """Check ``write`` against ``state`` and, if it holds, bring ``state`` to what it makes.
+
+    Raises UnsoundWrite, and leaves ``state`` as it was.
+    """
+    for reliance in write.relied_on:
+        if not _holds(reliance, state):
+            return VersionConflict(reliance)
+    draft = _Draft(write, state)
+    try:
+        draft.fill()
+    except _Refused as refusal:
+        return refusal.outcome
+    return draft.join()
+
+
+def _holds(reliance: Reliance, state: State) -> bool:
+    if isinstance(reliance, NoPod):
+        return folded(reliance.name) not in state.taken_pods
+    row = state.resources[reliance.path]
+    match reliance:
+        case AtVersion():
+            return row is not None and row.version == reliance.version
+        case Absent():
+            return row is None
+        case Present():
+            return row is not None
+        case NoMembers():
+            return row is None or row.member_count == 0
+
+
+def _membership_of(
+    old: ResourceRow | None, put: Put, write: Write
+) -> tuple[Version | None, int | None, int]:
+    """Version, time and count of the members of what is put; writing a container keeps them."""
+    if old is not None:
+        return old.members_version, old.members_modified_ms, old.member_count
+    if put.kind.is_container:
+        return write.version, write.at_ms, 0
+    return None, None, 0
+
+
+@dataclass(slots=True)
+class _Membership:
+    """How one write changes the members of one container."""
+
+    added: int = 0
+    changed: bool = False
+
+
+class _Draft:
+    """What one write would change, kept apart from the state until all of it holds."""
+
+    __slots__ = (
+        "bodies",
+        "garbage",
+        "grown_bytes",
+        "memberships",
+        "rows",
+        "state",
+        "taken_blobs",
+        "write",
+    )
+
+    def __init__(self, write: Write, state: State) -> None:
+        self.write = write
+        self.state = state
+        self.rows: dict[ResourcePath, ResourceRow | None] = {}
+        self.bodies: dict[ResourcePath, bytes | None] = {}
+        self.grown_bytes: dict[ResourcePath, int] = {}
+        self.garbage: list[BlobId] = []
+        self.taken_blobs: list[BlobId] = []
+        self.memberships: dict[ResourcePath, _Membership] = {}
+
+    def fill(self) -> None:
+        """Draft everything, or raise _Refused or UnsoundWrite."""
+        for put in self.write.puts:
+            self._put(put)
+        for path in self.write.deletes:
+            self._delete(path)
+        self._settle_containers()
+        self._check_quota()
+        for record in self.write.records:
+            self._check_record(record)
+
+    def _stored(self, path: ResourcePath) -> ResourceRow | None:
+        if path in self.rows:
+            raise UnsoundWrite(f"{path}: put or deleted twice")
+        return self.state.resources[path]
+
+    def _put(self, put: Put) -> None:
+        path, write = put.path, self.write
+        old = self._stored(path)
+        if put.creates is not (old is None):
+            raise _Refused(VersionConflict(Absent(path) if put.creates else Present(path)))
+        if old is not None and old.kind != put.kind.value:
+            raise UnsoundWrite(f"{path}: a resource keeps its kind")
+        container = parent_container(path) if put.kind.is_member else None
+        self.rows[path] = ResourceRow(
+            path,
+            put.kind.value,
+            write.version,
+            put.content_type,
+            put.body.size_bytes,
+            write.at_ms,
+            old.created_ms if old else write.at_ms,
+            self._keep_body(put),
+            *_membership_of(old, put, write),
+            container,
+        )
+        self._grow(path, put.body.size_bytes - (old.size_bytes if old else 0))
+        if old is not None:
+            self._drop_blob(old)
+        if container is not None:
+            self._touch(container, added=0 if old else 1)
+
+    def _keep_body(self, put: Put) -> BlobId | None:
+        body = put.body
+        if isinstance(body, StagedBlob):
+            if body.blob not in self.state.staged or body.blob in self.taken_blobs:
+                raise UnsoundWrite(f"{put.path}: the blob is not staged")
+            self.taken_blobs.append(body.blob)
+            self.bodies[put.path] = None
+            return body.blob
+        self.bodies[put.path] = body.content
+        return None
+
+    def _delete(self, path: ResourcePath) -> None:
+        old = self._stored(path)
+        if old is None:
+            raise _Refused(VersionConflict(Present(path)))
+        self.rows[path] = None
+        self.bodies[path] = None
+        self._grow(path, -old.size_bytes)
+        self._drop_blob(old)
+        if old.container is not None:
+            self._touch(old.container, added=-1)
+
+    def _drop_blob(self, old: ResourceRow) -> None:
+        if old.blob is not None:
+            self.garbage.append(old.blob)
+
+    def _grow(self, path: ResourcePath, by_bytes: int) -> None:
+        root = storage_root(path)
+        if root is not None:
+            self.grown_bytes[root] = self.grown_bytes.get(root, 0) + by_bytes
+
+    def _touch(self, container: ResourcePath, *, added: int) -> None:
+        membership = self.memberships.setdefault(container, _Membership())
+        membership.added += added
+        membership.changed = membership.changed or added != 0
+
+    def _settle_containers(self) -> None:
+        """Note new, changed and gone members; no member may be left without its container."""
+        for path in self.write.deletes:
+            old = self.state.resources[path]
+            membership = self.memberships.pop(path, None)
+            remaining = (old.member_count if old else 0) + (membership.added if membership else 0)
+            if remaining != 0:
+                raise _Refused(VersionConflict(NoMembers(path)))
+        for path, membership in self.memberships.items():
+            row = self.rows[path] if path in self.rows else self.state.resources[path]
+            if row is None:
+                raise _Refused(VersionConflict(Present(path)))
+            self.rows[path] = row._replace(
+                members_version=self.write.version,
+                members_modified_ms=(
+                    self.write.at_ms if membership.changed else row.members_modified_ms
+                ),
+                member_count=row.member_count + membership.added,
+            )
+
+    def _check_quota(self) -> None:
+        for root, grown in self.grown_bytes.items():
+            used = self.state.used_bytes.get(root, 0)
+            if 0 < self.write.quota_bytes < used + grown and grown > 0:
+                raise _Refused(OverQuota(root, used))
+
+    def _check_record(self, record: Record) -> None:
+        if isinstance(record, PodRecord) and folded(record.name) in self.state.taken_pods:
+            raise _Refused(VersionConflict(NoPod(record.name)))
+
+    def join(self) -> Committed:
+        """Bring the state to what this draft makes."""
+        state, write = self.state, self.write
+        state.resources.update(self.rows)
+        state.changed_paths.update(self.rows)
+        state.bodies.update(self.bodies)
+        for root, grown in self.grown_bytes.items():
+            if grown:
+                state.used_bytes[root] = state.used_bytes.get(root, 0) + grown
+                state.changed_roots.add(root)
+        state.staged.difference_update(self.taken_blobs)
+        state.taken_blobs.extend(self.taken_blobs)
+        state.garbage.extend((blob, write.at_ms) for blob in self.garbage)
+        for record in write.records:
+            self._join_record(record)
+        for change in write.changes:
+            self._join_change(change)
+        return Committed(state.sequence if write.changes else None)
+
+    def _join_record(self, record: Record) -> None:
+        if isinstance(record, PodRecord):
+            self.state.taken_pods.add(folded(record.name))
+            self.state.pods.append(record)
+        else:
+            self.state.tokens.append(record)
+
+    def _join_change(self, change: Change) -> None:
+        self.state.sequence += 1
+        self.state.changes.append(
+            ChangeRow(
+                self.state.sequence,
+                change.path,
+                change.activity.value,
+                change.agent,
+                self.write.version,
+                self.write.at_ms,
+            )
+        )

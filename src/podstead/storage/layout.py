@@ -1,0 +1,32 @@
+"""What lies where under the data root?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class RootLayout:
+    """The places below one data root."""
+
+    root: Path
+
+    @property
+    def database(self) -> Path:
+        return self.root / "podstead.db"
+
+    @property
+    def blobs(self) -> Path:
+        """Large bodies."""
+        return self.root / "blobs"
+
+    @property
+    def keys(self) -> Path:
+        """Signing keys; only the server's account may look inside."""
+        return self.root / "keys"
+
+    @property
+    def lock(self) -> Path:
+        """The file whose lock one running server holds."""
+        return self.root / "podstead.lock"

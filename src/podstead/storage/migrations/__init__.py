@@ -1,0 +1,38 @@
+"""The schema, as numbered steps: ``0001_name.sql`` and so on, each applied once and in order.
+
+A step that was released is never edited; a change of the schema is a new step.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+_FILE_NAME = re.compile(r"(\d{4})_\w+\.sql")
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step: the number of the schema that it makes, and its statements."""
+
+    number: int
+    sql: str
+
+
+@cache
+def read_migrations() -> Sequence[Migration]:
+    """All steps in order, numbered from 1 without a gap."""
+    found = []
+    for entry in resources.files(__name__).iterdir():
+        match = _FILE_NAME.fullmatch(entry.name)
+        if match:
+            found.append(Migration(int(match[1]), entry.read_text("utf-8")))
+    return tuple(sorted(found, key=lambda migration: migration.number))
+
+
+def newest_schema() -> int:
+    """The number of the schema that this version of Podstead reads and writes."""
+    return read_migrations()[-1].number

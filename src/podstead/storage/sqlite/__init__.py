@@ -1,0 +1,7 @@
+"""The storage engine on SQLite: one database file for everything but large bodies."""
+
+from podstead.storage.sqlite.facts import SqliteFacts
+from podstead.storage.sqlite.migrate import migrate
+from podstead.storage.sqlite.store import SqliteStore
+
+__all__ = ["SqliteFacts", "SqliteStore", "migrate"]

@@ -1,0 +1,121 @@
+"""How does a batch of writes reach the tables?
+
+:func:`load` reads what deciding a batch takes, :func:`flush` stores what the decisions changed.
+Both run inside one write transaction; see ``storage/decision.py`` for the rules between them.
+"""
+
+from __future__ import annotations
+
+import apsw
+
+from podstead.core.identifiers import ResourcePath
+from podstead.storage.decision import Needs, ResourceRow, State, folded
+from podstead.storage.records import TokenRecord, TokenRevocation
+from podstead.storage.sqlite.statements import insert_rows, run_in
+
+_COLUMNS = ", ".join(ResourceRow._fields)
+
+_SELECT_RESOURCES = f"SELECT {_COLUMNS} FROM resources WHERE path IN"  # noqa: S608 - our columns
+_INSERT_RESOURCES = f"INSERT INTO resources ({_COLUMNS})"
+_REPLACE_RESOURCES = "ON CONFLICT (path) DO UPDATE SET " + ", ".join(
+    f"{column} = excluded.{column}" for column in ResourceRow._fields if column != "path"
+)
+_DELETE_RESOURCES = "DELETE FROM resources WHERE path IN"
+
+_INSERT_BODIES = "INSERT INTO bodies (path, content)"
+_REPLACE_BODIES = "ON CONFLICT (path) DO UPDATE SET content = excluded.content"
+_DELETE_BODIES = "DELETE FROM bodies WHERE path IN"
+
+_SELECT_STAGED = "SELECT blob FROM staged WHERE blob IN"
+_DELETE_STAGED = "DELETE FROM staged WHERE blob IN"
+_INSERT_GARBAGE = "INSERT INTO garbage (blob, dropped_ms)"
+
+_SELECT_STORAGES = "SELECT root, used_bytes FROM storages WHERE root IN"
+_INSERT_STORAGES = "INSERT INTO storages (root, used_bytes)"
+_REPLACE_STORAGES = "ON CONFLICT (root) DO UPDATE SET used_bytes = excluded.used_bytes"
+
+_SELECT_SEQUENCE = "SELECT value FROM counters WHERE name = 'changes'"
+_UPDATE_SEQUENCE = "UPDATE counters SET value = ? WHERE name = 'changes'"
+_INSERT_CHANGES = "INSERT INTO changes (sequence, path, activity, agent, version, at_ms)"
+
+_SELECT_PODS = "SELECT folded_name FROM pods WHERE folded_name IN"
+_INSERT_PODS = "INSERT INTO pods (folded_name, name, root, owner, created_ms)"
+
+_INSERT_TOKENS = "INSERT INTO tokens (token_id, pod, web_id, issued_s, expires_s, revoked_s)"
+_REVOKE = "UPDATE tokens SET revoked_s = ? WHERE token_id = ? AND revoked_s IS NULL"
+
+
+def load(connection: apsw.Connection, needs: Needs) -> State:
+    """Read everything that ``needs`` names. Raises apsw.Error."""
+    resources: dict[ResourcePath, ResourceRow | None] = dict.fromkeys(needs.paths)
+    for values in run_in(connection, _SELECT_RESOURCES, tuple(needs.paths)):
+        row = ResourceRow._make(values)
+        resources[row.path] = row
+    pods = run_in(connection, _SELECT_PODS, tuple(needs.pods))
+    storages = run_in(connection, _SELECT_STORAGES, tuple(needs.roots))
+    staged = run_in(connection, _SELECT_STAGED, tuple(needs.blobs))
+    return State(
+        resources=resources,
+        taken_pods={name for (name,) in pods},
+        used_bytes=dict(storages),
+        staged={blob for (blob,) in staged},
+        sequence=connection.execute(_SELECT_SEQUENCE).get,
+    )
+
+
+def flush(connection: apsw.Connection, state: State) -> None:
+    """Store everything that was changed since the state was loaded. Raises apsw.Error."""
+    _flush_resources(connection, state)
+    _flush_bodies(connection, state)
+    run_in(connection, _DELETE_STAGED, state.taken_blobs)
+    insert_rows(connection, _INSERT_GARBAGE, state.garbage)
+    storages = [(root, state.used_bytes[root]) for root in state.changed_roots]
+    insert_rows(connection, _INSERT_STORAGES, storages, _REPLACE_STORAGES)
+    if state.changes:
+        insert_rows(connection, _INSERT_CHANGES, state.changes)
+        connection.execute(_UPDATE_SEQUENCE, (state.sequence,))
+    for pod in state.pods:
+        row = (folded(pod.name), pod.name, pod.root, pod.owner, pod.created_ms)
+        insert_rows(connection, _INSERT_PODS, [row])
+    for token in state.tokens:
+        _flush_token(connection, token)
+
+
+def _flush_resources(connection: apsw.Connection, state: State) -> None:
+    rows: list[ResourceRow] = []
+    gone: list[ResourcePath] = []
+    for path in state.changed_paths:
+        row = state.resources[path]
+        if row is None:
+            gone.append(path)
+        else:
+            rows.append(row)
+    run_in(connection, _DELETE_RESOURCES, gone)
+    insert_rows(connection, _INSERT_RESOURCES, rows, _REPLACE_RESOURCES)
+
+
+def _flush_bodies(connection: apsw.Connection, state: State) -> None:
+    bodies: list[tuple[ResourcePath, bytes]] = []
+    gone: list[ResourcePath] = []
+    for path, content in state.bodies.items():
+        if content is None:
+            gone.append(path)
+        else:
+            bodies.append((path, content))
+    run_in(connection, _DELETE_BODIES, gone)
+    insert_rows(connection, _INSERT_BODIES, bodies, _REPLACE_BODIES)
+
+
+def _flush_token(connection: apsw.Connection, token: TokenRecord | TokenRevocation) -> None:
+    if isinstance(token, TokenRevocation):
+        connection.execute(_REVOKE, (token.at_s, token.token_id))
+    else:
+        row = (
+            token.token_id,
+            token.pod,
+            token.web_id,
+            token.issued_s,
+            token.expires_s,
+            token.revoked_s,
+        )
+        insert_rows(connection, _INSERT_TOKENS, [row])

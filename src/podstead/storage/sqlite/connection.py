@@ -1,0 +1,86 @@
+"""How is the database opened, for reading and for writing?
+
+Write-ahead logging with full synchronisation: a commit is on the disk when it returns, and readers
+never wait for writers. Only writers check-point the log, and memory mapping stays off, so that an
+I/O error is an error and not a signal.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import apsw
+
+READ_BUSY_MS = 250
+"""How long a read may wait, and the event loop with it. Readers wait for nothing but the recovery
+of the log after a crash."""
+
+WRITE_BUSY_S = 10.0
+"""How long a writer waits for the writers of other processes."""
+
+_NAP_S = (0.0001, 0.001)
+_CACHE_KIB = 16 * 1024
+_CHECKPOINT_PAGES = 4000
+_LOG_LIMIT_BYTES = 64 * 1024 * 1024
+_STATEMENTS = 300
+
+_WRITER_SETTINGS = f"""
+    PRAGMA synchronous = FULL;
+    PRAGMA fullfsync = ON;
+    PRAGMA checkpoint_fullfsync = ON;
+    PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES};
+    PRAGMA journal_size_limit = {_LOG_LIMIT_BYTES};
+"""
+
+
+class Patience:
+    """A writer's waiting for the writers of other processes: ``wait_s`` seconds, 0 for not at all.
+
+    The naps are short and uneven; SQLite's own waiting doubles up to 100 ms and starves writers.
+    """
+
+    __slots__ = ("_deadline_s", "wait_s")
+
+    def __init__(self, wait_s: float) -> None:
+        self.wait_s = wait_s
+        self._deadline_s = 0.0
+
+    def __call__(self, attempt: int) -> bool:
+        """SQLite's busy handler: whether to try again."""
+        now_s = time.monotonic()
+        if attempt == 0:
+            self._deadline_s = now_s + self.wait_s
+        if now_s >= self._deadline_s:
+            return False
+        time.sleep(random.uniform(*_NAP_S))  # noqa: S311 - no secret
+        return True
+
+
+def open_reader(database: Path, *, vfs: str | None = None) -> apsw.Connection:
+    """Open an existing database for reading only. Raises apsw.Error."""
+    # Not SQLITE_OPEN_READONLY: a reader of the log has to write its own marks in the log's index.
+    connection = _open(database, apsw.SQLITE_OPEN_READWRITE, vfs)
+    connection.set_busy_timeout(READ_BUSY_MS)
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def open_writer(
+    database: Path, patience: Patience, *, vfs: str | None = None, create: bool = False
+) -> apsw.Connection:
+    """Open a database for writing, made anew if missing and ``create``. Raises apsw.Error."""
+    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
+    connection = _open(database, flags, vfs)
+    connection.set_busy_handler(patience)
+    connection.execute(_WRITER_SETTINGS)
+    return connection
+
+
+def _open(database: Path, flags: int, vfs: str | None) -> apsw.Connection:
+    connection = apsw.Connection(
+        str(database), flags=flags, vfs=vfs, statementcachesize=_STATEMENTS
+    )
+    connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+    return connection

@@ -1,0 +1,40 @@
+"""What does the server remember of itself between starts? A few texts by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+
+from podstead.core.errors import StorageError
+from podstead.storage.sqlite.connection import WRITE_BUSY_S, Patience, open_writer
+
+
+class SqliteFacts:
+    """Implements ServerFacts on a migrated database; each call opens it and closes it again."""
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+
+    def read_fact(self, name: str) -> str | None:
+        """The fact of that name, if there is one. Raises StorageError."""
+        return self._run("SELECT value FROM facts WHERE name = ?", (name,))
+
+    def write_fact(self, name: str, value: str) -> None:
+        """Write the fact durably, whatever it was. Raises StorageError."""
+        self._run(
+            "INSERT INTO facts (name, value) VALUES (?, ?)"
+            " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            (name, value),
+        )
+
+    def _run(self, statement: str, values: tuple[str, ...]) -> str | None:
+        try:
+            connection = open_writer(self._database, Patience(WRITE_BUSY_S))
+            try:
+                value: str | None = connection.execute(statement, values).get
+            finally:
+                connection.close()
+        except apsw.Error as error:
+            raise StorageError("The facts of the server could not be read or written") from error
+        return value

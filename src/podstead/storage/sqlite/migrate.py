@@ -1,0 +1,94 @@
+"""Which schema does a database have, and how is it brought to ours?
+
+The table ``schema_version`` holds the number of the last step applied (see ``storage/migrations``).
+All steps that are missing are applied in one transaction.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import apsw
+
+from podstead.core.errors import SchemaTooNew, StorageError
+from podstead.storage.migrations import Migration, read_migrations
+from podstead.storage.sqlite.connection import Patience, open_writer
+
+MIGRATION_WAIT_S = 60.0
+"""How long to wait for another process that migrates or writes."""
+
+_NAP_S = 0.01
+
+
+def migrate(database: Path, *, migrations: Sequence[Migration] | None = None) -> None:
+    """Make the database if it is missing, and apply the steps that it lacks, all or nothing.
+
+    Several processes may do this at once. Raises SchemaTooNew, StorageError.
+    """
+    steps = read_migrations() if migrations is None else migrations
+    try:
+        connection = open_writer(database, Patience(MIGRATION_WAIT_S), create=True)
+        try:
+            _log_writes_ahead(connection)
+            connection.transaction_mode = "IMMEDIATE"
+            with connection:
+                _apply_missing(connection, steps)
+        finally:
+            connection.close()
+    except apsw.Error as error:
+        raise StorageError(f"The database {database} could not be brought up to date") from error
+
+
+def check_schema(connection: apsw.Connection) -> None:
+    """Raise SchemaTooNew or StorageError unless the schema is ours. Raises apsw.Error."""
+    version, newest = _read_version(connection), read_migrations()[-1].number
+    if version > newest:
+        raise _too_new(version, newest)
+    if version < newest:
+        raise StorageError(f"The database has schema {version}; migrate it to {newest} first")
+
+
+def _log_writes_ahead(connection: apsw.Connection) -> None:
+    """Switch the write-ahead log on for good, which SQLite's own waiting does not cover."""
+    deadline_s = time.monotonic() + MIGRATION_WAIT_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except apsw.BusyError:
+            if time.monotonic() > deadline_s:
+                raise
+            time.sleep(_NAP_S)
+        else:
+            return
+
+
+def _apply_missing(connection: apsw.Connection, steps: Sequence[Migration]) -> None:
+    version, newest = _read_version(connection), steps[-1].number
+    if version > newest:
+        raise _too_new(version, newest)
+    if version == 0:
+        connection.execute(
+            "CREATE TABLE schema_version (version BIGINT NOT NULL);"
+            "INSERT INTO schema_version (version) VALUES (0)"
+        )
+    for step in steps:
+        if step.number > version:
+            connection.execute(step.sql)
+    connection.execute("UPDATE schema_version SET version = ?", (newest,))
+
+
+def _read_version(connection: apsw.Connection) -> int:
+    """The number of the last step applied; 0 for an empty database."""
+    if not connection.table_exists("main", "schema_version"):
+        return 0
+    version: int = connection.execute("SELECT version FROM schema_version").get
+    return version
+
+
+def _too_new(version: int, newest: int) -> SchemaTooNew:
+    return SchemaTooNew(
+        f"The database was written by a newer version of Podstead (schema {version}; this version"
+        f" knows {newest}). Install that version, or use another data root"
+    )

@@ -1,0 +1,240 @@
+"""What does the database hold at this moment?
+
+Reads run on the event loop: a row takes microseconds, less than handing the question to a thread
+would. Rows read are kept, absence too, for exactly as long as SQLite tells that nothing was
+committed since, by whatever process; asking costs a tenth of reading the rows of one request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, TypeVar
+
+import apsw
+
+from podstead.core.errors import StorageError
+from podstead.core.identifiers import ResourcePath
+from podstead.storage.decision import folded
+from podstead.storage.protocol import Snapshot
+from podstead.storage.records import (
+    Activity,
+    Change,
+    Kind,
+    LoggedChange,
+    Metadata,
+    PodRecord,
+    TokenRecord,
+    Version,
+)
+from podstead.storage.sqlite.statements import Row, run_in
+
+MOST_KEPT = 8192
+"""Entries of each kind that are kept, and with :data:`LONGEST_KEPT` the bound on their memory."""
+
+LONGEST_KEPT = 512
+"""Rows of longer paths, names and ids are not kept."""
+
+_METADATA = (
+    "path, kind, version, content_type, size_bytes, modified_ms, created_ms, blob,"
+    " members_version, members_modified_ms"
+)
+_SELECT_METADATA = f"SELECT {_METADATA} FROM resources WHERE path IN"  # noqa: S608 - our columns
+_SELECT_MEMBERS = (
+    f"SELECT {_METADATA} FROM resources"  # noqa: S608 - our columns
+    " WHERE container = ? AND path > ? ORDER BY path LIMIT ?"
+)
+_SELECT_CONTENT = (
+    "SELECT r.version, b.content FROM resources r LEFT JOIN bodies b ON b.path = r.path"
+    " WHERE r.path = ?"
+)
+_SELECT_CHANGES = (
+    "SELECT sequence, path, activity, agent, version, at_ms FROM changes"
+    " WHERE sequence > ? ORDER BY sequence LIMIT ?"
+)
+_SELECT_PODS = "SELECT name, root, owner, created_ms FROM pods"
+_SELECT_USED_BYTES = (
+    "SELECT s.used_bytes FROM pods p JOIN storages s ON s.root = p.root WHERE p.folded_name = ?"
+)
+_SELECT_TOKENS = "SELECT token_id, pod, web_id, issued_s, expires_s, revoked_s FROM tokens"
+
+_KINDS: Final = {kind.value: kind for kind in Kind}
+_ACTIVITIES: Final = {activity.value: activity for activity in Activity}
+
+_TROUBLE = (apsw.Error, ValueError, TypeError, LookupError)
+"""What reading raises: errors of SQLite, and those of rows that hold what nobody stored."""
+
+Key = TypeVar("Key", bound=str)
+Value = TypeVar("Value")
+
+
+class Reader:
+    """Answers questions from one connection. Used from one thread only."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        """Take over ``connection``."""
+        self._connection = connection
+        self._data_version: apsw.SQLiteValue = None
+        self._metadata: dict[ResourcePath, Metadata | None] = {}
+        self._pods: dict[str, PodRecord | None] = {}
+        self._tokens: dict[str, TokenRecord | None] = {}
+
+    def close(self) -> None:
+        """Release the connection. Raises apsw.Error."""
+        self._connection.close()
+
+    # --- rows that are kept -------------------------------------------------------------------
+
+    def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
+        """Metadata of each path, all as of one moment. Raises StorageError."""
+        wanted = tuple(paths)
+        kept = self._metadata
+        try:
+            self._check_moment()
+            try:
+                return {path: kept[path] for path in wanted}
+            except KeyError:
+                return self._at_one_moment(lambda: self._fill_metadata(wanted))
+        except _TROUBLE as error:
+            raise _unreadable() from error
+
+    def read_pod(self, name: str) -> PodRecord | None:
+        """The pod of that name, however its letters are cased. Raises StorageError."""
+        return self._read_kept(self._pods, folded(name), self._select_pod)
+
+    def read_token(self, token_id: str) -> TokenRecord | None:
+        """The token of that id. Raises StorageError."""
+        return self._read_kept(self._tokens, token_id, self._select_token)
+
+    def _read_kept(
+        self, kept: dict[str, Value | None], key: str, select: Callable[[str], Value | None]
+    ) -> Value | None:
+        try:
+            self._check_moment()
+            if key in kept:
+                return kept[key]
+            return self._at_one_moment(lambda: _keep(kept, {key: select(key)})[key])
+        except _TROUBLE as error:
+            raise _unreadable() from error
+
+    def _fill_metadata(self, wanted: Sequence[ResourcePath]) -> Snapshot:
+        kept = self._metadata
+        found = dict.fromkeys(wanted)
+        missing = []
+        for path in found:
+            if path in kept:
+                found[path] = kept[path]
+            else:
+                missing.append(path)
+        read: dict[ResourcePath, Metadata | None] = dict.fromkeys(missing)
+        for row in run_in(self._connection, _SELECT_METADATA, missing):
+            metadata = _metadata(row)
+            read[metadata.path] = metadata
+        return found | _keep(kept, read)
+
+    def _select_pod(self, folded_name: str) -> PodRecord | None:
+        row = self._one(f"{_SELECT_PODS} WHERE folded_name = ?", folded_name)
+        return None if row is None else _pod(row)
+
+    def _select_token(self, token_id: str) -> TokenRecord | None:
+        row = self._one(f"{_SELECT_TOKENS} WHERE token_id = ?", token_id)
+        return None if row is None else _token(row)
+
+    def _check_moment(self) -> None:
+        """Forget what was read before the newest commit of any other connection."""
+        data_version = self._connection.execute("PRAGMA data_version").get
+        if data_version != self._data_version:
+            self._metadata.clear()
+            self._pods.clear()
+            self._tokens.clear()
+            self._data_version = data_version
+
+    def _at_one_moment(self, read: Callable[[], Value]) -> Value:
+        """Run ``read`` on one state of the database, the one that the rows kept are of."""
+        self._connection.execute("BEGIN")
+        try:
+            self._check_moment()
+            return read()
+        finally:
+            self._connection.execute("ROLLBACK")
+
+    # --- rows that are not --------------------------------------------------------------------
+
+    def read_content(self, path: ResourcePath) -> tuple[Version, bytes | None] | None:
+        """Version and small body of what is at the path, as of one moment. Raises StorageError."""
+        try:
+            row: tuple[Version, bytes | None] | None = self._one(_SELECT_CONTENT, path)
+        except _TROUBLE as error:
+            raise _unreadable() from error
+        return row
+
+    def list_members(
+        self, container: ResourcePath, after: ResourcePath | None, limit: int
+    ) -> list[Metadata]:
+        """Members in the byte order of their paths. Raises StorageError."""
+        return self._all(_SELECT_MEMBERS, (container, after or "", limit), _metadata)
+
+    def changes_after(self, sequence: int, limit: int) -> list[LoggedChange]:
+        """Rows of the change log with a greater sequence number. Raises StorageError."""
+        return self._all(_SELECT_CHANGES, (sequence, limit), _logged_change)
+
+    def list_pods(self) -> list[PodRecord]:
+        """All pods, by name. Raises StorageError."""
+        return self._all(f"{_SELECT_PODS} ORDER BY folded_name", (), _pod)
+
+    def list_tokens(self, pod: str | None) -> list[TokenRecord]:
+        """Tokens, of one pod if named, newest first. Raises StorageError."""
+        order = "ORDER BY issued_s DESC, token_id"
+        if pod is None:
+            return self._all(f"{_SELECT_TOKENS} {order}", (), _token)
+        return self._all(f"{_SELECT_TOKENS} WHERE pod = ? {order}", (pod,), _token)
+
+    def used_bytes(self, name: str) -> int:
+        """The bytes that a pod's resources take. Raises StorageError."""
+        try:
+            used_bytes: int | None = self._one(_SELECT_USED_BYTES, folded(name))
+        except _TROUBLE as error:
+            raise _unreadable() from error
+        return used_bytes or 0
+
+    def _one(self, select: str, key: str) -> Any:  # noqa: ANN401 - the caller knows its columns
+        """The one row, or the one value of it, or ``None``."""
+        return self._connection.execute(select, (key,)).get
+
+    def _all(
+        self, select: str, values: Sequence[str | int], make: Callable[[Row], Value]
+    ) -> list[Value]:
+        try:
+            # All rows before any is looked at: an open cursor would hold on to its moment.
+            return [make(row) for row in self._connection.execute(select, values).fetchall()]
+        except _TROUBLE as error:
+            raise _unreadable() from error
+
+
+def _keep(kept: dict[Key, Value | None], read: dict[Key, Value | None]) -> dict[Key, Value | None]:
+    """Keep what was just read, within bounds, and give it back."""
+    if len(kept) + len(read) > MOST_KEPT:
+        kept.clear()
+    kept.update((key, value) for key, value in read.items() if len(key) <= LONGEST_KEPT)
+    return read
+
+
+def _unreadable() -> StorageError:
+    return StorageError("The store could not be read")
+
+
+def _metadata(row: Row) -> Metadata:
+    path, kind, *rest = row
+    return Metadata(path, _KINDS[kind], *rest)
+
+
+def _logged_change(row: Row) -> LoggedChange:
+    sequence, path, activity, agent, version, at_ms = row
+    return LoggedChange(sequence, Change(path, _ACTIVITIES[activity], agent), version, at_ms)
+
+
+def _pod(row: Row) -> PodRecord:
+    return PodRecord(*row)
+
+
+def _token(row: Row) -> TokenRecord:
+    return TokenRecord(*row)

@@ -1,0 +1,73 @@
+"""How are many keys or rows put into few statements?
+
+Each statement costs a step through the driver and, in a thread, a hand-over of the interpreter
+lock. So reads name all their keys at once and writes bring many rows at once. The texts come in a
+few sizes only, powers of two, so that they stay prepared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any
+
+import apsw
+
+Row = tuple[Any, ...]
+"""One row as read; whoever reads it knows the types of the columns selected."""
+
+MOST_ROWS = 64
+"""Rows or keys in one statement; with a dozen columns far from any engine's parameter limit."""
+
+
+def run_in(connection: apsw.Connection, statement: str, keys: Sequence[str]) -> list[Row]:
+    """Run ``statement``, which ends in ``IN``, over all ``keys``; gives the rows of a SELECT.
+
+    Up to :data:`MOST_ROWS` keys are one statement, and so of one moment.
+    """
+    rows: list[Row] = []
+    for start in range(0, len(keys), MOST_ROWS):
+        some = tuple(keys[start : start + MOST_ROWS])
+        size = _power_of_two_from(len(some))
+        padded = some + some[-1:] * (size - len(some))
+        rows += connection.execute(_in_text(statement, size), padded).fetchall()
+    return rows
+
+
+def insert_rows(
+    connection: apsw.Connection,
+    insert: str,
+    rows: Sequence[Sequence[apsw.SQLiteValue]],
+    conflict: str = "",
+) -> None:
+    """Run ``insert``, which ends before ``VALUES``, with all ``rows`` and a conflict clause."""
+    start = 0
+    while start < len(rows):
+        size = min(MOST_ROWS, _power_of_two_to(len(rows) - start))
+        some = rows[start : start + size]
+        text = _values_text(insert, size, len(some[0]), conflict)
+        connection.execute(text, tuple(chain.from_iterable(some)))
+        start += size
+
+
+@lru_cache(maxsize=256)
+def _in_text(statement: str, size: int) -> str:
+    """``statement`` with a list of ``size`` parameters at its end."""
+    return f"{statement} ({', '.join('?' * size)})"
+
+
+@lru_cache(maxsize=256)
+def _values_text(insert: str, size: int, columns: int, conflict: str) -> str:
+    row = f"({', '.join('?' * columns)})"
+    return f"{insert} VALUES {', '.join([row] * size)} {conflict}"
+
+
+def _power_of_two_from(count: int) -> int:
+    """The smallest power of two that is at least ``count``."""
+    return 1 << (count - 1).bit_length()
+
+
+def _power_of_two_to(count: int) -> int:
+    """The greatest power of two that is at most ``count``."""
+    return 1 << (count.bit_length() - 1)

@@ -1,0 +1,219 @@
+"""The engine as a whole: who answers which call of the storage protocol."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import apsw
+
+from podstead.core.errors import StorageError
+from podstead.core.identifiers import ResourcePath
+from podstead.storage.blobs.bodies import ContentBody
+from podstead.storage.blobs.local import LocalBlobs
+from podstead.storage.buckets import BucketRate
+from podstead.storage.layout import RootLayout
+from podstead.storage.protocol import OpenBody, Snapshot
+from podstead.storage.records import (
+    Body,
+    CommitOutcome,
+    InlineBody,
+    LoggedChange,
+    Metadata,
+    PodRecord,
+    StagedBlob,
+    TokenRecord,
+    Write,
+)
+from podstead.storage.sqlite import upkeep
+from podstead.storage.sqlite.connection import open_reader
+from podstead.storage.sqlite.migrate import check_schema
+from podstead.storage.sqlite.reads import Reader
+from podstead.storage.sqlite.transaction import WriteConnection
+from podstead.storage.sqlite.writer import Writer
+
+GARBAGE_GRACE_MS = 10 * 60 * 1000
+"""How long a replaced blob stays, for the answers that are still being sent from it."""
+
+STAGED_GRACE_MS = 60 * 60 * 1000
+"""How long a body may be coming in without a sign of life, or wait for its write."""
+
+DEFAULT_INLINE_BODY_BYTES = 64 * 1024
+DEFAULT_CHANGE_LOG_DAYS = 30
+DEFAULT_MOST_WAITING = 1024
+
+_MS_PER_DAY = 24 * 60 * 60 * 1000
+
+
+class SqliteStore:
+    """Implements Store on one SQLite database and a directory of blobs.
+
+    One object serves one event loop; every worker process has its own, on the same files.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        inline_body_bytes: int = DEFAULT_INLINE_BODY_BYTES,
+        change_log_days: int = DEFAULT_CHANGE_LOG_DAYS,
+        most_waiting: int = DEFAULT_MOST_WAITING,
+        vfs: str | None = None,
+    ) -> None:
+        """Touch nothing yet; ``root`` must be prepared before :meth:`open`.
+
+        Bodies of at most ``inline_body_bytes`` are kept in the database. More than
+        ``most_waiting`` writes waiting for their commit at once are refused. ``vfs`` names a file
+        system registered with SQLite, for tests of its faults.
+        """
+        self._layout = RootLayout(root)
+        self._inline_body_bytes = inline_body_bytes
+        self._change_log_ms = change_log_days * _MS_PER_DAY
+        self._most_waiting = most_waiting
+        self._vfs = vfs
+        self._opened: _Opened | None = None
+
+    # --- life cycle ---------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        database = self._layout.database
+        try:
+            reader = open_reader(database, vfs=self._vfs)
+            try:
+                check_schema(reader)
+                writer = WriteConnection(database, vfs=self._vfs)
+            except BaseException:
+                reader.close()
+                raise
+        except apsw.Error as error:
+            raise StorageError(f"The database {database} could not be opened") from error
+        self._opened = _Opened(
+            Reader(reader),
+            Writer(writer, most_waiting=self._most_waiting),
+            LocalBlobs(self._layout.blobs),
+        )
+
+    async def close(self) -> None:
+        if self._opened is None:
+            return
+        opened, self._opened = self._opened, None
+        opened.reader.close()
+        await opened.writer.close()
+        opened.blobs.close()
+
+    def _use(self) -> _Opened:
+        if self._opened is None:
+            raise StorageError("The store is not open")
+        return self._opened
+
+    # --- resources ----------------------------------------------------------------------------
+
+    async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
+        return self._use().reader.read_metadata(paths)
+
+    async def open_body(self, metadata: Metadata) -> OpenBody | None:
+        opened = self._use()
+        current = opened.reader.read_content(metadata.path)
+        if current is None or current[0] != metadata.version:
+            return None
+        if metadata.blob is not None:
+            return opened.blobs.open(metadata.blob, metadata.size_bytes)
+        content = current[1]
+        if content is None or len(content) != metadata.size_bytes:
+            raise StorageError("A body is missing or damaged")
+        return ContentBody(content)
+
+    async def list_members(
+        self, container: ResourcePath, *, after: ResourcePath | None = None, limit: int
+    ) -> Sequence[Metadata]:
+        return self._use().reader.list_members(container, after, limit)
+
+    async def stage_body(self, chunks: AsyncIterator[bytes]) -> Body:
+        head = bytearray()
+        async for chunk in chunks:
+            head += chunk
+            if len(head) > self._inline_body_bytes:
+                return await self._stage_blob(bytes(head), chunks)
+        return InlineBody(bytes(head))
+
+    async def _stage_blob(self, head: bytes, rest: AsyncIterator[bytes]) -> StagedBlob:
+        opened = self._use()
+        async with opened.blobs.draft() as draft:
+            await draft.append(head)
+            async for chunk in rest:
+                await draft.append(chunk)
+            await draft.sync()
+            # Noted before the file gets its name, so that no crash leaves a file unknown.
+            await opened.writer.run(
+                partial(upkeep.stage_blob, blob=draft.blob, now_ms=time.time_ns() // 1_000_000)
+            )
+            await draft.publish()
+        return StagedBlob(draft.blob, draft.size_bytes)
+
+    async def discard(self, body: Body) -> None:
+        if isinstance(body, StagedBlob):
+            opened = self._use()
+            if await opened.writer.run(partial(upkeep.give_up_blob, blob=body.blob)):
+                await opened.blobs.remove([body.blob])
+
+    async def commit(self, write: Write) -> CommitOutcome:
+        return await self._use().writer.commit(write)
+
+    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]:
+        return self._use().reader.changes_after(sequence, limit)
+
+    # --- registries ---------------------------------------------------------------------------
+
+    async def read_pod(self, name: str) -> PodRecord | None:
+        return self._use().reader.read_pod(name)
+
+    async def list_pods(self) -> Sequence[PodRecord]:
+        return self._use().reader.list_pods()
+
+    async def used_bytes(self, name: str) -> int:
+        return self._use().reader.used_bytes(name)
+
+    async def read_token(self, token_id: str) -> TokenRecord | None:
+        return self._use().reader.read_token(token_id)
+
+    async def list_tokens(self, *, pod: str | None = None) -> Sequence[TokenRecord]:
+        return self._use().reader.list_tokens(pod)
+
+    # --- upkeep -------------------------------------------------------------------------------
+
+    async def take(self, key: str, *, capacity: int, per_s: float, now_ms: int) -> int | None:
+        rate = BucketRate(capacity, per_s)
+        return await self._use().writer.run(
+            partial(upkeep.take_from_bucket, bucket=key, rate=rate, now_ms=now_ms)
+        )
+
+    async def sweep(self, *, now_ms: int) -> None:
+        opened = self._use()
+        await _sweep_blobs(opened, now_ms)
+        await opened.writer.run(partial(upkeep.forget_full_buckets, now_ms=now_ms))
+        oldest_kept_ms = now_ms - self._change_log_ms
+        while await opened.writer.run(partial(upkeep.forget_changes, before_ms=oldest_kept_ms)):
+            pass
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """What the store holds while it is open."""
+
+    reader: Reader
+    writer: Writer
+    blobs: LocalBlobs
+
+
+async def _sweep_blobs(opened: _Opened, now_ms: int) -> None:
+    """Remove what was never taken and what was dropped, each after its grace time."""
+    unclaimed_ms = now_ms - STAGED_GRACE_MS
+    await opened.blobs.remove_drafts(before_ms=unclaimed_ms)
+    await opened.writer.run(partial(upkeep.give_up_old_blobs, staged_before_ms=unclaimed_ms))
+    find = partial(upkeep.find_garbage, dropped_before_ms=now_ms - GARBAGE_GRACE_MS)
+    while blobs := await opened.writer.run(find):
+        await opened.blobs.remove(blobs)
+        await opened.writer.run(partial(upkeep.forget_garbage, blobs=blobs))

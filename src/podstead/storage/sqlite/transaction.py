@@ -1,0 +1,140 @@
+"""How is one batch of jobs run in one transaction, and what if a part of it fails?
+
+A batch is applied and then committed, in two calls, since only the second waits for the disk. An
+error of the disk fails the whole batch, and nothing of it stays. Any other error, such as a row
+that breaks a constraint, is one job's own fault: the batch is undone and each job run alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import apsw
+
+from podstead.core.errors import StorageError
+from podstead.storage.decision import Needs, UnsoundWrite, decide
+from podstead.storage.records import Write
+from podstead.storage.sqlite.apply import flush, load
+from podstead.storage.sqlite.connection import WRITE_BUSY_S, Patience, open_writer
+
+Statements = Callable[[apsw.Connection], object]
+"""Statements that join a batch; what they return is the job's result."""
+
+Job = Write | Statements
+Result = object
+"""A write's CommitOutcome, what the statements returned, or a StorageError to raise."""
+
+_OWN_FAULTS = (apsw.ConstraintError, apsw.TooBigError, apsw.MismatchError, apsw.RangeError)
+
+
+class WriteConnection:
+    """The connection that batches are run on. One thread at a time may use it."""
+
+    def __init__(self, database: Path, *, vfs: str | None = None) -> None:
+        """Open the database. Raises apsw.Error."""
+        self._database = database
+        self._vfs = vfs
+        self._patience = Patience(0.0)
+        self._connection = self._open()
+        self._trusted = True
+
+    def _open(self) -> apsw.Connection:
+        return open_writer(self._database, self._patience, vfs=self._vfs)
+
+    def close(self) -> None:
+        """Undo what is not committed and close. Raises apsw.Error."""
+        self._connection.close()
+
+    def begin(self, *, wait_s: float) -> bool:
+        """Begin a write transaction; False if others were writing all the time of ``wait_s``.
+
+        Raises apsw.Error.
+        """
+        if not self._trusted:
+            self._connection = self._open()
+            self._trusted = True
+        self._patience.wait_s = wait_s
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+        except apsw.BusyError:
+            return False
+        return True
+
+    def apply(self, jobs: Sequence[Job]) -> list[Result]:
+        """Run the jobs in the transaction begun. Raises apsw.Error: then nothing is changed."""
+        try:
+            return _apply(self._connection, jobs)
+        except BaseException:
+            self._undo()
+            raise
+
+    def commit(self) -> None:
+        """Make the transaction durable. Raises apsw.Error: then nothing is changed."""
+        try:
+            self._connection.execute("COMMIT")
+        except BaseException:
+            self._undo()
+            raise
+
+    def run(self, jobs: Sequence[Job]) -> list[Result]:
+        """Begin, apply and commit, waiting for other writers; failures are in the results."""
+        try:
+            if not self.begin(wait_s=WRITE_BUSY_S):
+                return failures(jobs, None)
+            results = self.apply(jobs)
+            self.commit()
+        except _OWN_FAULTS as error:
+            return failures(jobs, error) if len(jobs) == 1 else self.run_each(jobs)
+        except apsw.Error as error:
+            return failures(jobs, error)
+        return results
+
+    def run_each(self, jobs: Sequence[Job]) -> list[Result]:
+        """Run each job in a transaction of its own."""
+        return [result for job in jobs for result in self.run([job])]
+
+    def _undo(self) -> None:
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        except apsw.Error:
+            # Not to be used again: what is not committed is undone by closing it.
+            self._trusted = False
+            self._connection.close(force=True)
+
+
+def is_own_fault(error: apsw.Error) -> bool:
+    """Whether the error is one job's own fault, so that the others may succeed without it."""
+    return isinstance(error, _OWN_FAULTS)
+
+
+def failure(cause: Exception | None) -> StorageError:
+    """The error for a job that was not done."""
+    error = StorageError("The change could not be stored")
+    error.__cause__ = cause
+    return error
+
+
+def failures(jobs: Sequence[Job], cause: Exception | None) -> list[Result]:
+    """The results of a batch of which nothing was done."""
+    return [failure(cause) for _ in jobs]
+
+
+def _apply(connection: apsw.Connection, jobs: Sequence[Job]) -> list[Result]:
+    needs = Needs()
+    for job in jobs:
+        if isinstance(job, Write):
+            needs.add(job)
+    state = load(connection, needs)
+    results: list[Result] = []
+    for job in jobs:
+        if isinstance(job, Write):
+            try:
+                results.append(decide(job, state))
+            except UnsoundWrite as error:
+                results.append(failure(error))
+        else:
+            results.append(job(connection))
+    flush(connection, state)
+    return results

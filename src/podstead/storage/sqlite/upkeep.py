@@ -1,0 +1,103 @@
+"""What does the engine store besides writes, and what does it forget in time?
+
+Each function runs a few statements inside a writer's transaction; sweeping takes limited bites, so
+that no writer waits long for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+
+from podstead.storage.buckets import BucketRate, Taken, take_one
+from podstead.storage.records import BlobId
+from podstead.storage.sqlite.statements import Row, run_in
+
+BITE = 500
+"""Rows that one transaction of a sweep removes at most."""
+
+
+# --- Blobs: each is staged, or taken by a resource, or garbage --------------------------------
+
+
+def stage_blob(connection: apsw.Connection, blob: BlobId, *, now_ms: int) -> None:
+    """Note a blob that a write may take. Raises apsw.Error."""
+    connection.execute("INSERT INTO staged (blob, staged_ms) VALUES (?, ?)", (blob, now_ms))
+
+
+def give_up_blob(connection: apsw.Connection, blob: BlobId) -> bool:
+    """Make a staged blob garbage, due at once; False if it is not staged. Raises apsw.Error."""
+    was_staged = connection.execute("DELETE FROM staged WHERE blob = ? RETURNING blob", (blob,)).get
+    if was_staged is None:
+        return False
+    connection.execute("INSERT INTO garbage (blob, dropped_ms) VALUES (?, 0)", (blob,))
+    return True
+
+
+def give_up_old_blobs(connection: apsw.Connection, *, staged_before_ms: int) -> None:
+    """Make blobs garbage that were staged and never taken. Raises apsw.Error."""
+    connection.execute(
+        "INSERT INTO garbage (blob, dropped_ms) SELECT blob, 0 FROM staged WHERE staged_ms < ?",
+        (staged_before_ms,),
+    )
+    connection.execute("DELETE FROM staged WHERE staged_ms < ?", (staged_before_ms,))
+
+
+def find_garbage(connection: apsw.Connection, *, dropped_before_ms: int) -> list[BlobId]:
+    """Some blobs that are garbage for long enough. Raises apsw.Error."""
+    rows: list[Row] = connection.execute(
+        "SELECT blob FROM garbage WHERE dropped_ms < ? LIMIT ?", (dropped_before_ms, BITE)
+    ).fetchall()
+    return [blob for (blob,) in rows]
+
+
+def forget_garbage(connection: apsw.Connection, blobs: Sequence[BlobId]) -> None:
+    """Forget garbage that is removed. Raises apsw.Error."""
+    run_in(connection, "DELETE FROM garbage WHERE blob IN", blobs)
+
+
+# --- The change log ---------------------------------------------------------------------------
+
+
+def forget_changes(connection: apsw.Connection, *, before_ms: int) -> bool:
+    """Forget a bite of the oldest changes; whether there may be more. Raises apsw.Error.
+
+    Goes by sequence number and stops at the first young row, so that no gap arises.
+    """
+    oldest: list[Row] = connection.execute(
+        "SELECT sequence, at_ms FROM changes ORDER BY sequence LIMIT ?", (BITE,)
+    ).fetchall()
+    last_old = None
+    for sequence, at_ms in oldest:
+        if at_ms >= before_ms:
+            break
+        last_old = sequence
+    connection.execute("DELETE FROM changes WHERE sequence <= ?", (last_old,))
+    return len(oldest) == BITE and last_old == oldest[-1][0]
+
+
+# --- Rate buckets -----------------------------------------------------------------------------
+
+
+def take_from_bucket(
+    connection: apsw.Connection, bucket: str, rate: BucketRate, *, now_ms: int
+) -> int | None:
+    """Take one; ``None`` if one was there, else the seconds to wait. Raises apsw.Error."""
+    full_at_us: int | None = connection.execute(
+        "SELECT full_at_us FROM rate_buckets WHERE bucket = ?", (bucket,)
+    ).get
+    outcome = take_one(full_at_us, rate, now_ms=now_ms)
+    if not isinstance(outcome, Taken):
+        return outcome.seconds
+    connection.execute(
+        "INSERT INTO rate_buckets (bucket, full_at_us) VALUES (?, ?)"
+        " ON CONFLICT (bucket) DO UPDATE SET full_at_us = excluded.full_at_us",
+        (bucket, outcome.full_at_us),
+    )
+    return None
+
+
+def forget_full_buckets(connection: apsw.Connection, *, now_ms: int) -> None:
+    """Forget the buckets that are full again. Raises apsw.Error."""
+    connection.execute("DELETE FROM rate_buckets WHERE full_at_us <= ?", (now_ms * 1000,))

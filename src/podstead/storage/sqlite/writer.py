@@ -1,0 +1,143 @@
+"""How do the writes of many tasks share one durable commit?
+
+Whatever is asked for while one batch is on its way to the disk makes the next batch. A batch of
+writes is applied on the event loop, which takes some ten microseconds a write, and a thread only
+waits for the disk: handed to the thread whole, it would fight the loop for the interpreter's lock
+at every statement. If another process is writing at that moment, or the batch holds more than
+writes, then the thread does all of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from queue import SimpleQueue
+from threading import Thread
+from typing import TypeVar, cast
+
+import apsw
+
+from podstead.core.errors import Overloaded, StorageError
+from podstead.storage.records import CommitOutcome, Write
+from podstead.storage.sqlite.transaction import (
+    Job,
+    Result,
+    WriteConnection,
+    failures,
+    is_own_fault,
+)
+
+T = TypeVar("T")
+
+MOST_JOBS = 128
+"""Jobs in one batch: bounds how long a batch keeps the event loop and other processes waiting."""
+
+_Waiting = tuple[Job, "asyncio.Future[Result]"]
+_Rest = Callable[[Sequence[Job]], list[Result]]
+
+
+class Writer:
+    """Groups jobs into batches for one connection. Used from one event loop only."""
+
+    def __init__(self, connection: WriteConnection, *, most_waiting: int) -> None:
+        """Take over ``connection``; more than ``most_waiting`` jobs at once are refused."""
+        self._connection = connection
+        self._most_waiting = most_waiting
+        self._loop = asyncio.get_running_loop()
+        self._waiting: deque[_Waiting] = deque()
+        self._under_way: list[_Waiting] = []
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._closed = False
+        self._calls: SimpleQueue[tuple[list[Job], _Rest] | None] = SimpleQueue()
+        self._thread = Thread(target=self._serve, name="podstead-commit", daemon=True)
+        self._thread.start()
+
+    async def commit(self, write: Write) -> CommitOutcome:
+        """Decide and store one write. Raises StorageError or Overloaded."""
+        return cast("CommitOutcome", await self._submit(write))
+
+    async def run(self, statements: Callable[[apsw.Connection], T]) -> T:
+        """Run statements inside a batch's transaction. Raises StorageError or Overloaded."""
+        return cast("T", await self._submit(statements))
+
+    def _submit(self, job: Job) -> asyncio.Future[Result]:
+        if self._closed:
+            raise StorageError("The store is closed")
+        if len(self._waiting) >= self._most_waiting:
+            raise Overloaded("Too many changes are waiting to be stored")
+        future: asyncio.Future[Result] = self._loop.create_future()
+        self._waiting.append((job, future))
+        if self._idle.is_set():
+            # Not at once: the other tasks of this turn of the loop may have something to join.
+            self._idle.clear()
+            self._loop.call_soon(self._start_batch)
+        return future
+
+    async def close(self) -> None:
+        """Finish everything that was asked for, then end the thread and close the connection."""
+        self._closed = True
+        await self._idle.wait()
+        self._calls.put(None)
+        await self._loop.run_in_executor(None, self._thread.join)
+
+    # --- on the event loop --------------------------------------------------------------------
+
+    def _start_batch(self) -> None:
+        count = min(len(self._waiting), MOST_JOBS)
+        self._under_way = [self._waiting.popleft() for _ in range(count)]
+        jobs = [job for job, _ in self._under_way]
+        try:
+            rest = self._apply(jobs)
+        except Exception as error:  # noqa: BLE001 - those who wait must hear of anything
+            self._end_batch(failures(jobs, error))
+        else:
+            self._calls.put((jobs, rest))
+
+    def _apply(self, jobs: list[Job]) -> _Rest:
+        """Do what can be done at once, and tell what is left for the thread."""
+        connection = self._connection
+        only_writes = all(isinstance(job, Write) for job in jobs)
+        if not only_writes or not connection.begin(wait_s=0):
+            return connection.run
+        try:
+            results = connection.apply(jobs)
+        except apsw.Error as error:
+            if is_own_fault(error):
+                return connection.run_each
+            raise
+        return partial(_commit, connection, results)
+
+    def _end_batch(self, results: Sequence[Result]) -> None:
+        for (_, future), result in zip(self._under_way, results, strict=True):
+            if future.cancelled():
+                continue
+            if isinstance(result, StorageError):
+                future.set_exception(result)
+            else:
+                future.set_result(result)
+        if self._waiting:
+            self._loop.call_soon(self._start_batch)
+        else:
+            self._idle.set()
+
+    # --- in the thread ------------------------------------------------------------------------
+
+    def _serve(self) -> None:
+        while (call := self._calls.get()) is not None:
+            jobs, rest = call
+            try:
+                results = rest(jobs)
+            except Exception as error:  # noqa: BLE001 - those who wait must hear of anything
+                results = failures(jobs, error)
+            self._loop.call_soon_threadsafe(self._end_batch, results)
+        self._connection.close()
+
+
+def _commit(
+    connection: WriteConnection, results: list[Result], _jobs: Sequence[Job]
+) -> list[Result]:
+    connection.commit()
+    return results
