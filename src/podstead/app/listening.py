@@ -11,17 +11,14 @@ from __future__ import annotations
 import errno
 import socket
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
+from podstead.app.patience import patiently
 from podstead.config import Settings, StartRefused
 
 BACKLOG = 1024
 """How many connections wait for each worker; more are refused by the kernel."""
-
-# A server that was killed lets go of its port when its last worker has noticed.
-_PATIENCE_S = 1.0
-_RETRY_S = 0.02
 
 
 def open_listeners(settings: Settings) -> list[socket.socket]:
@@ -43,6 +40,16 @@ def chosen_port(listeners: Sequence[socket.socket]) -> int:
     return port
 
 
+@contextmanager
+def closing_all(listeners: Sequence[socket.socket]) -> Iterator[None]:
+    """Close the listeners in the end, those that are still open."""
+    try:
+        yield
+    finally:
+        for listener in listeners:
+            listener.close()
+
+
 def _resolve(settings: Settings) -> tuple[socket.AddressFamily, tuple[object, ...]]:
     try:
         found = socket.getaddrinfo(
@@ -61,18 +68,18 @@ def _resolve(settings: Settings) -> tuple[socket.AddressFamily, tuple[object, ..
 def _open_exclusively(
     family: socket.AddressFamily, address: tuple[object, ...], settings: Settings
 ) -> socket.socket:
-    give_up_s = time.monotonic() + _PATIENCE_S
-    while True:
-        try:
-            return _listen(family, address, share=False)
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE or time.monotonic() > give_up_s:
-                raise StartRefused(_why(error, settings)) from error
-        time.sleep(_RETRY_S)
+    try:
+        return patiently(lambda: _listen(family, address, share=False), is_busy=_is_busy)
+    except OSError as error:
+        raise StartRefused(_why(error, settings)) from error
+
+
+def _is_busy(error: Exception) -> bool:
+    return isinstance(error, OSError) and error.errno == errno.EADDRINUSE
 
 
 def _why(error: OSError, settings: Settings) -> str:
-    if error.errno == errno.EADDRINUSE:
+    if _is_busy(error):
         return (
             f"Port {settings.port} of {settings.host} is in use: stop the program that listens "
             "there, or choose another with --port."

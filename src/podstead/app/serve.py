@@ -75,7 +75,7 @@ def serve(
 
     ``factory`` makes the application, in each worker; with other process start methods than fork
     it must be importable. ``on_ready`` is called once, in another thread, when all workers answer
-    requests. The listeners are closed.
+    requests.
     """
     _raise_descriptor_limit()
     reports, report = multiprocessing.Pipe(duplex=False)

@@ -1,0 +1,108 @@
+"""What may the operator do beside a running server? Tokens are made, listed and revoked (A-31).
+
+The store is opened as a worker opens it; the server sees the change with its next request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from podstead.app.build import SystemClock, SystemRandomness
+from podstead.app.keys import load_token_keys
+from podstead.config import Settings, StartRefused
+from podstead.core.clock import Clock, Randomness
+from podstead.core.errors import NotFound, RootUnusable, StorageError
+from podstead.pods.provision import VERSION_BYTES, IssuedToken, TokenPolicy, issue_and_record
+from podstead.storage.layout import RootLayout
+from podstead.storage.protocol import Store
+from podstead.storage.records import (
+    Committed,
+    PodRecord,
+    TokenRecord,
+    TokenRevocation,
+    Version,
+    Write,
+)
+from podstead.storage.sqlite import SqliteStore
+
+
+@dataclass(frozen=True, slots=True)
+class TokenDesk:
+    """Issues, lists and revokes simple tokens."""
+
+    settings: Settings
+    store: Store
+    clock: Clock
+    randomness: Randomness
+
+    async def create(self, pod_name: str) -> IssuedToken:
+        """A further token for the owner of a pod. Raises NotFound, StartRefused, StorageError."""
+        if not self.settings.simple_tokens:
+            raise StartRefused(
+                "Simple tokens are off, so none would be accepted: give --simple-tokens."
+            )
+        keys = self.settings.token_keys or load_token_keys(RootLayout(self.settings.root).keys)
+        return await issue_and_record(
+            TokenPolicy(key=keys[0], lifetime_s=self.settings.token_lifetime_s),
+            pod=await self._pod(pod_name),
+            store=self.store,
+            clock=self.clock,
+            randomness=self.randomness,
+        )
+
+    async def list(self, pod_name: str | None = None) -> Sequence[TokenRecord]:
+        """All tokens, or those of one pod, newest first. Raises NotFound, StorageError."""
+        if pod_name is None:
+            return await self.store.list_tokens()
+        pod = await self._pod(pod_name)
+        return await self.store.list_tokens(pod=pod.name)
+
+    async def revoke(self, token_id: str) -> None:
+        """Revoke one token; doing it again changes nothing. Raises NotFound, StorageError."""
+        record = await self.store.read_token(token_id)
+        if record is None:
+            raise NotFound(f"There is no token with the id '{token_id}'.")
+        await self._revoke([record])
+
+    async def revoke_all(self, pod_name: str) -> int:
+        """Revoke all tokens of a pod, and say how many. Raises NotFound, StorageError."""
+        valid = [record for record in await self.list(pod_name) if record.revoked_s is None]
+        await self._revoke(valid)
+        return len(valid)
+
+    async def _pod(self, name: str) -> PodRecord:
+        pod = await self.store.read_pod(name)
+        if pod is None:
+            raise NotFound(f"There is no pod '{name}'.")
+        return pod
+
+    async def _revoke(self, tokens: Sequence[TokenRecord]) -> None:
+        now_ms = self.clock.now_ms()
+        records = tuple(
+            TokenRevocation(token.token_id, at_s=now_ms // 1000)
+            for token in tokens
+            if token.revoked_s is None
+        )
+        if not records:
+            return
+        version = Version(self.randomness.token_hex(VERSION_BYTES))
+        outcome = await self.store.commit(Write(version=version, at_ms=now_ms, records=records))
+        if not isinstance(outcome, Committed):
+            raise StorageError("The revocation could not be recorded.")
+
+
+@asynccontextmanager
+async def open_token_desk(settings: Settings) -> AsyncIterator[TokenDesk]:
+    """Open the store of an existing data root. Raises RootUnusable, StorageError."""
+    if not RootLayout(settings.root).database.exists():
+        raise RootUnusable(
+            f"There is no data in {settings.root}: give the data root of the server with --root."
+        )
+    store = SqliteStore(settings.root)
+    await store.open()
+    try:
+        yield TokenDesk(settings, store, SystemClock(), SystemRandomness())
+    finally:
+        await store.close()

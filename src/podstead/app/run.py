@@ -1,0 +1,34 @@
+"""What happens at a start, in which order? Everything that can refuse it comes before a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from podstead.app.certificate import check_certificate
+from podstead.app.listening import chosen_port, closing_all, open_listeners
+from podstead.app.logs import configure_logging
+from podstead.app.root import prepared_root
+from podstead.app.serve import Application, Ending, serve
+from podstead.config import Settings
+
+
+def run_server(
+    settings: Settings,
+    *,
+    factory: Callable[[Settings], Application],
+    on_ready: Callable[[Settings], None],
+) -> Ending:
+    """Run the server until it is stopped.
+
+    ``factory`` makes the application of each worker; ``on_ready`` is called when all answer. Both
+    get the settings with the port that was really opened.
+
+    Raises StartRefused or RootUnusable, before anything is served, and StorageError.
+    """
+    configure_logging(settings)
+    check_certificate(settings)
+    listeners = open_listeners(settings)
+    settings = settings.listening_on(chosen_port(listeners))
+    with closing_all(listeners), prepared_root(settings):
+        return serve(settings, listeners, factory=factory, on_ready=partial(on_ready, settings))

@@ -1,0 +1,42 @@
+"""Which commands are there, and how do they end? 0 for done, 2 where the operator must change
+something first (a setting, the port, the data root), 1 for any other trouble."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from podstead import __version__
+from podstead.cli.start import start
+from podstead.cli.token import token
+from podstead.config import StartRefused
+from podstead.core.errors import PodsteadError, RootUnusable
+
+
+class _Refusal(click.ClickException):
+    """Trouble that goes away when the operator changes something."""
+
+    exit_code = 2
+
+
+class _Commands(click.Group):
+    """Commands whose expected trouble is told in one sentence, without a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click has it
+        try:
+            return super().invoke(ctx)
+        except (StartRefused, RootUnusable) as error:
+            raise _Refusal(str(error)) from error
+        except PodsteadError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="podstead", message="%(prog)s %(version)s")
+def main() -> None:
+    """A Solid pod server."""
+
+
+main.add_command(start)
+main.add_command(token)

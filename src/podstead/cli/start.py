@@ -1,0 +1,68 @@
+"""``podstead start``: run the server until it is told to stop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from podstead import __version__
+from podstead.cli.options import GroupedCommand, settings_from, settings_options
+from podstead.config import Settings
+
+_DAY_S = 24 * 3600
+
+
+@click.command(cls=GroupedCommand)
+@settings_options()
+def start(**options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """Run the server.
+
+    Each option is also a variable (--port is PODSTEAD_PORT) and a key of the file that --config
+    names (port = 3000). Options win over variables, variables over the file.
+    """
+    settings = settings_from(options)
+    # Loaded here, since `podstead --help` needs none of it.
+    from podstead.app.build import build_application
+    from podstead.app.run import run_server
+    from podstead.app.serve import Ending
+
+    ending = run_server(settings, factory=build_application, on_ready=announce)
+    if ending is Ending.FAILED:
+        raise click.ClickException("A worker failed, so the server has stopped.")
+    if ending is Ending.FORCED:
+        raise click.ClickException("Stopped at once; requests in flight were cut off.")
+
+
+def announce(settings: Settings) -> None:
+    """Print the summary, unless nothing is to be printed."""
+    if not settings.quiet:
+        click.echo(summary(settings))
+
+
+def summary(settings: Settings) -> str:
+    """What the start prints: the address, the data root, and what is on."""
+    lines = {
+        "version": f"Podstead {__version__}",
+        "listening": f"{settings.host}, port {settings.port}, {_transport(settings)}",
+        "data": str(settings.root),
+        "pods": f"POST {settings.base_url}/.pods creates one",
+        "tokens": _tokens(settings),
+    }
+    facts = "\n".join(f"  {name:<10} {fact}" for name, fact in lines.items())
+    return f"Podstead is ready at {settings.base_url}/\n{facts}"
+
+
+def _transport(settings: Settings) -> str:
+    workers = "1 worker" if settings.workers == 1 else f"{settings.workers} workers"
+    return f"{'HTTPS' if settings.uses_tls else 'HTTP'}, {workers}"
+
+
+def _tokens(settings: Settings) -> str:
+    if not settings.simple_tokens:
+        return "off"
+    if settings.token_lifetime_s == 0:
+        return "on, valid without end"
+    if settings.token_lifetime_s % _DAY_S == 0:
+        return f"on, valid for {settings.token_lifetime_s // _DAY_S} days"
+    return f"on, valid for {settings.token_lifetime_s} seconds"

@@ -1,0 +1,114 @@
+"""``podstead token``: make, list and revoke the simple tokens of pods."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from podstead.cli.options import OPTION_ROWS, settings_from, settings_options
+from podstead.storage.records import TokenRecord
+
+if TYPE_CHECKING:  # at run time it is loaded when it is needed
+    from podstead.app.operator import TokenDesk
+
+T = TypeVar("T")
+
+_ROWS = {row.name: row for row in OPTION_ROWS}
+_root_options = settings_options([_ROWS["root"], _ROWS["config"]])
+_create_options = settings_options([_ROWS["token-lifetime-s"], _ROWS["token-secret-file"]])
+
+
+@click.group()
+def token() -> None:
+    """Make, list and revoke tokens of pods.
+
+    A running server accepts a new token, and refuses a revoked one, from its next request on.
+    """
+
+
+@token.command()
+@click.argument("pod")
+@_root_options
+@_create_options
+def create(pod: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """Make a further token for the owner of POD and print it, alone on a line."""
+    issued = _at_desk(options, lambda desk: desk.create(pod))
+    click.echo(issued.token)
+
+
+@token.command("list")
+@click.argument("pod", required=False)
+@_root_options
+def list_(pod: str | None, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """List all tokens, or those of POD, newest first: id, pod, issued, expires, state."""
+    for line in _table(_at_desk(options, lambda desk: desk.list(pod)), _now_s()):
+        click.echo(line)
+
+
+@token.command()
+@click.argument("token_id", required=False)
+@click.option("--pod", metavar="POD", help="Revoke all tokens of this pod.")
+@_root_options
+def revoke(token_id: str | None, pod: str | None, **options: Any) -> None:  # noqa: ANN401
+    """Revoke the token with the id TOKEN_ID (see 'podstead token list'), or all of a pod."""
+    if (token_id is None) == (pod is None):
+        raise click.UsageError("Give either the id of a token, or --pod.")
+    if token_id is not None:
+        wanted = token_id
+        _at_desk(options, lambda desk: desk.revoke(wanted))
+        click.echo(f"Revoked {token_id}.")
+    else:
+        name = pod or ""
+        count = _at_desk(options, lambda desk: desk.revoke_all(name))
+        click.echo(f"Revoked {count} of {pod}.")
+
+
+def _at_desk(options: dict[str, Any], act: Callable[[TokenDesk], Awaitable[T]]) -> T:
+    from podstead.app.operator import open_token_desk
+
+    settings = settings_from(options)
+
+    async def run() -> T:
+        async with open_token_desk(settings) as desk:
+            return await act(desk)
+
+    return asyncio.run(run())
+
+
+def _table(records: Sequence[TokenRecord], now_s: int) -> list[str]:
+    rows = [("ID", "POD", "ISSUED", "EXPIRES", "STATE")]
+    rows += [
+        (
+            record.token_id,
+            record.pod,
+            _time(record.issued_s),
+            "never" if record.expires_s is None else _time(record.expires_s),
+            _state(record, now_s),
+        )
+        for record in records
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _state(record: TokenRecord, now_s: int) -> str:
+    if record.revoked_s is not None:
+        return f"revoked {_time(record.revoked_s)}"
+    if record.expires_s is not None and record.expires_s <= now_s:
+        return "expired"
+    return "valid"
+
+
+def _time(unix_s: int) -> str:
+    return datetime.fromtimestamp(unix_s, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _now_s() -> int:
+    return int(datetime.now(tz=UTC).timestamp())
