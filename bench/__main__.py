@@ -1,0 +1,159 @@
+"""The command `python -m bench`: options in, table out, nothing left running."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from bench import report
+from bench.cases import CASES
+from bench.installation import CACHE, Missing, system_command
+from bench.processes import NotStarted
+from bench.report import Memory, Results
+from bench.rounds import FAILURES, Entry, Schedule, entries, progress, run
+from bench.servers import SERVERS, Server
+from bench.trials import TRIALS, Verdict
+
+MEMORY = "memory"
+COLUMNS = tuple(dict.fromkeys(kind.column for kind in SERVERS))
+KEYS = (*(case.key for case in CASES), MEMORY, *(trial.key for trial in TRIALS))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; 0 when our figures are all valid and the trials reached their goals."""
+    options = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, _end)
+    try:
+        results = _measured(options)
+    except (Missing, NotStarted, *FAILURES) as failure:
+        sys.stderr.write(f"bench: {failure}\n")
+        return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("bench: interrupted, all servers stopped\n")
+        return 130
+    text = report.markdown(results)
+    sys.stdout.write(text + "\n")
+    if options.write_docs:
+        report.write_page(text)
+    return 0 if results.reached() else 1
+
+
+def _measured(options: argparse.Namespace) -> Results:
+    schedule = Schedule(options.rounds, options.seconds, 1, options.connections)
+    cases = [case for case in CASES if case.key in options.only]
+    with ExitStack() as cleanup:
+        servers = _started(options, cleanup)
+        idle_bytes = {server: server.rss_bytes() for server in servers}
+        table = entries(cases, servers)
+        run(table, schedule)
+        memory = _memory(idle_bytes) if MEMORY in options.only else {}
+        verdicts = _verdicts(options.only, servers)
+    return Results(schedule, options.servers, _told(table), memory, verdicts)
+
+
+def _started(options: argparse.Namespace, cleanup: ExitStack) -> list[Server]:
+    """Start the servers asked for, and have `cleanup` stop them and remove what they stored."""
+    system_command("wrk")
+    CACHE.mkdir(exist_ok=True)
+    # Beside the checkout and not in the temporary folder, which may be in memory: writes are
+    # to reach a disk.
+    place = Path(tempfile.mkdtemp(prefix="run-", dir=CACHE))
+    cleanup.callback(shutil.rmtree, place, ignore_errors=True)
+    servers = []
+    for kind in SERVERS:
+        if kind.column in options.servers:
+            progress(f"starting {kind.__name__}")
+            server = kind(place / kind.__name__.lower())
+            cleanup.callback(server.stop)
+            server.start()
+            servers.append(server)
+    return servers
+
+
+def _memory(idle_bytes: dict[Server, int]) -> dict[str, Memory]:
+    """Return what each column's first server holds, which is the one that most cases asked."""
+    sizes: dict[str, Memory] = {}
+    for server, idle in idle_bytes.items():
+        sizes.setdefault(server.column, Memory(idle, server.rss_bytes()))
+    return sizes
+
+
+def _verdicts(only: Sequence[str], servers: Sequence[Server]) -> list[Verdict]:
+    ours = [server for server in servers if server.column == report.OURS]
+    trials = [trial for trial in TRIALS if trial.key in only]
+    return [trial.verdict(server.site) for server in ours for trial in trials]
+
+
+def _told(table: Sequence[Entry]) -> list[Entry]:
+    for entry in table:
+        if entry.figure.void:
+            progress(f"void: {entry.case.key}, {entry.column}: {entry.figure.void}")
+    return list(table)
+
+
+def _end(number: int, _frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+def _listed(*known: str) -> _Choice:
+    return _Choice(known)
+
+
+class _Choice:
+    """An option's value: names out of a known list, separated by commas."""
+
+    def __init__(self, known: Sequence[str]) -> None:
+        self._known = known
+
+    def __call__(self, text: str) -> list[str]:
+        named = [part.strip() for part in text.split(",")]
+        strange = [part for part in named if part not in self._known]
+        if strange:
+            raise argparse.ArgumentTypeError(
+                f"{', '.join(strange)}: not one of {', '.join(self._known)}"
+            )
+        return [name for name in self._known if name in named]
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number}: must be 1 or more")
+    return number
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m bench", description=__doc__)
+    parser.add_argument("--rounds", type=_positive, default=5, help="counted rounds (5)")
+    parser.add_argument("--seconds", type=_positive, default=3, help="of each round (3)")
+    parser.add_argument("--connections", type=_positive, default=32, help="at once (32)")
+    parser.add_argument(
+        "--only",
+        type=_listed(*KEYS),
+        default=list(KEYS),
+        metavar="CASE,…",
+        help=f"of {', '.join(KEYS)} (all)",
+    )
+    parser.add_argument(
+        "--servers",
+        type=_listed(*COLUMNS),
+        default=list(COLUMNS),
+        metavar="NAME,…",
+        help=f"of {', '.join(COLUMNS)} (all)",
+    )
+    parser.add_argument(
+        "--write-docs", action="store_true", help="put the table into docs/benchmarks.md"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""What is measured? Each case is one value in `CASES`.
+
+To add a case, add a value: a key for `--only`, a title for the table, an exercise, what it needs
+of a server, and the ratios to reach, if any. A new kind of work (PATCH, a proof for each request)
+is a new class beside those in `exercises`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from bench.documents import HUNDRED, MEBIBYTE, PRIVATE_CARD, PUBLIC_CARD
+from bench.exercises import CreateByPost, CreateByPut, Exercise, Read, Replace
+from bench.messages import JSON_LD, OCTETS, TURTLE
+from bench.servers import Feature
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One line of the table. `goals`: least podstead/peer ratio, by the peer's column."""
+
+    key: str
+    title: str
+    exercise: Exercise
+    needs: frozenset[Feature] = frozenset()
+    goals: Mapping[str, float] = field(default_factory=dict)
+
+
+_READ_GOAL: Final = {"jss": 6.0}
+_WRITE_GOAL: Final = {"jss": 3.0}
+_WRITES: Final = frozenset({Feature.WRITES, Feature.CREDENTIALS})
+
+CASES: Final = (
+    Case(
+        "public-get",
+        "GET, public, 1 kB JSON-LD as stored",
+        Read(PUBLIC_CARD, JSON_LD),
+        goals={**_READ_GOAL, "nginx": 0.25},
+    ),
+    Case(
+        "private-get",
+        "GET, private, with a token",
+        Read(PRIVATE_CARD, JSON_LD, authorized=True),
+        frozenset({Feature.CREDENTIALS}),
+        _READ_GOAL,
+    ),
+    Case(
+        "not-modified",
+        "GET, 304 by If-None-Match",
+        Read(PUBLIC_CARD, JSON_LD, conditional=True),
+        goals=_READ_GOAL,
+    ),
+    Case(
+        "container-100",
+        "GET, container of 100, JSON-LD",
+        Read(HUNDRED, JSON_LD),
+        frozenset({Feature.CONTAINERS}),
+        _READ_GOAL,
+    ),
+    Case(
+        "turtle",
+        "GET, Turtle from stored JSON-LD",
+        Read(PUBLIC_CARD, TURTLE),
+        frozenset({Feature.CONVERSION}),
+        _READ_GOAL,
+    ),
+    Case("get-1mib", "GET, 1 MiB", Read(MEBIBYTE, OCTETS), goals=_READ_GOAL),
+    Case("put-replace", "PUT, replacing", Replace("private/replaced/"), _WRITES, _WRITE_GOAL),
+    Case("put-create", "PUT, creating", CreateByPut("private/put/"), _WRITES, _WRITE_GOAL),
+    Case("post-create", "POST, creating", CreateByPost("private/posted/"), _WRITES, _WRITE_GOAL),
+)

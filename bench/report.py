@@ -1,0 +1,189 @@
+"""How are the figures told: a Markdown table, and where in the documentation it stands."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+
+from bench.rounds import Entry, Figure, Schedule
+from bench.servers import Css, Jss
+from bench.trials import Verdict
+
+OURS: Final = "podstead"
+BEGIN: Final = "<!-- bench: begin -->"
+END: Final = "<!-- bench: end -->"
+PAGE: Final = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Resident memory of a process tree, before the first document and after all rounds."""
+
+    idle_bytes: int
+    loaded_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """All that one run came to."""
+
+    schedule: Schedule
+    columns: Sequence[str]
+    entries: Sequence[Entry]
+    memory: Mapping[str, Memory]
+    verdicts: Sequence[Verdict]
+
+    def reached(self) -> bool:
+        """Return whether our own figures are all there and no trial failed."""
+        ours = (entry for entry in self.entries if entry.column == OURS)
+        return all(not entry.figure.void for entry in ours) and all(
+            verdict.reached for verdict in self.verdicts
+        )
+
+
+def markdown(results: Results) -> str:
+    """Return the report between the markers, without them."""
+    parts = [_circumstances(results), _rates(results), _remarks(results.entries)]
+    if results.memory:
+        parts.append(_memory(results))
+    if results.verdicts:
+        parts.append("\n".join(_bullet(verdict) for verdict in results.verdicts))
+    return "\n\n".join(part for part in parts if part)
+
+
+def write_page(text: str, page: Path = PAGE) -> None:
+    """Put the report between the markers of the page.
+
+    Raises:
+        ValueError: the page does not have both markers.
+    """
+    before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"{page} has no {BEGIN} … {END}")
+    page.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+
+
+def _rates(results: Results) -> str:
+    peers = [column for column in results.columns if column != OURS]
+    ours = OURS in results.columns
+    ratios = [f"/ {peer}" for peer in peers] if ours else []
+    header = ["requests/s", *results.columns, *ratios]
+    rows = [header, ["---", *["---:"] * (len(header) - 1)]]
+    by_case: dict[str, dict[str, Entry]] = {}
+    for entry in results.entries:
+        by_case.setdefault(entry.case.key, {})[entry.column] = entry
+    for cells in by_case.values():
+        case = next(iter(cells.values())).case
+        row = [case.title, *(_rate(cells[column].figure) for column in results.columns)]
+        if ours:
+            row += [_ratio(cells[OURS], cells[peer]) for peer in peers]
+        rows.append(row)
+    return _table(rows) if by_case else ""
+
+
+def _rate(figure: Figure) -> str:
+    if figure.absent:
+        return "n/a"
+    median = figure.median_per_s
+    return "void" if median is None else f"{median:,.0f}"
+
+
+def _ratio(ours: Entry, peer: Entry) -> str:
+    mine, theirs = ours.figure.median_per_s, peer.figure.median_per_s
+    if mine is None or theirs is None:
+        return "n/a"
+    goal = ours.case.goals.get(peer.column)
+    ratio = mine / theirs
+    if goal is None:
+        return f"{ratio:.2f}"
+    if ratio >= goal:
+        return f"{ratio:.2f} (goal {goal:g})"
+    return f"**{ratio:.2f}** (goal {goal:g}: {1 - ratio / goal:.0%} short)"
+
+
+def _remarks(entries: Sequence[Entry]) -> str:
+    """One line for each column and reason that there is no figure."""
+    cases: dict[tuple[str, str], list[str]] = {}
+    for entry in entries:
+        reason = entry.figure.absent or entry.figure.void
+        if reason:
+            cases.setdefault((entry.column, reason), []).append(entry.case.key)
+    return "\n".join(
+        f"- {column}, {', '.join(keys)}: {reason}" for (column, reason), keys in cases.items()
+    )
+
+
+def _memory(results: Results) -> str:
+    columns = [column for column in results.columns if column in results.memory]
+    sizes = [results.memory[column] for column in columns]
+    return _table(
+        [
+            ["resident memory, MiB", *columns],
+            ["---", *["---:"] * len(columns)],
+            ["idle", *(_mebibytes(size.idle_bytes) for size in sizes)],
+            ["after all rounds", *(_mebibytes(size.loaded_bytes) for size in sizes)],
+        ]
+    )
+
+
+def _mebibytes(size_bytes: int) -> str:
+    return f"{size_bytes / 1_048_576:.0f}"
+
+
+def _bullet(verdict: Verdict) -> str:
+    return f"- {verdict.text}{'' if verdict.reached else ' — **not reached**'}"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _circumstances(results: Results) -> str:
+    schedule = results.schedule
+    versions = ", ".join(
+        f"{name} {version}" for name, version in _versions(results.columns).items()
+    )
+    memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1_073_741_824
+    return (
+        f"Measured on {time.strftime('%Y-%m-%d')}: {_processor()}, {os.cpu_count()} cores shared "
+        f"by server and load generator, {memory_gib:.0f} GiB, "
+        f"{platform.system()} {platform.release()}. {versions}. "
+        f"Medians of {schedule.rounds} interleaved rounds of {schedule.seconds} s "
+        f"over {schedule.connections} connections."
+    )
+
+
+def _processor() -> str:
+    text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return found.group(1) if found else platform.machine()
+
+
+def _versions(columns: Sequence[str]) -> dict[str, str]:
+    """Return the versions of what took part."""
+    known: dict[str, str] = {}
+    if OURS in columns:
+        known |= {OURS: metadata.version(OURS), "Python": platform.python_version()}
+    known |= {package[0]: package[1] for package in (Jss.package,) if Jss.column in columns}
+    known |= {package[0]: package[1] for package in (Css.package,) if Css.column in columns}
+    if Jss.column in columns or Css.column in columns:
+        known["Node.js"] = _said("node", "--version")
+    if "nginx" in columns:
+        known["nginx"] = _said("nginx", "-v")
+    return known | {"wrk": _said("wrk", "--version")}
+
+
+def _said(*command: str) -> str:
+    """Return the version number in what a command says about itself."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = re.search(r"\d+(\.\d+)+", done.stdout + done.stderr)
+    return found.group() if found else "of unknown version"

@@ -1,0 +1,262 @@
+"""Who is compared, and how is each started so that it does its best?
+
+One class for each server. A server says what it offers; a case says what it needs; a server that
+does not offer it is left out of that case with the reason. Two servers may share a column: the
+first that offers what the case needs is asked, so javascript-solid-server runs without content
+negotiation wherever that is enough.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import sys
+import time
+from abc import ABC, abstractmethod
+from enum import Enum
+from pathlib import Path
+from typing import Any, ClassVar, Final
+from urllib.parse import urlsplit
+
+from bench.installation import npm_package, system_command
+from bench.messages import ADDRESS, OCTETS, Request
+from bench.processes import RunningServer, free_port
+from bench.site import LOOPBACK, Headers, Site, StaticSite, Stored
+
+POD: Final = "alice"
+JSON: Final = "application/json"
+NODE: Final = {"NODE_ENV": "production"}
+
+
+class Feature(Enum):
+    """What a case may need of a server; the value completes "has no …"."""
+
+    CREDENTIALS = "access control"
+    CONTAINERS = "containers"
+    CONVERSION = "conversion of RDF"
+    WRITES = "writing"
+
+
+class Server(ABC):
+    """One server to be measured: started in a folder of its own, stopped by its process id."""
+
+    column: ClassVar[str]
+    features: frozenset[Feature] = frozenset(Feature)
+
+    def __init__(self, folder: Path) -> None:
+        """Nothing is started; `folder` takes data and log."""
+        folder.mkdir(parents=True)
+        self.folder = folder
+        self.port = free_port()
+        self._running: RunningServer | None = None
+        self._site: Site | None = None
+
+    def start(self) -> None:
+        """Start the server and make its pod.
+
+        Raises:
+            NotStarted: the process did not come up.
+            Missing: its program is not there.
+            WrongAnswer: it did not make the pod.
+        """
+        command, environment = self.command()
+        log = self.folder / "server.log"
+        self._running = RunningServer(command, port=self.port, log=log, environment=environment)
+        self._site = self.open_site()
+
+    def stop(self) -> None:
+        """End its processes; does nothing when it was not started."""
+        if self._running is not None:
+            self._running.stop()
+            self._running = None
+
+    @property
+    def site(self) -> Site:
+        """The started server as its clients see it."""
+        assert self._site is not None, "not started"
+        return self._site
+
+    def rss_bytes(self) -> int:
+        """Return the resident memory of the started server's process tree."""
+        assert self._running is not None, "not started"
+        return self._running.rss_bytes()
+
+    @abstractmethod
+    def command(self) -> tuple[list[str], Headers]:
+        """Return the command line and the environment variables to add."""
+
+    @abstractmethod
+    def open_site(self) -> Site:
+        """Make the pod of the started server and return the site with its credentials."""
+
+
+class Podstead(Server):
+    """This server, one worker, durable writes, as `podstead start` runs it by default."""
+
+    column = "podstead"
+
+    def command(self) -> tuple[list[str], Headers]:
+        program = str(Path(sys.executable).with_name("podstead"))
+        where = ["--host", LOOPBACK, "--port", str(self.port), "--root", str(self.folder / "data")]
+        base = ["--base-url", f"http://localhost:{self.port}"]
+        return [program, "start", *where, *base, "--workers", "1", "--quiet"], {}
+
+    def open_site(self) -> Site:
+        return _pod_with_token(self.port, {})
+
+
+class Jss(Server):
+    """javascript-solid-server, one process, simple tokens, without content negotiation."""
+
+    column = "jss"
+    package = ("javascript-solid-server", "0.0.81")
+    features = frozenset(Feature) - {Feature.CONVERSION}
+    mode = "plain"
+
+    def command(self) -> tuple[list[str], Headers]:
+        launcher = Path(__file__).with_name("jss.mjs")
+        package = npm_package(*self.package)
+        root = self.folder / "data"
+        command = ["node", str(launcher), str(package), str(self.port), str(root), self.mode]
+        return command, {**NODE, "TOKEN_SECRET": "only for the benchmark"}
+
+    def open_site(self) -> Site:
+        # It takes 60 writes a minute from one address, and has no setting for that.
+        return _pod_with_token(self.port, {"X-Forwarded-For": ADDRESS})
+
+
+class JssWithConneg(Jss):
+    """The same with `--conneg`, asked only where a conversion is needed."""
+
+    features = frozenset(Feature)
+    mode = "conneg"
+
+
+class Css(Server):
+    """@solid/community-server, one worker, its configuration for storage in files with WAC."""
+
+    column = "css"
+    package = ("@solid/community-server", "7.2.0")
+
+    def command(self) -> tuple[list[str], Headers]:
+        package = npm_package(*self.package)
+        preload = Path(__file__).with_name("loopback.cjs")
+        where = ["--port", str(self.port), "--rootFilePath", str(self.folder / "data")]
+        how = ["--config", "@css:config/file.json", "--loggingLevel", "warn"]
+        base = ["--baseUrl", f"http://localhost:{self.port}/"]
+        program = str(package / "bin" / "server.js")
+        return ["node", "--require", str(preload), program, *where, *how, *base], NODE
+
+    def open_site(self) -> Site:
+        site = Site(self.port, f"/{POD}/", CssAccount(self.port).headers)
+        owner = f"<#owner> a acl:Authorization; acl:agent <{site.url('profile/card#me')}>"
+        acl = (
+            "@prefix acl: <http://www.w3.org/ns/auth/acl#>.\n"
+            f"{owner}; acl:mode acl:Read, acl:Write, acl:Control; "
+            "acl:accessTo <./>; acl:default <./>.\n"
+            "<#public> a acl:Authorization; acl:agentClass "
+            "<http://xmlns.com/foaf/0.1/Agent>; acl:mode acl:Read; "
+            "acl:accessTo <./>; acl:default <./>.\n"
+        )
+        site.store([Stored("public/.acl", "text/turtle", acl.encode())])
+        return site
+
+
+class Nginx(Server):
+    """nginx with one worker and no access log, serving the bytes as files."""
+
+    column = "nginx"
+    features = frozenset()
+
+    def command(self) -> tuple[list[str], Headers]:
+        configuration = self.folder / "nginx.conf"
+        (self.folder / "data").mkdir()
+        configuration.write_text(self._configuration(), encoding="utf-8")
+        program = str(system_command("nginx"))
+        return [program, "-p", str(self.folder), "-c", str(configuration)], {}
+
+    def open_site(self) -> Site:
+        return StaticSite(self.port, root=self.folder / "data")
+
+    def _configuration(self) -> str:
+        temporary = "".join(
+            f"  {kind}_temp_path {self.folder}/{kind};\n"
+            for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        )
+        # As root its worker would change to an account that may not read the checkout.
+        account = "user root;\n" if os.geteuid() == 0 else ""
+        return (
+            f"{account}daemon off;\nworker_processes 1;\n"
+            f"pid {self.folder}/nginx.pid;\nerror_log {self.folder}/error.log;\n"
+            "events { worker_connections 512; }\n"
+            f"http {{\n{temporary}"
+            "  access_log off;\n  sendfile on;\n  tcp_nopush on;\n"
+            "  keepalive_requests 1000000000;\n"
+            f"  types {{ application/ld+json jsonld; {OCTETS} bin; }}\n"
+            f"  server {{ listen {LOOPBACK}:{self.port}; root {self.folder}/data; }}\n"
+            "}\n"
+        )
+
+
+class CssAccount:
+    """An account with a pod on a fresh community server, and its access tokens.
+
+    Client credentials, the server's way for scripts. The token is a Bearer token, so a request
+    costs no proof of possession, as it costs none on the other servers.
+    """
+
+    # Tokens live for 600 s.
+    RENEWED_AFTER_S: ClassVar[float] = 240.0
+
+    def __init__(self, port: int) -> None:
+        """Make the account, the pod and the client credentials."""
+        self._site = Site(port)
+        self._token = ""
+        self._token_from_s = -self.RENEWED_AFTER_S
+        made = self._call("POST", "/.account/account/", {}, {})
+        account = {"Authorization": f"CSS-Account-Token {made['authorization']}"}
+        controls = self._call("GET", "/.account/", None, account)["controls"]
+        login = {"email": "alice@example.org", "password": "only for the benchmark"}
+        self._call("POST", urlsplit(controls["password"]["create"]).path, login, account)
+        pod = self._call("POST", urlsplit(controls["account"]["pod"]).path, {"name": POD}, account)
+        client = {"name": "bench", "webId": pod["webId"]}
+        path = urlsplit(controls["account"]["clientCredentials"]).path
+        made = self._call("POST", path, client, account)
+        pair = f"{made['id']}:{made['secret']}"
+        self._client = f"Basic {base64.b64encode(pair.encode()).decode()}"
+
+    def headers(self) -> Headers:
+        """Return the header with a token that is still valid for some minutes."""
+        if time.monotonic() - self._token_from_s >= self.RENEWED_AFTER_S:
+            form = "grant_type=client_credentials&scope=webid"
+            typed = {
+                "Content-Type": "application/x-www-form-urlencoded",
+                "Authorization": self._client,
+            }
+            request = Request("POST", "/.oidc/token", {"Host": self._site.authority, **typed}, form)
+            answer = self._site.send(request).require(200)
+            self._token = str(json.loads(answer.body)["access_token"])
+            self._token_from_s = time.monotonic()
+        return {"Authorization": f"Bearer {self._token}"}
+
+    def _call(self, method: str, path: str, body: object, headers: Headers) -> dict[str, Any]:
+        together = {"Host": self._site.authority, "Accept": JSON, **headers}
+        if body is not None:
+            together["Content-Type"] = JSON
+        text = "" if body is None else json.dumps(body)
+        answer = self._site.send(Request(method, path, together, text)).require(200, 201)
+        return dict(json.loads(answer.body))
+
+
+SERVERS: Final[tuple[type[Server], ...]] = (Podstead, Jss, JssWithConneg, Css, Nginx)
+
+
+def _pod_with_token(port: int, write_headers: Headers) -> Site:
+    """Make a pod by POST /.pods and return the site opened by the token in the answer."""
+    site = Site(port, write_headers=write_headers)
+    body = json.dumps({"name": POD})
+    request = Request("POST", "/.pods", {"Host": site.authority, "Content-Type": JSON}, body)
+    made = json.loads(site.send(request).require(201).body)
+    owner = {"Authorization": f"Bearer {made['token']}"}
+    return Site(port, urlsplit(made["podUri"]).path, lambda: owner, write_headers)

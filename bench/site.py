@@ -1,0 +1,163 @@
+"""How is one server asked single questions, outside the measured time?
+
+A `Site` is a server as its client sees it: an address, a pod, and the headers that open it. The
+checks before and after each round, and the documents they need, go through here.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPResponse
+from typing import TYPE_CHECKING, Final
+
+from bench.messages import ADDRESS, Answer, Request, address_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOOPBACK: Final = "127.0.0.1"
+TIMEOUT_S: Final = 120.0
+WRITERS: Final = 8
+
+# Addresses of single requests start here, far above the blocks that the load generator uses.
+_FIRST_SINGLE_ADDRESS: Final = 200 * 65_536
+
+Headers = Mapping[str, str]
+
+
+def _no_headers() -> Headers:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A representation to be stored: path below the pod, media type without parameters, bytes."""
+
+    path: str
+    media_type: str
+    body: bytes
+
+
+@dataclass
+class Site:
+    """A running server. `pod` is the path of the pod, with both slashes."""
+
+    port: int
+    pod: str = "/"
+    authorization: Callable[[], Headers] = _no_headers
+    write_headers: Headers = field(default_factory=dict)
+    _addresses: itertools.count[int] = field(
+        default_factory=lambda: itertools.count(_FIRST_SINGLE_ADDRESS)
+    )
+
+    @property
+    def authority(self) -> str:
+        """Host and port as they stand in URLs and in the Host header."""
+        return f"localhost:{self.port}"
+
+    def url(self, path: str) -> str:
+        """Return the absolute URL of a path below the pod."""
+        return f"http://{self.authority}{self.pod}{path}"
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Headers | None = None,
+        body: str | bytes = b"",
+        authorized: bool = False,
+    ) -> Request:
+        """Return a request for a path below the pod, with the owner's credentials if asked."""
+        credentials = self.authorization() if authorized else {}
+        limits = {} if method == "GET" else self.write_headers
+        together = {"Host": self.authority, **credentials, **limits, **(headers or {})}
+        return Request(method, self.pod + path, together, body)
+
+    def send(self, request: Request, connection: HTTPConnection | None = None) -> Answer:
+        """Send one request, on this connection or on a new one.
+
+        Raises:
+            OSError, http.client.HTTPException: no whole answer came.
+        """
+        own = connection or HTTPConnection(LOOPBACK, self.port, timeout=TIMEOUT_S)
+        try:
+            return self._exchange(own, request)
+        finally:
+            if connection is None:
+                own.close()
+
+    def get(self, path: str, accept: str, *, authorized: bool = False) -> Answer:
+        """Ask for a representation, whatever the answer is."""
+        wanted = {"Accept": accept}
+        return self.send(self.request("GET", path, headers=wanted, authorized=authorized))
+
+    def store(self, items: Iterable[Stored]) -> None:
+        """Store all of these, over a few connections at once.
+
+        Raises:
+            WrongAnswer: one was not accepted.
+        """
+        queue = iter(list(items))
+        with ThreadPoolExecutor(WRITERS) as pool:
+            for done in [pool.submit(self._store_from, queue) for _ in range(WRITERS)]:
+                done.result()
+
+    def _store_from(self, queue: Iterator[Stored]) -> None:
+        # `next` on a list iterator is atomic, so the writers can share one queue.
+        connection = HTTPConnection(LOOPBACK, self.port, timeout=TIMEOUT_S)
+        try:
+            for item in queue:
+                typed = {"Content-Type": item.media_type}
+                request = self.request(
+                    "PUT", item.path, headers=typed, body=item.body, authorized=True
+                )
+                self.send(request, connection).require(200, 201, 204, 205)
+        finally:
+            connection.close()
+
+    def _exchange(self, connection: HTTPConnection, request: Request) -> Answer:
+        body = request.body.encode() if isinstance(request.body, str) else request.body
+        connection.putrequest(
+            request.method, request.path, skip_host=True, skip_accept_encoding=True
+        )
+        address = address_text(next(self._addresses))
+        for name, value in request.headers.items():
+            connection.putheader(name, value.replace(ADDRESS, address))
+        if request.method != "GET":
+            connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body or None)
+        return _answer(connection.getresponse())
+
+
+@dataclass
+class StaticSite(Site):
+    """A server of plain files: storing is writing below its document root."""
+
+    root: Path | None = None
+
+    def store(self, items: Iterable[Stored]) -> None:
+        """Write the files.
+
+        Raises:
+            OSError: a file cannot be written.
+        """
+        assert self.root is not None
+        for item in items:
+            target = self.root / item.path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(item.body)
+
+
+def _answer(response: HTTPResponse) -> Answer:
+    body = response.read()
+    pairs = response.getheaders()
+    line = len(f"HTTP/1.1 {response.status} {response.reason}\r\n")
+    section = sum(len(name) + len(value) + len(": \r\n") for name, value in pairs) + len("\r\n")
+    headers = {name.lower(): value for name, value in pairs}
+    chunked = "transfer-encoding" in headers
+    size_bytes = None if chunked else line + section + len(body)
+    return Answer(response.status, headers, body, size_bytes)
