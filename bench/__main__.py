@@ -18,7 +18,7 @@ from bench.cases import CASES
 from bench.installation import CACHE, Missing, system_command
 from bench.processes import NotStarted
 from bench.report import Memory, Results
-from bench.rounds import FAILURES, Entry, Schedule, entries, progress, run
+from bench.rounds import FAILURES, Schedule, entries, progress, run
 from bench.servers import SERVERS, Server
 from bench.trials import TRIALS, Verdict
 
@@ -56,7 +56,7 @@ def _measured(options: argparse.Namespace) -> Results:
         run(table, schedule)
         memory = _memory(idle_bytes) if MEMORY in options.only else {}
         verdicts = _verdicts(options.only, servers)
-    return Results(schedule, options.servers, _told(table), memory, verdicts)
+    return Results(schedule, options.servers, table, memory, verdicts)
 
 
 def _started(options: argparse.Namespace, cleanup: ExitStack) -> list[Server]:
@@ -92,22 +92,11 @@ def _verdicts(only: Sequence[str], servers: Sequence[Server]) -> list[Verdict]:
     return [trial.verdict(server.site) for server in ours for trial in trials]
 
 
-def _told(table: Sequence[Entry]) -> list[Entry]:
-    for entry in table:
-        if entry.figure.void:
-            progress(f"void: {entry.case.key}, {entry.column}: {entry.figure.void}")
-    return list(table)
-
-
 def _end(number: int, _frame: FrameType | None) -> NoReturn:
     raise SystemExit(128 + number)
 
 
-def _listed(*known: str) -> _Choice:
-    return _Choice(known)
-
-
-class _Choice:
+class _Listed:
     """An option's value: names out of a known list, separated by commas."""
 
     def __init__(self, known: Sequence[str]) -> None:
@@ -137,14 +126,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--connections", type=_positive, default=32, help="at once (32)")
     parser.add_argument(
         "--only",
-        type=_listed(*KEYS),
+        type=_Listed(KEYS),
         default=list(KEYS),
         metavar="CASE,…",
         help=f"of {', '.join(KEYS)} (all)",
     )
     parser.add_argument(
         "--servers",
-        type=_listed(*COLUMNS),
+        type=_Listed(COLUMNS),
         default=list(COLUMNS),
         metavar="NAME,…",
         help=f"of {', '.join(COLUMNS)} (all)",

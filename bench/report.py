@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
+from bench.installation import system_command
 from bench.rounds import Entry, Figure, Schedule
 from bench.servers import Css, Jss
 from bench.trials import Verdict
@@ -173,12 +174,12 @@ def _versions(columns: Sequence[str]) -> dict[str, str]:
     known: dict[str, str] = {}
     if OURS in columns:
         known |= {OURS: metadata.version(OURS), "Python": platform.python_version()}
-    known |= {package[0]: package[1] for package in (Jss.package,) if Jss.column in columns}
-    known |= {package[0]: package[1] for package in (Css.package,) if Css.column in columns}
-    if Jss.column in columns or Css.column in columns:
+    peers = [kind for kind in (Jss, Css) if kind.column in columns]
+    known |= dict(kind.package for kind in peers)
+    if peers:
         known["Node.js"] = _said("node", "--version")
     if "nginx" in columns:
-        known["nginx"] = _said("nginx", "-v")
+        known["nginx"] = _said(str(system_command("nginx")), "-v")
     return known | {"wrk": _said("wrk", "--version")}
 
 
