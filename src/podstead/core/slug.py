@@ -1,0 +1,56 @@
+"""Which name does a Slug header propose for a new resource? (RFC 5023 section 9.7, C-4, C-5)
+
+A Slug is a hint: what a name cannot hold is replaced, and what cannot become a name is ignored, so
+that the caller makes up a name itself. Only three things are refused: a name that belongs to an
+auxiliary resource (Q-31), a NUL, and a name that is too long (Q-30). Whether the name is still free
+is the caller's to find out.
+"""
+
+from __future__ import annotations
+
+import re
+
+from podstead.core.errors import AccessDenied, BadRequest
+from podstead.core.identifiers import Auxiliary, encode_segment
+
+MAX_NAME_BYTES = 255
+"""Longest name, in bytes of UTF-8 before percent-encoding; file systems have the same limit."""
+
+_ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
+_STRIPPED = "/ \t\r\n\f\v"
+# P-50 allows no control characters in a path; a slash would make a further segment.
+_NOT_IN_A_NAME = re.compile(r"[/\x00-\x1f\x7f-\x9f]+")
+_REPLACEMENT = "-"
+
+
+def proposed_name(slug_header: bytes | None, *, wants_container: bool) -> str | None:
+    """The percent-encoded path segment that the header proposes; a container's ends in ``/``.
+
+    ``None`` if it proposes nothing usable. Raises AccessDenied for a name that ends like an
+    auxiliary resource's, and BadRequest for one with a NUL or of more than ``MAX_NAME_BYTES``.
+    """
+    name = _readable_name(slug_header or b"")
+    if name in ("", ".", ".."):
+        return None
+    encoded = name.encode("utf-8")
+    if len(encoded) > MAX_NAME_BYTES:
+        raise BadRequest(f"The Slug is longer than {MAX_NAME_BYTES} bytes")
+    # Also for containers: the slash twin of `x.acl/` is the ACL of `x`.
+    if any(name.endswith(kind.value) for kind in Auxiliary):
+        raise AccessDenied("The Slug names an auxiliary resource")
+    return encode_segment(encoded) + ("/" if wants_container else "")
+
+
+def _readable_name(slug_header: bytes) -> str:
+    text = _decode(_ESCAPE.sub(lambda escape: bytes([int(escape[1], 16)]), slug_header))
+    if "\x00" in text:
+        raise BadRequest("The Slug holds a NUL")
+    return _NOT_IN_A_NAME.sub(_REPLACEMENT, text.strip(_STRIPPED))
+
+
+def _decode(raw: bytes) -> str:
+    """UTF-8, or else the encoding in which old clients write header fields."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
