@@ -1,0 +1,167 @@
+"""By which IRIs do the specifications call the things that Podstead reads and writes?
+
+Plain strings, grouped by vocabulary; the comment over each group gives its source. The RDF layer
+makes terms of them. ``COMMON_PREFIXES`` are the customary short names of the same vocabularies,
+used where a document brings none of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+# RDF 1.1 Concepts, section 1.4; RDF Schema 1.1; XML Schema Part 2.
+RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+RDF_TYPE: Final = RDF + "type"
+RDF_FIRST: Final = RDF + "first"
+RDF_REST: Final = RDF + "rest"
+RDF_NIL: Final = RDF + "nil"
+RDF_LANG_STRING: Final = RDF + "langString"
+RDF_DIR_LANG_STRING: Final = RDF + "dirLangString"
+
+RDFS: Final = "http://www.w3.org/2000/01/rdf-schema#"
+RDFS_LABEL: Final = RDFS + "label"
+RDFS_SEE_ALSO: Final = RDFS + "seeAlso"
+
+XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+XSD_STRING: Final = XSD + "string"
+XSD_BOOLEAN: Final = XSD + "boolean"
+XSD_INTEGER: Final = XSD + "integer"
+XSD_DECIMAL: Final = XSD + "decimal"
+XSD_DOUBLE: Final = XSD + "double"
+XSD_DATE_TIME: Final = XSD + "dateTime"
+
+# Linked Data Platform 1.0; Linked Data Notifications.
+LDP: Final = "http://www.w3.org/ns/ldp#"
+LDP_RESOURCE: Final = LDP + "Resource"
+LDP_RDF_SOURCE: Final = LDP + "RDFSource"
+LDP_NON_RDF_SOURCE: Final = LDP + "NonRDFSource"
+LDP_CONTAINER: Final = LDP + "Container"
+LDP_BASIC_CONTAINER: Final = LDP + "BasicContainer"
+LDP_DIRECT_CONTAINER: Final = LDP + "DirectContainer"
+LDP_INDIRECT_CONTAINER: Final = LDP + "IndirectContainer"
+LDP_CONTAINS: Final = LDP + "contains"
+LDP_INBOX: Final = LDP + "inbox"
+LDP_CONSTRAINED_BY: Final = LDP + "constrainedBy"
+
+# Web Access Control 1.0.0, section 4; the vocabulary document itself.
+ACL: Final = "http://www.w3.org/ns/auth/acl#"
+ACL_AUTHORIZATION: Final = ACL + "Authorization"
+ACL_AGENT: Final = ACL + "agent"
+ACL_AGENT_CLASS: Final = ACL + "agentClass"
+ACL_AGENT_GROUP: Final = ACL + "agentGroup"
+ACL_AUTHENTICATED_AGENT: Final = ACL + "AuthenticatedAgent"
+ACL_ORIGIN: Final = ACL + "origin"
+ACL_ACCESS_TO: Final = ACL + "accessTo"
+ACL_DEFAULT: Final = ACL + "default"
+ACL_MODE: Final = ACL + "mode"
+ACL_READ: Final = ACL + "Read"
+ACL_WRITE: Final = ACL + "Write"
+ACL_APPEND: Final = ACL + "Append"
+ACL_CONTROL: Final = ACL + "Control"
+ACL_CONDITION: Final = ACL + "condition"
+
+# Solid Terms; Workspace ontology (pim/space).
+SOLID: Final = "http://www.w3.org/ns/solid/terms#"
+SOLID_ACCOUNT: Final = SOLID + "account"
+SOLID_OIDC_ISSUER: Final = SOLID + "oidcIssuer"
+SOLID_OWNER: Final = SOLID + "owner"
+SOLID_POD_OWNER: Final = SOLID + "podOwner"
+SOLID_STORAGE_DESCRIPTION: Final = SOLID + "storageDescription"
+SOLID_NOTIFICATION_GATEWAY: Final = SOLID + "notificationGateway"
+SOLID_PUBLIC_TYPE_INDEX: Final = SOLID + "publicTypeIndex"
+SOLID_PRIVATE_TYPE_INDEX: Final = SOLID + "privateTypeIndex"
+SOLID_TYPE_INDEX: Final = SOLID + "TypeIndex"
+SOLID_LISTED_DOCUMENT: Final = SOLID + "ListedDocument"
+SOLID_UNLISTED_DOCUMENT: Final = SOLID + "UnlistedDocument"
+SOLID_INSERT_DELETE_PATCH: Final = SOLID + "InsertDeletePatch"
+SOLID_WHERE: Final = SOLID + "where"
+SOLID_INSERTS: Final = SOLID + "inserts"
+SOLID_DELETES: Final = SOLID + "deletes"
+SOLID_PATCHES: Final = SOLID + "patches"
+
+PIM: Final = "http://www.w3.org/ns/pim/space#"
+PIM_STORAGE: Final = PIM + "storage"
+PIM_STORAGE_CLASS: Final = PIM + "Storage"
+PIM_PREFERENCES_FILE: Final = PIM + "preferencesFile"
+PIM_CONFIGURATION_FILE: Final = PIM + "ConfigurationFile"
+
+# Solid Notifications Protocol; Activity Vocabulary.
+NOTIFY: Final = "http://www.w3.org/ns/solid/notifications#"
+AS: Final = "https://www.w3.org/ns/activitystreams#"
+
+# Friend of a Friend 0.99; vCard Ontology.
+FOAF: Final = "http://xmlns.com/foaf/0.1/"
+FOAF_AGENT: Final = FOAF + "Agent"
+FOAF_PERSON: Final = FOAF + "Person"
+FOAF_NAME: Final = FOAF + "name"
+FOAF_MAKER: Final = FOAF + "maker"
+FOAF_PRIMARY_TOPIC: Final = FOAF + "primaryTopic"
+FOAF_PERSONAL_PROFILE_DOCUMENT: Final = FOAF + "PersonalProfileDocument"
+
+VCARD: Final = "http://www.w3.org/2006/vcard/ns#"
+VCARD_GROUP: Final = VCARD + "Group"
+VCARD_HAS_MEMBER: Final = VCARD + "hasMember"
+
+# DCMI Metadata Terms; POSIX stat vocabulary (C-24).
+DCTERMS: Final = "http://purl.org/dc/terms/"
+DCTERMS_MODIFIED: Final = DCTERMS + "modified"
+DCTERMS_TITLE: Final = DCTERMS + "title"
+
+STAT: Final = "http://www.w3.org/ns/posix/stat#"
+STAT_SIZE: Final = STAT + "size"
+STAT_MTIME: Final = STAT + "mtime"
+
+# Classes of media types, as other Solid servers write them in listings (protocol constants).
+MEDIA_TYPES: Final = "http://www.w3.org/ns/iana/media-types/"
+
+
+def media_type_class(media_type: str) -> str:
+    """The class IRI of a media type without parameters: ``text/turtle`` to ``…turtle#Resource``."""
+    return f"{MEDIA_TYPES}{media_type}#Resource"
+
+
+# The Cert Ontology 1.0 (WebID-TLS); OWL 2; schema.org in both spellings in use.
+CERT: Final = "http://www.w3.org/ns/auth/cert#"
+CERT_KEY: Final = CERT + "key"
+
+OWL: Final = "http://www.w3.org/2002/07/owl#"
+OWL_SAME_AS: Final = OWL + "sameAs"
+
+SCHEMA: Final = "https://schema.org/"
+SCHEMA_HTTP: Final = "http://schema.org/"
+SCHEMA_SAME_AS: Final = SCHEMA + "sameAs"
+SCHEMA_HTTP_SAME_AS: Final = SCHEMA_HTTP + "sameAs"
+
+# Controlled Identifiers 1.0 and Verifiable Credential Data Integrity 1.0: both use this namespace.
+SECURITY: Final = "https://w3id.org/security#"
+SECURITY_VERIFICATION_METHOD: Final = SECURITY + "verificationMethod"
+SECURITY_AUTHENTICATION: Final = SECURITY + "authenticationMethod"
+SECURITY_ASSERTION_METHOD: Final = SECURITY + "assertionMethod"
+SECURITY_KEY_AGREEMENT: Final = SECURITY + "keyAgreementMethod"
+SECURITY_CAPABILITY_INVOCATION: Final = SECURITY + "capabilityInvocationMethod"
+SECURITY_CAPABILITY_DELEGATION: Final = SECURITY + "capabilityDelegationMethod"
+
+COMMON_PREFIXES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "acl": ACL,
+        "as": AS,
+        "cert": CERT,
+        "dcterms": DCTERMS,
+        "foaf": FOAF,
+        "ldp": LDP,
+        "notify": NOTIFY,
+        "owl": OWL,
+        "pim": PIM,
+        "rdf": RDF,
+        "rdfs": RDFS,
+        "schema": SCHEMA,
+        "sec": SECURITY,
+        "skos": "http://www.w3.org/2004/02/skos/core#",
+        "solid": SOLID,
+        "stat": STAT,
+        "vcard": VCARD,
+        "xsd": XSD,
+    }
+)

@@ -1,0 +1,1 @@
+"""RDF as values: terms, graphs, formats, container listings. Pure; no I/O."""

@@ -1,0 +1,221 @@
+"""How do bytes become RDF, and RDF bytes? The formats of R-6, one function each way.
+
+This is the only file that calls the RDF library's parsers and writers. What they must not see is
+refused before (``limits``, ``jsonld_reader``); whatever they raise becomes a named error. Turtle
+and JSON-LD are written by our own writers, for reading; the rest by the library's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from types import MappingProxyType
+
+import pyoxigraph
+from pyoxigraph import RdfFormat
+
+from podstead.core import media_types
+from podstead.core.media_types import parse_media_type
+from podstead.rdf import jsonld_writer, turtle_writer
+from podstead.rdf.errors import (
+    MalformedRdf,
+    NotExpressible,
+    RdfTooComplex,
+    RdfTooLarge,
+    UnknownContext,
+    UnsupportedCharset,
+    UnsupportedRdfType,
+)
+from podstead.rdf.graph import Dataset, Graph
+from podstead.rdf.jsonld_contexts import NO_CONTEXTS, ContextSource
+from podstead.rdf.jsonld_reader import prepare_json_ld
+from podstead.rdf.labels import BlankNodeLabels
+from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits, check_complexity, check_size
+from podstead.rdf.terms import DefaultGraph, GraphName, Literal, Quad, Triple
+
+__all__ = [
+    "Document",
+    "MalformedRdf",
+    "NotExpressible",
+    "RdfLimits",
+    "RdfTooComplex",
+    "RdfTooLarge",
+    "UnknownContext",
+    "UnsupportedCharset",
+    "UnsupportedRdfType",
+    "parse",
+    "serialize",
+]
+
+_FORMATS: Mapping[str, RdfFormat] = MappingProxyType(
+    {
+        media_types.TURTLE: RdfFormat.TURTLE,
+        media_types.JSON_LD: RdfFormat.JSON_LD,
+        media_types.N_TRIPLES: RdfFormat.N_TRIPLES,
+        media_types.N_QUADS: RdfFormat.N_QUADS,
+        media_types.TRIG: RdfFormat.TRIG,
+        media_types.N3: RdfFormat.N3,
+        media_types.RDF_XML: RdfFormat.RDF_XML,
+    }
+)
+_WITH_NAMED_GRAPHS = frozenset({media_types.N_QUADS, media_types.TRIG})
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# "Parser error at line 1 between columns 5 and 8: reason (line 1)"; the place is told apart.
+_PLACE = re.compile(r"\A(?:Parser error )?at line \d+ [^:]*: |\s*\(line \d+\)\Z")
+_MAX_REASON_LENGTH = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as read: what it says, and how it liked to abbreviate.
+
+    ``base_iri`` is the base in force at its end, which an ``@base`` in it may have changed (R-7).
+    """
+
+    dataset: Dataset
+    prefixes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    base_iri: str | None = None
+
+    @property
+    def graph(self) -> Graph:
+        """The default graph: what the document says in formats without named graphs (Q-16)."""
+        return self.dataset.default
+
+    def with_graph(self, graph: Graph) -> Document:
+        """The same document with another default graph."""
+        return replace(self, dataset=replace(self.dataset, default=graph))
+
+
+def parse(
+    content: bytes,
+    media_type: str,
+    *,
+    base_iri: str,
+    contexts: ContextSource = NO_CONTEXTS,
+    limits: RdfLimits = DEFAULT_LIMITS,
+) -> Document:
+    """Read an RDF document sent with a Content-Type; relative IRIs resolve against ``base_iri``.
+
+    Raises UnsupportedRdfType, UnsupportedCharset, RdfTooLarge, RdfTooComplex, MalformedRdf, and
+    UnknownContext for JSON-LD whose contexts are not all in ``contexts``. Blank node labels are
+    those of the document where it has any.
+    """
+    parsed_type = parse_media_type(media_type)
+    format_ = _format(parsed_type.essence)
+    if not parsed_type.is_utf_8():
+        raise UnsupportedCharset(parsed_type.parameter("charset") or "")
+    check_size(content, limits)
+    content = content.removeprefix(_BYTE_ORDER_MARK)
+    if format_ is RdfFormat.JSON_LD:
+        content = prepare_json_ld(content, base_iri=base_iri, contexts=contexts, limits=limits)
+    else:
+        check_complexity(content, parsed_type.essence, limits)
+    parser = pyoxigraph.parse(content, format=format_, base_iri=base_iri)
+    try:
+        quads: list[Quad] = list(islice(parser, limits.max_triples + 1))
+    except SyntaxError as error:
+        raise _malformed(parsed_type.essence, error) from error
+    if len(quads) > limits.max_triples:
+        raise RdfTooLarge(f"RDF documents may have {limits.max_triples} triples here, not more")
+    return Document(
+        _dataset(quads, parsed_type.essence), MappingProxyType(parser.prefixes), parser.base_iri
+    )
+
+
+def _format(essence: str) -> RdfFormat:
+    format_ = _FORMATS.get(essence)
+    if format_ is None:
+        raise UnsupportedRdfType(essence)
+    return format_
+
+
+def _malformed(essence: str, error: SyntaxError) -> MalformedRdf:
+    reason = _PLACE.sub("", str(error.msg))
+    return MalformedRdf(essence, reason[:_MAX_REASON_LENGTH], line=error.lineno)
+
+
+def _dataset(quads: list[Quad], essence: str) -> Dataset:
+    default: list[Triple] = []
+    named: dict[GraphName, list[Triple]] = {}
+    for quad in quads:
+        subject, object_ = quad.subject, quad.object
+        if isinstance(subject, pyoxigraph.Triple) or isinstance(object_, pyoxigraph.Triple):
+            raise MalformedRdf(essence, "RDF 1.2 triple terms are not supported")
+        triple = (subject, quad.predicate, object_)
+        graph_name = quad.graph_name
+        if isinstance(graph_name, DefaultGraph):
+            default.append(triple)
+        else:
+            named.setdefault(graph_name, []).append(triple)
+    if not named:
+        return Dataset(Graph(default))
+    if essence == media_types.N3:
+        raise MalformedRdf(essence, "formulas are accepted in patches only")
+    return Dataset(
+        Graph(default), MappingProxyType({name: Graph(group) for name, group in named.items()})
+    )
+
+
+def serialize(
+    document: Document | Dataset | Graph, media_type: str, *, base_iri: str | None = None
+) -> bytes:
+    """Write RDF as a media type, in UTF-8, the same bytes for the same input.
+
+    IRIs are written relative to ``base_iri`` where that reads well (Turtle), absolute without it.
+    Formats without named graphs get the default graph (Q-16). Raises UnsupportedRdfType, and
+    NotExpressible for what RDF/XML cannot say.
+    """
+    document = _as_document(document)
+    essence = parse_media_type(media_type).essence
+    format_ = _format(essence)
+    if format_ is RdfFormat.TURTLE or format_ is RdfFormat.N3:
+        return turtle_writer.write(document.graph, document.prefixes, base_iri=base_iri)
+    if format_ is RdfFormat.JSON_LD:
+        return jsonld_writer.write(document.dataset, document.prefixes)
+    if format_ is RdfFormat.RDF_XML:
+        _check_expressible_in_xml(document.graph)
+    return _library_write(document, format_, with_named=essence in _WITH_NAMED_GRAPHS)
+
+
+def _as_document(value: Document | Dataset | Graph) -> Document:
+    if isinstance(value, Graph):
+        return Document(Dataset(value))
+    if isinstance(value, Dataset):
+        return Document(value)
+    return value
+
+
+def _library_write(document: Document, format_: RdfFormat, *, with_named: bool) -> bytes:
+    labels = BlankNodeLabels()
+    triples = labels.renamed_triples(document.graph)
+    if not with_named:
+        statements: list[pyoxigraph.Triple] | list[Quad] = [
+            pyoxigraph.Triple(*triple) for triple in triples
+        ]
+    else:
+        quads = [Quad(*triple) for triple in triples]
+        for name, graph in document.dataset.named.items():
+            graph_name = labels.renamed(name)
+            quads += [Quad(*triple, graph_name) for triple in labels.renamed_triples(graph)]
+        statements = quads
+    written = pyoxigraph.serialize(statements, format=format_, prefixes=dict(document.prefixes))
+    return written or b""
+
+
+# XML 1.0 section 2.2: no other control characters, not even as references.
+_NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# RDF/XML section 2.14: a predicate is an element, so its IRI must end in an XML name.
+_ENDS_IN_XML_NAME = re.compile(r"[^\W\d][\w.\-]*\Z")
+
+
+def _check_expressible_in_xml(graph: Graph) -> None:
+    for _, predicate, object_ in graph:
+        if not _ENDS_IN_XML_NAME.search(predicate.value):
+            raise NotExpressible(
+                media_types.RDF_XML, f"<{predicate.value}> does not end in an XML name"
+            )
+        if isinstance(object_, Literal) and _NOT_XML.search(object_.value):
+            raise NotExpressible(media_types.RDF_XML, "a literal holds a control character")

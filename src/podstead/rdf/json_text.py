@@ -1,0 +1,71 @@
+"""JSON as values and back, as strictly as JSON-LD needs it.
+
+What the parser of JSON-LD gets to see is always written here, from values that were looked at:
+members that a key repeats, escapes and odd numbers cannot mean one thing to us and another to it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TypeAlias
+
+import msgspec
+
+from podstead.core.media_types import JSON_LD
+from podstead.rdf.errors import MalformedRdf, RdfTooComplex
+
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
+
+_POSITION = re.compile(r" \(byte (\d+)\)\Z")
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder()
+
+
+def decode_json(content: bytes, *, max_depth: int) -> Json:
+    """Decode one JSON text; of repeated keys the last counts.
+
+    Raises MalformedRdf with the line, and RdfTooComplex beyond ``max_depth`` nested objects and
+    arrays.
+    """
+    try:
+        value: Json = _decoder.decode(content)
+    except RecursionError as error:
+        raise _too_deep(max_depth) from error
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise MalformedRdf(JSON_LD, "it is not UTF-8", line=line) from error
+    except msgspec.DecodeError as error:
+        raise _malformed(content, str(error)) from error
+    check_depth(value, max_depth=max_depth)
+    return value
+
+
+def encode_json(value: Json) -> bytes:
+    """Encode a JSON value in the shortest way."""
+    return _encoder.encode(value)
+
+
+def check_depth(value: Json, *, max_depth: int) -> None:
+    """Raises RdfTooComplex if objects and arrays nest deeper than ``max_depth``."""
+    level = [value] if isinstance(value, dict | list) else []
+    depth = 0
+    while level:
+        depth += 1
+        if depth > max_depth:
+            raise _too_deep(max_depth)
+        level = [
+            child
+            for parent in level
+            for child in (parent.values() if type(parent) is dict else parent)
+            if type(child) is dict or type(child) is list
+        ]
+
+
+def _malformed(content: bytes, message: str) -> MalformedRdf:
+    position = _POSITION.search(message)
+    line = content.count(b"\n", 0, int(position.group(1))) + 1 if position else None
+    return MalformedRdf(JSON_LD, _POSITION.sub("", message), line=line)
+
+
+def _too_deep(max_depth: int) -> RdfTooComplex:
+    return RdfTooComplex(JSON_LD, f"more than {max_depth} nested objects and arrays")

@@ -1,0 +1,187 @@
+"""What may the JSON-LD parser see? The document without references to contexts, within limits.
+
+A document is decoded, looked at, and written again for the parser (see ``json_text`` for why). On
+the way the contexts it refers to are written in, and two things that the parser makes trouble with
+are turned into the same statement said otherwise: maps by type, which it refuses, and contexts put
+in force so often that it would take seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from podstead.core.media_types import JSON_LD
+from podstead.rdf.errors import MalformedRdf, RdfTooComplex
+from podstead.rdf.json_text import Json, decode_json, encode_json
+from podstead.rdf.jsonld_contexts import NO_CONTEXTS, ContextSource, absolute_references
+from podstead.rdf.jsonld_inlining import ContextsInPlay, names_in
+from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits
+
+# What stands there is no node: a context, or a literal (which may be JSON of any shape).
+_NOT_NODES = frozenset({"@context", "@value"})
+
+
+def unknown_contexts(
+    content: bytes,
+    contexts: ContextSource = NO_CONTEXTS,
+    *,
+    base_iri: str,
+    limits: RdfLimits = DEFAULT_LIMITS,
+) -> list[str]:
+    """The absolute URLs of contexts that reading the document needs and that are not at hand.
+
+    A context that is fetched may name further ones, so ask again with it at hand. Raises
+    MalformedRdf and RdfTooComplex.
+    """
+    document = decode_json(content, max_depth=limits.max_depth)
+    holders = _context_holders(document)
+    return list(_in_play(document, holders, base_iri, contexts, limits).unknown)
+
+
+def prepare_json_ld(
+    content: bytes, *, base_iri: str, contexts: ContextSource, limits: RdfLimits
+) -> bytes:
+    """The document for the parser: the same statements, no reference to a context.
+
+    Raises MalformedRdf, RdfTooComplex and UnknownContext.
+    """
+    document = decode_json(content, max_depth=limits.max_depth)
+    holders = _context_holders(document)
+    if holders:
+        in_play = _in_play(document, holders, base_iri, contexts, limits)
+        if in_play.json_terms:
+            # What such a term holds is JSON, not JSON-LD: a "@context" in it is just a key.
+            holders = _context_holders(document, in_play.json_terms)
+        for holder in holders:
+            absolute = absolute_references(holder["@context"], base_iri=base_iri)
+            holder["@context"] = in_play.inline(absolute)
+        if in_play.type_map_terms:
+            _unfold_type_maps(document, in_play.type_map_terms)
+        _check_context_work(document, in_play.scoped_terms, limits)
+    return encode_json(document)
+
+
+def _in_play(
+    document: Json,
+    holders: list[dict[str, Json]],
+    base_iri: str,
+    contexts: ContextSource,
+    limits: RdfLimits,
+) -> ContextsInPlay:
+    return ContextsInPlay(
+        [absolute_references(holder["@context"], base_iri=base_iri) for holder in holders],
+        names=set(names_in(document)),
+        contexts=contexts,
+        max_terms=limits.max_context_work,
+    )
+
+
+def _context_holders(
+    document: Json, json_terms: frozenset[str] | set[str] = frozenset()
+) -> list[dict[str, Json]]:
+    """The objects of a document that have a context of their own, in document order."""
+    holders = []
+    pending = [document]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, list):
+            pending.extend(reversed(current))
+        elif isinstance(current, dict):
+            if "@context" in current:
+                holders.append(current)
+            pending.extend(
+                value
+                for key, value in reversed(current.items())
+                if key not in _NOT_NODES and key not in json_terms
+            )
+    return holders
+
+
+def _unfold_type_maps(document: Json, terms: set[str]) -> None:
+    """Turn ``"term": {"Type": node}`` into ``"term": [{"@type": "Type", …node}]`` everywhere."""
+    for holder in _objects(document):
+        for term in terms.intersection(holder):
+            value = holder[term]
+            if isinstance(value, dict):
+                holder[term] = [
+                    _typed(type_, node)
+                    for type_, nodes in value.items()
+                    for node in (nodes if isinstance(nodes, list) else [nodes])
+                ]
+
+
+def _typed(type_: str, node: Json) -> Json:
+    if isinstance(node, str):
+        node = {"@id": node}
+    if not isinstance(node, dict):
+        raise MalformedRdf(JSON_LD, "a map by type may hold nodes only")
+    if type_ == "@none":
+        return node
+    own = node.get("@type", [])
+    types: list[Json] = [type_, *(own if isinstance(own, list) else [own])]
+    return {**node, "@type": types}
+
+
+def _objects(document: Json) -> Iterator[dict[str, Json]]:
+    """Every object of a document outside its contexts and literals, outer before inner."""
+    pending = [document]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, list):
+            pending.extend(current)
+        elif isinstance(current, dict):
+            yield current
+            pending.extend(value for key, value in current.items() if key not in _NOT_NODES)
+
+
+def _check_context_work(document: Json, scoped_terms: set[str], limits: RdfLimits) -> None:
+    """Bound the terms that the parser copies: those in force, each time a context changes them.
+
+    A scoped context changes them where its term is a key or a value (a type). Raises
+    RdfTooComplex.
+    """
+    work_left = limits.max_context_work
+    pending: list[tuple[Json, int]] = [(document, 0)]
+    while pending:
+        current, terms = pending.pop()
+        if isinstance(current, list):
+            pending.extend((value, terms) for value in current)
+            continue
+        if not isinstance(current, dict):
+            continue
+        if "@context" in current:
+            terms += _count_definitions(current["@context"])
+            work_left -= terms
+        if scoped_terms:
+            work_left -= terms * _scoped_changes(current, scoped_terms)
+        if work_left < 0:
+            raise RdfTooComplex(JSON_LD, "its contexts come into force too often")
+        pending.extend((value, terms) for key, value in current.items() if key not in _NOT_NODES)
+
+
+def _scoped_changes(node: dict[str, Json], scoped_terms: set[str]) -> int:
+    changes = 0
+    for key, value in node.items():
+        values = value if isinstance(value, list) else [value]
+        if key in scoped_terms:
+            changes += len(values)
+        changes += sum(1 for one in values if isinstance(one, str) and one in scoped_terms)
+    return changes
+
+
+def _count_definitions(context: Json) -> int:
+    """The definitions in a context, those of its scoped contexts included."""
+    count = 0
+    pending = [context]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, list):
+            pending.extend(current)
+        elif isinstance(current, dict):
+            count += len(current)
+            pending.extend(
+                definition["@context"]
+                for definition in current.values()
+                if isinstance(definition, dict) and "@context" in definition
+            )
+    return count

@@ -1,0 +1,158 @@
+"""How does a dataset read well as JSON-LD (JSON-LD 1.1, W3C Recommendation)?
+
+One object per node, blank nodes and lists nested where they are mentioned, ``@type`` and property
+names compact by the prefixes in use, integers and booleans native where they come back as the same
+literal. Named graphs are kept (R-9). The same dataset gives the same bytes.
+
+Every ``@id`` is an absolute IRI: many who read JSON-LD take it as plain JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+
+import msgspec
+
+from podstead.core import vocab
+from podstead.rdf.graph import Dataset, Description
+from podstead.rdf.iris import PrefixTable
+from podstead.rdf.json_text import Json, encode_json
+from podstead.rdf.labels import BlankNodeLabels
+from podstead.rdf.nesting import NIL, Nesting
+from podstead.rdf.terms import BlankNode, Iri, Literal, Object, Subject
+
+_TYPE = Iri(vocab.RDF_TYPE)
+
+# JSON-LD 1.1 API, section 8.6: an integer comes back as this form. 15 digits fit any JSON reader.
+_NATIVE_INTEGER = re.compile(r"(?:0|-?[1-9][0-9]{0,14})\Z")
+_NATIVE_BOOLEANS = {"true": True, "false": False}
+# An absolute IRI that a prefix of the same name as its scheme would change: "did:web:example.org".
+_SCHEME_WITHOUT_AUTHORITY = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?!//)")
+
+
+def write(dataset: Dataset, prefixes: Mapping[str, str]) -> bytes:
+    """The dataset as JSON-LD in UTF-8; ``prefixes`` are the document's own."""
+    writer = _JsonLdWriter(dataset, prefixes, without=frozenset())
+    nodes = writer.nodes()
+    misread = writer.schemes & writer.prefixes.used.keys()
+    if misread:
+        writer = _JsonLdWriter(dataset, prefixes, without=misread)
+        nodes = writer.nodes()
+    document: dict[str, Json] = {}
+    if writer.prefixes.used:
+        document["@context"] = dict(sorted(writer.prefixes.used.items()))
+    if len(nodes) == 1 and "@graph" not in nodes[0]:
+        document.update(nodes[0])
+    elif nodes:
+        document["@graph"] = list(nodes)
+    return msgspec.json.format(encode_json(document), indent=2) + b"\n"
+
+
+class _JsonLdWriter:
+    def __init__(
+        self, dataset: Dataset, prefixes: Mapping[str, str], *, without: AbstractSet[str]
+    ) -> None:
+        self.prefixes = PrefixTable(prefixes, without=without)
+        self.schemes: set[str] = set()
+        self._dataset = dataset
+        self._shared = _shared_blank_nodes(dataset)
+        self._nesting = Nesting(dataset.default, labelled=self._shared)
+        self._labels = BlankNodeLabels()
+        self._names: dict[str, str] = {}
+
+    def nodes(self) -> list[dict[str, Json]]:
+        """The objects of the top level: the default graph's nodes, then the named graphs."""
+        nodes = self._roots()
+        for name, graph in self._dataset.named.items():
+            self._nesting = Nesting(graph, labelled=self._shared)
+            nodes.append({"@id": self._id(name), "@graph": list[Json](self._roots())})
+        return nodes
+
+    def _roots(self) -> list[dict[str, Json]]:
+        nodes = []
+        for subject, description in self._nesting.roots():
+            node: dict[str, Json] = {}
+            if not (isinstance(subject, BlankNode) and self._nesting.is_anonymous(subject)):
+                node["@id"] = self._id(subject)
+            self._describe(node, description, 0)
+            nodes.append(node)
+        return nodes
+
+    def _describe(self, node: dict[str, Json], description: Description, depth: int) -> None:
+        for predicate, objects in description.items():
+            if predicate == _TYPE and not any(isinstance(one, Literal) for one in objects):
+                key, values = "@type", [self._type(type_) for type_ in objects]
+            else:
+                key = self._name(predicate.value)
+                values = [self._value(object_, depth) for object_ in objects]
+            node[key] = values[0] if len(values) == 1 else values
+
+    def _type(self, type_: Object) -> Json:
+        if isinstance(type_, BlankNode):
+            return f"_:{self._labels.of(type_)}"
+        return self._name(type_.value)
+
+    def _value(self, object_: Object, depth: int) -> Json:
+        if isinstance(object_, Literal):
+            return self._literal(object_)
+        if isinstance(object_, Iri):
+            return {"@list": []} if object_ == NIL else {"@id": self._id(object_)}
+        items = self._nesting.list_items(object_, depth)
+        if items is not None:
+            return {"@list": [self._value(item, depth + 1) for item in items]}
+        description = self._nesting.nested(object_, depth)
+        if description is None:
+            return {"@id": self._id(object_)}
+        node: dict[str, Json] = {}
+        self._describe(node, description, depth + 1)
+        return node
+
+    def _literal(self, literal: Literal) -> Json:
+        language = literal.language
+        if language is not None:
+            value: dict[str, Json] = {"@value": literal.value, "@language": language}
+            if literal.direction is not None:
+                value["@direction"] = literal.direction.value
+            return value
+        lexical, datatype = literal.value, literal.datatype.value
+        if datatype == vocab.XSD_STRING:
+            return lexical
+        if datatype == vocab.XSD_INTEGER and _NATIVE_INTEGER.match(lexical):
+            return int(lexical)
+        if datatype == vocab.XSD_BOOLEAN and lexical in _NATIVE_BOOLEANS:
+            return _NATIVE_BOOLEANS[lexical]
+        return {"@value": lexical, "@type": self._name(datatype)}
+
+    def _id(self, subject: Subject) -> str:
+        if isinstance(subject, BlankNode):
+            return f"_:{self._labels.of(subject)}"
+        return self._absolute(subject.value)
+
+    def _name(self, iri: str) -> str:
+        """A property, type or datatype."""
+        name = self._names.get(iri)
+        if name is None:
+            name = self._names[iri] = self.prefixes.compact(iri) or self._absolute(iri)
+        return name
+
+    def _absolute(self, iri: str) -> str:
+        if not iri.startswith(("http://", "https://")):
+            scheme = _SCHEME_WITHOUT_AUTHORITY.match(iri)
+            if scheme is not None:
+                self.schemes.add(scheme.group(1))
+        return iri
+
+
+def _shared_blank_nodes(dataset: Dataset) -> frozenset[BlankNode]:
+    """The blank nodes that are in more than one graph, or are a graph's name."""
+    if not dataset.named:
+        return frozenset()
+    shared = {name for name in dataset.named if isinstance(name, BlankNode)}
+    seen: set[BlankNode] = set()
+    for graph in (dataset.default, *dataset.named.values()):
+        here = {term for s, _, o in graph for term in (s, o) if isinstance(term, BlankNode)}
+        shared |= here & seen
+        seen |= here
+    return frozenset(shared)

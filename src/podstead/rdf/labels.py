@@ -1,0 +1,40 @@
+"""Under which labels are blank nodes written? ``b0``, ``b1``, … in the order of their appearance.
+
+The library labels anonymous nodes at random. Written bytes must be the same for the same input,
+since a strong entity tag promises that (P-24), and short labels read better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from podstead.rdf.terms import BlankNode, Subject, Triple
+
+
+class BlankNodeLabels:
+    """Gives each blank node of one document its label."""
+
+    __slots__ = ("_labels",)
+
+    def __init__(self) -> None:
+        self._labels: dict[BlankNode, str] = {}
+
+    def of(self, node: BlankNode) -> str:
+        """The label, without ``_:``."""
+        label = self._labels.get(node)
+        if label is None:
+            label = self._labels[node] = f"b{len(self._labels)}"
+        return label
+
+    def renamed(self, term: Subject) -> Subject:
+        """The term itself, or a blank node with its label."""
+        return BlankNode(self.of(term)) if isinstance(term, BlankNode) else term
+
+    def renamed_triples(self, triples: Iterable[Triple]) -> Iterator[Triple]:
+        """The triples with their blank nodes relabelled."""
+        for subject, predicate, object_ in triples:
+            yield (
+                self.renamed(subject),
+                predicate,
+                self.renamed(object_) if isinstance(object_, BlankNode) else object_,
+            )

@@ -1,0 +1,103 @@
+"""How large and how deep may an RDF document be?
+
+The parsers below recurse on some structures (JSON-LD nodes, triple terms), where a few hundred
+kilobytes of brackets would overflow the stack of the whole process; others make much out of little
+(entities of RDF/XML) or take quadratic time (deep XML, large JSON-LD contexts put in force often).
+So everything but the number of triples is checked before the library sees the bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from xml.parsers import expat
+
+from podstead.core.media_types import RDF_XML
+from podstead.rdf.errors import MalformedRdf, RdfTooComplex, RdfTooLarge
+
+
+@dataclass(frozen=True, slots=True)
+class RdfLimits:
+    """What one RDF document may cost.
+
+    ``max_depth`` counts nested objects and arrays (JSON-LD) or elements (RDF/XML); on a stack of
+    1 MiB the JSON-LD parser was seen to overflow at 360, so keep it below 256. Documents written by
+    people stay under 20.
+    ``max_context_work`` bounds JSON-LD contexts: the number of defined terms, times how often a
+    context comes into force. The parser needs 100 ns for each.
+    """
+
+    max_bytes: int = 8 * 1024 * 1024
+    max_depth: int = 128
+    max_triples: int = 250_000
+    max_context_work: int = 5_000_000
+
+
+DEFAULT_LIMITS = RdfLimits()
+
+# The Turtle family's parser drops nested triple terms by recursion: 4,000 fit a stack of 2 MiB.
+# They are refused after parsing; so many are refused before, wherever in the text they stand.
+_TRIPLE_TERM = b"<<("
+_MAX_TRIPLE_TERMS = 1000
+
+
+def check_size(content: bytes, limits: RdfLimits) -> None:
+    """Raises RdfTooLarge."""
+    if len(content) > limits.max_bytes:
+        raise RdfTooLarge(f"RDF documents may have {limits.max_bytes} bytes here, not more")
+
+
+def check_complexity(content: bytes, media_type: str, limits: RdfLimits) -> None:
+    """Refuse bytes, in UTF-8, that the parser of their type must not see.
+
+    JSON-LD is checked where it is decoded (``jsonld_reader``). Raises RdfTooComplex, or
+    MalformedRdf for RDF/XML that is no well-formed XML.
+    """
+    if media_type == RDF_XML:
+        _XmlCheck(content, limits).run()
+    elif content.count(_TRIPLE_TERM) > _MAX_TRIPLE_TERMS:
+        raise RdfTooComplex(media_type, "RDF 1.2 triple terms are not supported")
+
+
+class _XmlCheck:
+    """One pass of an XML parser that counts depth and what the entities could grow to."""
+
+    def __init__(self, content: bytes, limits: RdfLimits) -> None:
+        self._content = content
+        self._limits = limits
+        self._depth = 0
+        self._longest_entity_bytes = 0
+
+    def run(self) -> None:
+        parser = expat.ParserCreate()
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.EntityDeclHandler = self._declare_entity
+        try:
+            parser.Parse(self._content, True)  # noqa: FBT003 - the library's positional argument
+        except expat.ExpatError as error:
+            raise MalformedRdf(
+                RDF_XML, expat.errors.messages[error.code], line=error.lineno
+            ) from error
+        grown_bytes = self._content.count(b"&") * self._longest_entity_bytes
+        if grown_bytes > self._limits.max_bytes:
+            raise RdfTooComplex(RDF_XML, "entities make more text than is accepted")
+
+    def _start(self, _name: str, _attributes: object) -> None:
+        self._depth += 1
+        if self._depth > self._limits.max_depth:
+            raise RdfTooComplex(RDF_XML, f"more than {self._limits.max_depth} nested elements")
+
+    def _end(self, _name: str) -> None:
+        self._depth -= 1
+
+    def _declare_entity(
+        self,
+        _name: str,
+        _is_parameter_entity: bool,  # noqa: FBT001 - the signature is the library's
+        value: str | None,
+        *_external: str | None,
+    ) -> None:
+        # A reference within an entity's value is what lets a kilobyte grow exponentially.
+        if value is None or "&" in value or "%" in value:
+            raise RdfTooComplex(RDF_XML, "an entity is external or refers to another one")
+        self._longest_entity_bytes = max(self._longest_entity_bytes, len(value.encode()))

@@ -1,0 +1,102 @@
+"""Which blank nodes can be written where they are mentioned, as ``[ … ]`` or in a list ``( … )``?
+
+A blank node that one triple points to needs no label: it is written in its place. A chain of such
+nodes made of ``rdf:first`` and ``rdf:rest`` only is a list. How deep nodes nest is bounded, since
+it is up to the sender of the document; deeper ones get a label and stand on their own, and so do
+nodes that are only reachable from themselves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+
+from podstead.core import vocab
+from podstead.rdf.graph import Description, Graph
+from podstead.rdf.terms import BlankNode, Iri, Object, Subject
+
+MAX_INLINE_DEPTH = 12
+
+FIRST = Iri(vocab.RDF_FIRST)
+REST = Iri(vocab.RDF_REST)
+NIL = Iri(vocab.RDF_NIL)
+
+
+class Nesting:
+    """Hands out the nodes of one graph, each exactly once.
+
+    ``labelled`` blank nodes are known outside of the graph (in another graph of the dataset) and
+    always written with a label.
+    """
+
+    def __init__(self, graph: Graph, *, labelled: Collection[BlankNode] = ()) -> None:
+        self._descriptions = graph.by_subject()
+        mentions = Counter(o for _, _, o in graph if type(o) is BlankNode)
+        self._mentions = mentions
+        self._labelled = labelled
+        self._written: set[Subject] = set()
+        self._not_lists: set[BlankNode] = set()
+
+    def roots(self) -> Iterator[tuple[Subject, Description]]:
+        """The nodes that stand on their own; what the caller nests meanwhile is not among them."""
+        later = []
+        for subject, description in self._descriptions.items():
+            if type(subject) is BlankNode and self._is_nestable(subject):
+                later.append(subject)
+            else:
+                self._written.add(subject)
+                yield subject, description
+        for subject in later:
+            if subject not in self._written:
+                self._written.add(subject)
+                yield subject, self._descriptions[subject]
+
+    def is_anonymous(self, node: BlankNode) -> bool:
+        """Whether no triple points to the node, so that a root needs no label."""
+        return node not in self._mentions and node not in self._labelled
+
+    def _is_nestable(self, node: BlankNode) -> bool:
+        return self._mentions.get(node) == 1 and node not in self._labelled
+
+    def nested(self, node: BlankNode, depth: int) -> Description | None:
+        """What is to be written in the place of a mentioned node; ``None``: its label.
+
+        ``depth`` is that of the place, 0 in a root.
+        """
+        if depth >= MAX_INLINE_DEPTH or node in self._written or not self._is_nestable(node):
+            return None
+        description = self._descriptions.get(node)
+        if description is not None:
+            self._written.add(node)
+        return description
+
+    def list_items(self, head: Object, depth: int) -> list[Object] | None:
+        """The items of the list that is to be written in the place of ``head``, if it is one."""
+        items: list[Object] = []
+        cells: list[BlankNode] = []
+        node = head
+        while node != NIL:
+            cell = self._list_cell(node)
+            if cell is None or depth >= MAX_INLINE_DEPTH:
+                # Remembered, or a long chain that is no list would be walked from every cell.
+                self._not_lists.update(cells)
+                return None
+            cells.append(node)  # type: ignore[arg-type]
+            items.append(cell[0])
+            node = cell[1]
+        self._written.update(cells)
+        return items
+
+    def _list_cell(self, node: Object) -> tuple[Object, Object] | None:
+        if (
+            type(node) is not BlankNode
+            or node in self._not_lists
+            or node in self._written
+            or not self._is_nestable(node)
+        ):
+            return None
+        description = self._descriptions.get(node)
+        if description is None or len(description) != 2:
+            return None
+        first, rest = description.get(FIRST, ()), description.get(REST, ())
+        return (first[0], rest[0]) if len(first) == len(rest) == 1 else None
