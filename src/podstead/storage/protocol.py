@@ -47,6 +47,10 @@ class OpenBody(Protocol):
 class ResourceStore(Protocol):
     """Resources, their bodies and the change log."""
 
+    def state_mark(self) -> int | None:
+        """A number that is another after any commit by any worker; ``None`` where the engine
+        cannot tell cheaply. While it stands, everything read before is still so."""
+
     async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
         """Read the metadata of each path, all as of one moment. Raises StorageError."""
 

@@ -73,7 +73,7 @@ class Reader:
     def __init__(self, connection: apsw.Connection) -> None:
         """Take over ``connection``."""
         self._connection = connection
-        self._data_version: apsw.SQLiteValue = None
+        self._data_version: int | None = None
         self._metadata: dict[ResourcePath, Metadata | None] = {}
         self._pods: dict[str, PodRecord | None] = {}
         self._tokens: dict[str, TokenRecord | None] = {}
@@ -139,9 +139,20 @@ class Reader:
         row = self._one(f"{_SELECT_TOKENS} WHERE token_id = ?", token_id)
         return None if row is None else _token(row)
 
+    def state_mark(self) -> int:
+        """A number that is another after any commit, by whatever process. Raises StorageError."""
+        try:
+            return self._read_data_version()
+        except _TROUBLE as error:
+            raise _unreadable() from error
+
+    def _read_data_version(self) -> int:
+        mark: int = self._connection.execute("PRAGMA data_version").get
+        return mark
+
     def _check_moment(self) -> None:
         """Forget what was read before the newest commit of any other connection."""
-        data_version = self._connection.execute("PRAGMA data_version").get
+        data_version = self._read_data_version()
         if data_version != self._data_version:
             self._metadata.clear()
             self._pods.clear()

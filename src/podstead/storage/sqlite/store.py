@@ -111,6 +111,9 @@ class SqliteStore:
 
     # --- resources ----------------------------------------------------------------------------
 
+    def state_mark(self) -> int | None:
+        return self._use().reader.state_mark()
+
     async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
         return self._use().reader.read_metadata(paths)
 

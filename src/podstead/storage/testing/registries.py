@@ -1,0 +1,104 @@
+# ruff: noqa: S101
+"""Are pods, tokens and rate limits kept as the protocol says?"""
+
+from __future__ import annotations
+
+from podstead.storage.records import PodRecord, TokenRecord, TokenRevocation
+from podstead.storage.testing.engine import NOW_MS, Engine, commit, path, write
+
+
+def _pod(name: str) -> PodRecord:
+    return PodRecord(name, path(f"/{name}/"), f"https://{name}.example/#me", NOW_MS)
+
+
+def _token(token_id: str, pod: str, issued_s: int, expires_s: int | None = None) -> TokenRecord:
+    return TokenRecord(token_id, pod, f"https://{pod}.example/#me", issued_s, expires_s)
+
+
+class RegistrySuite:
+    """Records beside the resources."""
+
+    async def test_a_pod_is_found_however_its_letters_are_cased(self, engine: Engine) -> None:
+        """A-91."""
+        store = await engine.open_store()
+        assert await store.read_pod("alice") is None
+        await commit(store, write(records=[_pod("Alice")]))
+        for name in ("Alice", "alice", "ALICE"):
+            assert await store.read_pod(name) == _pod("Alice")
+        assert await store.read_pod("alic") is None
+
+    async def test_pods_are_listed_by_name(self, engine: Engine) -> None:
+        store = await engine.open_store()
+        await commit(store, write(records=[_pod("carol"), _pod("Alice"), _pod("bob")]))
+        assert [pod.name for pod in await store.list_pods()] == ["Alice", "bob", "carol"]
+
+    async def test_a_token_is_found_by_its_id(self, engine: Engine) -> None:
+        store = await engine.open_store()
+        assert await store.read_token("1") is None
+        await commit(store, write(records=[_token("1", "alice", 10, 20), _token("2", "alice", 10)]))
+        assert await store.read_token("1") == _token("1", "alice", 10, 20)
+        assert await store.read_token("2") == _token("2", "alice", 10)
+        assert await store.read_token("3") is None
+
+    async def test_tokens_are_listed_newest_first(self, engine: Engine) -> None:
+        store = await engine.open_store()
+        tokens = [_token("1", "alice", 10), _token("2", "bob", 30), _token("3", "alice", 20)]
+        await commit(store, write(records=tokens))
+        assert [token.token_id for token in await store.list_tokens()] == ["2", "3", "1"]
+        listed = await store.list_tokens(pod="alice")
+        assert [token.token_id for token in listed] == ["3", "1"]
+        assert list(await store.list_tokens(pod="carol")) == []
+
+    async def test_a_token_is_revoked_once(self, engine: Engine) -> None:
+        store = await engine.open_store()
+        await commit(store, write(records=[_token("1", "alice", 10), _token("2", "alice", 10)]))
+        await commit(store, write(records=[TokenRevocation("1", 50)]))
+        await commit(store, write(records=[TokenRevocation("1", 60)]))
+        token = await store.read_token("1")
+        assert token is not None
+        assert token.revoked_s == 50
+        assert await store.read_token("2") == _token("2", "alice", 10)
+
+    async def test_what_one_worker_records_another_reads_at_once(self, engine: Engine) -> None:
+        store, other = await engine.open_store(), await engine.open_store()
+        assert await other.read_pod("alice") is None
+        assert await other.read_token("1") is None
+        await commit(store, write(records=[_pod("alice"), _token("1", "alice", 10)]))
+        assert await other.read_pod("alice") == _pod("alice")
+        assert await other.read_token("1") == _token("1", "alice", 10)
+        await commit(store, write(records=[TokenRevocation("1", 50)]))
+        token = await other.read_token("1")
+        assert token is not None
+        assert token.revoked_s == 50
+
+    # --- rate limits --------------------------------------------------------------------------
+
+    async def test_a_bucket_gives_what_it_holds_and_then_waits(self, engine: Engine) -> None:
+        """A-180."""
+        store = await engine.open_store()
+        taken = [await store.take("peer", capacity=3, per_s=0.5, now_ms=NOW_MS) for _ in range(5)]
+        assert taken == [None, None, None, 2, 2]
+
+    async def test_a_bucket_refills_as_time_goes_by(self, engine: Engine) -> None:
+        store = await engine.open_store()
+        for _ in range(2):
+            assert await store.take("peer", capacity=2, per_s=0.1, now_ms=NOW_MS) is None
+        later = [
+            await store.take("peer", capacity=2, per_s=0.1, now_ms=NOW_MS + passed_ms)
+            for passed_ms in (0, 9_999, 10_000, 10_000, 40_000, 40_000, 40_000)
+        ]
+        assert later == [10, 1, None, 10, None, None, 10]
+
+    async def test_buckets_are_apart_and_workers_share_them(self, engine: Engine) -> None:
+        store, other = await engine.open_store(), await engine.open_store()
+        assert await store.take("a", capacity=1, per_s=1, now_ms=NOW_MS) is None
+        assert await other.take("a", capacity=1, per_s=1, now_ms=NOW_MS) == 1
+        assert await other.take("b", capacity=1, per_s=1, now_ms=NOW_MS) is None
+
+    async def test_sweeping_forgets_no_bucket_that_is_not_full(self, engine: Engine) -> None:
+        store = await engine.open_store()
+        assert await store.take("a", capacity=1, per_s=0.1, now_ms=NOW_MS) is None
+        await store.sweep(now_ms=NOW_MS + 9_999)
+        assert await store.take("a", capacity=1, per_s=0.1, now_ms=NOW_MS + 9_999) == 1
+        await store.sweep(now_ms=NOW_MS + 10_000)
+        assert await store.take("a", capacity=1, per_s=0.1, now_ms=NOW_MS + 10_000) is None

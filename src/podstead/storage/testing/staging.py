@@ -1,0 +1,124 @@
+# ruff: noqa: S101
+"""Whose is a staged body, and what becomes of one that nobody takes?"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from podstead.core.errors import StorageError
+from podstead.storage.records import AtVersion, InlineBody, StagedBlob, VersionConflict
+from podstead.storage.testing.engine import (
+    LARGE_BYTES,
+    Engine,
+    commit,
+    content_of,
+    new_version,
+    path,
+    plant,
+    put,
+    read,
+    stage_large,
+    stream,
+    write,
+)
+
+
+class StagingSuite:
+    """Bodies before and around their commit."""
+
+    @pytest.mark.parametrize("chunks", [[], [b""], [b"one"], [b"o", b"", b"ne"]])
+    async def test_a_small_body_is_staged_in_memory(
+        self, engine: Engine, chunks: list[bytes]
+    ) -> None:
+        store = await engine.open_store()
+        assert await store.stage_body(stream(*chunks)) == InlineBody(b"".join(chunks))
+
+    async def test_a_large_body_is_staged_as_a_blob(self, engine: Engine) -> None:
+        store = await engine.open_store()
+        first, second = await stage_large(store), await stage_large(store)
+        assert isinstance(first, StagedBlob)
+        assert isinstance(second, StagedBlob)
+        assert first.size_bytes == LARGE_BYTES
+        assert first.blob != second.blob
+
+    @pytest.mark.parametrize("size_bytes", [0, 10, LARGE_BYTES])
+    async def test_an_error_of_the_sender_passes_through(
+        self, engine: Engine, size_bytes: int
+    ) -> None:
+        store = await engine.open_store()
+
+        async def broken() -> AsyncIterator[bytes]:
+            yield b"x" * size_bytes
+            raise ConnectionResetError("the sender is gone")
+
+        with pytest.raises(ConnectionResetError, match="the sender is gone"):
+            await store.stage_body(broken())
+
+    async def test_a_body_survives_a_conflict_and_is_committed_later(self, engine: Engine) -> None:
+        store = await engine.open_store()
+        await plant(store)
+        body = await stage_large(store)
+        wrong = AtVersion(path("/alice/c/"), new_version())
+        outcome = await store.commit(write(put("/alice/c/a", body), relied_on=[wrong]))
+        assert outcome == VersionConflict(wrong)
+        await commit(store, write(put("/alice/c/a", body)))
+        assert await content_of(store, "/alice/c/a") == b"x" * LARGE_BYTES
+
+    async def test_discarding_may_be_repeated(self, engine: Engine) -> None:
+        store = await engine.open_store()
+        for body in (await stage_large(store), await store.stage_body(stream(b"small"))):
+            await store.discard(body)
+            await store.discard(body)
+
+    async def test_discarding_a_committed_body_does_nothing(self, engine: Engine) -> None:
+        store = await engine.open_store()
+        await plant(store)
+        body = await stage_large(store)
+        await commit(store, write(put("/alice/c/a", body)))
+        await store.discard(body)
+        assert await content_of(store, "/alice/c/a") == b"x" * LARGE_BYTES
+
+    async def test_discarding_a_replaced_body_leaves_it_to_its_readers(
+        self, engine: Engine
+    ) -> None:
+        store = await engine.open_store()
+        await plant(store)
+        body = await stage_large(store)
+        await commit(store, write(put("/alice/c/a", body)))
+        metadata = await read(store, "/alice/c/a")
+        assert metadata is not None
+        opened = await store.open_body(metadata)
+        assert opened is not None
+        await commit(store, write(deletes=["/alice/c/a"]))
+        await store.discard(body)
+        assert b"".join([chunk async for chunk in opened.chunks()]) == b"x" * LARGE_BYTES
+
+    async def test_a_discarded_body_cannot_be_committed(self, engine: Engine) -> None:
+        store = await engine.open_store()
+        await plant(store)
+        body = await stage_large(store)
+        await store.discard(body)
+        with pytest.raises(StorageError):
+            await store.commit(write(put("/alice/c/a", body)))
+        assert await read(store, "/alice/c/a") is None
+
+    async def test_a_blob_belongs_to_one_resource(self, engine: Engine) -> None:
+        store = await engine.open_store()
+        await plant(store)
+        body = await stage_large(store)
+        with pytest.raises(StorageError):
+            await store.commit(write(put("/alice/c/a", body), put("/alice/c/b", body)))
+        assert await read(store, "/alice/c/a") is None
+        await commit(store, write(put("/alice/c/a", body)))
+        with pytest.raises(StorageError):
+            await store.commit(write(put("/alice/c/b", body)))
+        assert await content_of(store, "/alice/c/a") == b"x" * LARGE_BYTES
+
+    async def test_a_blob_may_be_committed_by_another_worker(self, engine: Engine) -> None:
+        store, other = await engine.open_store(), await engine.open_store()
+        await plant(store)
+        body = await stage_large(store)
+        await commit(other, write(put("/alice/c/a", body)))
+        assert await content_of(store, "/alice/c/a") == b"x" * LARGE_BYTES

@@ -1,0 +1,98 @@
+# ruff: noqa: S101
+"""Is trouble told as trouble? A store that cannot read must never seem to hold nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+import pytest
+
+from podstead.core.errors import StorageError
+from podstead.storage.protocol import Store
+from podstead.storage.records import Metadata, StagedBlob
+from podstead.storage.testing.engine import (
+    CONTAINER,
+    NOW_MS,
+    STORAGE,
+    Engine,
+    commit,
+    plant,
+    put,
+    read_present,
+    stage_large,
+    write,
+)
+
+_Call = Callable[[Store, Metadata, StagedBlob], Awaitable[object]]
+
+
+async def _state_mark(store: Store) -> int | None:
+    return store.state_mark()
+
+
+_CALLS: Mapping[str, _Call] = {
+    "state_mark": lambda store, _present, _blob: _state_mark(store),
+    "read_metadata": lambda store, _present, _blob: store.read_metadata([STORAGE]),
+    "open_body": lambda store, present, _blob: store.open_body(present),
+    "list_members": lambda store, _present, _blob: store.list_members(CONTAINER, limit=1),
+    "stage_body": lambda store, _present, _blob: stage_large(store),
+    "discard": lambda store, _present, blob: store.discard(blob),
+    "commit": lambda store, _present, _blob: store.commit(write(put("/alice/c/x"))),
+    "changes_after": lambda store, _present, _blob: store.changes_after(0, limit=1),
+    "read_pod": lambda store, _present, _blob: store.read_pod("alice"),
+    "list_pods": lambda store, _present, _blob: store.list_pods(),
+    "used_bytes": lambda store, _present, _blob: store.used_bytes("alice"),
+    "read_token": lambda store, _present, _blob: store.read_token("1"),
+    "list_tokens": lambda store, _present, _blob: store.list_tokens(),
+    "take": lambda store, _present, _blob: store.take("a", capacity=1, per_s=1, now_ms=NOW_MS),
+    "sweep": lambda store, _present, _blob: store.sweep(now_ms=NOW_MS),
+}
+
+
+class TroubleSuite:
+    """The driver fails, and bytes are lost."""
+
+    def test_every_operation_is_called_below(self) -> None:
+        operations = {name for name in dir(Store) if not name.startswith("_")}
+        assert operations - {"open", "close"} == set(_CALLS)
+
+    @pytest.mark.parametrize("operation", _CALLS)
+    async def test_a_failing_driver_is_trouble(self, engine: Engine, operation: str) -> None:
+        store = await engine.open_store()
+        await plant(store)
+        await commit(store, write(put("/alice/c/a", b"1")))
+        present = await read_present(store, "/alice/c/a")
+        blob = await stage_large(store)
+        assert isinstance(blob, StagedBlob)
+        await engine.break_driver(store)
+        with pytest.raises(StorageError):
+            await _CALLS[operation](store, present, blob)
+
+    @pytest.mark.parametrize("operation", _CALLS)
+    async def test_a_closed_store_is_trouble(self, engine: Engine, operation: str) -> None:
+        store = await engine.open_store()
+        await plant(store)
+        blob = await stage_large(store)
+        assert isinstance(blob, StagedBlob)
+        present = await read_present(store, STORAGE)
+        await store.close()
+        with pytest.raises(StorageError):
+            await _CALLS[operation](store, present, blob)
+
+    async def test_lost_bytes_of_the_current_version_are_trouble(self, engine: Engine) -> None:
+        store = await engine.open_store()
+        await plant(store)
+        await commit(store, write(put("/alice/c/a", await stage_large(store))))
+        metadata = await read_present(store, "/alice/c/a")
+        await engine.lose_blobs()
+        with pytest.raises(StorageError):
+            await store.open_body(metadata)
+
+    async def test_lost_bytes_of_an_old_version_are_absence(self, engine: Engine) -> None:
+        store = await engine.open_store()
+        await plant(store)
+        await commit(store, write(put("/alice/c/a", await stage_large(store))))
+        metadata = await read_present(store, "/alice/c/a")
+        await commit(store, write(put("/alice/c/a", b"small", creates=False)))
+        await engine.lose_blobs()
+        assert await store.open_body(metadata) is None

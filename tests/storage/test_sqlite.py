@@ -1,0 +1,60 @@
+"""The engine on SQLite, put to the engine suite."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from podstead.storage.layout import RootLayout
+from podstead.storage.protocol import ServerFacts, Store
+from podstead.storage.root import prepare_root
+from podstead.storage.sqlite import SqliteFacts, SqliteStore
+from podstead.storage.testing import Engine, EngineSuite
+
+
+class SqliteEngine:
+    """One data root, and the stores that a test opens on it."""
+
+    def __init__(self, layout: RootLayout, stack: AsyncExitStack) -> None:
+        self._layout = layout
+        self._stack = stack
+
+    async def open_store(self) -> Store:
+        store = SqliteStore(self._layout.root)
+        await store.open()
+        self._stack.push_async_callback(store.close)
+        return store
+
+    async def break_driver(self, store: Store) -> None:
+        assert isinstance(store, SqliteStore)
+        assert store._opened is not None
+        store._opened.reader._connection.close(force=True)
+        store._opened.writer._connection._connection.close(force=True)
+
+    async def lose_blobs(self) -> None:
+        shutil.rmtree(self._layout.blobs)
+
+
+@pytest.fixture
+async def engine(tmp_path: Path) -> AsyncIterator[Engine]:
+    async with AsyncExitStack() as stack:
+        yield SqliteEngine(prepare_root(tmp_path / "data"), stack)
+
+
+class TestSqlite(EngineSuite):
+    """All tests come from the suite."""
+
+
+def test_facts_are_kept_by_the_database(tmp_path: Path) -> None:
+    facts: ServerFacts = SqliteFacts(prepare_root(tmp_path).database)
+    assert facts.read_fact("base_url") is None
+    facts.write_fact("base_url", "https://pod.example")
+    assert facts.read_fact("base_url") == "https://pod.example"
+    facts.write_fact("base_url", "https://other.example")
+    assert SqliteFacts(prepare_root(tmp_path).database).read_fact("base_url") == (
+        "https://other.example"
+    )
