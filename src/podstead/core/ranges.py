@@ -71,7 +71,7 @@ def if_range_holds(header: str | None, etag: str, last_modified: str | None) -> 
     validator = header.strip(" \t")
     if validator.startswith('"'):
         return validator == etag
-    return last_modified is not None and validator == last_modified
+    return validator == last_modified
 
 
 def _suffix(length_bytes: int, complete_bytes: int) -> ByteRange | None:
