@@ -1,0 +1,137 @@
+"""May this server open a connection to an IP address?
+
+The forbidden networks are an explicit list (A-188), because ``ipaddress.is_global`` differs between
+Python versions and calls NAT64 forms of loopback, multicast and site-local addresses global. An
+IPv6 address that stands for an IPv4 one is judged by the IPv4 address that packets would reach.
+Pure: names are resolved elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
+
+IPAddress = IPv4Address | IPv6Address
+IPNetwork = IPv4Network | IPv6Network
+
+
+class Reach(Enum):
+    """Which part of the network an origin may lead to."""
+
+    PUBLIC = "public"
+    """The public Internet only: the rule for every origin without an exception."""
+    LOOPBACK = "loopback"
+    """This machine only: loopback names and addresses in a loopback deployment (A-190)."""
+    PRIVATE = "private"
+    """Public and private networks: origins that the operator listed by name (A-190)."""
+
+
+def _networks(*texts: str) -> tuple[IPNetwork, ...]:
+    return tuple(ip_network(text) for text in texts)
+
+
+FORBIDDEN_NETWORKS = _networks(
+    "0.0.0.0/8",  # this network
+    "10.0.0.0/8",  # private
+    "100.64.0.0/10",  # carrier-grade NAT
+    "127.0.0.0/8",  # loopback
+    "169.254.0.0/16",  # link-local, cloud metadata
+    "172.16.0.0/12",  # private
+    "192.0.0.0/24",  # IETF protocol assignments
+    "192.0.2.0/24",  # documentation
+    "192.88.99.0/24",  # 6to4 relay anycast
+    "192.168.0.0/16",  # private
+    "198.18.0.0/15",  # benchmarking
+    "198.51.100.0/24",  # documentation
+    "203.0.113.0/24",  # documentation
+    "224.0.0.0/4",  # multicast
+    "240.0.0.0/4",  # reserved, limited broadcast
+    "::/96",  # unspecified, loopback, IPv4-compatible
+    "64:ff9b:1::/48",  # local-use NAT64
+    "100::/64",  # discard
+    "2001::/23",  # IETF protocol assignments, Teredo
+    "2001:db8::/32",  # documentation
+    "2002::/16",  # 6to4
+    "3fff::/20",  # documentation
+    "5f00::/16",  # segment routing
+    "fc00::/7",  # unique local
+    "fe80::/10",  # link-local
+    "fec0::/10",  # site-local
+    "ff00::/8",  # multicast
+)
+"""A-188. Mapped and well-known NAT64 addresses are judged by their IPv4 address instead."""
+
+PRIVATE_NETWORKS = _networks(
+    "10.0.0.0/8",
+    "100.64.0.0/10",
+    "127.0.0.0/8",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+    "::1/128",
+    "fc00::/7",
+)
+"""What an operator may open by listing an origin; link-local (cloud metadata) stays closed."""
+
+LOOPBACK_NETWORKS = _networks("127.0.0.0/8", "::1/128")
+
+# Forms under which a connection reaches an IPv4 host: the kernel unwraps the first (RFC 4291
+# section 2.5.5.2), a translator the second (RFC 6052 section 2.1). Networks with DNS64 reach every
+# IPv4-only host through the second, so forbidding it as a whole would cut them off. Tunnels (6to4,
+# Teredo) and the deprecated IPv4-compatible form have no such use and stay forbidden altogether.
+_STANDS_FOR_IPV4 = _networks("::ffff:0:0/96", "64:ff9b::/96")
+
+
+def is_loopback(address: IPAddress) -> bool:
+    """Whether the address is a loopback address in its own notation, not an embedded one."""
+    return _in_any(address, LOOPBACK_NETWORKS)
+
+
+@dataclass(frozen=True, slots=True)
+class AddressRules:
+    """What is forbidden beside the fixed list.
+
+    ``extra_forbidden`` holds for every reach. ``own_listening`` are the addresses and ports on
+    which this server listens; an unspecified address there (``0.0.0.0``, ``::``) means every
+    loopback address with that port, so the interface addresses must be given one by one.
+    """
+
+    extra_forbidden: tuple[IPNetwork, ...] = ()
+    own_listening: frozenset[tuple[IPAddress, int]] = frozenset()
+
+    def permits(self, address: IPAddress, port: int, reach: Reach) -> bool:
+        """Whether a connection may be opened to the address and port (A-188)."""
+        if isinstance(address, IPv6Address) and address.scope_id is not None:
+            return False
+        reached = _reached(address)
+        if _in_any(address, self.extra_forbidden) or _in_any(reached, self.extra_forbidden):
+            return False
+        if self._is_own(address, port) or self._is_own(reached, port):
+            return False
+        return _within_reach(address, reached, reach)
+
+    def _is_own(self, address: IPAddress, port: int) -> bool:
+        return any(
+            own_port == port and (own == address or (own.is_unspecified and is_loopback(address)))
+            for own, own_port in self.own_listening
+        )
+
+
+def _within_reach(address: IPAddress, reached: IPAddress, reach: Reach) -> bool:
+    if reach is Reach.LOOPBACK:
+        return is_loopback(address)
+    if not _in_any(reached, FORBIDDEN_NETWORKS):
+        return True
+    # Only addresses in their own notation: 64:ff9b::7f00:1 is the translator's loopback, not ours.
+    return reach is Reach.PRIVATE and _in_any(address, PRIVATE_NETWORKS)
+
+
+def _reached(address: IPAddress) -> IPAddress:
+    """The IPv4 address that an IPv6 address stands for; any other address itself."""
+    if _in_any(address, _STANDS_FOR_IPV4):
+        return IPv4Address(int(address) & 0xFFFF_FFFF)
+    return address
+
+
+def _in_any(address: IPAddress, networks: tuple[IPNetwork, ...]) -> bool:
+    return any(address in network for network in networks)

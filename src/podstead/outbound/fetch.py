@@ -1,0 +1,284 @@
+"""How does the server fetch a foreign document? Guarded, bounded, and never twice at once.
+
+``Fetcher.fetch`` reads as steps: admit the URL, answer from the memory of failures, join a fetch of
+the same document that is under way, else begin one. Each hop of a fetch is admitted and vetted
+anew, waits for a slot, and counts for or against its host.
+
+Failed fetches are remembered for a short while, so that a broken peer costs one attempt instead of
+one per request (A-191). Documents are not kept here; see ``documents``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import re
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from podstead.core.clock import Clock
+from podstead.outbound.bodies import read_body
+from podstead.outbound.cache import ExpiringCache
+from podstead.outbound.circuit import CircuitBreaker
+from podstead.outbound.errors import (
+    BadStatus,
+    CircuitOpen,
+    Congested,
+    FetchFailed,
+    Refusal,
+    Refused,
+    TooLarge,
+    TooSlow,
+    Unreachable,
+    WrongType,
+)
+from podstead.outbound.guard import Guard
+from podstead.outbound.policies import FetchPolicy, OutboundLimits
+from podstead.outbound.slots import Slots
+from podstead.outbound.transport import Answer, exchange
+from podstead.outbound.urls import Target, resolve_reference
+
+USER_AGENT = "Podstead"
+MAX_REMEMBERED_FAILURES = 4096
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_OK = 200
+_LOWEST_SERVER_ERROR = 500
+# Longer numbers are nobody's size or age, and Python refuses to parse the longest.
+_NUMBER = re.compile(r"[0-9]{1,18}")
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedDocument:
+    """A complete document, decompressed."""
+
+    final_url: str
+    """Where it was found after redirects, without a fragment: the base of relative references."""
+    content_type: str
+    """Media type, lower case, without parameters."""
+    content: bytes
+    etag: str | None
+    max_age_s: int | None
+    """How long it stays fresh by its Cache-Control; ``None`` if that says nothing."""
+
+
+class Fetches(Protocol):
+    """Fetches foreign documents."""
+
+    async def fetch(self, url: str, policy: FetchPolicy) -> FetchedDocument:
+        """Fetch the document at the URL. Raises FetchFailed."""
+
+
+_Flight = tuple[str, FetchPolicy]
+_Step = FetchedDocument | Target
+
+
+class Fetcher:
+    """All outgoing fetches of this process. Used from one event loop; close it at the end."""
+
+    def __init__(
+        self,
+        guard: Guard,
+        clock: Clock,
+        *,
+        tls: ssl.SSLContext,
+        limits: OutboundLimits,
+        user_agent: str = USER_AGENT,
+    ) -> None:
+        self._guard = guard
+        self._clock = clock
+        self._tls = tls
+        self._user_agent = user_agent
+        self._failure_memory_ms = int(limits.failure_memory_s * 1000)
+        self._failures: ExpiringCache[_Flight, FetchFailed] = ExpiringCache(
+            max_weight=MAX_REMEMBERED_FAILURES
+        )
+        self._circuit = CircuitBreaker(
+            max_failures=limits.circuit_failures, pause_s=limits.circuit_pause_s
+        )
+        self._slots = Slots(total=limits.max_concurrent, per_host=limits.max_concurrent_per_host)
+        self._flights: dict[_Flight, asyncio.Task[FetchedDocument]] = {}
+
+    async def fetch(self, url: str, policy: FetchPolicy) -> FetchedDocument:
+        """Fetch the document at the URL; a fragment is ignored. Raises FetchFailed.
+
+        A caller that is cancelled leaves the fetch running for the others who wait for it.
+        """
+        target = self._admit(url, policy)
+        flight = (target.url, policy)
+        failure = self._failures.get(flight, self._clock.now_ms())
+        if failure is not None:
+            raise copy.copy(failure)
+        task = self._flights.get(flight)
+        if task is None:
+            task = asyncio.create_task(self._follow(target, policy))
+            self._flights[flight] = task
+            task.add_done_callback(partial(self._landed, flight))
+        return await _joined(task)
+
+    async def close(self) -> None:
+        """Stop the fetches under way; who waits for one gets Unreachable."""
+        flights = list(self._flights.values())
+        for task in flights:
+            task.cancel()
+        await asyncio.gather(*flights, return_exceptions=True)
+
+    def _landed(self, flight: _Flight, task: asyncio.Task[FetchedDocument]) -> None:
+        del self._flights[flight]
+        failure = None if task.cancelled() else task.exception()
+        # That a host was not asked says nothing about the document.
+        if isinstance(failure, FetchFailed) and not isinstance(failure, CircuitOpen | Congested):
+            # A copy has no traceback, which would keep whole bodies alive.
+            self._failures.put(
+                flight,
+                copy.copy(failure),
+                expires_at_ms=self._clock.now_ms() + self._failure_memory_ms,
+            )
+
+    def _admit(self, url: str, policy: FetchPolicy) -> Target:
+        target = self._guard.admit(url)
+        if policy.only_origins is not None and target.origin not in policy.only_origins:
+            raise Refused(Refusal.ORIGIN_NOT_LISTED)
+        return target
+
+    async def _follow(self, target: Target, policy: FetchPolicy) -> FetchedDocument:
+        deadline_s = asyncio.get_running_loop().time() + policy.total_timeout_s
+        for _ in range(policy.max_redirects + 1):
+            step = await self._hop(target, policy, deadline_s)
+            if isinstance(step, FetchedDocument):
+                return step
+            target = step
+        raise Refused(Refusal.REDIRECT)
+
+    async def _hop(self, target: Target, policy: FetchPolicy, deadline_s: float) -> _Step:
+        async with self._slots.hold(target.host, deadline_s):
+            self._circuit.check(target.host, self._clock.now_ms())
+            async with self._judging(target.host), _deadline(deadline_s):
+                return await self._ask(target, policy)
+
+    @asynccontextmanager
+    async def _judging(self, host: str) -> AsyncIterator[None]:
+        """Count the outcome for or against the host; a refusal of ours says nothing about it."""
+        try:
+            yield
+        except FetchFailed as failure:
+            if _blames_host(failure):
+                self._circuit.failed(host, self._clock.now_ms())
+            elif not isinstance(failure, Refused):
+                self._circuit.succeeded(host)
+            raise
+        self._circuit.succeeded(host)
+
+    async def _ask(self, target: Target, policy: FetchPolicy) -> _Step:
+        async with _deadline(asyncio.get_running_loop().time() + policy.connect_timeout_s):
+            destination = await self._guard.vet(target)
+        async with exchange(
+            destination,
+            headers={
+                "Accept": policy.accept,
+                "Accept-Encoding": "gzip",
+                "User-Agent": self._user_agent,
+            },
+            connect_timeout_s=policy.connect_timeout_s,
+            open_socket=partial(self._guard.open_socket, reach=target.reach),
+            tls=self._tls,
+        ) as answer:
+            if answer.status in _REDIRECTS:
+                return self._redirected(target, answer, policy)
+            return await _document(target, answer, policy)
+
+    def _redirected(self, origin: Target, answer: Answer, policy: FetchPolicy) -> Target:
+        location = answer.headers.get("Location")
+        if location is None:
+            raise BadStatus(answer.status)
+        target = self._admit(resolve_reference(origin.url, location), policy)
+        if (origin.scheme, target.scheme) == ("https", "http"):
+            raise Refused(Refusal.REDIRECT)
+        if target.origin != origin.origin and not policy.cross_origin_redirects:
+            raise Refused(Refusal.REDIRECT)
+        return target
+
+
+def trusted_certificates(extra_ca_file: Path | None = None) -> ssl.SSLContext:
+    """Normal verification against the system's authorities and those of an extra PEM bundle.
+
+    Raises OSError or ssl.SSLError if the bundle cannot be read.
+    """
+    context = ssl.create_default_context()
+    if extra_ca_file is not None:
+        context.load_verify_locations(cafile=extra_ca_file)
+    return context
+
+
+async def _joined(task: asyncio.Task[FetchedDocument]) -> FetchedDocument:
+    """The outcome of a shared fetch, which goes on when this waiter is cancelled."""
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        waiter = asyncio.current_task()
+        if task.cancelled() and not (waiter is not None and waiter.cancelling()):
+            raise Unreachable from None  # the fetcher was closed; the waiter goes on
+        raise
+
+
+def _blames_host(failure: FetchFailed) -> bool:
+    if isinstance(failure, BadStatus):
+        return failure.status >= _LOWEST_SERVER_ERROR
+    return isinstance(failure, Unreachable | TooSlow)
+
+
+async def _document(target: Target, answer: Answer, policy: FetchPolicy) -> FetchedDocument:
+    if answer.status != _OK:
+        raise BadStatus(answer.status)
+    content_type = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if content_type not in policy.content_types:
+        raise WrongType
+    announced_bytes = answer.headers.get("Content-Length", "")
+    if _NUMBER.fullmatch(announced_bytes) and int(announced_bytes) > policy.max_wire_bytes:
+        raise TooLarge
+    content = await read_body(
+        answer.chunks,
+        content_coding=answer.headers.get("Content-Encoding", ""),
+        max_wire_bytes=policy.max_wire_bytes,
+        max_content_bytes=policy.max_content_bytes,
+    )
+    return FetchedDocument(
+        final_url=target.url,
+        content_type=content_type,
+        content=content,
+        etag=answer.headers.get("ETag"),
+        max_age_s=freshness_s(answer.headers.get("Cache-Control"), answer.headers.get("Age")),
+    )
+
+
+def freshness_s(cache_control: str | None, age: str | None) -> int | None:
+    """How many seconds an answer stays fresh (RFC 9111 sections 4.2 and 5.2.2).
+
+    ``None`` if Cache-Control says nothing that can be understood; 0 if it forbids reuse.
+    """
+    directives = {
+        name.strip().lower(): value.strip().strip('"')
+        for name, _, value in (part.partition("=") for part in (cache_control or "").split(","))
+    }
+    if directives.keys() & {"no-store", "no-cache"}:
+        return 0
+    max_age = directives.get("max-age", "")
+    if not _NUMBER.fullmatch(max_age):
+        return None
+    spent_s = int(age) if age is not None and _NUMBER.fullmatch(age) else 0
+    return max(0, int(max_age) - spent_s)
+
+
+@asynccontextmanager
+async def _deadline(deadline_s: float) -> AsyncIterator[None]:
+    """Raises TooSlow when the loop's time passes the deadline."""
+    try:
+        async with asyncio.timeout_at(deadline_s):
+            yield
+    except TimeoutError as error:
+        raise TooSlow from error

@@ -1,0 +1,77 @@
+"""May this connection be opened? Every step of the SSRF guard of A-187, in one place.
+
+1. The URL is admitted by its text (``urls``).
+2. Its name is resolved once, and *all* addresses must be permitted (``addresses``): a name with one
+   public and one private address is refused as a whole.
+3. The connection goes to exactly the addresses that were checked (pinned), so a name server that
+   changes its mind in between (DNS rebinding) changes nothing.
+4. The socket itself is opened only for a permitted address, whatever the steps before concluded.
+"""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+from podstead.outbound.addresses import AddressRules, IPAddress, Reach
+from podstead.outbound.errors import Refusal, Refused, Unreachable
+from podstead.outbound.resolver import Resolver
+from podstead.outbound.urls import Target, UrlRules
+
+# Name servers are not asked about loopback names (RFC 6761 section 6.3).
+_LOOPBACK_ADDRESSES: tuple[IPAddress, ...] = (IPv4Address("127.0.0.1"), IPv6Address("::1"))
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A target together with the addresses to which its connection is pinned."""
+
+    target: Target
+    addresses: tuple[IPAddress, ...]
+
+
+class Guard:
+    """The rules of one deployment, and the resolver they are applied to."""
+
+    def __init__(self, urls: UrlRules, addresses: AddressRules, resolver: Resolver) -> None:
+        self._urls = urls
+        self._addresses = addresses
+        self._resolver = resolver
+
+    def admit(self, url: str) -> Target:
+        """Step 1. Raises Refused."""
+        return self._urls.admit(url)
+
+    async def vet(self, target: Target) -> Destination:
+        """Steps 2 and 3. Raises Refused, or Unreachable when the name does not resolve."""
+        addresses = await self._resolve(target)
+        if not addresses:
+            raise Unreachable
+        if not all(
+            self._addresses.permits(address, target.port, target.reach) for address in addresses
+        ):
+            raise Refused(Refusal.ADDRESS)
+        return Destination(target=target, addresses=addresses)
+
+    def open_socket(self, address: str, port: int, reach: Reach) -> socket.socket:
+        """Step 4: a TCP socket, not yet connected, for the address. Raises Refused."""
+        parsed = ip_address(address)
+        if not self._addresses.permits(parsed, port, reach):
+            raise Refused(Refusal.ADDRESS)
+        return socket.socket(address_family(parsed), socket.SOCK_STREAM)
+
+    async def _resolve(self, target: Target) -> tuple[IPAddress, ...]:
+        if target.literal is not None:
+            return (target.literal,)
+        if target.reach is Reach.LOOPBACK:
+            return _LOOPBACK_ADDRESSES
+        try:
+            return tuple(await self._resolver.resolve(target.host))
+        except OSError as error:
+            raise Unreachable from error
+
+
+def address_family(address: IPAddress) -> socket.AddressFamily:
+    """The socket family of an address."""
+    return socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6

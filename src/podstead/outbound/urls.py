@@ -1,0 +1,250 @@
+"""May this server fetch from a URL, judged by its text alone?
+
+A URL is accepted only if every parser reads it alike (A-187, W-11): what a WHATWG parser would
+repair (tabs, backslashes, missing slashes, percent-encoded hosts) or read in its own way (decimal,
+octal, hexadecimal and short IPv4 notations) is refused instead of interpreted. The accepted URL is
+taken apart once, into a :class:`Target`, and nothing parses the text again. Pure: names are not
+resolved here, so an accepted name may still lead to a forbidden address.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from typing import NewType
+
+import idna
+from yarl import URL
+
+from podstead.outbound.addresses import IPAddress, Reach, is_loopback
+from podstead.outbound.errors import Refusal, Refused
+
+Origin = NewType("Origin", str)
+"""An ASCII origin as WHATWG serialises it: lower case, without the scheme's default port."""
+
+MAX_URL_CHARS = 2048
+
+# What no URL holds literally (RFC 3986 section 2) or what parsers repair in different ways.
+_UNSAFE = re.compile(r"[\x00-\x20\x7f-\x9f\"<>\\^`{|}]")
+_URL = re.compile(
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]+)"
+    r"(?P<path>/[^?#]*)?(?P<query>\?[^#]*)?(?:#.*)?",
+)
+_AUTHORITY = re.compile(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]+)(?::(?P<port>[0-9]{1,5}))?")
+_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+_NUMERIC_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_NON_ASCII = re.compile(r"[^\x00-\x7f]+")
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_LOWEST_UNPRIVILEGED_PORT = 1024
+# WHATWG Fetch, "bad port", those from 1024 on; below, only 443 is open.
+_BAD_PORTS = frozenset(
+    {1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566}
+    | {6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An accepted URL, taken apart. ``url`` is ASCII and has no fragment."""
+
+    url: str
+    scheme: str
+    host: str
+    """Lower-case ASCII name, or an IP literal without brackets."""
+    port: int
+    literal: IPAddress | None
+    """The host, if it is an IP literal."""
+    reach: Reach
+
+    @property
+    def origin(self) -> Origin:
+        """The origin of the URL."""
+        return _origin(self.scheme, self.host, self.port)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    scheme: str
+    host: str
+    port: int
+    literal: IPAddress | None
+    path_and_query: str
+
+
+@dataclass(frozen=True, slots=True)
+class UrlRules:
+    """Which origins are ours, and which exceptions the deployment makes.
+
+    ``own_origins`` are never fetched over the network, by either scheme (A-190).
+    ``private_origins`` may lead to private networks, with any port and by http too.
+    ``loopback_allowed`` opens loopback names and addresses likewise (D-8).
+    """
+
+    own_origins: frozenset[Origin] = frozenset()
+    private_origins: frozenset[Origin] = frozenset()
+    loopback_allowed: bool = False
+
+    def admit(self, url: str) -> Target:
+        """Take the URL apart if it may be fetched. Raises Refused with the rule that forbids it."""
+        parts = _parse(url)
+        reach = self._reach(parts)
+        if self._is_own(parts):
+            raise Refused(Refusal.OWN_ORIGIN)
+        if reach is Reach.PUBLIC:
+            _check_public(parts)
+        authority = _authority(parts.scheme, parts.host, parts.port)
+        return Target(
+            url=f"{parts.scheme}://{authority}{parts.path_and_query}",
+            scheme=parts.scheme,
+            host=parts.host,
+            port=parts.port,
+            literal=parts.literal,
+            reach=reach,
+        )
+
+    def _reach(self, parts: _Parts) -> Reach:
+        if _origin(parts.scheme, parts.host, parts.port) in self.private_origins:
+            return Reach.PRIVATE
+        if self.loopback_allowed and is_loopback_host(parts.host):
+            return Reach.LOOPBACK
+        return Reach.PUBLIC
+
+    def _is_own(self, parts: _Parts) -> bool:
+        return any(_same_listener(_parse(origin), parts) for origin in self.own_origins)
+
+
+def parse_origin(text: str) -> Origin:
+    """The origin written as ``text``, with nothing after the authority but an optional slash.
+
+    Raises Refused (malformed, scheme, credentials or host).
+    """
+    parts = _parse(text)
+    if parts.path_and_query != "/" or "#" in text:
+        raise Refused(Refusal.MALFORMED)
+    return _origin(parts.scheme, parts.host, parts.port)
+
+
+def resolve_reference(base: str, reference: str) -> str:
+    """Resolve a Location against the admitted URL that sent it (RFC 3986 section 5.2).
+
+    The result is not admitted yet. Raises Refused (malformed).
+    """
+    if _UNSAFE.search(reference):  # the library would repair some of it
+        raise Refused(Refusal.MALFORMED)
+    try:
+        return str(URL(base, encoded=True).join(URL(reference, encoded=True)))
+    except ValueError as error:
+        raise Refused(Refusal.MALFORMED) from error
+
+
+def is_loopback_host(host: str) -> bool:
+    """Whether the host is ``localhost``, a name below it, or a loopback IP literal (A-190)."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    literal = _literal(host)
+    return literal is not None and is_loopback(literal)
+
+
+def _parse(url: str) -> _Parts:
+    match = _URL.fullmatch(url) if len(url) <= MAX_URL_CHARS else None
+    if match is None or _UNSAFE.search(url):
+        raise Refused(Refusal.MALFORMED)
+    scheme = match["scheme"].lower()
+    if scheme not in _DEFAULT_PORTS:
+        raise Refused(Refusal.SCHEME)
+    if "@" in match["authority"]:
+        raise Refused(Refusal.CREDENTIALS)
+    host, port = _host_and_port(match["authority"], _DEFAULT_PORTS[scheme])
+    return _Parts(
+        scheme=scheme,
+        host=host,
+        port=port,
+        literal=_literal(host),
+        path_and_query=_encode_non_ascii((match["path"] or "/") + (match["query"] or "")),
+    )
+
+
+def _host_and_port(authority: str, default_port: int) -> tuple[str, int]:
+    match = _AUTHORITY.fullmatch(authority)
+    if match is None:
+        raise Refused(Refusal.MALFORMED)
+    port = int(match["port"] or default_port)
+    if not 0 < port <= 0xFFFF:
+        raise Refused(Refusal.PORT)
+    return _canonical_host(match["host"]), port
+
+
+def _canonical_host(text: str) -> str:
+    if text.startswith("["):
+        return _canonical_ipv6(text[1:-1])
+    host = text.lower() if text.isascii() else _idna(text)
+    labels = host.split(".")
+    if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
+        raise Refused(Refusal.HOST)
+    # WHATWG URL, "ends in a number checker": such a host is an IPv4 address in some notation, and
+    # resolvers read decimal, octal, hexadecimal and short ones; only the canonical one is taken.
+    if _NUMERIC_LABEL.fullmatch(labels[-1]) and _literal(host) is None:
+        raise Refused(Refusal.HOST)
+    return host
+
+
+def _canonical_ipv6(text: str) -> str:
+    if "%" in text:  # a zone identifier names an interface of this machine
+        raise Refused(Refusal.HOST)
+    try:
+        return str(IPv6Address(text))
+    except AddressValueError as error:
+        raise Refused(Refusal.HOST) from error
+
+
+def _idna(text: str) -> str:
+    """The ASCII form by UTS 46 as browsers use it; without the fallback to IDNA 2003, which names
+    other hosts ("ß" becomes "ss")."""
+    try:
+        return idna.encode(text, uts46=True).decode("ascii")
+    except idna.IDNAError as error:
+        raise Refused(Refusal.HOST) from error
+
+
+def _literal(host: str) -> IPAddress | None:
+    try:
+        return IPv6Address(host) if ":" in host else IPv4Address(host)
+    except AddressValueError:
+        return None
+
+
+def _encode_non_ascii(text: str) -> str:
+    try:
+        return _NON_ASCII.sub(
+            lambda run: "".join(f"%{byte:02X}" for byte in run[0].encode("utf-8")), text
+        )
+    except UnicodeEncodeError as error:  # a lone surrogate
+        raise Refused(Refusal.MALFORMED) from error
+
+
+def _check_public(parts: _Parts) -> None:
+    if parts.scheme != "https":
+        raise Refused(Refusal.SCHEME)
+    if is_loopback_host(parts.host):
+        raise Refused(Refusal.HOST)
+    if parts.port != _DEFAULT_PORTS["https"] and (
+        parts.port < _LOWEST_UNPRIVILEGED_PORT or parts.port in _BAD_PORTS
+    ):
+        raise Refused(Refusal.PORT)
+
+
+def _same_listener(own: _Parts, other: _Parts) -> bool:
+    """Whether both name the same listening port of this server, whatever the scheme says."""
+    both_loopback = is_loopback_host(own.host) and is_loopback_host(other.host)
+    return own.port == other.port and (own.host == other.host or both_loopback)
+
+
+def _authority(scheme: str, host: str, port: int) -> str:
+    shown_host = f"[{host}]" if ":" in host else host
+    return shown_host if port == _DEFAULT_PORTS[scheme] else f"{shown_host}:{port}"
+
+
+def _origin(scheme: str, host: str, port: int) -> Origin:
+    return Origin(f"{scheme}://{_authority(scheme, host, port)}")

@@ -1,0 +1,107 @@
+"""How a foreign body is read (A-189)."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import AsyncIterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podstead.outbound.bodies import read_body
+from podstead.outbound.errors import TooLarge, Unreachable, WrongType
+
+pytestmark = pytest.mark.anyio
+
+
+async def _chunks(body: bytes, size: int) -> AsyncIterator[bytes]:
+    for start in range(0, len(body), size):
+        yield body[start : start + size]
+
+
+async def read(
+    body: bytes, *, coding: str = "", wire: int = 1000, content: int = 1000, chunk: int = 7
+) -> bytes:
+    """Read the body in small chunks."""
+    return await read_body(
+        _chunks(body, chunk),
+        content_coding=coding,
+        max_wire_bytes=wire,
+        max_content_bytes=content,
+    )
+
+
+@pytest.mark.parametrize("coding", ["gzip", "x-gzip", " GZIP "])
+@given(body=st.binary(max_size=300), chunk=st.integers(1, 50))
+async def test_gzip_is_undone_however_it_is_cut(coding: str, body: bytes, chunk: int) -> None:
+    """RFC 9110 section 8.4.1.3; gzip by the standard library."""
+    assert await read(gzip.compress(body), coding=coding, chunk=chunk) == body
+
+
+@pytest.mark.parametrize("coding", ["", "identity", "Identity"])
+@given(body=st.binary(max_size=300))
+async def test_an_uncoded_body_is_taken_as_it_is(coding: str, body: bytes) -> None:
+    """Nothing is sniffed."""
+    assert await read(body, coding=coding) == body
+
+
+async def test_the_size_as_sent_is_limited() -> None:
+    """A-189: at the limit and one past it."""
+    assert await read(b"x" * 100, wire=100) == b"x" * 100
+    with pytest.raises(TooLarge):
+        await read(b"x" * 101, wire=100)
+
+
+@pytest.mark.parametrize("coding", ["", "gzip"])
+async def test_the_size_once_decompressed_is_limited(coding: str) -> None:
+    """A-189, cap after decompression: at the limit and one past it."""
+    encode = gzip.compress if coding else bytes
+    assert await read(encode(b"x" * 100), coding=coding, content=100) == b"x" * 100
+    with pytest.raises(TooLarge):
+        await read(encode(b"x" * 101), coding=coding, content=100)
+
+
+async def test_a_gzip_bomb_is_stopped_at_the_first_byte_too_many() -> None:
+    """A-189: what follows the limit is never read, let alone inflated."""
+    bomb = gzip.compress(bytes(10_000_000))
+    read_bytes = 0
+
+    async def counted() -> AsyncIterator[bytes]:
+        nonlocal read_bytes
+        async for chunk in _chunks(bomb, 64):
+            read_bytes += len(chunk)
+            yield chunk
+
+    with pytest.raises(TooLarge):
+        await read_body(
+            counted(), content_coding="gzip", max_wire_bytes=100_000, max_content_bytes=50_000
+        )
+    assert read_bytes < 1000
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"not gzip at all",
+        gzip.compress(b"hello")[:-1],
+        gzip.compress(b"hello") + b"x",
+        gzip.compress(b"hello") + gzip.compress(b"again"),
+        gzip.compress(b"hello")[:-8] + bytes(8),
+        zlib.compress(b"hello"),
+    ],
+)
+@pytest.mark.parametrize("chunk", [1, 1000])
+async def test_a_damaged_gzip_body_is_no_body(body: bytes, chunk: int) -> None:
+    """Truncated, continued, foreign or with a wrong checksum: never read as a shorter document."""
+    with pytest.raises(Unreachable):
+        await read(body, coding="gzip", chunk=chunk)
+
+
+@pytest.mark.parametrize("coding", ["br", "zstd", "deflate", "compress", "gzip, gzip", "gzip;q=1"])
+async def test_a_coding_that_was_not_asked_for_is_refused(coding: str) -> None:
+    """RFC 9110 section 12.5.3: only gzip is offered."""
+    with pytest.raises(WrongType):
+        await read(b"x", coding=coding)

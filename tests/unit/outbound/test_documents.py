@@ -1,0 +1,184 @@
+"""Which foreign documents are read, and how long they are trusted (A-111, A-189, R-11, W-14)."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from podstead.outbound.documents import RemoteDocument, RemoteDocuments
+from podstead.outbound.errors import (
+    BadStatus,
+    FetchFailed,
+    Refusal,
+    Refused,
+    TooLarge,
+    WrongType,
+)
+from podstead.outbound.urls import parse_origin
+from tests.unit.outbound.peer import Deployment, Gate, Peer, answer, redirect
+
+pytestmark = pytest.mark.anyio
+
+JSON_LD = "application/ld+json"
+
+
+def documents(
+    deployment: Deployment, *context_peers: Peer, cache_bytes: int = 16 * 1024 * 1024
+) -> RemoteDocuments:
+    """A loopback deployment whose operator listed the peers as context origins."""
+    return RemoteDocuments(
+        deployment.fetcher(),
+        deployment.clock,
+        context_origins=frozenset(parse_origin(peer.url("")) for peer in context_peers),
+        cache_bytes=cache_bytes,
+    )
+
+
+async def read(remote: RemoteDocuments, kind: str, url: str) -> RemoteDocument:
+    """Read a document of the kind."""
+    if kind == "group":
+        return await remote.fetch_rdf_document(url)
+    return await remote.fetch_jsonld_context(url)
+
+
+@pytest.mark.parametrize("media_type", ["text/turtle", JSON_LD, "application/n-triples"])
+async def test_a_group_document_comes_with_its_type_and_final_url(
+    deployment: Deployment, peer: Peer, other_peer: Peer, media_type: str
+) -> None:
+    """W-14: redirects as for profiles (A-189); the final URL is the base."""
+    peer.replies["/group"] = redirect(other_peer.url("/moved"))
+    other_peer.replies["/moved"] = answer(content_type=f"{media_type}; charset=utf-8")
+    assert await documents(deployment).fetch_rdf_document(peer.url("/group#it")) == RemoteDocument(
+        content=b"<#a> <#b> <#c> .", media_type=media_type, final_url=other_peer.url("/moved")
+    )
+
+
+@pytest.mark.parametrize("media_type", [JSON_LD, "application/json"])
+async def test_a_context_comes_from_a_listed_origin(
+    deployment: Deployment, peer: Peer, media_type: str
+) -> None:
+    """R-11."""
+    peer.replies["/v1"] = answer(content_type=media_type, body=b"{}")
+    context = await documents(deployment, peer).fetch_jsonld_context(peer.url("/v1"))
+    assert context == RemoteDocument(b"{}", media_type, peer.url("/v1"))
+
+
+async def test_a_context_of_an_unlisted_origin_is_not_asked_for(
+    deployment: Deployment, peer: Peer, other_peer: Peer
+) -> None:
+    """R-11: only origins listed by the operator, redirects included; by default there are none."""
+    peer.replies["/v1"] = redirect(other_peer.url("/v1"))
+    listed = documents(deployment, peer)
+    for remote, url in (
+        (documents(deployment), peer.url("/v1")),
+        (listed, other_peer.url("/v1")),
+        (listed, peer.url("/v1")),
+    ):
+        with pytest.raises(Refused) as caught:
+            await remote.fetch_jsonld_context(url)
+        assert caught.value.refusal is Refusal.ORIGIN_NOT_LISTED
+    assert (peer.connections, other_peer.connections) == (1, 0)
+
+
+@pytest.mark.parametrize("kind", ["group", "context"])
+async def test_another_type_of_document_is_refused(
+    deployment: Deployment, peer: Peer, kind: str
+) -> None:
+    """A-189, content-type checked."""
+    peer.replies["/"] = answer(content_type="text/html")
+    with pytest.raises(WrongType):
+        await read(documents(deployment, peer), kind, peer.url())
+
+
+@pytest.mark.parametrize(("kind", "limit"), [("group", 1_048_576), ("context", 262_144)])
+async def test_the_size_is_limited(
+    deployment: Deployment, peer: Peer, kind: str, limit: int
+) -> None:
+    """A-111: 1 MiB as for profiles, 256 KiB for contexts; the limit itself fits."""
+    peer.replies["/fits"] = answer(content_type=JSON_LD, body=b" " * limit)
+    peer.replies["/over"] = answer(content_type=JSON_LD, body=b" " * (limit + 1))
+    remote = documents(deployment, peer)
+    assert len((await read(remote, kind, peer.url("/fits"))).content) == limit
+    with pytest.raises(TooLarge):
+        await read(remote, kind, peer.url("/over"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "cache_control", "lifetime_s"),
+    [
+        ("group", "X-None: x", 60),
+        ("group", "Cache-Control: no-store", 10),
+        ("group", "Cache-Control: max-age=5", 10),
+        ("group", "Cache-Control: max-age=120", 120),
+        ("group", "Cache-Control: max-age=301", 300),
+        ("context", "X-None: x", 3600),
+        ("context", "Cache-Control: no-store", 300),
+        ("context", "Cache-Control: max-age=7200", 7200),
+        ("context", "Cache-Control: max-age=31536000", 86_400),
+    ],
+)
+async def test_a_document_is_used_again_for_its_max_age_between_two_bounds(
+    deployment: Deployment, peer: Peer, kind: str, cache_control: str, lifetime_s: int
+) -> None:
+    """W-14, cache of minutes; floor, default and ceiling of each kind, to the millisecond."""
+    peer.replies["/"] = answer("200 OK", cache_control, content_type=JSON_LD)
+    remote = documents(deployment, peer)
+    await read(remote, kind, peer.url("/#a"))
+    deployment.clock.move(lifetime_s - 0.001)
+    await read(remote, kind, peer.url("/#b"))
+    assert len(peer.requests) == 1
+    deployment.clock.move(0.001)
+    await read(remote, kind, peer.url("/"))
+    assert len(peer.requests) == 2
+
+
+@pytest.mark.parametrize("kind", ["group", "context"])
+async def test_a_document_gone_bad_is_not_served_from_memory(
+    deployment: Deployment, peer: Peer, kind: str
+) -> None:
+    """W-14: a failure is an error, so that nobody counts as a member by an outdated document."""
+    peer.replies["/"] = answer(content_type=JSON_LD)
+    remote = documents(deployment, peer)
+    await read(remote, kind, peer.url())
+    peer.replies["/"] = answer("410 Gone")
+    deployment.clock.move(86_400)
+    with pytest.raises(BadStatus):
+        await read(remote, kind, peer.url())
+
+
+async def test_the_two_kinds_do_not_share_what_they_keep(
+    deployment: Deployment, peer: Peer
+) -> None:
+    """A document accepted as a group's was not checked as a context."""
+    peer.replies["/"] = answer(content_type=JSON_LD)
+    remote = documents(deployment)
+    await remote.fetch_rdf_document(peer.url())
+    with pytest.raises(FetchFailed):
+        await remote.fetch_jsonld_context(peer.url())
+
+
+async def test_what_is_kept_in_memory_is_bounded(deployment: Deployment, peer: Peer) -> None:
+    """The least recently used document makes room."""
+    for name in "abc":
+        peer.replies[f"/{name}"] = answer(body=b" " * 30_000)
+    remote = documents(deployment, cache_bytes=80_000)
+    for name in ("a", "b", "a", "c", "a"):
+        await remote.fetch_rdf_document(peer.url(f"/{name}"))
+    assert [request.path for request in peer.requests] == ["/a", "/b", "/c"]
+    await remote.fetch_rdf_document(peer.url("/b"))
+    assert len(peer.requests) == 4
+
+
+async def test_many_readers_of_a_document_cause_one_fetch(
+    deployment: Deployment, peer: Peer
+) -> None:
+    """A-111, single-flight."""
+    gate = Gate()
+    peer.replies["/"] = gate.reply
+    remote = documents(deployment)
+    readers = [asyncio.create_task(remote.fetch_rdf_document(peer.url())) for _ in range(20)]
+    await gate.arrivals(1)
+    gate.opened.set()
+    await asyncio.gather(*readers)
+    assert len(peer.requests) == 1
