@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
+from urllib.parse import quote
 
 # RDF 1.1 Concepts, section 1.4; RDF Schema 1.1; XML Schema Part 2.
 RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -117,9 +118,16 @@ STAT_MTIME: Final = STAT + "mtime"
 MEDIA_TYPES: Final = "http://www.w3.org/ns/iana/media-types/"
 
 
+_IN_PATHS: Final = "/!$&'*+-._~"
+
+
 def media_type_class(media_type: str) -> str:
-    """The class IRI of a media type without parameters: ``text/turtle`` to ``…turtle#Resource``."""
-    return f"{MEDIA_TYPES}{media_type}#Resource"
+    """The class IRI of a media type without parameters: ``text/turtle`` to ``…turtle#Resource``.
+
+    A media type may hold characters that no IRI path does (RFC 9110 section 5.6.2: ``#``, ``^``,
+    ``|``); they are percent-encoded.
+    """
+    return f"{MEDIA_TYPES}{quote(media_type, safe=_IN_PATHS)}#Resource"
 
 
 # The Cert Ontology 1.0 (WebID-TLS); OWL 2; schema.org in both spellings in use.
@@ -142,6 +150,23 @@ SECURITY_ASSERTION_METHOD: Final = SECURITY + "assertionMethod"
 SECURITY_KEY_AGREEMENT: Final = SECURITY + "keyAgreementMethod"
 SECURITY_CAPABILITY_INVOCATION: Final = SECURITY + "capabilityInvocationMethod"
 SECURITY_CAPABILITY_DELEGATION: Final = SECURITY + "capabilityDelegationMethod"
+
+VERIFICATION_RELATIONSHIPS: Final = (
+    SECURITY_VERIFICATION_METHOD,
+    SECURITY_AUTHENTICATION,
+    SECURITY_ASSERTION_METHOD,
+    SECURITY_KEY_AGREEMENT,
+    SECURITY_CAPABILITY_INVOCATION,
+    SECURITY_CAPABILITY_DELEGATION,
+    # The same by the names of the JSON properties, as documents without the context write them.
+    SECURITY + "authentication",
+    SECURITY + "keyAgreement",
+    SECURITY + "capabilityInvocation",
+    SECURITY + "capabilityDelegation",
+    # How the Security Vocabulary said it before verification methods (contexts v1 and v2).
+    SECURITY + "publicKey",
+)
+"""By which a subject says which keys are its own, and for what."""
 
 COMMON_PREFIXES: Final[Mapping[str, str]] = MappingProxyType(
     {

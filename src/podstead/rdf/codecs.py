@@ -46,6 +46,7 @@ __all__ = [
     "UnsupportedCharset",
     "UnsupportedRdfType",
     "parse",
+    "repair_missing_final_dot",
     "serialize",
 ]
 
@@ -66,6 +67,9 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # "Parser error at line 1 between columns 5 and 8: reason (line 1)"; the place is told apart.
 _PLACE = re.compile(r"\A(?:Parser error )?at line \d+ [^:]*: |\s*\(line \d+\)\Z")
 _MAX_REASON_LENGTH = 300
+
+# Whether Turtle is well-formed does not depend on its base.
+_ANY_BASE = "http://localhost/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +161,23 @@ def _dataset(quads: list[Quad], essence: str) -> Dataset:
     return Dataset(
         Graph(default), MappingProxyType({name: Graph(group) for name, group in named.items()})
     )
+
+
+def repair_missing_final_dot(content: bytes, *, limits: RdfLimits = DEFAULT_LIMITS) -> bytes | None:
+    """Q-5's one tolerance, for POST: Turtle whose only defect is that its last ``.`` is missing.
+
+    The bytes with the dot added on a line of its own; ``None`` if they need no repair, or have
+    another defect.
+    """
+    last_line = content.rstrip().rpartition(b"\n")[2]
+    if last_line.endswith(b".") and b"#" not in last_line:
+        return None
+    dotted = content + b"\n.\n"
+    try:
+        parse(dotted, media_types.TURTLE, base_iri=_ANY_BASE, limits=limits)
+    except (MalformedRdf, RdfTooLarge):
+        return None  # valid without the dot, or not even valid with it
+    return dotted
 
 
 def serialize(

@@ -10,8 +10,9 @@ Every ``@id`` is an absolute IRI: many who read JSON-LD take it as plain JSON.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 
 import msgspec
 
@@ -32,22 +33,43 @@ _NATIVE_BOOLEANS = {"true": True, "false": False}
 _SCHEME_WITHOUT_AUTHORITY = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?!//)")
 
 
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """A document of JSON-LD in its parts: the prefixes used, and the nodes of the top level.
+
+    ``names`` are the compact forms of the IRIs that were asked for beside what is in the dataset.
+    """
+
+    context: dict[str, str]
+    nodes: list[dict[str, Json]]
+    names: dict[str, str]
+
+
 def write(dataset: Dataset, prefixes: Mapping[str, str]) -> bytes:
     """The dataset as JSON-LD in UTF-8; ``prefixes`` are the document's own."""
-    writer = _JsonLdWriter(dataset, prefixes, without=frozenset())
-    nodes = writer.nodes()
-    misread = writer.schemes & writer.prefixes.used.keys()
-    if misread:
-        writer = _JsonLdWriter(dataset, prefixes, without=misread)
-        nodes = writer.nodes()
+    composition = compose(dataset, prefixes)
     document: dict[str, Json] = {}
-    if writer.prefixes.used:
-        document["@context"] = dict(sorted(writer.prefixes.used.items()))
+    if composition.context:
+        document["@context"] = dict(composition.context)
+    nodes = composition.nodes
     if len(nodes) == 1 and "@graph" not in nodes[0]:
         document.update(nodes[0])
     elif nodes:
         document["@graph"] = list(nodes)
     return msgspec.json.format(encode_json(document), indent=2) + b"\n"
+
+
+def compose(
+    dataset: Dataset, prefixes: Mapping[str, str], *, names: Iterable[str] = ()
+) -> Composition:
+    """Make the parts of a document that also uses the properties and types ``names``."""
+    writer = _JsonLdWriter(dataset, prefixes, without=frozenset())
+    nodes, compact = writer.nodes(), writer.compact(names)
+    misread = writer.schemes & writer.prefixes.used.keys()
+    if misread:
+        writer = _JsonLdWriter(dataset, prefixes, without=misread)
+        nodes, compact = writer.nodes(), writer.compact(names)
+    return Composition(dict(sorted(writer.prefixes.used.items())), nodes, compact)
 
 
 class _JsonLdWriter:
@@ -69,6 +91,10 @@ class _JsonLdWriter:
             self._nesting = Nesting(graph, labelled=self._shared)
             nodes.append({"@id": self._id(name), "@graph": list[Json](self._roots())})
         return nodes
+
+    def compact(self, iris: Iterable[str]) -> dict[str, str]:
+        """The given properties and types as the document writes them."""
+        return {iri: self._name(iri) for iri in iris}
 
     def _roots(self) -> list[dict[str, Json]]:
         nodes = []

@@ -35,30 +35,39 @@ _INDENT = "    "
 
 def write(graph: Graph, prefixes: Mapping[str, str], *, base_iri: str | None) -> bytes:
     """The graph as Turtle in UTF-8; ``prefixes`` are the document's own."""
-    writer = _TurtleWriter(graph, prefixes, base_iri)
-    paragraphs = writer.paragraphs()
-    header = "".join(
-        f"@prefix {prefix}: <{namespace}> .\n"
-        for prefix, namespace in sorted(writer.prefixes.used.items())
-    )
-    return "\n".join([header, *paragraphs] if header else paragraphs).encode()
+    return TurtleWriter(graph, prefixes, base_iri=base_iri).text().encode()
 
 
-class _TurtleWriter:
-    __slots__ = ("_iris", "_labels", "_nesting", "_references", "prefixes")
+class TurtleWriter:
+    """Writes one graph, once."""
 
-    def __init__(self, graph: Graph, prefixes: Mapping[str, str], base_iri: str | None) -> None:
-        self.prefixes = PrefixTable(prefixes, empty=True)
+    __slots__ = ("_iris", "_labels", "_nesting", "_prefixes", "_references")
+
+    def __init__(self, graph: Graph, prefixes: Mapping[str, str], *, base_iri: str | None) -> None:
+        self._prefixes = PrefixTable(prefixes, empty=True)
         self._references = RelativeReferences(base_iri)
         self._labels = BlankNodeLabels()
         self._nesting = Nesting(graph)
         self._iris: dict[Iri, str] = {_TYPE: ""}
 
-    def paragraphs(self) -> list[str]:
-        return [
+    def text(self) -> str:
+        """The whole document, with the prefixes that it and ``name`` used so far."""
+        paragraphs = [
             f"{self._subject(subject)} {self._statements(description, 0)} .\n"
             for subject, description in self._nesting.roots()
         ]
+        header = [
+            f"@prefix {prefix}: <{namespace}> .\n"
+            for prefix, namespace in sorted(self._prefixes.used.items())
+        ]
+        return "".join(header) + ("\n" if header else "") + "\n".join(paragraphs)
+
+    def name(self, iri: str) -> str:
+        """How the document writes an IRI: as a reference, a prefixed name, or in full."""
+        reference = self._references.reference(iri)
+        if reference is not iri:
+            return f"<{reference}>"
+        return self._prefixes.compact(iri) or f"<{iri}>"
 
     def _subject(self, subject: Subject) -> str:
         if isinstance(subject, Iri):
@@ -117,19 +126,13 @@ class _TurtleWriter:
         bare = _BARE.get(datatype)
         if bare is not None and bare.match(text[1:end]):
             return text[1:end]
-        return f"{text[: end + 1]}^^{self._short(datatype)}"
+        return f"{text[: end + 1]}^^{self.name(datatype)}"
 
     def _iri(self, iri: Iri) -> str:
         text = self._iris.get(iri)
         if text is None:
-            text = self._iris[iri] = self._short(iri.value)
+            text = self._iris[iri] = self.name(iri.value)
         return text
-
-    def _short(self, iri: str) -> str:
-        reference = self._references.reference(iri)
-        if reference is not iri:
-            return f"<{reference}>"
-        return self.prefixes.compact(iri) or f"<{iri}>"
 
 
 def _long_string(value: str, text: str) -> str:

@@ -1,0 +1,161 @@
+"""What does the server itself state about a container and its members, and who states what?
+
+C-23 to C-25: containment, types, times and sizes are the server's; everything else in a container's
+description is its owner's. A client that reads a container, changes a triple of its own and sends
+everything back repeats the server's statements; repeating what is true changes nothing, while
+stating something else is an attempt to change it, and refused (C-13).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Final
+
+from podstead.core import vocab
+from podstead.core.errors import Conflict
+from podstead.rdf.graph import Graph
+from podstead.rdf.terms import Iri, Literal, Object, Triple
+
+_TYPE: Final = Iri(vocab.RDF_TYPE)
+_CONTAINS: Final = Iri(vocab.LDP_CONTAINS)
+_MODIFIED: Final = Iri(vocab.DCTERMS_MODIFIED)
+_MTIME: Final = Iri(vocab.STAT_MTIME)
+_SIZE: Final = Iri(vocab.STAT_SIZE)
+_DATE_TIME: Final = Iri(vocab.XSD_DATE_TIME)
+_INTEGER: Final = Iri(vocab.XSD_INTEGER)
+_RDF_SOURCE: Final = Iri(vocab.LDP_RDF_SOURCE)
+_STORAGE: Final = Iri(vocab.PIM_STORAGE_CLASS)
+
+CONTAINER_TYPES: Final = (vocab.LDP_CONTAINER, vocab.LDP_BASIC_CONTAINER, vocab.LDP_RESOURCE)
+"""What every container is, the most telling first."""
+
+# A direct member is one segment further, and neither a query nor a part of a document.
+_MEMBER_NAME: Final = re.compile(r"[^/?#]+/?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedMember:
+    """What a listing tells about a direct member of a container (C-24).
+
+    ``name`` is the last segment of the member's canonical path, percent-encoded, with the slash of
+    a container. ``media_type`` has no parameters; it and ``size_bytes`` say nothing of containers.
+    ``modified_ms`` is Unix time in milliseconds, the one that the member's Last-Modified is made
+    of.
+    """
+
+    name: str
+    is_container: bool
+    media_type: str
+    size_bytes: int
+    modified_ms: int
+
+
+@lru_cache(maxsize=4096)
+def date_time(unix_s: int) -> str:
+    """Unix time in seconds as an xsd:dateTime in UTC; as exact as an HTTP date, not more."""
+    return datetime.fromtimestamp(unix_s, UTC).isoformat()[:-6] + "Z"
+
+
+def container_statements(container_url: str, *, is_storage: bool, modified_ms: int) -> Graph:
+    """What the server states about a container itself (C-23, C-25)."""
+    container = Iri(container_url)
+    types = [Iri(type_) for type_ in CONTAINER_TYPES]
+    if is_storage:
+        types.insert(0, _STORAGE)
+    return Graph(
+        [
+            *((container, _TYPE, type_) for type_ in types),
+            *_time_statements(container, modified_ms),
+        ]
+    )
+
+
+def member_statements(container_url: str, members: Iterable[ListedMember]) -> Graph:
+    """What the server states about members of a container (C-23, C-24)."""
+    container = Iri(container_url)
+    triples: list[Triple] = []
+    for member in members:
+        iri = Iri(container_url + member.name)
+        triples.append((container, _CONTAINS, iri))
+        triples += ((iri, _TYPE, Iri(type_)) for type_ in member_types(member))
+        triples += _time_statements(iri, member.modified_ms)
+        if not member.is_container:
+            triples.append((iri, _SIZE, Literal(str(member.size_bytes), datatype=_INTEGER)))
+    return Graph(triples)
+
+
+def member_types(member: ListedMember) -> tuple[str, ...]:
+    """The classes of a member: those of a container, or that of its media type."""
+    if member.is_container:
+        return CONTAINER_TYPES
+    return (vocab.media_type_class(member.media_type), vocab.LDP_RESOURCE)
+
+
+def _time_statements(subject: Iri, modified_ms: int) -> tuple[Triple, Triple]:
+    modified_s = modified_ms // 1000
+    return (
+        (subject, _MODIFIED, Literal(date_time(modified_s), datatype=_DATE_TIME)),
+        (subject, _MTIME, Literal(str(modified_s), datatype=_INTEGER)),
+    )
+
+
+def server_managed(graph: Graph, *, container_url: str) -> Graph:
+    """The triples of a description that only the server states: those of the kinds that it makes,
+    about the container and about its direct members."""
+    container = Iri(container_url)
+    return Graph(
+        triple
+        for triple in graph
+        if (triple[0] == container or _is_member(triple[0], container_url))
+        and _is_managed(triple[1], triple[2])
+    )
+
+
+def own_triples(graph: Graph, *, container_url: str) -> Graph:
+    """The triples of a description that are its owner's to state: all others."""
+    return graph - server_managed(graph, container_url=container_url)
+
+
+def mentioned_members(managed: Graph, *, container_url: str) -> frozenset[str]:
+    """The names of the direct members that server-managed triples are about."""
+    terms = {term for s, p, o in managed for term in ((s, o) if p == _CONTAINS else (s,))}
+    return frozenset(
+        term.value.removeprefix(container_url) for term in terms if _is_member(term, container_url)
+    )
+
+
+def check_server_managed(managed: Graph, current: Graph) -> None:
+    """Refuse sent statements of the server's kinds that it does not make itself (C-13, C-25).
+
+    ``current`` is what it states now about the container and the mentioned members. Statements
+    that were left out are no attempt to change them. Raises Conflict naming the first one.
+    """
+    for subject, predicate, object_ in managed - current:
+        # True of every container, though no listing says it.
+        if not (predicate == _TYPE and object_ == _RDF_SOURCE):
+            raise Conflict(
+                f"What is sent says otherwise than the server about <{predicate.value}> "
+                f"of <{subject.value}>, which only the server states"
+            )
+
+
+def _is_managed(predicate: Iri, object_: Object) -> bool:
+    if predicate in (_CONTAINS, _MODIFIED) or predicate.value.startswith(vocab.STAT):
+        return True
+    return (
+        predicate == _TYPE
+        and isinstance(object_, Iri)
+        and (object_ == _STORAGE or object_.value.startswith((vocab.LDP, vocab.MEDIA_TYPES)))
+    )
+
+
+def _is_member(term: Object, container_url: str) -> bool:
+    return (
+        isinstance(term, Iri)
+        and term.value.startswith(container_url)
+        and _MEMBER_NAME.match(term.value, len(container_url)) is not None
+    )

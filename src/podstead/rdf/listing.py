@@ -1,0 +1,235 @@
+"""How does a container look, with a hundred thousand members and the memory of a page of them?
+
+A container's representation (C-23 to C-25, C-30) is what the server states about it and its
+members, together with its owner's own triples. The text is made directly, piece by piece, since
+building and writing a graph of the members would take ten times as long: ``begin`` holds
+everything but the members, each ``page`` some members, ``end`` closes the document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Final, Protocol
+
+from podstead.core import media_types, vocab
+from podstead.rdf.codecs import UnsupportedRdfType, serialize
+from podstead.rdf.container import (
+    CONTAINER_TYPES,
+    ListedMember,
+    check_server_managed,
+    container_statements,
+    date_time,
+    member_statements,
+    mentioned_members,
+    own_triples,
+    server_managed,
+)
+from podstead.rdf.graph import Dataset, Graph
+from podstead.rdf.json_text import Json, encode_json
+from podstead.rdf.jsonld_writer import compose
+from podstead.rdf.turtle_writer import TurtleWriter
+
+__all__ = [
+    "LISTING_TYPES",
+    "ListedMember",
+    "Listing",
+    "check_server_managed",
+    "container_statements",
+    "member_statements",
+    "mentioned_members",
+    "own_triples",
+    "server_managed",
+]
+
+_NAMES: Final = (
+    vocab.LDP_CONTAINS,
+    vocab.DCTERMS_MODIFIED,
+    vocab.STAT_MTIME,
+    vocab.STAT_SIZE,
+    vocab.XSD_DATE_TIME,
+    *CONTAINER_TYPES,
+)
+"""The IRIs that the lines of members use, beside the classes of their media types."""
+
+
+class _Writer(Protocol):
+    def begin(self) -> str: ...
+
+    def page(self, members: Iterable[ListedMember]) -> str: ...
+
+    def end(self) -> str: ...
+
+
+class Listing:
+    """Writes the representation of one container in one media type, once.
+
+    ``modified_ms`` is the time of the last containment change (P-8). Raises UnsupportedRdfType for
+    a type that is not in ``LISTING_TYPES``.
+    """
+
+    def __init__(
+        self,
+        *,
+        container_url: str,
+        is_storage: bool,
+        modified_ms: int,
+        own_triples: Graph,
+        media_type: str,
+    ) -> None:
+        writer = _WRITERS.get(media_type)
+        if writer is None:
+            raise UnsupportedRdfType(media_type)
+        statements = container_statements(
+            container_url, is_storage=is_storage, modified_ms=modified_ms
+        )
+        self._writer = writer(container_url, statements | own_triples)
+
+    def begin(self) -> bytes:
+        """Everything but the members."""
+        return self._writer.begin().encode()
+
+    def page(self, members: Iterable[ListedMember]) -> bytes:
+        """Further members; call it as often as there are pages."""
+        return self._writer.page(members).encode()
+
+    def end(self) -> bytes:
+        """What closes the document after the last page."""
+        return self._writer.end().encode()
+
+
+class _TurtleListing:
+    def __init__(self, container_url: str, statements: Graph) -> None:
+        writer = TurtleWriter(statements, {}, base_iri=container_url)
+        self._contains, self._modified, self._mtime, self._size, self._date_time, *types = (
+            writer.name(iri) for iri in _NAMES
+        )
+        self._container_types = ", ".join(types)
+        self._document_types: dict[str, str] = {}
+        self._resource = types[-1]
+        self._begin = writer.text()
+
+    def begin(self) -> str:
+        return self._begin
+
+    def page(self, members: Iterable[ListedMember]) -> str:
+        return "".join([self._paragraph(member) for member in members])
+
+    def _paragraph(self, member: ListedMember) -> str:
+        # "a:b" would be read as an absolute IRI with the scheme "a" (RFC 3986 section 4.2).
+        name = f"./{member.name}" if ":" in member.name else member.name
+        modified_s = member.modified_ms // 1000
+        if member.is_container:
+            types, size = self._container_types, ""
+        else:
+            types = self._types(member.media_type)
+            size = f" ;\n    {self._size} {member.size_bytes}"
+        return (
+            f"\n<> {self._contains} <{name}> .\n"
+            f"<{name}> a {types} ;\n"
+            f'    {self._modified} "{date_time(modified_s)}"^^{self._date_time} ;\n'
+            f"    {self._mtime} {modified_s}{size} .\n"
+        )
+
+    def _types(self, media_type: str) -> str:
+        types = self._document_types.get(media_type)
+        if types is None:
+            types = f"<{vocab.media_type_class(media_type)}>, {self._resource}"
+            self._document_types[media_type] = types
+        return types
+
+    def end(self) -> str:
+        return ""
+
+
+class _JsonLdListing:
+    """The container's node comes last and ends with its members, each a node in its place."""
+
+    def __init__(self, container_url: str, statements: Graph) -> None:
+        composition = compose(Dataset(statements), {}, names=_NAMES)
+        names = composition.names
+        self._contains, self._modified, self._mtime, self._size, self._date_time, *types = (
+            encode_json(names[iri]).decode() for iri in _NAMES
+        )
+        self._container_types = f"[{', '.join(types)}]"
+        self._resource = types[-1]
+        self._document_types: dict[str, str] = {}
+        self._container_url = container_url
+        self._context = composition.context
+        self._nodes = composition.nodes
+        self._separator = "\n"
+
+    def begin(self) -> str:
+        head = encode_json(dict[str, Json](self._context)).decode()
+        container, others = _set_apart(self._nodes, self._container_url)
+        nodes = "".join(f"\n{encode_json(node).decode()}," for node in others)
+        members = encode_json(container).decode()[:-1]
+        return f'{{"@context": {head},\n"@graph": [{nodes}\n{members},\n{self._contains}: ['
+
+    def page(self, members: Iterable[ListedMember]) -> str:
+        text = ",\n".join([self._node(member) for member in members])
+        if text == "":
+            return ""
+        text = self._separator + text
+        self._separator = ",\n"
+        return text
+
+    def _node(self, member: ListedMember) -> str:
+        modified_s = member.modified_ms // 1000
+        if member.is_container:
+            types, size = self._container_types, ""
+        else:
+            types = self._types(member.media_type)
+            size = f", {self._size}: {member.size_bytes}"
+        return (
+            f'{{"@id": "{self._container_url}{member.name}", "@type": {types}, '
+            f'{self._modified}: {{"@value": "{date_time(modified_s)}", '
+            f'"@type": {self._date_time}}}, {self._mtime}: {modified_s}{size}}}'
+        )
+
+    def _types(self, media_type: str) -> str:
+        types = self._document_types.get(media_type)
+        if types is None:
+            types = f'["{vocab.media_type_class(media_type)}", {self._resource}]'
+            self._document_types[media_type] = types
+        return types
+
+    def end(self) -> str:
+        return "\n]}]}\n"
+
+
+def _set_apart(
+    nodes: list[dict[str, Json]], iri: str
+) -> tuple[dict[str, Json], list[dict[str, Json]]]:
+    """The node with the IRI, and the others."""
+    return (
+        next(node for node in nodes if node.get("@id") == iri),
+        [node for node in nodes if node.get("@id") != iri],
+    )
+
+
+class _NTriplesListing:
+    def __init__(self, container_url: str, statements: Graph) -> None:
+        self._container_url = container_url
+        self._statements = statements
+
+    def begin(self) -> str:
+        return serialize(self._statements, media_types.N_TRIPLES).decode()
+
+    def page(self, members: Iterable[ListedMember]) -> str:
+        statements = member_statements(self._container_url, members)
+        return serialize(statements, media_types.N_TRIPLES).decode()
+
+    def end(self) -> str:
+        return ""
+
+
+_WRITERS: Final[Mapping[str, Callable[[str, Graph], _Writer]]] = MappingProxyType(
+    {
+        media_types.TURTLE: _TurtleListing,
+        media_types.JSON_LD: _JsonLdListing,
+        media_types.N_TRIPLES: _NTriplesListing,
+    }
+)
+LISTING_TYPES: Final = tuple(_WRITERS)
+"""The media types that a container can be had as, the default first (Q-15)."""
