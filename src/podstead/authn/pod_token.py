@@ -31,7 +31,7 @@ class InvalidToken(Exception):
 class _Claims(msgspec.Struct, forbid_unknown_fields=True):
     v: int
     jti: str
-    webId: str
+    web_id: str = msgspec.field(name="webId")
     iat: int
     exp: int | msgspec.UnsetType = msgspec.UNSET
 
@@ -56,7 +56,7 @@ def make_token(
     claims = _Claims(
         v=1,
         jti=token_id,
-        webId=web_id,
+        web_id=web_id,
         iat=issued_s,
         exp=msgspec.UNSET if expires_s is None else expires_s,
     )
@@ -85,7 +85,7 @@ def verify_token(token: str, *, keys: Sequence[SigningKey], now_s: int) -> Verif
     if expires_s is not None and now_s >= expires_s:
         raise InvalidToken("Access token expired")
     return VerifiedPodToken(
-        token_id=claims.jti, web_id=claims.webId, issued_s=claims.iat, expires_s=expires_s
+        token_id=claims.jti, web_id=claims.web_id, issued_s=claims.iat, expires_s=expires_s
     )
 
 

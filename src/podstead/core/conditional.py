@@ -59,6 +59,9 @@ class Conditions:
         )
 
 
+UNCONDITIONAL = Conditions()
+
+
 class Verdict(Enum):
     """What a safe request shall answer with."""
 

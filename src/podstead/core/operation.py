@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from podstead.core.conditional import Conditions
+from podstead.core.conditional import UNCONDITIONAL, Conditions
 from podstead.core.identifiers import ResourcePath
 
 
@@ -41,7 +41,7 @@ class Operation:
     method: str
     target: ResourcePath
     body: RequestBody
-    conditions: Conditions = Conditions()
+    conditions: Conditions = UNCONDITIONAL
     accept: str | None = None
     content_type: str | None = None
     range: str | None = None

@@ -126,9 +126,7 @@ class PodProvisioner:
             self._tokens, pod=pod, web_id=web_id, now_ms=now_ms, randomness=self._randomness
         )
 
-    def _pod_write(
-        self, name: str, web_id: str, issued: IssuedToken | None, now_ms: int
-    ) -> Write:
+    def _pod_write(self, name: str, web_id: str, issued: IssuedToken | None, now_ms: int) -> Write:
         root = ResourcePath(f"/{name}/")
         puts = pod_resources(root, name=name, owner=web_id)
         pod = PodRecord(name=name, root=root, owner=web_id, created_ms=now_ms)

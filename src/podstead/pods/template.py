@@ -1,4 +1,4 @@
-"""What does a new pod hold? Its containers, profile, indexes and access rules, as puts of one write.
+"""What does a new pod hold? Containers, profile, indexes and access rules, as puts of one write.
 
 Pure. The profile triples stand in the pod root's own description, because the WebID
 ``{base}/<pod>/#me`` makes the root container the profile document (Q-17, C-1). The root is
@@ -137,9 +137,7 @@ def _acl(
     )
 
 
-def _authorization(
-    node: str, target: str, subject: str, modes: str, *, with_default: bool
-) -> str:
+def _authorization(node: str, target: str, subject: str, modes: str, *, with_default: bool) -> str:
     default = f"    acl:default {target};\n" if with_default else ""
     return f"""
 <{node}> a acl:Authorization;

@@ -1,0 +1,216 @@
+"""How do the parts fit together? Every object of a worker, constructed once, top to bottom."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import time
+from dataclasses import dataclass
+
+from podstead import __version__
+from podstead.app.bundled_contexts import bundled_contexts
+from podstead.app.foreign import ForeignDocuments
+from podstead.app.keys import load_token_keys
+from podstead.authn.authenticate import Authenticator
+from podstead.authn.pod_token import SigningKey
+from podstead.config import Settings
+from podstead.core.clock import Clock, Randomness
+from podstead.core.errors import StorageError
+from podstead.core.identifiers import ROOT, ResourcePath
+from podstead.pods.provision import PodProvisioner, TokenPolicy
+from podstead.rdf.graph import Graph
+from podstead.rdf.limits import RdfLimits
+from podstead.resources.contents import Contents
+from podstead.resources.contexts import ContextLibrary
+from podstead.resources.documents import Documents
+from podstead.resources.reading import Reader
+from podstead.resources.received import Receiver
+from podstead.resources.renderings import Renderings
+from podstead.resources.representations import Representations
+from podstead.resources.service import ResourceService
+from podstead.storage.layout import RootLayout
+from podstead.storage.protocol import PodRegistry, Store
+from podstead.storage.sqlite import SqliteStore
+from podstead.wac.effective import EffectiveAcls
+from podstead.wac.gate import Gate
+from podstead.wac.groups import GroupMemberships
+from podstead.web.answers import Answers
+from podstead.web.application import Application, Lifespan
+from podstead.web.authority import Authorities, is_loopback_url, served_hosts
+from podstead.web.limits import InvalidCredentialLimit, PodCreationLimit
+from podstead.web.pods_endpoint import PodsEndpoint
+from podstead.web.request import RequestLimits
+from podstead.web.resource_endpoint import ResourceEndpoint
+from podstead.web.response import Responder
+from podstead.web.root_endpoint import RootEndpoint
+from podstead.web.routes import Access, Route, Routes
+
+logger = logging.getLogger("podstead.app")
+
+_SWEEP_PERIOD_S = 600
+
+
+class SystemClock:
+    """The wall clock of this machine."""
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+
+class SystemRandomness:
+    """The operating system's randomness."""
+
+    def token_hex(self, size_bytes: int) -> str:
+        return secrets.token_hex(size_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """Who owns each storage, by the registry of pods."""
+
+    pods: PodRegistry
+
+    async def owner_of(self, storage: ResourcePath) -> str | None:
+        pod = await self.pods.read_pod(storage.strip("/"))
+        return pod.owner if pod is not None and pod.root == storage else None
+
+
+def build_application(
+    settings: Settings, *, clock: Clock | None = None, randomness: Randomness | None = None
+) -> Application:
+    """The ASGI application of one worker; opens nothing before its lifespan starts.
+
+    The root must have been prepared and migrated. Raises StorageError if its keys cannot be read.
+    """
+    clock = clock or SystemClock()
+    randomness = randomness or SystemRandomness()
+    base_url = settings.base_url
+    store = SqliteStore(
+        settings.root,
+        inline_body_bytes=settings.inline_body_bytes,
+        change_log_days=settings.change_log_days,
+    )
+    keys = settings.token_keys or load_token_keys(RootLayout(settings.root).keys)
+    foreign = ForeignDocuments(settings, clock)
+    limits = RdfLimits(
+        max_bytes=settings.max_rdf_bytes,
+        max_depth=settings.max_rdf_depth,
+        max_triples=settings.max_rdf_triples,
+    )
+    contexts = ContextLibrary(
+        bundled_contexts(),
+        fetcher=foreign,
+        allowed_origins=frozenset(settings.context_origins),
+        limits=limits,
+    )
+    documents = Documents(base_url=base_url, store=store, contexts=contexts, limits=limits)
+
+    async def parse_rules(content: bytes, content_type: str, base_iri: str) -> Graph:
+        document = await documents.parse_at(content, content_type, base_iri=base_iri)
+        return document.graph
+
+    gate = Gate(
+        acls=EffectiveAcls(store, parse_rules, base_url=base_url),
+        groups=GroupMemberships(store, parse_rules, foreign, clock, base_url=base_url),
+        owners=Owners(store),
+    )
+    representations = Representations(
+        store=store,
+        documents=documents,
+        renderings=Renderings(capacity_bytes=settings.rendering_cache_bytes),
+    )
+    service = ResourceService(
+        store=store,
+        gate=gate,
+        reader=Reader(representations=representations),
+        receiver=Receiver(store=store, documents=documents, max_body_bytes=settings.max_body_bytes),
+        contents=Contents(store=store, documents=documents, gate=gate),
+        clock=clock,
+        randomness=randomness,
+        quota_bytes=settings.quota_bytes,
+    )
+    provisioner = PodProvisioner(
+        base_url=base_url,
+        store=store,
+        tokens=_token_policy(settings, keys[0]),
+        clock=clock,
+        randomness=randomness,
+    )
+    pods = PodsEndpoint(
+        provisioner=provisioner,
+        limit=PodCreationLimit(
+            counters=store,
+            clock=clock,
+            per_hour=settings.pod_creations_per_hour,
+            exempt_loopback=is_loopback_url(base_url),
+        ),
+        max_body_bytes=settings.max_json_bytes,
+    )
+    root = RootEndpoint(base_url=base_url, version=__version__)
+    resources = ResourceEndpoint(
+        service=service, responder=Responder(base_url=base_url), realm=base_url
+    )
+    return Application(
+        base_url=base_url,
+        routes=Routes(
+            (
+                Route(ROOT, {"GET": root.get, "HEAD": root.get}, Access.PUBLIC),
+                Route(ResourcePath("/.pods"), {"POST": pods.post}, Access.PUBLIC),
+            ),
+            resources=resources.handle,
+        ),
+        authenticator=Authenticator(
+            keys=keys, registries=store, clock=clock, enabled=settings.simple_tokens
+        ),
+        authorities=Authorities(
+            hosts=served_hosts(base_url, port=settings.port, aliases=settings.host_aliases),
+            trusted_proxies=settings.trusted_proxies,
+        ),
+        limits=RequestLimits(
+            target_bytes=settings.max_target_bytes,
+            body_idle_timeout_s=settings.body_idle_timeout_s,
+        ),
+        invalid_credentials=InvalidCredentialLimit(
+            counters=store, clock=clock, per_minute=settings.invalid_credentials_per_minute
+        ),
+        answers=Answers(
+            store=store, clock=clock, capacity_bytes=settings.rendering_cache_bytes // 4
+        ),
+        lifespan=_lifespan(store, foreign, clock),
+    )
+
+
+def _token_policy(settings: Settings, key: SigningKey) -> TokenPolicy | None:
+    if not settings.simple_tokens:
+        return None
+    return TokenPolicy(key=key, lifetime_s=settings.token_lifetime_s)
+
+
+def _lifespan(store: Store, foreign: ForeignDocuments, clock: Clock) -> Lifespan:
+    """Open the store and sweep it from time to time; close everything in the end."""
+    sweeping: list[asyncio.Task[None]] = []
+
+    async def start() -> None:
+        await store.open()
+        sweeping.append(asyncio.create_task(_sweep_regularly(store, clock)))
+
+    async def stop() -> None:
+        for task in sweeping:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        await foreign.close()
+        await store.close()
+
+    return Lifespan(start, stop)
+
+
+async def _sweep_regularly(store: Store, clock: Clock) -> None:
+    while True:
+        await asyncio.sleep(_SWEEP_PERIOD_S)
+        try:
+            await store.sweep(now_ms=clock.now_ms())
+        except StorageError:
+            logger.exception("The store could not be swept; it is tried again")

@@ -1,0 +1,77 @@
+"""How does this deployment read foreign documents? The guarded way out, set up when first needed.
+
+Most servers never fetch anything, and the HTTP client takes half a second to import; so nothing of
+it is loaded before the first document is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podstead.config import Settings
+from podstead.core.clock import Clock
+
+if TYPE_CHECKING:
+    from podstead.outbound.documents import RemoteDocument, RemoteDocuments
+    from podstead.outbound.fetch import Fetcher
+    from podstead.outbound.resolver import SystemResolver
+
+
+class ForeignDocuments:
+    """Reads foreign documents through ``podstead.outbound``, which is loaded at the first one."""
+
+    def __init__(self, settings: Settings, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._documents: RemoteDocuments | None = None
+        self._fetcher: Fetcher | None = None
+        self._resolver: SystemResolver | None = None
+
+    async def fetch_rdf_document(self, url: str) -> RemoteDocument:
+        """A document that an ACL names by acl:agentGroup (W-14). Raises OutboundError."""
+        return await self._load().fetch_rdf_document(url)
+
+    async def fetch_context(self, url: str) -> bytes:
+        """A JSON-LD context of an origin that the operator listed (R-11). Raises OutboundError."""
+        return (await self._load().fetch_jsonld_context(url)).content
+
+    async def close(self) -> None:
+        """Stop what is under way."""
+        if self._fetcher is not None:
+            await self._fetcher.close()
+        if self._resolver is not None:
+            self._resolver.close()
+
+    def _load(self) -> RemoteDocuments:
+        if self._documents is None:
+            self._documents = self._make()
+        return self._documents
+
+    def _make(self) -> RemoteDocuments:
+        from podstead.outbound.addresses import AddressRules
+        from podstead.outbound.documents import RemoteDocuments
+        from podstead.outbound.fetch import Fetcher, trusted_certificates
+        from podstead.outbound.guard import Guard
+        from podstead.outbound.policies import OutboundLimits
+        from podstead.outbound.resolver import SystemResolver
+        from podstead.outbound.urls import UrlRules, parse_origin
+        from podstead.web.authority import is_loopback_url
+
+        base_url = self._settings.base_url
+        rules = UrlRules(
+            own_origins=frozenset({parse_origin(base_url)}),
+            private_origins=frozenset(self._settings.private_origins),
+            loopback_allowed=is_loopback_url(base_url),
+        )
+        self._resolver = SystemResolver()
+        self._fetcher = Fetcher(
+            Guard(rules, AddressRules(), self._resolver),
+            self._clock,
+            tls=trusted_certificates(),
+            limits=OutboundLimits(),
+        )
+        return RemoteDocuments(
+            self._fetcher,
+            self._clock,
+            context_origins=frozenset(self._settings.context_origins),
+        )

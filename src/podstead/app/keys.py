@@ -1,0 +1,85 @@
+"""Where are the signing keys? Under ``<root>/keys/``, which no URL reaches (A-32, A-43).
+
+The key is made on the first start and survives every later one. A rotation moves ``token.key`` to
+``token.previous.key``: tokens signed with it stay valid until they expire.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+
+from podstead.authn.pod_token import MIN_KEY_BYTES, SigningKey
+from podstead.core.errors import StorageError
+
+_CURRENT = "token.key"
+_PREVIOUS = "token.previous.key"
+
+
+def ensure_token_key(keys: Path) -> None:
+    """Make the signing key if there is none yet. Raises StorageError.
+
+    Safe when several processes do it at once: the first one's key is everybody's.
+    """
+    target = keys / _CURRENT
+    draft = keys / f".{_CURRENT}.{secrets.token_hex(8)}"
+    try:
+        if target.exists():
+            return
+        _write_durably(draft, secrets.token_bytes(MIN_KEY_BYTES))
+        try:
+            os.link(draft, target)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+        _sync_directory(keys)
+    except OSError as error:
+        raise StorageError(f"The signing key in {keys} could not be made") from error
+
+
+def load_token_keys(keys: Path) -> Sequence[SigningKey]:
+    """The signing key and, after a rotation, the one before it. Raises StorageError."""
+    try:
+        loaded = [SigningKey((keys / _CURRENT).read_bytes())]
+        previous = keys / _PREVIOUS
+        if previous.exists():
+            loaded.append(SigningKey(previous.read_bytes()))
+    except OSError as error:
+        raise StorageError(f"The signing key in {keys} could not be read") from error
+    if any(len(key) < MIN_KEY_BYTES for key in loaded):
+        raise StorageError(f"A signing key in {keys} is shorter than {MIN_KEY_BYTES} bytes")
+    return loaded
+
+
+def rotate_token_key(keys: Path) -> None:
+    """Make a new signing key and keep the current one as the previous. Raises StorageError."""
+    draft = keys / f".{_CURRENT}.{secrets.token_hex(8)}"
+    try:
+        _write_durably(draft, secrets.token_bytes(MIN_KEY_BYTES))
+        kept = keys / f".{_PREVIOUS}.{secrets.token_hex(8)}"
+        os.link(keys / _CURRENT, kept)
+        kept.replace(keys / _PREVIOUS)
+        draft.replace(keys / _CURRENT)
+        _sync_directory(keys)
+    except OSError as error:
+        raise StorageError(f"The signing key in {keys} could not be rotated") from error
+
+
+def _write_durably(path: Path, content: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        os.write(descriptor, content)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

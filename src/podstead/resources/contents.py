@@ -1,0 +1,166 @@
+"""May this content stand at the target, and in what form is it stored?
+
+RDF must be understood where the server gives it meaning: an ACL that cannot be read would lock
+everybody out, and a container's triples are merged into its listing. A plain document with a
+JSON-LD context that is not known here is kept as sent (R-11). And whatever the type: who may write
+a document, but not control it, must not change who its WebIDs are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from podstead.core.errors import BadRequest
+from podstead.core.identifiers import (
+    Auxiliary,
+    ResourcePath,
+    auxiliary_kind,
+    is_container,
+    storage_root,
+)
+from podstead.core.media_types import TURTLE, essence
+from podstead.rdf.codecs import Document, repair_missing_final_dot, serialize
+from podstead.rdf.errors import UnknownContext
+from podstead.rdf.graph import EMPTY_GRAPH, Graph
+from podstead.rdf.identity_statements import identity_statements
+from podstead.rdf.listing import (
+    check_server_managed,
+    container_statements,
+    member_statements,
+    mentioned_members,
+    server_managed,
+)
+from podstead.resources.documents import Documents
+from podstead.resources.entity_tags import last_modified_ms
+from podstead.resources.outcome import Exchange
+from podstead.resources.planning import Content
+from podstead.resources.received import Received
+from podstead.resources.representations import listed_member
+from podstead.resources.situation import Situation
+from podstead.storage.protocol import ResourceStore
+from podstead.storage.records import InlineBody
+from podstead.wac.acl import check_storable
+from podstead.wac.gate import Gate
+from podstead.wac.modes import Mode, identity_change
+
+
+class Contents:
+    """Judges what was sent against where it shall stand."""
+
+    def __init__(self, *, store: ResourceStore, documents: Documents, gate: Gate) -> None:
+        self._store = store
+        self._documents = documents
+        self._gate = gate
+
+    async def accept(
+        self,
+        exchange: Exchange,
+        situation: Situation,
+        received: Received,
+        *,
+        posted: bool = False,
+    ) -> Content:
+        """The content to store at the situation's target.
+
+        ``posted`` allows for Q-5's one tolerance. Raises MalformedRdf, BadRequest for an unknown
+        context where the content must be understood, Conflict for statements that only the
+        server makes, AccessDenied or NotAuthenticated for a change of identity without Control.
+        Raises Superseded if the current content changed while it was compared.
+        """
+        content = Content(received.content_type, received.body)
+        after = EMPTY_GRAPH
+        if received.rdf is not None:
+            if posted and essence(received.content_type) == TURTLE:
+                repaired = repair_missing_final_dot(received.rdf)
+                if repaired is not None:
+                    received = replace(received, rdf=repaired, body=InlineBody(repaired))
+                    content = Content(received.content_type, received.body)
+            document = await self._understand(situation, received, received.rdf)
+            if document is not None:
+                content, after = await self._fit(situation, received, document)
+        await self.check_identity(exchange, situation, after)
+        return content
+
+    async def _understand(
+        self, situation: Situation, received: Received, rdf: bytes
+    ) -> Document | None:
+        """The document sent; ``None`` if its context is not known and need not be."""
+        try:
+            return await self._documents.parse(
+                rdf, received.content_type, path=situation.stored_path
+            )
+        except UnknownContext as unknown:
+            if _must_be_understood(situation):
+                raise BadRequest(str(unknown)) from unknown
+            return None
+
+    async def _fit(
+        self, situation: Situation, received: Received, document: Document
+    ) -> tuple[Content, Graph]:
+        """The content to store, and what it says of WebIDs in their own document."""
+        content = Content(received.content_type, received.body)
+        path = situation.stored_path
+        if auxiliary_kind(path) is Auxiliary.ACL:
+            check_storable(
+                document.graph,
+                subject_url=self._documents.url_of(situation.subject),
+                of_storage_root=storage_root(path) == situation.subject,
+            )
+            return content, EMPTY_GRAPH
+        if is_container(path):
+            return await self._fit_container(situation, content, document)
+        return content, document.graph
+
+    async def _fit_container(
+        self, situation: Situation, content: Content, document: Document
+    ) -> tuple[Content, Graph]:
+        """Keep only the owner's triples; the server's are checked and left out (C-12, C-13)."""
+        url = self._documents.url_of(situation.stored_path)
+        managed = server_managed(document.graph, container_url=url)
+        if not managed:
+            return content, document.graph
+        check_server_managed(managed, await self._server_statements(situation, managed, url))
+        own = document.graph - managed
+        turtle = serialize(document.with_graph(own), TURTLE, base_iri=url)
+        return Content(TURTLE, InlineBody(turtle)), own
+
+    async def _server_statements(
+        self, situation: Situation, managed: Graph, container_url: str
+    ) -> Graph:
+        """What the server states now about a container and the members that are mentioned."""
+        path = situation.stored_path
+        names = mentioned_members(managed, container_url=container_url)
+        snapshot = await self._store.read_metadata(ResourcePath(path + name) for name in names)
+        members = [listed_member(metadata) for metadata in snapshot.values() if metadata]
+        existing = situation.existing
+        return container_statements(
+            container_url,
+            is_storage=situation.is_storage_root,
+            modified_ms=0 if existing is None else last_modified_ms(existing),
+        ) | member_statements(container_url, members)
+
+    async def check_identity(self, exchange: Exchange, situation: Situation, after: Graph) -> None:
+        """Refuse a change of what identifies a WebID in its own document, without Control.
+
+        Whoever may only append or write must not be able to become the owner: these statements
+        say which issuers, keys and other names may act as the WebID.
+        """
+        path = situation.stored_path
+        stated_after = identity_statements(after, document_iri=self._documents.url_of(path))
+        existing = situation.existing
+        if existing is None and not stated_after:
+            return
+        origin = exchange.operation.origin
+        grant = await self._gate.grant(exchange.agent, origin, path, situation.snapshot)
+        if grant.allows(Mode.CONTROL):
+            return
+        before = await self._documents.stored_graph(existing)
+        stated_before = identity_statements(before, document_iri=self._documents.url_of(path))
+        if stated_before != stated_after:
+            required = identity_change(path)
+            await self._gate.require(required, exchange.agent, origin, situation.snapshot)
+
+
+def _must_be_understood(situation: Situation) -> bool:
+    path = situation.stored_path
+    return is_container(path) or auxiliary_kind(path) is Auxiliary.ACL

@@ -1,0 +1,52 @@
+"""Which JSON-LD contexts can be used to read a document? Bundled ones, and those of origins that
+the operator listed; no other is ever fetched (R-11, A-187)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from podstead.core.errors import BadRequest, OutboundError
+from podstead.rdf.errors import UnknownContext
+from podstead.rdf.jsonld_contexts import Context, read_context
+from podstead.rdf.limits import RdfLimits
+
+
+class ContextFetcher(Protocol):
+    """Fetches context documents through the guarded way out."""
+
+    async def fetch_context(self, url: str) -> bytes:
+        """The bytes of the context document at the URL. Raises OutboundError."""
+
+
+class ContextLibrary:
+    """The contexts at hand, and the way to further ones."""
+
+    def __init__(
+        self,
+        bundled: Mapping[str, Context],
+        *,
+        fetcher: ContextFetcher,
+        allowed_origins: frozenset[str],
+        limits: RdfLimits,
+    ) -> None:
+        self.bundled = bundled
+        self._fetcher = fetcher
+        self._allowed_origins = allowed_origins
+        self._limits = limits
+
+    async def further(self, unknown: UnknownContext) -> Context:
+        """The context that reading a document lacked, from an origin that the operator listed.
+
+        Raises the given UnknownContext if the origin is not listed or the context is not to be
+        had from it.
+        """
+        parts = urlsplit(unknown.url)
+        if f"{parts.scheme}://{parts.netloc}".lower() not in self._allowed_origins:
+            raise unknown
+        try:
+            content = await self._fetcher.fetch_context(unknown.url)
+            return read_context(content, url=unknown.url, limits=self._limits)
+        except (OutboundError, BadRequest) as error:
+            raise unknown from error

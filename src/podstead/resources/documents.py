@@ -1,0 +1,139 @@
+"""What does a stored RDF resource say? Reading bodies as RDF, and bytes that were just sent.
+
+Parsing is the pure ``rdf`` layer's; here it gets its bytes, its base IRI, its contexts, and a
+worker thread when a document is long enough to hold up other requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TypeVar
+
+from podstead.core.errors import BadRequest, NotAcceptable, StorageError
+from podstead.core.identifiers import ResourcePath
+from podstead.core.media_types import RDF_TYPES, essence
+from podstead.rdf.codecs import Document, parse, serialize
+from podstead.rdf.errors import UnknownContext
+from podstead.rdf.graph import EMPTY_GRAPH, Graph
+from podstead.rdf.limits import RdfLimits
+from podstead.resources.contexts import ContextLibrary
+from podstead.storage.protocol import OpenBody, ResourceStore
+from podstead.storage.records import Metadata
+
+_THREAD_FROM_BYTES = 64 * 1024
+_MAX_FETCHED_CONTEXTS = 16
+_Result = TypeVar("_Result")
+
+
+class Superseded(Exception):
+    """The version that was to be read is no longer the current one: look again."""
+
+
+class Documents:
+    """Reads and converts RDF documents."""
+
+    def __init__(
+        self, *, base_url: str, store: ResourceStore, contexts: ContextLibrary, limits: RdfLimits
+    ) -> None:
+        self._base_url = base_url
+        self._store = store
+        self._contexts = contexts
+        self._limits = limits
+
+    @property
+    def max_bytes(self) -> int:
+        """The size up to which a body is taken as RDF."""
+        return self._limits.max_bytes
+
+    def url_of(self, path: ResourcePath) -> str:
+        """The absolute URL of a resource, which is the base IRI of its document (R-7)."""
+        return self._base_url + path
+
+    async def parse(self, content: bytes, content_type: str, *, path: ResourcePath) -> Document:
+        """Read bytes as RDF at a path. Raises MalformedRdf and UnknownContext."""
+        return await self.parse_at(content, content_type, base_iri=self.url_of(path))
+
+    async def parse_at(self, content: bytes, content_type: str, *, base_iri: str) -> Document:
+        """Read bytes as RDF with any base IRI. Raises MalformedRdf and UnknownContext."""
+        contexts = self._contexts.bundled
+        for _ in range(_MAX_FETCHED_CONTEXTS):
+            work = partial(
+                parse,
+                content,
+                content_type,
+                base_iri=base_iri,
+                contexts=contexts,
+                limits=self._limits,
+            )
+            try:
+                return await _run(work, size_bytes=len(content))
+            except UnknownContext as unknown:
+                further = await self._contexts.further(unknown)
+                contexts = {**contexts, unknown.url: further}
+        raise BadRequest("The document refers to too many JSON-LD contexts")
+
+    async def stored(self, metadata: Metadata) -> Document:
+        """Read a stored RDF resource.
+
+        Raises Superseded if it changed meanwhile, UnknownContext, and StorageError if what is
+        stored cannot be read as the RDF it was accepted as.
+        """
+        content = await self.stored_bytes(metadata)
+        try:
+            return await self.parse(content, metadata.content_type, path=metadata.path)
+        except UnknownContext:
+            raise
+        except BadRequest as error:
+            raise StorageError(f"The stored document {metadata.path} cannot be read") from error
+
+    async def stored_graph(self, metadata: Metadata | None) -> Graph:
+        """The triples of a stored resource as far as they can be known: none if there is no such
+        resource, it is not RDF, or its context is not known (see docs/decisions)."""
+        if metadata is None or not is_rdf(metadata.content_type):
+            return EMPTY_GRAPH
+        try:
+            return (await self.stored(metadata)).graph
+        except UnknownContext:
+            return EMPTY_GRAPH
+
+    async def stored_bytes(self, metadata: Metadata) -> bytes:
+        """The whole body of an RDF resource. Raises Superseded."""
+        return await whole_body(await self.open(metadata))
+
+    async def open(self, metadata: Metadata) -> OpenBody:
+        """Open a body. Raises Superseded and StorageError."""
+        body = await self._store.open_body(metadata)
+        if body is None:
+            raise Superseded
+        return body
+
+    async def convert(self, metadata: Metadata, media_type: str) -> bytes:
+        """A stored RDF resource in another form. Raises NotAcceptable naming an unknown context
+        (R-11), Superseded and StorageError."""
+        try:
+            document = await self.stored(metadata)
+        except UnknownContext as unknown:
+            raise NotAcceptable(
+                f"This document can only be had as {essence(metadata.content_type)}: {unknown}"
+            ) from unknown
+        work = partial(serialize, document, media_type, base_iri=self.url_of(metadata.path))
+        return await _run(work, size_bytes=metadata.size_bytes)
+
+
+def is_rdf(content_type: str) -> bool:
+    """Whether a stored type is one of the RDF types that are read and converted (R-6)."""
+    return essence(content_type) in RDF_TYPES
+
+
+async def whole_body(body: OpenBody) -> bytes:
+    """All the bytes of an open body that is known to be of RDF size."""
+    if body.content is not None:
+        return body.content
+    return b"".join([chunk async for chunk in body.chunks()])
+
+
+async def _run(work: partial[_Result], *, size_bytes: int) -> _Result:
+    if size_bytes < _THREAD_FROM_BYTES:
+        return work()
+    return await asyncio.to_thread(work)

@@ -1,0 +1,37 @@
+"""What is the entity tag of a representation? ``"<version>-<form>"`` (P-24).
+
+A container's version part joins its own version and its members' (Q-28): the tag changes with its
+description and with everything that its listing shows.
+"""
+
+from __future__ import annotations
+
+from podstead.storage.records import Metadata
+
+_FORMS = {
+    "text/turtle": "ttl",
+    "application/ld+json": "jld",
+    "application/n-triples": "nt",
+    "application/n-quads": "nq",
+    "application/trig": "trig",
+    "text/n3": "n3",
+    "application/rdf+xml": "rdf",
+}
+
+
+def state_version(metadata: Metadata) -> str:
+    """The version part of a resource's entity tags."""
+    if metadata.members_version is None:
+        return metadata.version
+    return f"{metadata.version}.{metadata.members_version}"
+
+
+def entity_tag(metadata: Metadata, media_type: str) -> str:
+    """The strong entity tag of one representation, with its quotes."""
+    return f'"{state_version(metadata)}-{_FORMS.get(media_type, "b")}"'
+
+
+def last_modified_ms(metadata: Metadata) -> int:
+    """When the resource changed, in Unix milliseconds: of a container, the later of its own
+    change and the last change of its membership (P-8, Q-28)."""
+    return max(metadata.modified_ms, metadata.members_modified_ms or 0)

@@ -1,0 +1,38 @@
+"""What is a new member called? The Slug if it is free, else something nobody has (C-3 to C-5)."""
+
+from __future__ import annotations
+
+from podstead.core.clock import Randomness
+from podstead.core.identifiers import ResourcePath
+from podstead.core.operation import Operation
+from podstead.core.slug import proposed_name
+
+_RANDOM_BYTES = 16
+
+
+class NameProposal:
+    """The URL to try for a POST; tried anew each time it turns out to be taken."""
+
+    def __init__(
+        self, operation: Operation, *, wants_container: bool, randomness: Randomness
+    ) -> None:
+        """Raises AccessDenied for a Slug that names an auxiliary resource (Q-31)."""
+        self._container = operation.target
+        self._slash = "/" if wants_container else ""
+        self._slug = proposed_name(operation.slug, wants_container=wants_container)
+        self._randomness = randomness
+        self._name = self._slug or self._random() + self._slash
+
+    def path(self) -> ResourcePath:
+        """The member URL to try."""
+        return ResourcePath(self._container + self._name)
+
+    def is_taken(self) -> None:
+        """Propose another name: the slug with a random prefix, so that its ending stays."""
+        ending = self._slash if self._slug is None else f"-{self._slug}"
+        self._name = self._random() + ending
+
+    def _random(self) -> str:
+        hexadecimal = self._randomness.token_hex(_RANDOM_BYTES)
+        parts = (hexadecimal[:8], hexadecimal[8:12], hexadecimal[12:16], hexadecimal[16:20])
+        return "-".join((*parts, hexadecimal[20:]))

@@ -1,0 +1,78 @@
+"""How did an operation end? Values that ``web/response.py`` turns into statuses and headers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from enum import Enum
+
+from podstead.core.agents import Agent
+from podstead.core.identifiers import ResourcePath
+from podstead.core.operation import Operation
+from podstead.core.ranges import ByteRange
+from podstead.storage.protocol import OpenBody
+from podstead.storage.records import Metadata, Reliance
+from podstead.wac.gate import Grant
+
+
+class Result(Enum):
+    """What happened, in words; the statuses are the web layer's."""
+
+    REPRESENTED = "represented"
+    PARTIAL = "partial"
+    NOT_MODIFIED = "not modified"
+    CREATED = "created"
+    CHANGED = "changed"
+    DELETED = "deleted"
+    MOVED = "moved"
+
+
+@dataclass(frozen=True, slots=True)
+class Representation:
+    """The bytes of one form of a resource.
+
+    ``body`` is the whole content in memory, an open stored body, or pieces made while they are
+    sent (then ``size_bytes`` is ``None``). ``verbatim`` tells that the bytes are those stored, so
+    that ranges of them mean something (P-27).
+    """
+
+    content_type: str
+    body: bytes | OpenBody | AsyncIterator[bytes]
+    size_bytes: int | None
+    verbatim: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The end of an operation that was not refused."""
+
+    result: Result
+    metadata: Metadata | None = None
+    etag: str | None = None
+    representation: Representation | None = None
+    byte_range: ByteRange | None = None
+    location: ResourcePath | None = None
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One operation while it is carried out, and what was learned on the way.
+
+    ``grant`` and ``existing`` are set as soon as they are known, so that a refusal can carry the
+    headers that an answer would (``WAC-Allow``, ``Allow``, ``Link``).
+    """
+
+    operation: Operation
+    agent: Agent
+    grant: Grant | None = None
+    existing: Metadata | None = None
+
+    @property
+    def reliances(self) -> tuple[Reliance, ...]:
+        """What the gate's last decision relied on; a write has it checked at its commit."""
+        return () if self.grant is None else self.grant.reliances
+
+    @property
+    def lasting(self) -> bool:
+        """Whether the answer to the same request changes only when the store does."""
+        return self.grant is not None and self.grant.lasting

@@ -1,0 +1,230 @@
+"""What will a write do? Pure planning: from what was read and received to one ``Write``.
+
+Each planner looks at a situation, refuses what its state forbids (Conflict, NotFound, …) and
+returns the write with everything it relied on. If the commit finds that a reliance no longer
+holds, the service reads again and plans again, so nothing here may remember anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from podstead.core.agents import Agent
+from podstead.core.errors import Conflict, NotFound
+from podstead.core.identifiers import (
+    Auxiliary,
+    ResourcePath,
+    acl_of,
+    auxiliary_kind,
+    description_of,
+    is_container,
+)
+from podstead.resources.entity_tags import entity_tag
+from podstead.resources.outcome import Outcome, Result
+from podstead.resources.situation import Situation
+from podstead.storage.records import (
+    Absent,
+    Activity,
+    AtVersion,
+    Body,
+    Change,
+    InlineBody,
+    Kind,
+    Metadata,
+    NoMembers,
+    Present,
+    Put,
+    Reliance,
+    Version,
+    Write,
+)
+
+DEFAULT_DESCRIPTION_TYPE = "text/turtle"
+"""The type of a container's own triples while it has none, and of generated resources."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What is to be stored: a type as it will be given back, and the staged bytes."""
+
+    content_type: str
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What a write marks its results with: a fresh version and the time in Unix milliseconds."""
+
+    version: Version
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A write, and what to answer once it is committed."""
+
+    write: Write
+    outcome: Outcome
+
+    def relying_on(self, reliances: tuple[Reliance, ...], *, quota_bytes: int) -> Write:
+        """The write with the access decision's reliances added, and the quota it must keep."""
+        return replace(
+            self.write,
+            relied_on=self.write.relied_on + reliances,
+            quota_bytes=quota_bytes,
+        )
+
+
+def plan_put(situation: Situation, content: Content, stamp: Stamp, agent: Agent) -> Plan:
+    """Create or replace the target: a document, container, ACL or description (C-1, C-9, C-14).
+
+    A container's content is its own triples only. Raises Conflict for what slash semantics
+    forbid (P-47, P-49) and for auxiliaries of nothing.
+    """
+    existing = situation.existing
+    put = Put(
+        path=situation.stored_path,
+        kind=_kind_at(situation),
+        content_type=content.content_type,
+        body=content.body,
+        creates=existing is None,
+    )
+    if existing is not None:
+        return _replacement(existing, put, stamp, agent)
+    return _creation(situation, put, stamp, agent)
+
+
+def plan_unchanged(existing: Metadata, stamp: Stamp) -> Plan:
+    """A write that asks for nothing to change: a container that is there already."""
+    write = Write(
+        version=stamp.version,
+        at_ms=stamp.at_ms,
+        relied_on=(AtVersion(existing.path, existing.version),),
+    )
+    outcome = Outcome(Result.CHANGED, existing, entity_tag(existing, DEFAULT_DESCRIPTION_TYPE))
+    return Plan(write, outcome)
+
+
+def plan_delete(situation: Situation, stamp: Stamp, agent: Agent) -> Plan:
+    """Delete the target with its auxiliaries (C-17 to C-20).
+
+    Raises NotFound. Whether a container is empty is checked by the commit itself.
+    """
+    existing = situation.existing
+    if existing is None or (existing.size_bytes == 0 and _is_container_description(situation)):
+        raise NotFound
+    if _is_container_description(situation):
+        nothing = Content(DEFAULT_DESCRIPTION_TYPE, InlineBody(b""))
+        plan = plan_put(situation, nothing, stamp, agent)
+        return replace(plan, outcome=Outcome(Result.DELETED))
+    reliances: list[Reliance] = [AtVersion(existing.path, existing.version)]
+    deletes = [existing.path]
+    if existing.kind.is_member:
+        for auxiliary in (acl_of(existing.path), description_of(existing.path)):
+            metadata = situation.metadata(auxiliary)
+            if metadata is None:  # none may come to be while its subject goes
+                reliances.append(Absent(auxiliary))
+            else:
+                reliances.append(AtVersion(auxiliary, metadata.version))
+                deletes.append(auxiliary)
+    if existing.kind.is_container:
+        reliances.append(NoMembers(existing.path))
+    write = Write(
+        version=stamp.version,
+        at_ms=stamp.at_ms,
+        relied_on=tuple(reliances),
+        deletes=tuple(deletes),
+        changes=(_change(existing.path, Activity.DELETE, agent),),
+    )
+    return Plan(write, Outcome(Result.DELETED))
+
+
+def _replacement(existing: Metadata, put: Put, stamp: Stamp, agent: Agent) -> Plan:
+    write = Write(
+        version=stamp.version,
+        at_ms=stamp.at_ms,
+        relied_on=(AtVersion(existing.path, existing.version),),
+        puts=(put,),
+        changes=(_change(existing.path, Activity.UPDATE, agent),),
+    )
+    after = replace(
+        existing,
+        version=stamp.version,
+        content_type=put.content_type,
+        size_bytes=put.body.size_bytes,
+        modified_ms=stamp.at_ms,
+    )
+    return Plan(write, Outcome(Result.CHANGED, after, _tag(after)))
+
+
+def _creation(situation: Situation, put: Put, stamp: Stamp, agent: Agent) -> Plan:
+    auxiliary = auxiliary_kind(situation.target)
+    if auxiliary is not None:
+        if situation.metadata(situation.subject) is None:
+            raise Conflict("The resource that this would belong to does not exist")
+        reliances: tuple[Reliance, ...] = (
+            *situation.creation_reliances(),
+            Present(situation.subject),
+        )
+        puts: tuple[Put, ...] = (put,)
+    else:
+        situation.check_room_for_target()
+        reliances = situation.creation_reliances()
+        puts = (*(_empty_container(path) for path in situation.missing_containers()), put)
+    write = Write(
+        version=stamp.version,
+        at_ms=stamp.at_ms,
+        relied_on=reliances,
+        puts=puts,
+        changes=tuple(_change(created.path, Activity.CREATE, agent) for created in puts),
+    )
+    after = _metadata_of(put, stamp)
+    return Plan(write, Outcome(Result.CREATED, after, _tag(after), location=put.path))
+
+
+def _metadata_of(put: Put, stamp: Stamp) -> Metadata:
+    contains = put.kind.is_container
+    return Metadata(
+        path=put.path,
+        kind=put.kind,
+        version=stamp.version,
+        content_type=put.content_type,
+        size_bytes=put.body.size_bytes,
+        modified_ms=stamp.at_ms,
+        created_ms=stamp.at_ms,
+        members_version=stamp.version if contains else None,
+        members_modified_ms=stamp.at_ms if contains else None,
+    )
+
+
+def _kind_at(situation: Situation) -> Kind:
+    existing = situation.existing
+    if existing is not None:
+        return existing.kind
+    auxiliary = auxiliary_kind(situation.target)
+    if auxiliary is Auxiliary.ACL:
+        return Kind.ACL
+    if auxiliary is Auxiliary.DESCRIPTION:
+        return Kind.DESCRIPTION
+    return Kind.CONTAINER if is_container(situation.target) else Kind.DOCUMENT
+
+
+def _empty_container(path: ResourcePath) -> Put:
+    return Put(path, Kind.CONTAINER, DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), creates=True)
+
+
+def _is_container_description(situation: Situation) -> bool:
+    return situation.stored_path != situation.target
+
+
+def _change(path: ResourcePath, activity: Activity, agent: Agent) -> Change:
+    return Change(path, activity, agent.agent if agent else None)
+
+
+def _tag(metadata: Metadata) -> str:
+    media_type = (
+        DEFAULT_DESCRIPTION_TYPE
+        if metadata.kind.is_container
+        else metadata.content_type.partition(";")[0].strip().lower()
+    )
+    return entity_tag(metadata, media_type)

@@ -1,0 +1,62 @@
+"""How is an existing resource answered? Form, preconditions, ranges (GET and HEAD)."""
+
+from __future__ import annotations
+
+from podstead.core.conditional import Verdict, evaluate_read
+from podstead.core.identifiers import is_container
+from podstead.core.operation import Operation
+from podstead.core.ranges import ByteRange, if_range_holds, select_range
+from podstead.resources.entity_tags import entity_tag, last_modified_ms
+from podstead.resources.outcome import Outcome, Representation, Result
+from podstead.resources.representations import Representations
+from podstead.storage.records import Metadata
+
+
+class Reader:
+    """Answers reads of resources that exist."""
+
+    def __init__(self, *, representations: Representations) -> None:
+        self._representations = representations
+
+    async def answer(self, operation: Operation, existing: Metadata) -> Outcome:
+        """The outcome of a GET or HEAD that was authorized.
+
+        Negotiation comes before the preconditions (P-23). Raises NotAcceptable,
+        PreconditionFailed, RangeNotSatisfiable, and Superseded if the resource changed meanwhile.
+        """
+        as_listing = existing.kind.is_container and is_container(operation.target)
+        media_type = self._representations.choose(existing, operation.accept, as_listing=as_listing)
+        etag = entity_tag(existing, media_type)
+        if operation.conditions.any_given:
+            verdict = evaluate_read(
+                operation.conditions, etag=etag, modified_ms=last_modified_ms(existing)
+            )
+            if verdict is Verdict.NOT_MODIFIED:
+                return Outcome(Result.NOT_MODIFIED, existing, etag)
+        if as_listing:
+            representation = await self._listing(operation, existing, media_type)
+        else:
+            representation = await self._representations.document(existing, media_type)
+        chosen = _range(operation, representation, etag)
+        result = Result.REPRESENTED if chosen is None else Result.PARTIAL
+        return Outcome(result, existing, etag, representation, chosen)
+
+    async def _listing(
+        self, operation: Operation, container: Metadata, media_type: str
+    ) -> Representation:
+        if operation.method == "HEAD":  # the body of a large container is not made to be dropped
+            return Representation(media_type, b"", None)
+        return await self._representations.listing(container, media_type)
+
+
+def _range(operation: Operation, representation: Representation, etag: str) -> ByteRange | None:
+    """The bytes asked for, if ranges of this representation mean something (P-27).
+
+    Times are too coarse to tell states apart, so an If-Range with a date gets the whole.
+    """
+    if operation.range is None or operation.method == "HEAD" or not representation.verbatim:
+        return None
+    size_bytes = representation.size_bytes
+    if size_bytes is None or not if_range_holds(operation.if_range, etag, None):
+        return None
+    return select_range(operation.range, size_bytes)

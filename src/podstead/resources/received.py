@@ -1,0 +1,105 @@
+"""What was sent? A request body taken in: bounded, its type checked, its RDF understood or not.
+
+A body is staged before it is decided what becomes of it, so nothing here changes a resource. RDF
+is taken whole, because it is parsed; anything else is streamed into the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from podstead.core.errors import BadRequest, Conflict, UnsupportedMediaType
+from podstead.core.identifiers import is_container
+from podstead.core.media_types import essence, parse_media_type
+from podstead.core.operation import Operation
+from podstead.core.vocab import LDP_BASIC_CONTAINER, LDP_CONTAINER, LDP_NON_RDF_SOURCE
+from podstead.resources.documents import Documents, is_rdf
+from podstead.resources.planning import DEFAULT_DESCRIPTION_TYPE
+from podstead.storage.protocol import ResourceStore
+from podstead.storage.records import Body, InlineBody
+
+_CONTAINER_TYPES = frozenset({LDP_CONTAINER, LDP_BASIC_CONTAINER})
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """One received body.
+
+    ``rdf`` holds the bytes of an RDF body, ``None`` for other types. ``empty`` tells that the
+    request had no content at all, which is not the same as a document of no triples.
+    """
+
+    content_type: str
+    body: Body
+    empty: bool
+    rdf: bytes | None = None
+
+
+def check_content_type(operation: Operation) -> None:
+    """Refuse a write without Content-Type (P-6), but for a container made without a body (Q-1).
+
+    Depends on the request alone. Raises BadRequest.
+    """
+    if operation.content_type is None:
+        if operation.body.announced or not asks_for_container(operation):
+            raise BadRequest("Send a Content-Type")
+        return
+    parse_media_type(operation.content_type)
+
+
+def asks_for_container(operation: Operation) -> bool:
+    """Whether a Link header of the request says that it is about a container (C-8)."""
+    return any(iri in _CONTAINER_TYPES for iri in operation.link_types)
+
+
+def asks_for_nothing(operation: Operation, received: Received) -> bool:
+    """Whether a PUT asks for no more than that a container be there: it has no content."""
+    return received.empty and is_container(operation.target)
+
+
+def check_type_links(operation: Operation) -> None:
+    """Refuse a PUT whose type link contradicts its URL (Q-4, C-10, C-11). Raises Conflict."""
+    if is_container(operation.target):
+        if LDP_NON_RDF_SOURCE in operation.link_types:
+            raise Conflict("A URL ending in a slash is a container, not a non-RDF source")
+    elif asks_for_container(operation):
+        raise Conflict("The URL of a container ends in a slash")
+
+
+class Receiver:
+    """Takes bodies in."""
+
+    def __init__(self, *, store: ResourceStore, documents: Documents, max_body_bytes: int) -> None:
+        self._store = store
+        self._documents = documents
+        self._max_body_bytes = max_body_bytes
+
+    async def take(self, operation: Operation, *, only_rdf: bool) -> Received:
+        """Receive the body of a write.
+
+        ``only_rdf`` for targets that must be RDF (containers, ACLs, descriptions). Raises
+        UnsupportedMediaType, BodyTooLarge, BodyTimeout, BadRequest.
+        """
+        content_type = operation.content_type or DEFAULT_DESCRIPTION_TYPE
+        if only_rdf and not operation.body.announced:
+            return Received(content_type, InlineBody(b""), empty=True, rdf=b"")
+        if is_rdf(content_type):
+            content = await operation.body.read(limit_bytes=self._documents.max_bytes)
+            body = await self._store.stage_body(_single(content))
+            return Received(content_type, body, empty=not content, rdf=content)
+        if only_rdf:
+            raise UnsupportedMediaType(
+                f"This resource is RDF: it takes Turtle or JSON-LD, not {essence(content_type)}"
+            )
+        chunks = operation.body.chunks(limit_bytes=self._max_body_bytes)
+        body = await self._store.stage_body(chunks)
+        return Received(content_type, body, empty=body.size_bytes == 0)
+
+    async def discard(self, received: Received) -> None:
+        """Give the staged body of a refused write back."""
+        await self._store.discard(received.body)
+
+
+async def _single(content: bytes) -> AsyncIterator[bytes]:
+    yield content

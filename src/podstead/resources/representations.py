@@ -1,0 +1,171 @@
+"""In which form is a resource answered, and what are its bytes? (R-1 to R-5, R-8, C-23 to C-27)
+
+Documents are answered as stored when that type is asked for, byte for byte, and converted
+otherwise. A container's representation is made of its members and its own triples. What was made
+is kept by version, so that a state is rendered once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from podstead.core.conneg import choose, excludes
+from podstead.core.errors import NotAcceptable
+from podstead.core.identifiers import segment_name
+from podstead.core.media_types import RDF_TYPES, essence
+from podstead.rdf.graph import EMPTY_GRAPH, Graph
+from podstead.rdf.listing import LISTING_TYPES, ListedMember, Listing
+from podstead.resources.documents import Documents
+from podstead.resources.entity_tags import last_modified_ms, state_version
+from podstead.resources.outcome import Representation
+from podstead.resources.renderings import RenderingKey, Renderings
+from podstead.storage.protocol import ResourceStore
+from podstead.storage.records import Kind, Metadata
+
+_PAGE_MEMBERS = 500
+_EMPTY_TURTLE = Representation(content_type="text/turtle", body=b"", size_bytes=0)
+
+
+class Representations:
+    """Chooses and produces representations."""
+
+    def __init__(
+        self, *, store: ResourceStore, documents: Documents, renderings: Renderings
+    ) -> None:
+        self._store = store
+        self._documents = documents
+        self._renderings = renderings
+
+    def choose(self, metadata: Metadata, accept: str | None, *, as_listing: bool) -> str:
+        """The media type to answer with; ``as_listing`` for a container itself.
+
+        Raises NotAcceptable. A document that is not RDF is given to whoever did not explicitly
+        exclude its type (R-5).
+        """
+        if as_listing:
+            offered: tuple[str, ...] = LISTING_TYPES
+        else:
+            stored = essence(metadata.content_type)
+            if stored not in RDF_TYPES:
+                if excludes(accept, stored):
+                    raise NotAcceptable(f"This resource can only be had as {stored}")
+                return stored
+            offered = (stored, *(kind for kind in _CONVERSIONS if kind != stored))
+        chosen = choose(accept, offered)
+        if chosen is None:
+            raise NotAcceptable(f"This resource can be had as {', '.join(offered)}")
+        return chosen
+
+    async def document(self, metadata: Metadata, media_type: str) -> Representation:
+        """A document, an ACL or a description in the chosen form. Raises Superseded."""
+        if media_type != essence(metadata.content_type):
+            return await self._converted(metadata, media_type)
+        key = _key(metadata, media_type)
+        kept = self._renderings.get(key)
+        if kept is None:
+            body = await self._documents.open(metadata)
+            if body.content is None:
+                return Representation(metadata.content_type, body, body.size_bytes, verbatim=True)
+            kept = body.content
+            self._renderings.keep(key, kept)
+        return Representation(metadata.content_type, kept, len(kept), verbatim=True)
+
+    async def _converted(self, metadata: Metadata, media_type: str) -> Representation:
+        key = _key(metadata, media_type)
+        kept = self._renderings.get(key)
+        if kept is None:
+            kept = await self._documents.convert(metadata, media_type)
+            self._renderings.keep(key, kept)
+        return Representation(media_type, kept, len(kept))
+
+    async def listing(self, container: Metadata, media_type: str) -> Representation:
+        """A container in the chosen form. Raises Superseded.
+
+        Kept if it is small enough; a container that is not is sent while it is read.
+        """
+        key = _key(container, media_type)
+        kept = self._renderings.get(key)
+        if kept is not None:
+            return Representation(media_type, kept, len(kept))
+        pieces: list[bytes] = []
+        size_bytes = 0
+        rest = await self._listing_pieces(container, media_type)
+        async for piece in rest:
+            pieces.append(piece)
+            size_bytes += len(piece)
+            if size_bytes > self._renderings.largest_bytes:
+                return Representation(media_type, _joined(pieces, rest), None)
+        content = b"".join(pieces)
+        if await self._is_current(container):
+            self._renderings.keep(key, content)
+        return Representation(media_type, content, size_bytes)
+
+    async def _listing_pieces(self, container: Metadata, media_type: str) -> AsyncIterator[bytes]:
+        listing = Listing(
+            container_url=self._documents.url_of(container.path),
+            is_storage=container.kind is Kind.STORAGE,
+            modified_ms=last_modified_ms(container),
+            own_triples=await self._own_triples(container),
+            media_type=media_type,
+        )
+        return self._render(listing, container)
+
+    async def _render(self, listing: Listing, container: Metadata) -> AsyncIterator[bytes]:
+        yield listing.begin()
+        after = None
+        while True:
+            members = await self._store.list_members(
+                container.path, after=after, limit=_PAGE_MEMBERS
+            )
+            if members:
+                yield listing.page([listed_member(member) for member in members])
+                after = members[-1].path
+            if len(members) < _PAGE_MEMBERS:
+                break
+        yield listing.end()
+
+    async def _own_triples(self, container: Metadata) -> Graph:
+        if container.size_bytes == 0:
+            return EMPTY_GRAPH
+        return await self._documents.stored_graph(container)
+
+    async def _is_current(self, container: Metadata) -> bool:
+        snapshot = await self._store.read_metadata([container.path])
+        return snapshot[container.path] == container
+
+
+_CONVERSIONS = (
+    "text/turtle",
+    "application/ld+json",
+    "application/n-triples",
+    "application/n-quads",
+    "application/trig",
+    "application/rdf+xml",
+)
+
+
+def empty_description() -> Representation:
+    """The description of a resource that nobody described yet (C-30)."""
+    return _EMPTY_TURTLE
+
+
+def _key(metadata: Metadata, media_type: str) -> RenderingKey:
+    return metadata.path, state_version(metadata), media_type
+
+
+def listed_member(member: Metadata) -> ListedMember:
+    """What a listing tells about a member (C-24)."""
+    return ListedMember(
+        name=segment_name(member.path),
+        is_container=member.kind.is_container,
+        media_type=essence(member.content_type),
+        size_bytes=member.size_bytes,
+        modified_ms=last_modified_ms(member),
+    )
+
+
+async def _joined(pieces: list[bytes], rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece
+    async for piece in rest:
+        yield piece

@@ -1,0 +1,315 @@
+"""What does each method do to a resource? The main flow, in the protocol's own steps.
+
+Every operation looks at one snapshot, is decided by the gate, and only then learns or changes
+anything. A write is decided twice: once before its body is taken in, so that nothing of a refused
+write is received, and once on the state it is committed against. The commit checks everything
+that second decision relied on; if any of it changed, the service looks and decides again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from podstead.core.clock import Clock, Randomness
+from podstead.core.conditional import check_write
+from podstead.core.errors import (
+    Conflict,
+    MethodNotAllowed,
+    NotFound,
+    Overloaded,
+    QuotaExceeded,
+    RequestRefused,
+)
+from podstead.core.identifiers import (
+    Auxiliary,
+    ResourcePath,
+    auxiliary_kind,
+    description_of,
+)
+from podstead.core.methods import allowed_methods, takes_only_rdf
+from podstead.rdf.graph import EMPTY_GRAPH
+from podstead.resources.contents import Contents
+from podstead.resources.documents import Superseded
+from podstead.resources.entity_tags import last_modified_ms, state_version
+from podstead.resources.naming import NameProposal
+from podstead.resources.outcome import Exchange, Outcome, Result
+from podstead.resources.planning import Plan, Stamp, plan_delete, plan_put, plan_unchanged
+from podstead.resources.reading import Reader
+from podstead.resources.received import (
+    Received,
+    Receiver,
+    asks_for_container,
+    asks_for_nothing,
+    check_content_type,
+    check_type_links,
+)
+from podstead.resources.representations import empty_description
+from podstead.resources.situation import Situation
+from podstead.resources.turns import Turns
+from podstead.storage.protocol import ResourceStore
+from podstead.storage.records import Committed, NoMembers, OverQuota, Version
+from podstead.wac import modes
+from podstead.wac.effective import paths_to_read
+from podstead.wac.gate import Gate
+from podstead.wac.modes import Requirements
+
+_VERSION_BYTES = 8
+_MAX_ATTEMPTS = 64
+"""How often an operation is decided again. Writers of one process queue, so only writers of other
+workers get in between, and each time that happens one of them has succeeded."""
+
+
+class ResourceService:
+    """Carries out operations on resources."""
+
+    def __init__(
+        self,
+        *,
+        store: ResourceStore,
+        gate: Gate,
+        reader: Reader,
+        receiver: Receiver,
+        contents: Contents,
+        clock: Clock,
+        randomness: Randomness,
+        quota_bytes: int,
+    ) -> None:
+        """``quota_bytes`` bounds each storage; 0 for no bound."""
+        self._store = store
+        self._gate = gate
+        self._reader = reader
+        self._receiver = receiver
+        self._contents = contents
+        self._clock = clock
+        self._randomness = randomness
+        self._quota_bytes = quota_bytes
+        self._turns = Turns()
+        self._operations = {
+            "GET": self._read,
+            "HEAD": self._read,
+            "PUT": self._put,
+            "POST": self._post,
+            "DELETE": self._delete,
+        }
+
+    async def handle(self, exchange: Exchange) -> Outcome:
+        """Carry an operation out.
+
+        Raises RequestRefused for what the sender can mend, ServerTrouble for what we must.
+        """
+        return await self._operations[exchange.operation.method](exchange)
+
+    # --- reading --------------------------------------------------------------------------
+
+    async def _read(self, exchange: Exchange) -> Outcome:
+        for _ in range(_MAX_ATTEMPTS):
+            situation = await self._look(exchange, exchange.operation.target)
+            await self._authorize(exchange, situation, modes.read(situation.target))
+            existing = situation.existing
+            if existing is None:
+                return await self._absent(exchange, situation)
+            try:
+                return await self._reader.answer(exchange.operation, existing)
+            except Superseded:
+                continue
+        raise Overloaded("The resource is changing too fast to be read")
+
+    async def _absent(self, exchange: Exchange, situation: Situation) -> Outcome:
+        """What a reader of a URL without a resource learns (Q-22, C-30)."""
+        target = situation.target
+        if auxiliary_kind(target) is Auxiliary.DESCRIPTION and situation.metadata(
+            situation.subject
+        ):
+            return Outcome(Result.REPRESENTED, representation=empty_description())
+        twin = situation.twin
+        if twin is not None and not exchange.operation.signed_url:
+            twin_situation = await self._look(exchange, twin.path)
+            grant = await self._gate.grant(
+                exchange.agent, exchange.operation.origin, twin.path, twin_situation.snapshot
+            )
+            if grant.allows(modes.Mode.READ):
+                return Outcome(Result.MOVED, location=twin.path)
+        raise NotFound
+
+    # --- writing --------------------------------------------------------------------------
+
+    async def _put(self, exchange: Exchange) -> Outcome:
+        operation = exchange.operation
+        check_content_type(operation)
+        admitted = await self._admit_put(exchange)
+        check_type_links(operation)
+        received = await self._receiver.take(operation, only_rdf=takes_only_rdf(operation.target))
+
+        async def plan(situation: Situation) -> Plan:
+            existing = situation.existing
+            if existing is not None and asks_for_nothing(operation, received):
+                return plan_unchanged(existing, self._stamp())
+            content = await self._contents.accept(exchange, situation, received)
+            return plan_put(situation, content, self._stamp(), exchange.agent)
+
+        async with self._giving_back(received):
+            return await self._commit(exchange, admitted, self._admit_put, plan)
+
+    async def _admit_put(self, exchange: Exchange) -> Situation:
+        situation = await self._look(exchange, exchange.operation.target)
+        required = modes.put(situation.target, situation.snapshot)
+        await self._authorize(exchange, situation, required)
+        self._check_conditions(exchange, situation)
+        return situation
+
+    async def _post(self, exchange: Exchange) -> Outcome:
+        operation = exchange.operation
+        check_content_type(operation)
+        admitted = await self._admit_post(exchange)
+        wants_container = asks_for_container(operation)
+        proposal = NameProposal(
+            operation, wants_container=wants_container, randomness=self._randomness
+        )
+        received = await self._receiver.take(operation, only_rdf=wants_container)
+
+        async def plan(_: Situation) -> Plan:
+            situation = await self._free_member(proposal)
+            content = await self._contents.accept(exchange, situation, received, posted=True)
+            return plan_put(situation, content, self._stamp(), exchange.agent)
+
+        async with self._giving_back(received):
+            # The turn is the member's, which is new: many may POST to one container at once.
+            return await self._commit(
+                exchange, admitted, self._admit_post, plan, turn_on=proposal.path()
+            )
+
+    async def _admit_post(self, exchange: Exchange) -> Situation:
+        target = exchange.operation.target
+        situation = await self._look(exchange, target)
+        await self._authorize(exchange, situation, modes.post(target))
+        if situation.existing is None:
+            raise NotFound("There is no container here")
+        if "POST" not in allowed_methods(target):
+            raise MethodNotAllowed("Only containers take POST", allow=allowed_methods(target))
+        self._check_conditions(exchange, situation)
+        return situation
+
+    async def _free_member(self, proposal: NameProposal) -> Situation:
+        """A member URL that is free in both its slash forms (C-4, C-5)."""
+        while True:
+            path = proposal.path()
+            situation = Situation(path, await self._store.read_metadata(paths_to_read(path)))
+            if situation.existing is None and situation.twin is None:
+                return situation
+            proposal.is_taken()
+
+    async def _delete(self, exchange: Exchange) -> Outcome:
+        async def plan(situation: Situation) -> Plan:
+            await self._contents.check_identity(exchange, situation, EMPTY_GRAPH)
+            return plan_delete(situation, self._stamp(), exchange.agent)
+
+        admitted = await self._admit_delete(exchange)
+        return await self._commit(exchange, admitted, self._admit_delete, plan)
+
+    async def _admit_delete(self, exchange: Exchange) -> Situation:
+        target = exchange.operation.target
+        situation = await self._look(exchange, target, description_of(target))
+        await self._authorize(exchange, situation, modes.delete(target, situation.snapshot))
+        if "DELETE" not in allowed_methods(target):
+            raise MethodNotAllowed(
+                "A storage and its access rules cannot be deleted",
+                allow=allowed_methods(target),
+            )
+        if situation.existing is None:
+            raise NotFound
+        self._check_conditions(exchange, situation)
+        return situation
+
+    @asynccontextmanager
+    async def _giving_back(self, received: Received) -> AsyncIterator[None]:
+        """Give the staged body back if the write does not come about."""
+        try:
+            yield
+        except BaseException:
+            await self._receiver.discard(received)
+            raise
+
+    async def _commit(
+        self,
+        exchange: Exchange,
+        admitted: Situation,
+        admit: Callable[[Exchange], Awaitable[Situation]],
+        plan: Callable[[Situation], Awaitable[Plan]],
+        *,
+        turn_on: ResourcePath | None = None,
+    ) -> Outcome:
+        """Plan on the admitted situation and commit; admit and plan again while others change
+        what was relied on."""
+        path = turn_on or exchange.operation.target
+        async with self._turns.of(path) as had_to_wait:
+            situation = await admit(exchange) if had_to_wait else admitted
+            for _ in range(_MAX_ATTEMPTS):
+                outcome = await self._try(exchange, situation, plan)
+                if outcome is not None:
+                    return outcome
+                situation = await admit(exchange)
+        raise Overloaded("The resource is being changed by many others")
+
+    async def _try(
+        self,
+        exchange: Exchange,
+        situation: Situation,
+        plan: Callable[[Situation], Awaitable[Plan]],
+    ) -> Outcome | None:
+        """Commit one plan; ``None`` if what it relied on had changed."""
+        try:
+            planned = await plan(situation)
+        except Superseded:
+            return None
+        write = planned.relying_on(exchange.reliances, quota_bytes=self._quota_bytes)
+        ended = await self._store.commit(write)
+        if isinstance(ended, Committed):
+            return planned.outcome
+        if isinstance(ended, OverQuota):
+            raise QuotaExceeded("The storage has no room for this")
+        if isinstance(ended.reliance, NoMembers):
+            raise Conflict("The container is not empty")
+        return None
+
+    # --- steps ----------------------------------------------------------------------------
+
+    async def _look(
+        self, exchange: Exchange, target: ResourcePath, *also: ResourcePath
+    ) -> Situation:
+        paths = (*paths_to_read(target), *also)
+        situation = Situation(target, await self._store.read_metadata(paths))
+        exchange.existing = situation.existing
+        return situation
+
+    async def _authorize(
+        self, exchange: Exchange, situation: Situation, required: Requirements
+    ) -> None:
+        """Pass the gate, or raise NotAuthenticated or AccessDenied.
+
+        A refusal leaves what the caller does hold, which its headers say (W-50).
+        """
+        who = exchange.agent, exchange.operation.origin, situation.target
+        try:
+            grant = await self._gate.authorize(*who, required, situation.snapshot)
+        except RequestRefused:
+            exchange.grant = await self._gate.grant(*who, situation.snapshot)
+            raise
+        exchange.grant = grant
+
+    def _check_conditions(self, exchange: Exchange, situation: Situation) -> None:
+        conditions = exchange.operation.conditions
+        if not conditions.any_given:
+            return
+        existing = situation.existing
+        check_write(
+            conditions,
+            version=None if existing is None else state_version(existing),
+            modified_ms=None if existing is None else last_modified_ms(existing),
+        )
+
+    def _stamp(self) -> Stamp:
+        return Stamp(
+            version=Version(self._randomness.token_hex(_VERSION_BYTES)),
+            at_ms=self._clock.now_ms(),
+        )

@@ -1,0 +1,115 @@
+"""What is there? One snapshot around a target, and the questions that operations ask of it.
+
+Pure: the snapshot was read for :func:`podstead.wac.effective.paths_to_read` of the target, so it
+holds the target, its slash twin, its subject, and every container above with its twin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podstead.core.errors import Conflict, StorageError
+from podstead.core.identifiers import (
+    Auxiliary,
+    ResourcePath,
+    ancestors,
+    auxiliary_kind,
+    is_container,
+    parent_container,
+    slash_twin,
+    storage_root,
+    subject_of,
+)
+from podstead.storage.protocol import Snapshot
+from podstead.storage.records import Absent, Metadata, Present, Reliance
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """A target and what was stored around it at one moment."""
+
+    target: ResourcePath
+    snapshot: Snapshot
+
+    def metadata(self, path: ResourcePath) -> Metadata | None:
+        """What is stored at a path of the snapshot; ``None`` for nothing.
+
+        Raises StorageError for a path that was not read: not having looked is not absence.
+        """
+        try:
+            return self.snapshot[path]
+        except KeyError as error:
+            raise StorageError("A decision needed a path that was not read") from error
+
+    @property
+    def stored_path(self) -> ResourcePath:
+        """Where the target's bytes are kept: a container's description is the container (C-30)."""
+        if auxiliary_kind(self.target) is Auxiliary.DESCRIPTION and is_container(self.subject):
+            return self.subject
+        return self.target
+
+    @property
+    def existing(self) -> Metadata | None:
+        """The metadata of the target, ``None`` if there is no such resource."""
+        return self.metadata(self.stored_path)
+
+    @property
+    def subject(self) -> ResourcePath:
+        """The resource that the target is auxiliary to, or the target itself."""
+        return subject_of(self.target)
+
+    @property
+    def twin(self) -> Metadata | None:
+        """What is stored at the target's other slash form; auxiliaries have none (P-47)."""
+        if auxiliary_kind(self.target) is not None:
+            return None
+        return self.metadata(slash_twin(self.target))
+
+    @property
+    def is_storage_root(self) -> bool:
+        return storage_root(self.target) == self.target
+
+    def nearest_container(self) -> Metadata | None:
+        """The closest existing container above the target, ``None`` if there is none at all."""
+        for container in ancestors(self.subject):
+            if storage_root(container) is None:
+                return None
+            metadata = self.metadata(container)
+            if metadata is not None:
+                return metadata
+        return None
+
+    def missing_containers(self) -> tuple[ResourcePath, ...]:
+        """The containers that creating the target would create, outermost first (C-2)."""
+        missing: list[ResourcePath] = []
+        for container in ancestors(self.subject):
+            if storage_root(container) is None or self.metadata(container) is not None:
+                break
+            missing.append(container)
+        return tuple(reversed(missing))
+
+    def check_room_for_target(self) -> None:
+        """Raise Conflict if slash semantics forbid creating the target (P-47, P-49)."""
+        if self.twin is not None:
+            raise Conflict("A resource whose URL differs only by the trailing slash exists")
+        for container in self.missing_containers():
+            if self.metadata(slash_twin(container)) is not None:
+                raise Conflict("A document cannot hold other resources")
+
+    def creation_reliances(self) -> tuple[Reliance, ...]:
+        """What creating the target relies on: nothing there, and a container above it."""
+        reliances: list[Reliance] = [Absent(self.target), Absent(slash_twin(self.target))]
+        for container in self.missing_containers():
+            reliances += [Absent(container), Absent(slash_twin(container))]
+        nearest = self.nearest_container()
+        if nearest is not None:
+            reliances.append(Present(nearest.path))
+        return tuple(reliances)
+
+
+def parent_of(path: ResourcePath) -> ResourcePath:
+    """The container of a member. Raises StorageError for the server's root, which is none's."""
+    parent = parent_container(path)
+    if parent is None:
+        raise StorageError("The server's root has no container")
+    return parent

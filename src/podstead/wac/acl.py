@@ -1,0 +1,172 @@
+"""What does an ACL document say? From its triples to the authorizations about its subject.
+
+WAC, "Authorization Rule" and "Authorization Conformance". Pure. An authorization counts if it has
+the class, a mode that is known, a subject that is known, and names the resource to which the ACL
+belongs as its object (W-11, W-12). Everything else in the document is ignored without error:
+foreign modes, classes and predicates never widen access (W-16).
+
+``acl:condition`` is ignored as well, because WAC has a server ignore every type of condition that
+it does not advertise and this one advertises none (W-9): who writes a condition without looking
+for that ``Link`` grants what the authorization says without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.core import vocab
+from podstead.core.errors import BadRequest, Conflict
+from podstead.rdf.graph import Description, Graph
+from podstead.rdf.terms import Iri
+from podstead.wac.iris import agent_name, canonical_url, origin_of
+from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed
+
+MAX_GROUPS = 32
+"""How many agent groups one ACL may name: each can take a look-up, or a fetch, to decide."""
+
+UNMATCHABLE_ORIGIN = ""
+"""Stands for the object of an ``acl:origin`` that is no origin: it still restricts (W-17)."""
+
+_TYPE: Final = Iri(vocab.RDF_TYPE)
+_AUTHORIZATION: Final = Iri(vocab.ACL_AUTHORIZATION)
+_ACCESS_TO: Final = Iri(vocab.ACL_ACCESS_TO)
+_DEFAULT: Final = Iri(vocab.ACL_DEFAULT)
+_MODE: Final = Iri(vocab.ACL_MODE)
+_AGENT: Final = Iri(vocab.ACL_AGENT)
+_AGENT_CLASS: Final = Iri(vocab.ACL_AGENT_CLASS)
+_AGENT_GROUP: Final = Iri(vocab.ACL_AGENT_GROUP)
+_ORIGIN: Final = Iri(vocab.ACL_ORIGIN)
+
+_MODES: Final = {
+    vocab.ACL_READ: Mode.READ,
+    vocab.ACL_WRITE: Mode.WRITE,
+    vocab.ACL_APPEND: Mode.APPEND,
+    vocab.ACL_CONTROL: Mode.CONTROL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Authorization:
+    """One authorization about the ACL's subject.
+
+    ``access_to`` tells that it is about the subject itself, ``default`` that it is about what lies
+    below. ``modes`` are complete under entailment. ``public`` and ``authenticated`` stand for the
+    agent classes ``foaf:Agent`` and ``acl:AuthenticatedAgent``; an authorization that names only
+    ``origins`` grants no agent anything. Agent names and origins are canonical.
+    """
+
+    access_to: bool
+    default: bool
+    modes: Modes
+    agents: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+    public: bool = False
+    authenticated: bool = False
+    origins: frozenset[str] = frozenset()
+
+    @property
+    def names_agents(self) -> bool:
+        return self.public or self.authenticated or bool(self.agents or self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class AclDocument:
+    """All that an ACL says about its subject and what lies below."""
+
+    authorizations: tuple[Authorization, ...]
+
+    def about_subject(self) -> tuple[Authorization, ...]:
+        """What applies to the resource whose own ACL this is."""
+        return tuple(rule for rule in self.authorizations if rule.access_to)
+
+    def about_contents(self) -> tuple[Authorization, ...]:
+        """What applies to everything below that has no ACL closer by."""
+        return tuple(rule for rule in self.authorizations if rule.default)
+
+    def groups(self) -> frozenset[str]:
+        """The IRIs of all agent groups named."""
+        return frozenset[str]().union(*(rule.groups for rule in self.authorizations))
+
+
+DENYING_ACL = AclDocument(())
+"""Grants nothing: what an ACL counts as that cannot be understood (W-7)."""
+
+
+def read_acl(graph: Graph, *, subject_url: str) -> AclDocument:
+    """What a stored ACL says about the resource at ``subject_url``.
+
+    One that names too many groups to be decided is not understood and grants nothing.
+    """
+    document = _document(graph, subject_url)
+    return document if len(document.groups()) <= MAX_GROUPS else DENYING_ACL
+
+
+def check_storable(graph: Graph, *, subject_url: str, of_storage_root: bool) -> None:
+    """Refuse an ACL that must not become the one of ``subject_url``.
+
+    Raises BadRequest if it names more groups than can be decided, and Conflict if it belongs to
+    the root of a storage and leaves nobody Control there (W-4). That it is RDF and could be parsed
+    the caller has seen by having a graph (W-6, Q-18).
+    """
+    document = _document(graph, subject_url)
+    if len(document.groups()) > MAX_GROUPS:
+        raise BadRequest(f"An ACL may name at most {MAX_GROUPS} agent groups")
+    if of_storage_root and not any(
+        Mode.CONTROL in rule.modes and rule.names_agents for rule in document.about_subject()
+    ):
+        raise Conflict("The ACL of a storage's root must leave Control of it to somebody")
+
+
+def _document(graph: Graph, subject_url: str) -> AclDocument:
+    subject = canonical_url(subject_url)
+    if subject is None:
+        raise ValueError("The subject of an ACL is named by an http URL without query or fragment")
+    descriptions = map(graph.about, graph.subjects(_TYPE, _AUTHORIZATION))
+    rules = (_authorization(description, subject) for description in descriptions)
+    return AclDocument(tuple(rule for rule in rules if _counts(rule)))
+
+
+def _authorization(description: Description, subject: str) -> Authorization:
+    classes = set(_iris(description, _AGENT_CLASS))
+    return Authorization(
+        access_to=_names(description, _ACCESS_TO, subject),
+        default=subject.endswith("/") and _names(description, _DEFAULT, subject),
+        modes=_modes(_iris(description, _MODE)),
+        agents=frozenset(map(agent_name, _iris(description, _AGENT))),
+        groups=frozenset(_iris(description, _AGENT_GROUP)),
+        public=vocab.FOAF_AGENT in classes,
+        authenticated=vocab.ACL_AUTHENTICATED_AGENT in classes,
+        origins=_origins(description),
+    )
+
+
+def _counts(rule: Authorization) -> bool:
+    return (
+        (rule.access_to or rule.default)
+        and rule.modes != NO_MODES
+        and (rule.names_agents or bool(rule.origins))
+    )
+
+
+def _names(description: Description, predicate: Iri, subject: str) -> bool:
+    """Whether one of the predicate's objects is exactly the subject: no prefix, and a trailing
+    slash makes another resource (W-11)."""
+    return any(canonical_url(iri) == subject for iri in _iris(description, predicate))
+
+
+def _modes(iris: Iterable[str]) -> Modes:
+    return with_entailed(_MODES[iri] for iri in iris if iri in _MODES)
+
+
+def _origins(description: Description) -> frozenset[str]:
+    """Every object counts: one that is overlooked would lift a restriction."""
+    return frozenset(
+        (origin_of(term.value) if isinstance(term, Iri) else None) or UNMATCHABLE_ORIGIN
+        for term in description.get(_ORIGIN, ())
+    )
+
+
+def _iris(description: Description, predicate: Iri) -> list[str]:
+    return [term.value for term in description.get(predicate, ()) if isinstance(term, Iri)]

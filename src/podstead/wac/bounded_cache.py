@@ -1,0 +1,51 @@
+"""What was worked out lately? A bounded map that forgets the least recently used entries."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry(Generic[_Value]):
+    value: _Value
+    weight: int
+
+
+class BoundedCache(Generic[_Key, _Value]):
+    """Keeps entries up to a total weight, in whatever unit the caller weighs them.
+
+    Keys hold the version of what the value was made from, so that an entry can be forgotten but
+    never be out of date.
+    """
+
+    def __init__(self, max_weight: int) -> None:
+        self._max_weight = max_weight
+        self._weight = 0
+        self._entries: OrderedDict[_Key, _Entry[_Value]] = OrderedDict()
+
+    def get(self, key: _Key) -> _Value | None:
+        """The value, unless it is absent or was forgotten."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        self._entries.move_to_end(key)
+        return entry.value
+
+    def put(self, key: _Key, value: _Value, *, weight: int = 1) -> None:
+        """Keep the value; one heavier than the whole cache is not kept."""
+        replaced = self._entries.pop(key, None)
+        if replaced is not None:
+            self._weight -= replaced.weight
+        if weight > self._max_weight:
+            return
+        self._entries[key] = _Entry(value, weight)
+        self._weight += weight
+        while self._weight > self._max_weight:
+            _, forgotten = self._entries.popitem(last=False)
+            self._weight -= forgotten.weight

@@ -1,0 +1,212 @@
+"""May this agent do this here? The one gate through which every operation on a resource passes.
+
+What is required comes from :mod:`podstead.wac.modes`, who asks from authentication, and what is
+stored from one snapshot; the gate finds the rules and either grants, with everything that the
+decision relied on, or refuses. A refusal depends on who asks only: without credentials it is
+NotAuthenticated, else AccessDenied, word for word the same whether or not anything exists (W-60,
+W-64). There is no other way past the rules, and what no rule grants is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+from podstead.core.agents import Agent
+from podstead.core.errors import AccessDenied, NotAuthenticated
+from podstead.core.identifiers import ResourcePath, storage_root
+from podstead.storage.protocol import Snapshot
+from podstead.storage.records import Reliance
+from podstead.wac.bounded_cache import BoundedCache
+from podstead.wac.decision import Requester, Rules, agent_modes
+from podstead.wac.effective import EffectiveAcls
+from podstead.wac.groups import NO_MEMBERSHIPS, GroupMemberships
+from podstead.wac.iris import agent_name, origin_of
+from podstead.wac.modes import ALL_MODES, NO_MODES, Governed, Mode, Modes, Requirements, governed
+from podstead.wac.wac_allow import wac_allow
+
+OPAQUE_ORIGIN = "null"
+"""Stands for every Origin that is none of the web's, such as that of a sandboxed page."""
+
+
+class StorageOwners(Protocol):
+    """Who owns each storage. Asked on most authenticated requests, so it should be remembered."""
+
+    async def owner_of(self, storage: ResourcePath) -> str | None:
+        """The owner's IRI; ``None`` for a path that is no storage's root. Raises StorageError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What the agent (``user``) and everyone (``public``) may do with the target of a request.
+
+    ``user`` holds the public modes too, and both hold Append where they hold Write. For an ACL
+    these are all modes or none (W-54). ``reliances`` are the ACLs and group documents that the
+    decision was made from, existing or absent; a write takes them along to be checked again.
+    ``lasting`` tells that nothing but the store can change the decision.
+    """
+
+    user: Modes
+    public: Modes
+    reliances: tuple[Reliance, ...] = ()
+    lasting: bool = True
+
+    def allows(self, mode: Mode) -> bool:
+        return mode in self.user
+
+    @property
+    def public_may_read(self) -> bool:
+        return Mode.READ in self.public
+
+    @property
+    def wac_allow(self) -> str:
+        """The value of the ``WAC-Allow`` header."""
+        return wac_allow(self.user, self.public)
+
+    def on(self, place: Governed, reliances: tuple[Reliance, ...]) -> Grant:
+        """What these modes on a subject mean on a path that it governs (W-40, W-54)."""
+        if place.is_acl:
+            return Grant(_on_acl(self.user), _on_acl(self.public), reliances, self.lasting)
+        return Grant(self.user, self.public, reliances, self.lasting)
+
+
+PUBLIC_DOCUMENT = Grant(frozenset({Mode.READ}), frozenset({Mode.READ}))
+"""What the server's own documents grant, such as a storage description (W-43)."""
+
+
+class Gate:
+    """Decides about every operation."""
+
+    def __init__(
+        self,
+        *,
+        acls: EffectiveAcls,
+        groups: GroupMemberships,
+        owners: StorageOwners,
+        max_cached: int = 16_384,
+    ) -> None:
+        """``max_cached`` bounds the decisions remembered."""
+        self._acls = acls
+        self._groups = groups
+        self._owners = owners
+        self._decisions: BoundedCache[tuple[str, Requester], Modes] = BoundedCache(max_cached)
+
+    async def authorize(
+        self,
+        agent: Agent,
+        origin: str | None,
+        target: ResourcePath,
+        requirements: Requirements,
+        snapshot: Snapshot,
+    ) -> Grant:
+        """Let the operation pass with what it relied on, or refuse it.
+
+        ``origin`` is the request's Origin header as received; ``snapshot`` holds
+        :func:`podstead.wac.effective.paths_to_read` of the target. Raises NotAuthenticated for
+        the public and AccessDenied for an identity; StorageError and Overloaded if the rules
+        cannot be read; ValueError if nothing is required, since only OPTIONS needs nothing and it
+        never comes here (W-31).
+        """
+        place = governed(target)
+        held = await self._held(agent, origin, place.subject, snapshot)
+        holdings = {place.subject: held}
+        await self._check(requirements, agent, origin, snapshot, holdings)
+        return held.on(place, _reliances(holdings))
+
+    async def require(
+        self, requirements: Requirements, agent: Agent, origin: str | None, snapshot: Snapshot
+    ) -> tuple[Reliance, ...]:
+        """As :meth:`authorize`, of operations that have no one target; returns the reliances."""
+        holdings: dict[ResourcePath, Grant] = {}
+        await self._check(requirements, agent, origin, snapshot, holdings)
+        return _reliances(holdings)
+
+    async def grant(
+        self, agent: Agent, origin: str | None, target: ResourcePath, snapshot: Snapshot
+    ) -> Grant:
+        """What the agent may do with the target, nothing at all included; refuses nothing."""
+        place = governed(target)
+        held = await self._held(agent, origin, place.subject, snapshot)
+        return held.on(place, held.reliances)
+
+    async def _check(
+        self,
+        requirements: Requirements,
+        agent: Agent,
+        origin: str | None,
+        snapshot: Snapshot,
+        holdings: dict[ResourcePath, Grant],
+    ) -> None:
+        """Check every requirement, adding to ``holdings`` what is held on each subject."""
+        if not requirements:
+            raise ValueError("An operation without requirements has no place at the gate")
+        for requirement in requirements:
+            subject = requirement.subject
+            held = holdings.get(subject)
+            if held is None:
+                held = holdings[subject] = await self._held(agent, origin, subject, snapshot)
+            if requirement.mode not in held.user:
+                raise NotAuthenticated if agent is None else AccessDenied
+
+    async def _held(
+        self, agent: Agent, origin: str | None, subject: ResourcePath, snapshot: Snapshot
+    ) -> Grant:
+        """The modes on a resource that is no auxiliary."""
+        effective = await self._acls.find(subject, snapshot)
+        rules, reliances = effective.rules, effective.reliances
+        if agent is None:
+            return Grant(rules.public, rules.public, reliances)
+        names = _names(agent.agent, agent.aliases)
+        memberships = NO_MEMBERSHIPS
+        if rules.groups:
+            memberships = await self._groups.of(names, rules.groups)
+            reliances += memberships.reliances
+        requester = Requester(
+            names,
+            memberships.groups,
+            canonical_origin(origin) if rules.name_origins else None,
+            await self._owns(names, subject),
+        )
+        held = self._decide(rules, requester)
+        return Grant(held, rules.public, reliances, memberships.lasting)
+
+    def _decide(self, rules: Rules, requester: Requester) -> Modes:
+        key = (rules.key, requester)
+        modes = self._decisions.get(key)
+        if modes is None:
+            modes = agent_modes(rules, requester)
+            self._decisions.put(key, modes)
+        return modes
+
+    async def _owns(self, names: frozenset[str], subject: ResourcePath) -> bool:
+        """Whether one of the names is the owner's of the storage that the resource lies in."""
+        storage = storage_root(subject)
+        if storage is None:
+            return False
+        owner = await self._owners.owner_of(storage)
+        return owner is not None and agent_name(owner) in names
+
+
+@lru_cache(maxsize=4096)
+def _names(agent: str, aliases: frozenset[str]) -> frozenset[str]:
+    return frozenset(map(agent_name, (agent, *aliases)))
+
+
+def canonical_origin(origin: str | None) -> str | None:
+    """A request's Origin as rules name it; ``None`` only if there was none."""
+    return None if origin is None else origin_of(origin) or OPAQUE_ORIGIN
+
+
+def _on_acl(modes: Modes) -> Modes:
+    """What Control of the subject means on the ACL itself (W-40, W-54)."""
+    return ALL_MODES if Mode.CONTROL in modes else NO_MODES
+
+
+def _reliances(holdings: Mapping[ResourcePath, Grant]) -> tuple[Reliance, ...]:
+    """All that was relied on, each fact once."""
+    parts = [held.reliances for held in holdings.values()]
+    if len(parts) == 1:
+        return parts[0]
+    return tuple(dict.fromkeys(reliance for part in parts for reliance in part))

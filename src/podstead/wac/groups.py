@@ -1,0 +1,235 @@
+"""Is the agent a member of the groups that rules name? (``acl:agentGroup``, W-14)
+
+A group is a node in a document, its members are the objects of its ``vcard:hasMember``. Documents
+of this server are read straight from the store: whoever may change one decides about membership,
+so no access rules are asked again and rules cannot run in circles. Documents of other servers come
+through a guarded fetcher and count for a few seconds. Whatever cannot be had or understood has no
+members, while trouble in our own store is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from podstead.core import vocab
+from podstead.core.clock import Clock
+from podstead.core.errors import OutboundError, Overloaded, RequestRefused
+from podstead.core.identifiers import ResourcePath
+from podstead.rdf.graph import Graph
+from podstead.rdf.terms import Iri
+from podstead.storage.protocol import Snapshot
+from podstead.storage.records import Absent, AtVersion, Metadata, Reliance, Version
+from podstead.wac.bounded_cache import BoundedCache
+from podstead.wac.effective import (
+    CACHE_OVERHEAD_BYTES,
+    MAX_ATTEMPTS,
+    AclSource,
+    RdfParser,
+    whole_body,
+)
+from podstead.wac.iris import agent_name, local_path
+
+MAX_GROUP_DOCUMENT_BYTES = 1024 * 1024
+"""A larger document of this server is not read as a group document: it holds a request up."""
+
+REMOTE_FRESH_MS = 10_000
+REMOTE_RETRY_MS = 30_000
+REMOTE_BUDGET_MS = 10_000
+"""For how long one decision may fetch; what it did not come to has no members this time."""
+
+Members = Mapping[str, frozenset[str]]
+"""The members of each group of one document."""
+
+_NO_MEMBERS: Members = {}
+
+
+class GroupDocument(Protocol):
+    """A foreign document as its bytes."""
+
+    @property
+    def content(self) -> bytes: ...
+
+    @property
+    def media_type(self) -> str: ...
+
+    @property
+    def final_url(self) -> str:
+        """The base of relative references."""
+
+
+class GroupDocuments(Protocol):
+    """Fetches foreign documents, guarded: no private addresses, limited in size and time."""
+
+    async def fetch_rdf_document(self, url: str) -> GroupDocument:
+        """Raises OutboundError, also for documents that must not be fetched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memberships:
+    """The groups that have the agent as a member, and what was relied on to know."""
+
+    groups: frozenset[str]
+    reliances: tuple[Reliance, ...]
+    lasting: bool = True
+    """Whether they change only with the store: false where a foreign document was asked for."""
+
+
+NO_MEMBERSHIPS = Memberships(frozenset(), ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    members: Members
+    until_ms: int
+
+
+class GroupMemberships:
+    """Looks up members in local and foreign group documents."""
+
+    def __init__(
+        self,
+        source: AclSource,
+        parse: RdfParser,
+        remote: GroupDocuments,
+        clock: Clock,
+        *,
+        base_url: str,
+        cache_bytes: int = 16 * 1024 * 1024,
+    ) -> None:
+        """``base_url`` is the server's origin without a trailing slash; ``cache_bytes`` bounds the
+        documents remembered, of each kind, by their length."""
+        self._source = source
+        self._parse = parse
+        self._remote = remote
+        self._clock = clock
+        self._base_url = base_url
+        self._local: BoundedCache[tuple[ResourcePath, Version], Members] = BoundedCache(cache_bytes)
+        self._fetched: BoundedCache[str, _Remembered] = BoundedCache(cache_bytes)
+
+    async def of(self, names: frozenset[str], groups: frozenset[str]) -> Memberships:
+        """Which of ``groups`` have one of ``names`` as a member. Raises StorageError, and
+        Overloaded if local group documents change faster than they can be read."""
+        if not groups:
+            return NO_MEMBERSHIPS
+        local: dict[str, ResourcePath] = {}
+        remote: list[str] = []
+        for group in sorted(groups):
+            path = local_path(group.partition("#")[0], self._base_url)
+            if path is None:
+                remote.append(group)
+            else:
+                local[group] = path
+        members, reliances = await self._local_members(local)
+        members |= await self._remote_members(remote)
+        joined = frozenset(group for group in groups if not names.isdisjoint(members[group]))
+        return Memberships(joined, reliances, lasting=not remote)
+
+    # --- documents of this server ---------------------------------------------------------
+
+    async def _local_members(
+        self, groups: Mapping[str, ResourcePath]
+    ) -> tuple[dict[str, frozenset[str]], tuple[Reliance, ...]]:
+        paths = tuple(dict.fromkeys(groups.values()))
+        for _ in range(MAX_ATTEMPTS):
+            snapshot = await self._source.read_metadata(paths) if paths else {}
+            documents = await self._read_all(snapshot)
+            if documents is not None:
+                members = {
+                    group: documents[path].get(self._node(group, path), frozenset())
+                    for group, path in groups.items()
+                }
+                return members, tuple(_reliance(path, snapshot[path]) for path in paths)
+        raise Overloaded("The group documents are changing too fast to be read")
+
+    def _node(self, group: str, path: ResourcePath) -> str:
+        """The group's IRI as it stands in its document, whatever spelling the rules have."""
+        fragment = group.partition("#")
+        return f"{self._base_url}{path}{fragment[1]}{fragment[2]}"
+
+    async def _read_all(self, snapshot: Snapshot) -> dict[ResourcePath, Members] | None:
+        """The members in each document; ``None`` if one has changed since the snapshot."""
+        documents: dict[ResourcePath, Members] = {}
+        for path, metadata in snapshot.items():
+            members = _NO_MEMBERS if metadata is None else await self._read(metadata)
+            if members is None:
+                return None
+            documents[path] = members
+        return documents
+
+    async def _read(self, metadata: Metadata) -> Members | None:
+        key = (metadata.path, metadata.version)
+        members = self._local.get(key)
+        if members is None:
+            if metadata.size_bytes > MAX_GROUP_DOCUMENT_BYTES:
+                return _NO_MEMBERS
+            body = await self._source.open_body(metadata)
+            if body is None:
+                return None
+            base_iri = self._base_url + metadata.path
+            content = await whole_body(body)
+            try:
+                members = await self._understand(content, metadata.content_type, base_iri)
+            except OutboundError:
+                return _NO_MEMBERS  # for now only: a context that cannot be had may come back
+            self._local.put(key, members, weight=len(content) + CACHE_OVERHEAD_BYTES)
+        return members
+
+    # --- documents of other servers -------------------------------------------------------
+
+    async def _remote_members(self, groups: Iterable[str]) -> dict[str, frozenset[str]]:
+        deadline_ms = self._clock.now_ms() + REMOTE_BUDGET_MS if groups else 0
+        found: dict[str, frozenset[str]] = {}
+        for group in groups:
+            members = await self._fetch(group.partition("#")[0], deadline_ms)
+            found[group] = members.get(group, frozenset())
+        return found
+
+    async def _fetch(self, url: str, deadline_ms: int) -> Members:
+        now_ms = self._clock.now_ms()
+        remembered = self._fetched.get(url)
+        if remembered is not None and now_ms < remembered.until_ms:
+            return remembered.members
+        if now_ms >= deadline_ms:
+            return _NO_MEMBERS
+        size_bytes = 0
+        try:
+            document = await self._remote.fetch_rdf_document(url)
+            size_bytes = len(document.content)
+            members = await self._understand(
+                document.content, document.media_type, document.final_url
+            )
+            kept_ms = REMOTE_FRESH_MS
+        except OutboundError:
+            members, kept_ms = _NO_MEMBERS, REMOTE_RETRY_MS
+        remembered = _Remembered(members, self._clock.now_ms() + kept_ms)
+        self._fetched.put(url, remembered, weight=size_bytes + CACHE_OVERHEAD_BYTES)
+        return members
+
+    async def _understand(self, content: bytes, content_type: str, base_iri: str) -> Members:
+        """The members stated, none if it is no RDF. Raises OutboundError for a JSON-LD context
+        that could not be fetched."""
+        try:
+            graph = await self._parse(content, content_type, base_iri)
+        except RequestRefused:
+            return _NO_MEMBERS
+        return members_of_groups(graph)
+
+
+def _reliance(path: ResourcePath, metadata: Metadata | None) -> Reliance:
+    return Absent(path) if metadata is None else AtVersion(path, metadata.version)
+
+
+def members_of_groups(graph: Graph) -> Members:
+    """The members of every group of a document, under their canonical names."""
+    has_member = Iri(vocab.VCARD_HAS_MEMBER)
+    return {
+        group.value: frozenset(
+            agent_name(member.value)
+            for member in graph.objects(group, has_member)
+            if isinstance(member, Iri)
+        )
+        for group in graph.subjects(has_member)
+        if isinstance(group, Iri)
+    }

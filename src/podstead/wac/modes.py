@@ -1,0 +1,234 @@
+"""Which access modes does an operation need, and on which resources?
+
+Requirements follow from the method, the target's path, what exists around it and, for PATCH, what
+the patch would do; never from who asks. Each names one resource and one mode that the agent must
+hold there under that resource's effective ACL (W-10), so the path alone says where the mode is
+looked up: rules with ``acl:accessTo`` count for a resource with an ACL of its own, rules with
+``acl:default`` for every other one, existing or not.
+
+    operation             on the target          on other resources
+    read                  Read                                                          W-30
+    post                  Append                                                        W-32
+    put    existing       Write                                                         W-33
+           missing        Write                  Append on each missing container
+                                                 and on the closest existing one        W-34, W-37
+    patch  existing       by content             as for put                             W-35, X-20…
+           missing        by content             as for put                             W-36, W-37
+    delete document       Write                  Write on the parent                    W-38, W-45
+           container      Write, Read            Write on the parent                    W-39
+           missing        Write, Read            Write on the parent                    W-41
+
+Two kinds of targets stand for another resource: an ACL takes Control on its subject, whatever the
+operation (W-40, X-25), and a description is read and changed like its subject (W-42). Whatever
+requirements depend on (the existence of the target and of the containers above) a write must rely
+on as well, so that they still hold when it is committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+from podstead.core.errors import MethodUnknown
+from podstead.core.identifiers import (
+    Auxiliary,
+    ResourcePath,
+    ancestors,
+    auxiliary_kind,
+    is_container,
+    parent_container,
+    storage_root,
+    subject_of,
+)
+from podstead.storage.protocol import Snapshot
+
+
+class Mode(StrEnum):
+    """The access modes of WAC, in the order and spelling of ``WAC-Allow`` (W-51)."""
+
+    READ = "read"
+    WRITE = "write"
+    APPEND = "append"
+    CONTROL = "control"
+
+
+Modes = frozenset[Mode]
+
+NO_MODES: Modes = frozenset()
+ALL_MODES: Modes = frozenset(Mode)
+
+
+def with_entailed(modes: Iterable[Mode]) -> Modes:
+    """The modes and those that they entail: Write gives Append, and nothing else (W-15)."""
+    held = frozenset(modes)
+    return held | {Mode.APPEND} if Mode.WRITE in held else held
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """``mode`` must be held under the effective ACL of ``subject``, which is no auxiliary."""
+
+    subject: ResourcePath
+    mode: Mode
+
+
+Requirements = tuple[Requirement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PatchContent:
+    """What a patch would do, which decides the modes it needs (X-20 to X-24).
+
+    ``where`` tells that it has conditions, so that its success tells what is stored. The patch of
+    which nothing is known yet is ``PatchContent()``.
+    """
+
+    inserts: bool = False
+    deletes: bool = False
+    where: bool = False
+
+
+UNREAD_PATCH = PatchContent()
+
+
+@dataclass(frozen=True, slots=True)
+class Governed:
+    """Which resource's rules decide about a path, and whether the path holds those rules."""
+
+    subject: ResourcePath
+    is_acl: bool
+
+
+@lru_cache(maxsize=4096)
+def governed(target: ResourcePath) -> Governed:
+    """Whose effective ACL decides about ``target``: its own, or its subject's (W-40, W-42).
+
+    An ACL has no ACL (W-1): whatever is auxiliary to it needs Control on the subject as well.
+    """
+    is_acl = False
+    while (kind := auxiliary_kind(target)) is not None:
+        is_acl = is_acl or kind is Auxiliary.ACL
+        target = subject_of(target)
+    return Governed(target, is_acl)
+
+
+@lru_cache(maxsize=4096)
+def read(target: ResourcePath) -> Requirements:
+    """GET and HEAD (W-30), and subscribing to notifications about the target (W-44)."""
+    return _on(target, Mode.READ)
+
+
+@lru_cache(maxsize=4096)
+def post(target: ResourcePath) -> Requirements:
+    """POST (W-32): nothing is needed on the new member, and 404 or 405 come after this (W-61)."""
+    return _on(target, Mode.APPEND)
+
+
+def put(target: ResourcePath, snapshot: Snapshot) -> Requirements:
+    """PUT of an existing (W-33) or new resource (W-34, W-37, Q-12)."""
+    return _change(target, snapshot, (Mode.WRITE,))
+
+
+def patch(
+    target: ResourcePath, snapshot: Snapshot, content: PatchContent = UNREAD_PATCH
+) -> Requirements:
+    """PATCH of an existing (W-35) or new resource (W-36, W-37).
+
+    Without ``content`` these are the requirements that every patch of the target has.
+    """
+    return _change(target, snapshot, patch_modes(content))
+
+
+def patch_modes(content: PatchContent) -> tuple[Mode, ...]:
+    """The modes that a patch needs on its target.
+
+    Append always: a patch asks for a change even if it turns out to make none, and Read alone
+    suffices for no patch (X-26).
+    """
+    if content.deletes:  # X-21: which deletions are possible tells what is stored
+        return (Mode.READ, Mode.WRITE)
+    if content.where:  # X-22
+        return (Mode.READ, Mode.APPEND)
+    return (Mode.APPEND,)  # X-20
+
+
+def delete(target: ResourcePath, snapshot: Snapshot) -> Requirements:
+    """DELETE of a document (W-38), a container (W-39) or nothing (W-41)."""
+    place = governed(target)
+    required = _on(target, Mode.WRITE)
+    if place.is_acl:
+        return required
+    if place.subject == target:
+        required += _on_parent(target)
+    if is_container(target) or not _exists(target, place.subject, snapshot):
+        required += _on(target, Mode.READ)
+    return required
+
+
+def identity_change(target: ResourcePath) -> Requirements:
+    """A write that changes who a WebID is in its own document: Control, beside the method's own
+    requirements, so that whoever may append there cannot become the owner."""
+    return _on(target, Mode.CONTROL)
+
+
+def least_requirements(method: str, target: ResourcePath, snapshot: Snapshot) -> Requirements:
+    """What the method needs whatever its body says: enough to refuse before a body is read.
+
+    Complete for every method but PATCH. Raises MethodUnknown for methods without an entry here,
+    OPTIONS among them (W-31).
+    """
+    match method:
+        case "GET" | "HEAD":
+            return read(target)
+        case "POST":
+            return post(target)
+        case "PUT":
+            return put(target, snapshot)
+        case "PATCH":
+            return patch(target, snapshot)
+        case "DELETE":
+            return delete(target, snapshot)
+    raise MethodUnknown(f"No resource here supports {method}")
+
+
+def _on(target: ResourcePath, *modes: Mode) -> Requirements:
+    """The modes on the target's subject, or Control alone if the target is an ACL."""
+    place = governed(target)
+    if place.is_acl:
+        modes = (Mode.CONTROL,)
+    return tuple(Requirement(place.subject, mode) for mode in modes)
+
+
+def _change(target: ResourcePath, snapshot: Snapshot, modes: tuple[Mode, ...]) -> Requirements:
+    place = governed(target)
+    required = _on(target, *modes)
+    if place.is_acl or snapshot[place.subject] is not None:
+        return required
+    return _creation(place.subject, snapshot) + required
+
+
+def _creation(subject: ResourcePath, snapshot: Snapshot) -> Requirements:
+    """Append on every container that would be made, and on the one that they would be made in."""
+    required = []
+    for container in ancestors(subject):
+        required.append(Requirement(container, Mode.APPEND))
+        if snapshot[container] is not None:
+            break
+    return tuple(required)
+
+
+def _on_parent(target: ResourcePath) -> Requirements:
+    """Write on the container that loses the member; a storage root is a member of none, so that
+    its owner learns that it cannot be deleted (C-19) rather than that the access is missing."""
+    parent = parent_container(target)
+    if parent is None or storage_root(target) == target:
+        return ()
+    return (Requirement(parent, Mode.WRITE),)
+
+
+def _exists(target: ResourcePath, subject: ResourcePath, snapshot: Snapshot) -> bool:
+    # A container's description is a part of the container itself (C-30).
+    stored = subject if is_container(subject) else target
+    return snapshot[stored] is not None

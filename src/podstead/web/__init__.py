@@ -1,0 +1,1 @@
+"""The HTTP surface: ASGI in, values of ``core`` inwards, responses out."""

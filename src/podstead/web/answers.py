@@ -1,0 +1,92 @@
+"""Was exactly this request answered before, and has nothing changed since?
+
+The answer to a GET or HEAD is a function of the request and of the stored state. The store tells
+with one cheap mark whether anything at all was committed, by this worker or another; while the
+mark stands, an identical request (method, target and every header) has the identical answer, access
+decision included. A commit makes every kept answer worthless at once, so none can be stale; the
+ordinary path then answers, and renderings kept by version make that cheap as well.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import NamedTuple, Protocol
+
+from podstead.core.clock import Clock
+from podstead.web.asgi import Scope
+from podstead.web.response import Response
+
+AnswerKey = tuple[str, bytes, bytes, str, tuple[tuple[bytes, bytes], ...]]
+
+_OVERHEAD_BYTES = 2048
+"""What an entry takes besides its body: the request's and the response's headers."""
+_KEPT_METHODS = frozenset({"GET", "HEAD"})
+
+
+class _Kept(NamedTuple):
+    response: Response
+    size_bytes: int
+
+
+class StateMark(Protocol):
+    """Tells whether the store has changed."""
+
+    def state_mark(self) -> int | None:
+        """A number that differs after any commit by any worker; ``None`` if it is not known."""
+
+
+class Answers:
+    """Kept answers of one worker, bounded in bytes."""
+
+    def __init__(self, *, store: StateMark, clock: Clock, capacity_bytes: int) -> None:
+        self._store = store
+        self._clock = clock
+        self._capacity_bytes = capacity_bytes
+        self._used_bytes = 0
+        self._mark: int | None = None
+        self._entries: OrderedDict[AnswerKey, _Kept] = OrderedDict()
+
+    def key(self, scope: Scope) -> AnswerKey | None:
+        """What identifies a request, ``None`` if its answer is never kept."""
+        method: str = scope["method"]
+        if method not in _KEPT_METHODS:
+            return None
+        peer: str = scope["client"][0]
+        return method, scope["raw_path"], scope["query_string"], peer, tuple(scope["headers"])
+
+    def get(self, key: AnswerKey) -> Response | None:
+        """The kept answer, if nothing was committed since it was made."""
+        mark = self._store.state_mark()
+        if mark != self._mark or mark is None:
+            self._forget(mark)
+            return None
+        kept = self._entries.get(key)
+        if kept is None:
+            return None
+        until_s = kept.response.valid_until_s
+        if until_s is not None and self._clock.now_ms() >= until_s * 1000:
+            return None
+        return kept.response
+
+    def keep(self, key: AnswerKey, response: Response) -> None:
+        """Keep an answer that was made since :meth:`get` did not find it.
+
+        Nothing is kept if a commit came in between: the answer may belong to the state before it.
+        """
+        body = response.body
+        if not response.of_stored_state or not isinstance(body, bytes):
+            return
+        size_bytes = len(body) + _OVERHEAD_BYTES
+        if size_bytes > self._capacity_bytes // 8 or self._store.state_mark() != self._mark:
+            return
+        replaced = self._entries.pop(key, None)
+        self._entries[key] = _Kept(response, size_bytes)
+        self._used_bytes += size_bytes - (replaced.size_bytes if replaced else 0)
+        while self._used_bytes > self._capacity_bytes:
+            _, dropped = self._entries.popitem(last=False)
+            self._used_bytes -= dropped.size_bytes
+
+    def _forget(self, mark: int | None) -> None:
+        self._entries.clear()
+        self._used_bytes = 0
+        self._mark = mark

@@ -1,0 +1,185 @@
+"""What happens to every request, whatever it asks? The ASGI application (pipeline of 0.4).
+
+Read the request, answer OPTIONS, authenticate, dispatch, and put the headers on that every
+response carries. A refusal raised anywhere below becomes a response here, and so does trouble,
+once, with a log line and without its text.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from podstead.authn.authenticate import Authenticator
+from podstead.core.agents import Agent
+from podstead.core.errors import (
+    MethodNotAllowed,
+    MethodUnknown,
+    NotAuthenticated,
+    PodsteadError,
+    ServerTrouble,
+)
+from podstead.core.identifiers import ResourcePath
+from podstead.core.methods import allowed_methods
+from podstead.web.answers import Answers
+from podstead.web.asgi import Headers, Receive, Scope, Send
+from podstead.web.authority import Authorities
+from podstead.web.cors import cors_headers
+from podstead.web.errors import refusal
+from podstead.web.limits import InvalidCredentialLimit
+from podstead.web.request import Request, RequestLimits, read_request
+from podstead.web.response import Response, options_response
+from podstead.web.routes import Routes
+from podstead.web.sending import send_response
+
+logger = logging.getLogger("podstead.web")
+
+_KNOWN_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "POST", "DELETE"})
+_REFUSED_METHODS = frozenset({"TRACE", "CONNECT", "PATCH"})
+_VARY = (b"vary", b"Accept, Authorization, Origin")
+_ON_EVERY_RESPONSE: Headers = [
+    _VARY,
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+]
+_HSTS = (b"strict-transport-security", b"max-age=31536000")
+
+
+@dataclass(frozen=True, slots=True)
+class Lifespan:
+    """What a worker does when it starts and when it stops."""
+
+    start: Callable[[], Awaitable[None]]
+    stop: Callable[[], Awaitable[None]]
+
+
+class Application:
+    """The ASGI application of one worker."""
+
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        routes: Routes,
+        authenticator: Authenticator,
+        authorities: Authorities,
+        limits: RequestLimits,
+        invalid_credentials: InvalidCredentialLimit,
+        answers: Answers,
+        lifespan: Lifespan,
+    ) -> None:
+        self._realm = base_url
+        self.routes = routes
+        self._authenticator = authenticator
+        self._authorities = authorities
+        self._limits = limits
+        self._invalid_credentials = invalid_credentials
+        self._answers = answers
+        self.lifespan = lifespan
+        self._common = list(_ON_EVERY_RESPONSE)
+        if base_url.startswith("https:"):
+            self._common.append(_HSTS)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            response = await self._respond(scope, receive)
+            await send_response(response, scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._live(receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _respond(self, scope: Scope, receive: Receive) -> Response:
+        key = self._answers.key(scope)
+        if key is None:
+            return await self._make(scope, receive)
+        response = self._answers.get(key)
+        if response is None:
+            response = await self._make(scope, receive)
+            self._answers.keep(key, response)
+        return response
+
+    async def _make(self, scope: Scope, receive: Receive) -> Response:
+        try:
+            request = await read_request(
+                scope, receive, limits=self._limits, authorities=self._authorities
+            )
+            response = await self._answer(request)
+        except ServerTrouble as trouble:
+            logger.exception("A request could not be answered")
+            response = self._refuse(trouble, scope)
+        except PodsteadError as error:
+            response = self._refuse(error, scope)
+        except Exception:
+            logger.exception("A request ended in an error that nothing foresaw")
+            response = self._refuse(ServerTrouble(), scope)
+        response.headers.extend(self._common)
+        response.headers.extend(_cors(scope))
+        return response
+
+    async def _answer(self, request: Request) -> Response:
+        method, path = request.method, request.path
+        if method not in _KNOWN_METHODS:
+            self._refuse_method(method, path)
+        if method == "OPTIONS":
+            return self._options(path)
+        agent = await self._authenticate(request)
+        return await self.routes.endpoint(path, method)(request, agent)
+
+    def _refuse_method(self, method: str, path: ResourcePath) -> None:
+        if method not in _REFUSED_METHODS:
+            raise MethodUnknown("This server does not know the method")
+        allow = self.routes.service_methods(path) or allowed_methods(path)
+        raise MethodNotAllowed(f"{method} is not supported here", allow=allow)
+
+    def _options(self, path: ResourcePath) -> Response:
+        methods = self.routes.service_methods(path)
+        if methods is None:
+            return options_response(path)
+        return Response(204, [(b"allow", ", ".join(methods).encode("ascii"))])
+
+    async def _authenticate(self, request: Request) -> Agent:
+        authorization = request.fields.authorization
+        if not authorization:
+            return None
+        try:
+            return await self._authenticator.authenticate(authorization)
+        except NotAuthenticated:
+            await self._invalid_credentials.count(request.client_address)
+            raise
+
+    def _refuse(self, error: PodsteadError, scope: Scope) -> Response:
+        accept = next((v for n, v in scope["headers"] if n == b"accept"), None)
+        return refusal(
+            error,
+            method=scope["method"],
+            accept=None if accept is None else accept.decode("latin-1"),
+            challenge_realm=self._realm,
+        )
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                try:
+                    await self.lifespan.start()
+                except Exception as error:
+                    logger.exception("This worker could not start")
+                    await send({"type": "lifespan.startup.failed", "message": str(error)})
+                    raise
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                await self.lifespan.stop()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+
+def _cors(scope: Scope) -> tuple[tuple[bytes, bytes], ...]:
+    origin = requested = None
+    for name, value in scope["headers"]:
+        if name == b"origin":
+            origin = value
+        elif name == b"access-control-request-headers":
+            requested = value
+    return cors_headers(origin, requested, preflight=scope["method"] == "OPTIONS")

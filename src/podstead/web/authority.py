@@ -1,0 +1,85 @@
+"""Under which name was the server asked, and by whom? Host, proxies and peer (A-11, A-12).
+
+The base URL is fixed by configuration; the Host header can only be right or wrong. Forwarding
+headers are believed from trusted proxies alone, and otherwise not even read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_address
+from urllib.parse import urlsplit
+
+from podstead.core.errors import BadRequest, Misdirected
+from podstead.web.fields import HeaderFields
+
+Network = IPv4Network | IPv6Network
+_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+@dataclass(frozen=True, slots=True)
+class Authorities:
+    """Which Host values are ours, and which peers may speak for others."""
+
+    hosts: frozenset[str]
+    trusted_proxies: tuple[Network, ...] = ()
+
+    def check_host(self, fields: HeaderFields, *, peer: str) -> None:
+        """Raises BadRequest without a Host, Misdirected for one that is not ours."""
+        host = fields.get(b"host")
+        if self._trusts(peer):
+            host = _last_value(fields.get(b"x-forwarded-host")) or host
+        if not host:
+            raise BadRequest("The Host header is missing")
+        if host in self.hosts or host.lower() in self.hosts:
+            return
+        raise Misdirected("This server does not serve that host")
+
+    def client_address(self, fields: HeaderFields, *, peer: str) -> str:
+        """The address that made the request: the peer, or whom a trusted proxy names.
+
+        X-Forwarded-For is read from its end, past entries that are trusted proxies themselves.
+        """
+        address = peer
+        forwarded = fields.get(b"x-forwarded-for") or ""
+        for hop in reversed([part.strip() for part in forwarded.split(",") if part.strip()]):
+            if not self._trusts(address):
+                break
+            address = hop
+        return address
+
+    def _trusts(self, peer: str) -> bool:
+        if not self.trusted_proxies:
+            return False
+        try:
+            address = ip_address(peer)
+        except ValueError:
+            return False
+        return any(address in network for network in self.trusted_proxies)
+
+
+def is_loopback_url(url: str) -> bool:
+    """Whether the host of an absolute URL is this machine's own (D-8)."""
+    return urlsplit(url).hostname in ("localhost", "127.0.0.1", "::1")
+
+
+def served_hosts(base_url: str, *, port: int, aliases: tuple[str, ...] = ()) -> frozenset[str]:
+    """Every Host value that means this server: the base URL's authority and the aliases.
+
+    On a loopback base URL the loopback names on the listening port are aliases too (A-11, D-8).
+    """
+    parts = urlsplit(base_url)
+    default_port = {"http": 80, "https": 443}[parts.scheme]
+    hosts = {parts.netloc.lower(), *(alias.lower() for alias in aliases)}
+    if (parts.port or default_port) == default_port:
+        bare = parts.netloc.rpartition(":")[0] if parts.port else parts.netloc
+        hosts |= {bare.lower(), f"{bare.lower()}:{default_port}"}
+    if is_loopback_url(base_url):
+        hosts |= {f"{name}:{port}" for name in _LOOPBACK_NAMES}
+        if port == default_port:
+            hosts |= set(_LOOPBACK_NAMES)
+    return frozenset(hosts)
+
+
+def _last_value(value: str | None) -> str | None:
+    return None if value is None else value.rpartition(",")[2].strip()

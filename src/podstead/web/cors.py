@@ -1,0 +1,47 @@
+"""Which CORS headers go on a response? Every origin may ask; access is decided elsewhere.
+
+CORS is never used to refuse (P-43), so the headers depend on the request alone and go on every
+response, refusals included (P-39 to P-46). Credentials are allowed with the reflected origin
+because these routes ignore cookies (P-45, A-2).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from podstead.web.asgi import Headers
+
+_EXPOSED = (
+    b"Accept-Patch, Accept-Post, Accept-Put, Accept-Ranges, Allow, Content-Length, Content-Range, "
+    b"Date, DPoP-Nonce, ETag, Last-Modified, Link, Location, Retry-After, Vary, WAC-Allow, "
+    b"WWW-Authenticate"
+)
+# Sent where the client did not list its headers. No name here may hold "Accept" (P-42).
+_DEFAULT_REQUEST_HEADERS = (
+    b"Authorization, Content-Type, DPoP, If-Match, If-Modified-Since, If-None-Match, "
+    b"If-Unmodified-Since, Link, Range, Slug"
+)
+_METHODS = b"GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE"
+_PREFLIGHT_MAX_AGE_S = b"86400"
+
+
+@lru_cache(maxsize=512)
+def cors_headers(
+    origin: bytes | None, requested_headers: bytes | None, *, preflight: bool
+) -> tuple[tuple[bytes, bytes], ...]:
+    """The CORS headers for a request with this Origin and Access-Control-Request-Headers.
+
+    Without an Origin there are none. Requested header names are echoed letter by letter (P-41).
+    """
+    if origin is None:
+        return ()
+    headers: Headers = [
+        (b"access-control-allow-origin", origin),
+        (b"access-control-allow-credentials", b"true"),
+        (b"access-control-expose-headers", _EXPOSED),
+        (b"access-control-allow-headers", requested_headers or _DEFAULT_REQUEST_HEADERS),
+    ]
+    if preflight:
+        headers.append((b"access-control-allow-methods", _METHODS))
+        headers.append((b"access-control-max-age", _PREFLIGHT_MAX_AGE_S))
+    return tuple(headers)

@@ -1,0 +1,125 @@
+"""Which status and body does a refusal have? The only file that knows the statuses of errors.
+
+Bodies are JSON ``{"error", "message"}`` (A-9), or a plain page where the Accept header prefers
+HTML (P-17). The message is the error's public sentence; causes go to the log at most.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from podstead.core.conneg import prefers_html
+from podstead.core.errors import (
+    AccessDenied,
+    BadRequest,
+    BodyTimeout,
+    BodyTooLarge,
+    Conflict,
+    HeadersTooLarge,
+    MethodNotAllowed,
+    MethodUnknown,
+    Misdirected,
+    NotAcceptable,
+    NotAuthenticated,
+    NotFound,
+    OutboundError,
+    Overloaded,
+    PodsteadError,
+    PreconditionFailed,
+    QuotaExceeded,
+    RangeNotSatisfiable,
+    RateLimited,
+    StorageError,
+    TargetTooLong,
+    Unprocessable,
+    UnsupportedMediaType,
+)
+from podstead.core.ranges import unsatisfied_content_range
+from podstead.web.asgi import Headers
+from podstead.web.pages import PAGE_POLICY, error_page
+from podstead.web.response import Response
+
+STATUSES: dict[type[PodsteadError], tuple[int, str]] = {
+    BadRequest: (400, "Bad Request"),
+    NotAuthenticated: (401, "Unauthorized"),
+    AccessDenied: (403, "Forbidden"),
+    NotFound: (404, "Not Found"),
+    MethodNotAllowed: (405, "Method Not Allowed"),
+    NotAcceptable: (406, "Not Acceptable"),
+    BodyTimeout: (408, "Request Timeout"),
+    Conflict: (409, "Conflict"),
+    PreconditionFailed: (412, "Precondition Failed"),
+    BodyTooLarge: (413, "Content Too Large"),
+    TargetTooLong: (414, "URI Too Long"),
+    UnsupportedMediaType: (415, "Unsupported Media Type"),
+    RangeNotSatisfiable: (416, "Range Not Satisfiable"),
+    Misdirected: (421, "Misdirected Request"),
+    Unprocessable: (422, "Unprocessable Content"),
+    RateLimited: (429, "Too Many Requests"),
+    HeadersTooLarge: (431, "Request Header Fields Too Large"),
+    MethodUnknown: (501, "Not Implemented"),
+    StorageError: (500, "Internal Server Error"),
+    OutboundError: (502, "Bad Gateway"),
+    Overloaded: (503, "Service Unavailable"),
+    QuotaExceeded: (507, "Insufficient Storage"),
+}
+"""Status and reason by error class; a subclass has its nearest ancestor's."""
+
+INTERNAL_MESSAGE = "The server could not do this. The cause is in its log; nothing was changed."
+_OVERLOADED_RETRY_S = 1
+
+
+class _ErrorBody(msgspec.Struct, omit_defaults=True):
+    error: str
+    message: str
+    retry_after_s: int | None = msgspec.field(name="retryAfter", default=None)
+
+
+def status_of(error: PodsteadError) -> tuple[int, str]:
+    """The status and reason phrase of an error."""
+    for cls in type(error).__mro__:
+        if cls in STATUSES:
+            return STATUSES[cls]
+    return 500, "Internal Server Error"
+
+
+def refusal(
+    error: PodsteadError, *, method: str, accept: str | None, challenge_realm: str
+) -> Response:
+    """The response that says a refusal; ``challenge_realm`` is the realm of a 401's challenge."""
+    status, reason = status_of(error)
+    headers = _error_headers(error, challenge_realm)
+    message = INTERNAL_MESSAGE if status == 500 else str(error)
+    if prefers_html(accept):
+        body = error_page(status=status, reason=reason, message=message)
+        headers.append((b"content-type", b"text/html; charset=utf-8"))
+        headers.append(PAGE_POLICY)
+    else:
+        retry_after_s = error.retry_after_s if isinstance(error, RateLimited) else None
+        body = msgspec.json.encode(_ErrorBody(reason, message, retry_after_s))
+        headers.append((b"content-type", b"application/json"))
+    headers.append((b"content-length", str(len(body)).encode("ascii")))
+    headers.append((b"cache-control", b"no-store"))
+    return Response(status, headers, b"" if method == "HEAD" else body)
+
+
+def _error_headers(error: PodsteadError, realm: str) -> Headers:
+    if isinstance(error, NotAuthenticated):
+        return [(b"www-authenticate", _challenge(error, realm))]
+    if isinstance(error, MethodNotAllowed):
+        return [(b"allow", ", ".join(error.allow).encode("ascii"))]
+    if isinstance(error, RangeNotSatisfiable):
+        return [(b"content-range", unsatisfied_content_range(error.size_bytes).encode("ascii"))]
+    if isinstance(error, RateLimited):
+        return [(b"retry-after", str(error.retry_after_s).encode("ascii"))]
+    if isinstance(error, Overloaded):
+        return [(b"retry-after", str(_OVERLOADED_RETRY_S).encode("ascii"))]
+    return []
+
+
+def _challenge(error: NotAuthenticated, realm: str) -> bytes:
+    """The WWW-Authenticate value (A-7, A-8): an error is named only for a credential sent."""
+    challenge = f'Bearer realm="{realm}", scope="openid webid"'
+    if error.invalid and error.scheme == "Bearer":
+        challenge += f', error="invalid_token", error_description="{error}"'
+    return challenge.encode("ascii")

@@ -1,0 +1,58 @@
+"""What do the header fields of a request say? Merged by name, singletons guarded.
+
+RFC 9110 section 5.3: fields of one name may be joined with a comma, unless the field holds one
+value only; two of those are refused rather than one of them silently believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from podstead.core.errors import BadRequest
+
+_SINGLETONS = frozenset(
+    {
+        b"host",
+        b"content-length",
+        b"content-type",
+        b"if-modified-since",
+        b"if-range",
+        b"if-unmodified-since",
+        b"origin",
+        b"range",
+        b"slug",
+    }
+)
+
+
+class HeaderFields:
+    """The fields of one request by lower-case name; values as received, Latin-1 when decoded."""
+
+    __slots__ = ("_fields", "authorization")
+
+    def __init__(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Raises BadRequest for a repeated field that holds one value only."""
+        fields: dict[bytes, bytes] = {}
+        authorization: list[bytes] = []
+        for name, value in headers:
+            if name == b"authorization":
+                authorization.append(value)
+            elif name not in fields:
+                fields[name] = value
+            elif name in _SINGLETONS:
+                raise BadRequest(f"The {name.decode('latin-1')} header must not be repeated")
+            else:
+                fields[name] = fields[name] + b", " + value
+        self._fields = fields
+        self.authorization = authorization
+        """Every Authorization field apart, since more than one is refused (A-6)."""
+
+    def get(self, name: bytes) -> str | None:
+        value = self._fields.get(name)
+        return None if value is None else value.decode("latin-1")
+
+    def get_raw(self, name: bytes) -> bytes | None:
+        return self._fields.get(name)
+
+    def __contains__(self, name: bytes) -> bool:
+        return name in self._fields

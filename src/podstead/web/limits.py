@@ -1,0 +1,89 @@
+"""How often may an address do what costs us or helps an attacker? Counters shared by workers.
+
+Limits are keyed by the real peer, IPv6 by its /64 (A-180, A-181); a limit of 0 is off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address, ip_network
+
+from podstead.core.clock import Clock
+from podstead.core.errors import RateLimited
+from podstead.storage.protocol import RateCounters
+
+
+def address_key(address: str) -> str:
+    """The part of an address that one customer has: an IPv4 address, or an IPv6 /64."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(parsed, IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return str(parsed.ipv4_mapped)
+        return str(ip_network((parsed, 64), strict=False))
+    return str(parsed)
+
+
+def is_loopback(address: str) -> bool:
+    """Whether a peer is on this machine."""
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidCredentialLimit:
+    """Counts refused credentials; past ``per_minute`` they are answered 429 (A-181)."""
+
+    counters: RateCounters
+    clock: Clock
+    per_minute: int
+
+    async def count(self, address: str) -> None:
+        """Count one. Raises RateLimited."""
+        await take(
+            self.counters,
+            f"credential:{address_key(address)}",
+            capacity=self.per_minute,
+            period_s=60,
+            clock=self.clock,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PodCreationLimit:
+    """Counts created pods per address and hour; loopback peers of a loopback deployment are not
+    limited (A-181, D-8)."""
+
+    counters: RateCounters
+    clock: Clock
+    per_hour: int
+    exempt_loopback: bool
+
+    async def count(self, address: str) -> None:
+        """Count one. Raises RateLimited."""
+        if self.exempt_loopback and is_loopback(address):
+            return
+        await take(
+            self.counters,
+            f"pod:{address_key(address)}",
+            capacity=self.per_hour,
+            period_s=3600,
+            clock=self.clock,
+        )
+
+
+async def take(
+    counters: RateCounters, key: str, *, capacity: int, period_s: int, clock: Clock
+) -> None:
+    """Take one of ``capacity`` in ``period_s`` seconds. Raises RateLimited if none is left."""
+    if capacity == 0:
+        return
+    retry_after_s = await counters.take(
+        key, capacity=capacity, per_s=capacity / period_s, now_ms=clock.now_ms()
+    )
+    if retry_after_s is not None:
+        raise RateLimited(retry_after_s=retry_after_s)

@@ -1,0 +1,46 @@
+"""The few pages that this server shows a person: rendered from templates, escaped by default."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+PAGE_POLICY = (
+    b"content-security-policy",
+    b"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
+)
+"""Pages load nothing and run no script; their one style sheet is in the page itself."""
+
+
+@cache
+def _environment() -> Environment:
+    # Imported at the first page: most servers answer programs for a long time before one is asked.
+    from jinja2 import (  # noqa: PLC0415
+        Environment,
+        PackageLoader,
+        StrictUndefined,
+        select_autoescape,
+    )
+
+    return Environment(
+        loader=PackageLoader("podstead.web"),
+        autoescape=select_autoescape(),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def error_page(*, status: int, reason: str, message: str) -> bytes:
+    """A page that says what went wrong."""
+    template = _environment().get_template("error.html")
+    return template.render(status=status, reason=reason, message=message).encode()
+
+
+def welcome_page(*, base_url: str, version: str) -> bytes:
+    """The page at the server's root: what this is and how to begin."""
+    template = _environment().get_template("welcome.html")
+    return template.render(base_url=base_url, version=version).encode()

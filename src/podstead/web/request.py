@@ -1,0 +1,102 @@
+"""How does an ASGI scope become a request that the rest can trust the form of? (pipeline step 1)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podstead.core.conditional import UNCONDITIONAL, Conditions
+from podstead.core.errors import BadRequest, TargetTooLong
+from podstead.core.identifiers import ResourcePath, parse_path
+from podstead.core.links import type_links
+from podstead.core.operation import Operation
+from podstead.web.asgi import Receive, Scope
+from podstead.web.authority import Authorities
+from podstead.web.body import AsgiBody
+from podstead.web.fields import HeaderFields
+
+_METHODS_WITH_BODY = frozenset({"PUT", "POST", "PATCH"})
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLimits:
+    """Bounds on what a request may be before anything of it is looked at."""
+
+    target_bytes: int
+    body_idle_timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request: its target in canonical form, its fields, and its body to come."""
+
+    method: str
+    path: ResourcePath
+    fields: HeaderFields
+    body: AsgiBody
+    client_address: str
+
+
+async def read_request(
+    scope: Scope, receive: Receive, *, limits: RequestLimits, authorities: Authorities
+) -> Request:
+    """Read the request line and the fields, and nothing of the body.
+
+    Raises TargetTooLong, BadRequest (malformed target or fields) and Misdirected.
+    """
+    raw_path: bytes = scope["raw_path"]
+    if len(raw_path) + len(scope["query_string"]) > limits.target_bytes:
+        raise TargetTooLong(f"The request target is limited to {limits.target_bytes} bytes")
+    fields = HeaderFields(scope["headers"])
+    peer: str = (scope.get("client") or ("",))[0]
+    authorities.check_host(fields, peer=peer)
+    method: str = scope["method"]
+    body = AsgiBody(receive, fields, idle_timeout_s=limits.body_idle_timeout_s)
+    if body.size_bytes is None and scope["http_version"] == "2" and method in _METHODS_WITH_BODY:
+        await body.look_ahead()
+    return Request(
+        method=method,
+        path=parse_path(_path_of(raw_path)),
+        fields=fields,
+        body=body,
+        client_address=authorities.client_address(fields, peer=peer),
+    )
+
+
+def _path_of(raw_path: bytes) -> bytes:
+    """The path of any request-target form (RFC 9112 section 3.2), without query and fragment."""
+    if raw_path.startswith(b"/"):
+        return raw_path.partition(b"?")[0].partition(b"#")[0]
+    _, separator, rest = raw_path.partition(b"://")
+    if not separator:
+        raise BadRequest("The request target must be an absolute path")
+    return b"/" + rest.partition(b"?")[0].partition(b"#")[0].partition(b"/")[2]
+
+
+def operation_of(request: Request) -> Operation:
+    """What the request asks of a resource."""
+    fields = request.fields
+    get = fields.get
+    link = get(b"link")
+    return Operation(
+        method=request.method,
+        target=request.path,
+        body=request.body,
+        conditions=_conditions(fields),
+        accept=get(b"accept"),
+        content_type=get(b"content-type"),
+        range=get(b"range"),
+        if_range=get(b"if-range"),
+        slug=fields.get_raw(b"slug"),
+        link_types=() if link is None else type_links([link]),
+        origin=get(b"origin"),
+    )
+
+
+def _conditions(fields: HeaderFields) -> Conditions:
+    conditions = Conditions(
+        if_match=fields.get(b"if-match"),
+        if_none_match=fields.get(b"if-none-match"),
+        if_modified_since=fields.get(b"if-modified-since"),
+        if_unmodified_since=fields.get(b"if-unmodified-since"),
+    )
+    return conditions if conditions.any_given else UNCONDITIONAL

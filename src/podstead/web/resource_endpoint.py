@@ -1,0 +1,38 @@
+"""Every path that no service owns: operations on resources, through the one service and gate."""
+
+from __future__ import annotations
+
+from podstead.core.agents import Agent
+from podstead.core.errors import PodsteadError, ServerTrouble
+from podstead.resources.outcome import Exchange
+from podstead.resources.service import ResourceService
+from podstead.web.errors import refusal
+from podstead.web.request import Request, operation_of
+from podstead.web.response import Responder, Response
+
+
+class ResourceEndpoint:
+    """Carries out operations and says how they ended."""
+
+    def __init__(self, *, service: ResourceService, responder: Responder, realm: str) -> None:
+        self._service = service
+        self._responder = responder
+        self._realm = realm
+
+    async def handle(self, request: Request, agent: Agent) -> Response:
+        """Raises ServerTrouble; a refusal is answered here, with the facts it may carry."""
+        exchange = Exchange(operation_of(request), agent)
+        try:
+            outcome = await self._service.handle(exchange)
+        except ServerTrouble:
+            raise
+        except PodsteadError as error:
+            response = refusal(
+                error,
+                method=request.method,
+                accept=exchange.operation.accept,
+                challenge_realm=self._realm,
+            )
+            response.headers.extend(self._responder.refusal_facts(exchange))
+            return response
+        return self._responder.outcome(outcome, exchange)

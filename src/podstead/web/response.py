@@ -1,0 +1,207 @@
+"""How is an outcome said in HTTP? Status, headers and body of answers that are not refusals.
+
+The header blocks follow protocol.md 9.2; what depends on a path and kind alone is made once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from email.utils import formatdate
+from functools import lru_cache
+
+from podstead.core.identifiers import (
+    Auxiliary,
+    ResourcePath,
+    acl_of,
+    auxiliary_kind,
+    description_of,
+    is_container,
+    storage_root,
+    subject_of,
+)
+from podstead.core.links import link_header
+from podstead.core.media_types import RDF_TYPES, essence
+from podstead.core.methods import allowed_methods, takes_only_rdf
+from podstead.core.vocab import (
+    LDP_BASIC_CONTAINER,
+    LDP_CONTAINER,
+    LDP_NON_RDF_SOURCE,
+    LDP_RDF_SOURCE,
+    LDP_RESOURCE,
+    PIM_STORAGE_CLASS,
+)
+from podstead.resources.entity_tags import last_modified_ms
+from podstead.resources.outcome import Exchange, Outcome, Representation, Result
+from podstead.storage.protocol import OpenBody
+from podstead.storage.records import Kind
+from podstead.web.asgi import Headers
+
+Body = bytes | OpenBody | AsyncIterator[bytes]
+
+
+@dataclass(slots=True)
+class Response:
+    """One HTTP response, while it is made.
+
+    ``first`` and ``last`` bound a byte range of ``body`` that is sent.
+
+    ``valid_until_s`` is when it stops being the answer to the same request although nothing was
+    stored meanwhile: the credential expires (Unix seconds; ``None`` for never).
+    ``of_stored_state`` tells that it follows from the request and the stored state alone.
+    """
+
+    status: int
+    headers: Headers = field(default_factory=list)
+    body: Body = b""
+    first: int = 0
+    last: int | None = None
+    valid_until_s: int | None = None
+    of_stored_state: bool = False
+
+
+_STATUSES = {
+    Result.REPRESENTED: 200,
+    Result.PARTIAL: 206,
+    Result.NOT_MODIFIED: 304,
+    Result.CREATED: 201,
+    Result.CHANGED: 204,
+    Result.DELETED: 204,
+    Result.MOVED: 301,
+}
+
+_READ = frozenset({Result.REPRESENTED, Result.PARTIAL, Result.NOT_MODIFIED})
+
+_RDF_INPUT = b"text/turtle, application/ld+json, application/n-triples"
+_ANY_INPUT = b"text/turtle, application/ld+json, */*"
+# User content must never act with this origin's rights: it gets an opaque one (R-15, A-61).
+_SANDBOX = (
+    b"content-security-policy",
+    b"sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts",
+)
+
+
+class Responder:
+    """Makes responses; knows the base URL that absolute links need."""
+
+    def __init__(self, *, base_url: str) -> None:
+        self._base_url = base_url
+
+    def outcome(self, outcome: Outcome, exchange: Exchange) -> Response:
+        """The response to an operation that was carried out."""
+        response = Response(_STATUSES[outcome.result], self._facts(outcome, exchange))
+        if outcome.result in _READ:
+            response.of_stored_state = exchange.lasting
+            response.valid_until_s = exchange.agent.expires_at_s if exchange.agent else None
+        if outcome.representation is not None:
+            _represent(response, outcome, outcome.representation, exchange)
+        return response
+
+    def refusal_facts(self, exchange: Exchange) -> Headers:
+        """The headers that a refused operation may carry: they follow from the URL and from what
+        the caller itself is granted (W-50, P-30), so they tell nothing of the target."""
+        target = exchange.operation.target
+        headers: Headers = [(b"link", _links(self._base_url, target, None))]
+        _add_wac_allow(headers, exchange)
+        return headers
+
+    def _facts(self, outcome: Outcome, exchange: Exchange) -> Headers:
+        target = outcome.location or exchange.operation.target
+        headers: Headers = []
+        if outcome.etag is not None:
+            headers.append((b"etag", outcome.etag.encode("ascii")))
+        if outcome.metadata is not None:
+            modified = http_date(last_modified_ms(outcome.metadata) // 1000)
+            headers.append((b"last-modified", modified))
+        if outcome.location is not None:
+            headers.append((b"location", f"{self._base_url}{outcome.location}".encode("ascii")))
+        if outcome.result is not Result.DELETED:
+            kind = outcome.metadata.kind if outcome.metadata else None
+            rdf = (
+                outcome.metadata is not None and essence(outcome.metadata.content_type) in RDF_TYPES
+            )
+            headers.append((b"link", _links(self._base_url, target, kind, rdf=rdf)))
+        if outcome.result in _READ:
+            headers += _method_headers(exchange.operation.target)
+            headers.append((b"cache-control", _cache_control(exchange)))
+            _add_wac_allow(headers, exchange)
+        return headers
+
+
+def options_response(target: ResourcePath) -> Response:
+    """The answer to OPTIONS of a resource, from the URL's shape only (P-13)."""
+    return Response(204, [*_method_headers(target)])
+
+
+def _represent(
+    response: Response, outcome: Outcome, representation: Representation, exchange: Exchange
+) -> None:
+    """Give a response the representation: its type, length, range and bytes."""
+    headers = response.headers
+    headers.append((b"content-type", representation.content_type.encode("latin-1")))
+    headers.append(_SANDBOX)
+    headers.append((b"accept-ranges", b"bytes" if representation.verbatim else b"none"))
+    size_bytes = representation.size_bytes
+    chosen = outcome.byte_range
+    if chosen is not None:
+        response.first, response.last = chosen.first, chosen.last
+        content_range = chosen.content_range(size_bytes or 0)
+        headers.append((b"content-range", content_range.encode("ascii")))
+        size_bytes = chosen.size_bytes
+    if size_bytes is not None:
+        headers.append((b"content-length", str(size_bytes).encode("ascii")))
+    if exchange.operation.method != "HEAD":
+        response.body = representation.body
+
+
+def _add_wac_allow(headers: Headers, exchange: Exchange) -> None:
+    if exchange.grant is not None and exchange.operation.method in ("GET", "HEAD"):
+        headers.append((b"wac-allow", exchange.grant.wac_allow.encode("ascii")))
+
+
+def _cache_control(exchange: Exchange) -> bytes:
+    if exchange.grant is not None and exchange.grant.public_may_read:
+        return b"no-cache"
+    return b"private, no-cache"
+
+
+@lru_cache(maxsize=1024)
+def http_date(unix_s: int) -> bytes:
+    """An HTTP date (RFC 9110 section 5.6.7)."""
+    return formatdate(unix_s, usegmt=True).encode("ascii")
+
+
+@lru_cache(maxsize=4096)
+def _links(base_url: str, target: ResourcePath, kind: Kind | None, *, rdf: bool = False) -> bytes:
+    """The Link header on one line (P-29 to P-31, P-35); without ``kind`` what the URL tells."""
+    subject = subject_of(target)
+    links = [(base_url + acl_of(subject), "acl")]
+    auxiliary = auxiliary_kind(target)
+    if auxiliary is Auxiliary.DESCRIPTION:
+        links.append((base_url + subject, "describes"))
+    elif auxiliary is None:
+        links.append((base_url + description_of(subject), "describedby"))
+    links += [(iri, "type") for iri in _types(target, kind, rdf=rdf)]
+    return link_header(links).encode("ascii")
+
+
+def _types(target: ResourcePath, kind: Kind | None, *, rdf: bool) -> list[str]:
+    types = [LDP_RESOURCE]
+    if is_container(target):
+        types += [LDP_CONTAINER, LDP_BASIC_CONTAINER]
+        if storage_root(target) == target:
+            types.append(PIM_STORAGE_CLASS)
+    elif kind is not None:
+        types.append(LDP_RDF_SOURCE if rdf else LDP_NON_RDF_SOURCE)
+    return types
+
+
+@lru_cache(maxsize=4096)
+def _method_headers(target: ResourcePath) -> tuple[tuple[bytes, bytes], ...]:
+    allowed = allowed_methods(target)
+    headers: Headers = [(b"allow", ", ".join(allowed).encode("ascii"))]
+    if "POST" in allowed:
+        headers.append((b"accept-post", _ANY_INPUT))
+    if "PUT" in allowed:
+        headers.append((b"accept-put", _RDF_INPUT if takes_only_rdf(target) else _ANY_INPUT))
+    return tuple(headers)

@@ -1,0 +1,34 @@
+"""``GET /``: what is this server? A page for people, a few facts for programs.
+
+The server's root is no storage and no container; pods are below it and are not listed.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from podstead.core.agents import Agent
+from podstead.core.conneg import prefers_html
+from podstead.web.pages import PAGE_POLICY, welcome_page
+from podstead.web.request import Request
+from podstead.web.response import Response
+
+
+class RootEndpoint:
+    """Answers for the server itself."""
+
+    def __init__(self, *, base_url: str, version: str) -> None:
+        self._base_url = base_url
+        self._version = version
+
+    async def get(self, request: Request, _: Agent) -> Response:
+        """The welcome page, or JSON naming where pods are made."""
+        if prefers_html(request.fields.get(b"accept")):
+            body = welcome_page(base_url=self._base_url, version=self._version)
+            headers = [(b"content-type", b"text/html; charset=utf-8"), PAGE_POLICY]
+        else:
+            facts = {"server": "Podstead", "createPod": f"{self._base_url}/.pods"}
+            body = msgspec.json.encode(facts)
+            headers = [(b"content-type", b"application/json")]
+        headers.append((b"content-length", str(len(body)).encode("ascii")))
+        return Response(200, headers, b"" if request.method == "HEAD" else body)

@@ -1,0 +1,76 @@
+"""Which endpoint answers a path, and by what right may it be asked?
+
+Service routes are matched by exact path; nothing is exempt from authorization by a prefix (A-13).
+Everything that no service owns is a resource, and resources have one gate (``wac.gate``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from podstead.core.agents import Agent
+from podstead.core.errors import MethodNotAllowed, NotFound
+from podstead.core.identifiers import ResourcePath
+from podstead.pods.names import RESERVED_NAMES
+from podstead.web.request import Request
+from podstead.web.response import Response
+
+Endpoint = Callable[[Request, Agent], Awaitable[Response]]
+
+
+class Access(Enum):
+    """By what right a route may be asked. Every route states one."""
+
+    PUBLIC = "anyone may ask; the endpoint bounds what asking can do"
+    WEB_ACCESS_CONTROL = "the gate of wac decides, for every method but OPTIONS"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One path of a service, its methods, and by what right they may be asked."""
+
+    path: ResourcePath
+    endpoints: Mapping[str, Endpoint]
+    access: Access
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        return ("OPTIONS", *self.endpoints)
+
+
+class Routes:
+    """All routes: services by their path, and resources for every other path."""
+
+    def __init__(self, services: tuple[Route, ...], *, resources: Endpoint) -> None:
+        self.services = services
+        self._by_path = {route.path: route for route in services}
+        self._resources = resources
+
+    def endpoint(self, path: ResourcePath, method: str) -> Endpoint:
+        """Who answers. Raises NotFound below reserved names, MethodNotAllowed on a service."""
+        route = self._by_path.get(path)
+        if route is None:
+            if is_reserved(path):
+                raise NotFound
+            return self._resources
+        endpoint = route.endpoints.get(method)
+        if endpoint is None:
+            raise MethodNotAllowed(
+                f"This address supports {', '.join(route.methods)}", allow=route.methods
+            )
+        return endpoint
+
+    def service_methods(self, path: ResourcePath) -> tuple[str, ...] | None:
+        """The methods of a service path, ``None`` for paths of resources."""
+        route = self._by_path.get(path)
+        if route is not None:
+            return route.methods
+        return ("OPTIONS",) if is_reserved(path) else None
+
+
+def is_reserved(path: ResourcePath) -> bool:
+    """Whether the path lies under a name that no pod may have, so that no resource is there."""
+    first = path[1:].partition("/")[0]
+    return first == "" or first.startswith(".") or first.casefold() in RESERVED_NAMES

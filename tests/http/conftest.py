@@ -1,0 +1,116 @@
+"""The whole application in this process, on a store of its own, with two pods."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from podstead.app.build import build_application
+from podstead.app.keys import ensure_token_key
+from podstead.config import Settings
+from podstead.storage.root import prepare_root
+from podstead.web.application import Application
+from tests.support.asgi import Answer, Client
+
+BASE = "http://localhost:3000"
+
+
+@dataclass(frozen=True)
+class Pod:
+    """One pod and its owner's client."""
+
+    name: str
+    web_id: str
+    token: str
+    owner: Client
+
+
+@dataclass(frozen=True)
+class Server:
+    """The application with two owners and the public."""
+
+    application: Application
+    public: Client
+    alice: Client
+    bob: Client
+    bob_web_id: str
+    alice_web_id: str
+
+    async def put_acl(self, subject: str, *rules: tuple[str, str], owner: bool = True) -> Answer:
+        """PUT an ACL that keeps Alice in control; ``rules`` are (subject predicate, modes)."""
+        return await self.alice.put(
+            f"{subject}.acl", acl_turtle(subject, *rules, owner=owner), "text/turtle"
+        )
+
+
+def acl_turtle(subject: str, *rules: tuple[str, str], owner: bool = True) -> str:
+    """An ACL document; each rule is a subject in Turtle and modes such as ``Read Write``.
+
+    Modes with a ``+`` before them are also inherited (``acl:default``).
+    """
+    every = [*rules]
+    if owner:
+        every.insert(0, (f"acl:agent <{BASE}/alice/#me>", "+Read +Write +Control"))
+    blocks = []
+    for who, modes in every:
+        for mode in modes.split():
+            default = f"; acl:default <{BASE}{subject}>" if mode.startswith("+") else ""
+            blocks.append(
+                f"[] a acl:Authorization; {who}; acl:accessTo <{BASE}{subject}>{default}; "
+                f"acl:mode acl:{mode.lstrip('+')}."
+            )
+    prefixes = (
+        "@prefix acl: <http://www.w3.org/ns/auth/acl#>.\n"
+        "@prefix foaf: <http://xmlns.com/foaf/0.1/>.\n"
+    )
+    return prefixes + "\n".join(blocks)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(root=tmp_path / "root", base_url=BASE, pod_creations_per_hour=0)
+
+
+@pytest.fixture
+async def server(settings: Settings) -> AsyncIterator[Server]:
+    ensure_token_key(prepare_root(settings.root).keys)
+    async with running(settings) as application:
+        yield await with_two_pods(application)
+
+
+def running(settings: Settings) -> _Running:
+    return _Running(settings)
+
+
+class _Running:
+    """The application between its start and its stop."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._application = build_application(replace(settings))
+
+    async def __aenter__(self) -> Application:
+        await self._application.lifespan.start()
+        return self._application
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._application.lifespan.stop()
+
+
+async def with_two_pods(application: Application) -> Server:
+    public = Client(application, host="localhost:3000")
+    owners = {}
+    for name in ("alice", "bob"):
+        answer = await public.post("/.pods", f'{{"name": "{name}"}}', "application/json")
+        assert answer.status == 201, answer.text
+        owners[name] = answer.json()
+    return Server(
+        application=application,
+        public=public,
+        alice=public.with_token(owners["alice"]["token"]),
+        bob=public.with_token(owners["bob"]["token"]),
+        alice_web_id=owners["alice"]["webId"],
+        bob_web_id=owners["bob"]["webId"],
+    )
