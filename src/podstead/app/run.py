@@ -6,10 +6,11 @@ from collections.abc import Callable
 from functools import partial
 
 from podstead.app.certificate import check_certificate
+from podstead.app.ending import Ending
 from podstead.app.listening import chosen_port, closing_all, open_listeners
 from podstead.app.logs import configure_logging
 from podstead.app.root import prepared_root
-from podstead.app.serve import Application, Ending, serve
+from podstead.app.serve import Application, serve
 from podstead.config import Settings
 
 

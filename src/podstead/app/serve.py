@@ -4,8 +4,8 @@ The only module that knows granian. What it adds to it:
 
 - Workers take over listening sockets that are already open (``listening.py``).
 - Signals go to this process alone, in a thread that waits for them: the first one drains and
-  stops, the second one stops at once. Workers hold SIGTERM back until they can act on it, so a
-  stop while they are still starting does not hang.
+  stops, the second one stops at once. A worker likewise waits for SIGTERM in a thread: one that
+  is still starting ends on the spot, where granian's would miss the signal and run for ever.
 - A worker reports when its application has started; when all have, the server is ready.
 - A worker that dies before that stops the start, since it would die again. Later it is replaced:
   one request that kills a worker must not take every pod off the net. A worker that keeps dying
@@ -16,6 +16,7 @@ The only module that knows granian. What it adds to it:
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import multiprocessing
 import os
@@ -26,7 +27,6 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
-from enum import Enum
 from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
@@ -37,6 +37,7 @@ from granian.log import LogLevels
 from granian.net import SocketHolder  # type: ignore[attr-defined]
 from granian.server.mp import MPServer
 
+from podstead.app.ending import Ending
 from podstead.app.listening import BACKLOG
 from podstead.app.logs import logging_config, server_level
 from podstead.config import Settings
@@ -51,17 +52,6 @@ Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None
 
 _STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 _READY = b"ready"
-
-
-class Ending(Enum):
-    """How the server came to its end."""
-
-    STOPPED = "stopped"
-    """Asked to, and every request in flight was answered or ran out of time."""
-    FORCED = "forced"
-    """Asked to a second time: requests in flight were cut off."""
-    FAILED = "failed"
-    """A worker did not start, or kept dying."""
 
 
 def serve(
@@ -197,10 +187,6 @@ def _run_worker(
     _own_socket: object,
     *arguments: Any,  # noqa: ANN401 - handed through
 ) -> None:
-    # Until the event loop takes SIGTERM over, it ends the process; one that came earlier does now.
-    # SIGINT stays blocked: a terminal sends it to every process, and ours is to be told once.
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     _start_thread(_end_with_parent)
     listener = listeners[worker_id - 1]
     for other in listeners:
@@ -222,38 +208,77 @@ def _end_with_parent() -> None:
 def _load_application(
     factory: Callable[[Settings], Application], settings: Settings, report: Connection
 ) -> Application:
+    """What granian calls in a worker, with the event loop made and not yet running."""
+    drain = _Drain(asyncio.get_event_loop())
+    _start_thread(drain.wait)
     try:
-        return _report_start(factory(settings), report)
+        return _Started(factory(settings), drain, report)
     except PodsteadError as error:
         logger.error("%s", error)  # noqa: TRY400 - expected trouble has no traceback
         sys.exit(1)
 
 
-def _report_start(application: Application, report: Connection) -> Application:
+class _Drain:
+    """Waits for SIGTERM in a thread, and has granian's handler called in the event loop.
+
+    Granian would have the loop itself catch the signal. The loop loses one that comes while it is
+    not running, as between the start of the application and the start of the server. SIGINT is
+    left alone: a terminal sends it to every process, and the main process passes it on.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._handle: Callable[[], object] | None = None
+        self.started = False
+        loop.add_signal_handler = self._note_handler  # type: ignore[method-assign]
+
+    def _note_handler(
+        self, number: int, handler: Callable[..., object], *arguments: object
+    ) -> None:
+        if number == signal.SIGTERM:
+            self._handle = partial(handler, *arguments)
+
+    def wait(self) -> None:
+        signal.sigwait({signal.SIGTERM})
+        if not self.started or self._handle is None:
+            os._exit(0)  # there is nothing to finish
+        self._loop.call_soon_threadsafe(self._handle)
+
+
+class _Started:
     """The application, whose start is reported and whose failure to start is one.
 
     Granian takes an exception from the lifespan for an application that has none, and would serve.
     """
 
-    async def reporting(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        if scope["type"] != "lifespan":
-            await application(scope, receive, send)
-            return
-        phase = "startup"
+    def __init__(self, application: Application, drain: _Drain, report: Connection) -> None:
+        self._application = application
+        self._drain = drain
+        self._report = report
 
+    def __call__(
+        self, scope: MutableMapping[str, Any], receive: Receive, send: Send
+    ) -> Awaitable[None]:
+        # Requests go straight to the application: no coroutine of ours in between.
+        if scope["type"] == "lifespan":
+            return self._live(scope, receive, send)
+        return self._application(scope, receive, send)
+
+    async def _live(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         async def send_and_report(message: Message) -> None:
-            nonlocal phase
             await send(message)
             if message["type"] == "lifespan.startup.complete":
-                phase = "shutdown"
-                report.send_bytes(_READY)
+                self._drain.started = True
+                self._report.send_bytes(_READY)
 
         try:
-            await application(scope, receive, send_and_report)
+            await self._application(scope, receive, send_and_report)
         except PodsteadError as error:
-            await send({"type": f"lifespan.{phase}.failed", "message": str(error)})
+            await send(self._failure(str(error)))
         except Exception:
-            logger.exception("The %s of the application failed", phase)
-            await send({"type": f"lifespan.{phase}.failed", "message": ""})
+            logger.exception("The application failed outside of a request")
+            await send(self._failure(""))
 
-    return reporting
+    def _failure(self, message: str) -> Message:
+        phase = "shutdown" if self._drain.started else "startup"
+        return {"type": f"lifespan.{phase}.failed", "message": message}

@@ -20,7 +20,7 @@ class _Refusal(click.ClickException):
     exit_code = 2
 
 
-class _Commands(click.Group):
+class Commands(click.Group):
     """Commands whose expected trouble is told in one sentence, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click has it
@@ -32,7 +32,7 @@ class _Commands(click.Group):
             raise click.ClickException(str(error)) from error
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="podstead", message="%(prog)s %(version)s")
 def main() -> None:
     """A Solid pod server."""

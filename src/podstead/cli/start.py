@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from podstead import __version__
+from podstead.app.ending import Ending
 from podstead.cli.options import GroupedCommand, settings_from, settings_options
 from podstead.config import Settings
 
@@ -25,13 +26,16 @@ def start(**options: Any) -> None:  # noqa: ANN401 - one for each setting
     # Loaded here, since `podstead --help` needs none of it.
     from podstead.app.build import build_application
     from podstead.app.run import run_server
-    from podstead.app.serve import Ending
 
-    ending = run_server(settings, factory=build_application, on_ready=announce)
+    end(run_server(settings, factory=build_application, on_ready=announce))
+
+
+def end(ending: Ending) -> None:
+    """End the command as the server ended. Raises ClickException unless it was stopped."""
     if ending is Ending.FAILED:
         raise click.ClickException("A worker failed, so the server has stopped.")
     if ending is Ending.FORCED:
-        raise click.ClickException("Stopped at once; requests in flight were cut off.")
+        raise click.ClickException("Stopped at once: requests in flight were cut off.")
 
 
 def announce(settings: Settings) -> None:

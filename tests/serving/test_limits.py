@@ -1,0 +1,77 @@
+"""What the HTTP server itself refuses, at the limit and one past it."""
+
+import contextlib
+import socket
+
+import pytest
+
+from tests.serving.conftest import MakeServer
+from tests.support.server import DEADLINE_S, ServerProcess
+
+MAX_HEADER_BYTES = 8192
+
+
+def exchange(server: ServerProcess, request: bytes) -> bytes:
+    """The first bytes of the answer to a request as sent."""
+    with contextlib.closing(connect(server)) as connection:
+        connection.sendall(request)
+        return connection.recv(1024)
+
+
+def connect(server: ServerProcess) -> socket.socket:
+    assert server.port is not None
+    connection = socket.create_connection(("127.0.0.1", server.port))
+    connection.settimeout(DEADLINE_S)
+    return connection
+
+
+@pytest.mark.parametrize(("excess_bytes", "status"), [(0, b"200"), (1, b"431")])
+def test_headers_up_to_the_limit_are_taken(
+    make_server: MakeServer, excess_bytes: int, status: bytes
+) -> None:
+    server = make_server("--max-header-bytes", str(MAX_HEADER_BYTES))
+    server.start()
+    empty = b"GET /pid HTTP/1.1\r\nHost: localhost\r\nX: \r\n\r\n"
+    padding = b"a" * (MAX_HEADER_BYTES - len(empty) + excess_bytes)
+    answer = exchange(server, empty.replace(b"X: ", b"X: " + padding))
+    assert answer.startswith(b"HTTP/1.1 " + status)
+
+
+def test_a_client_that_sends_no_headers_in_time_is_hung_up_on(make_server: MakeServer) -> None:
+    server = make_server("--header-read-timeout-s", "1")
+    server.start()
+    with contextlib.closing(connect(server)) as connection:
+        connection.sendall(b"GET /pid HTTP/1.1\r\n")
+        while connection.recv(1024):
+            pass  # an answer (408) may come first
+
+
+def test_connections_beyond_the_limit_wait(make_server: MakeServer) -> None:
+    server = make_server("--max-connections", "1")
+    server.start()
+    with contextlib.closing(connect(server)) as first, contextlib.closing(connect(server)) as late:
+        request = b"GET /pid HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        first.sendall(request)
+        assert first.recv(1024)
+        late.sendall(request)
+        late.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            late.recv(1024)
+        first.close()
+        late.settimeout(DEADLINE_S)
+        assert late.recv(1024).startswith(b"HTTP/1.1 200")
+
+
+def test_keep_alive_can_be_switched_off(make_server: MakeServer) -> None:
+    server = make_server("--no-keep-alive")
+    server.start()
+    with contextlib.closing(connect(server)) as connection:
+        connection.sendall(b"GET /pid HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        while connection.recv(1024):
+            pass  # ends, since the server closes
+
+
+def test_a_body_of_many_megabytes_goes_through(make_server: MakeServer) -> None:
+    server = make_server("--max-header-bytes", str(MAX_HEADER_BYTES))
+    server.start()
+    assert server.request("PUT", "/body", b"x" * 20_000_000).text == "20000000"
