@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from email.utils import parsedate_to_datetime
 
 import pytest
 import rdflib
@@ -482,7 +481,6 @@ async def test_last_modified_of_a_container_is_its_last_change_of_members(
     after = await server.alice.get("/alice/private/c/")
     assert after.header("last-modified") == before.header("last-modified")
     assert after.header("etag") != before.header("etag")
-    assert parsedate_to_datetime(after.header("last-modified") or "")
 
 
 async def test_user_content_gets_an_opaque_origin(server: Server) -> None:

@@ -20,7 +20,7 @@ from podstead.core.identifiers import (
 )
 from podstead.core.media_types import TURTLE, essence
 from podstead.rdf.codecs import Document, repair_missing_final_dot, serialize
-from podstead.rdf.errors import UnknownContext
+from podstead.rdf.errors import MalformedRdf, UnknownContext
 from podstead.rdf.graph import EMPTY_GRAPH, Graph
 from podstead.rdf.identity_statements import identity_statements
 from podstead.rdf.listing import (
@@ -70,35 +70,38 @@ class Contents:
         content = Content(received.content_type, received.body)
         after = EMPTY_GRAPH
         if received.rdf is not None:
-            if posted and essence(received.content_type) == TURTLE:
-                repaired = repair_missing_final_dot(received.rdf)
-                if repaired is not None:
-                    received = replace(received, rdf=repaired, body=InlineBody(repaired))
-                    content = Content(received.content_type, received.body)
-            document = await self._understand(situation, received, received.rdf)
+            received, document = await self._understand(
+                situation, received, received.rdf, posted=posted
+            )
+            content = Content(received.content_type, received.body)
             if document is not None:
-                content, after = await self._fit(situation, received, document)
+                content, after = await self._fit(situation, content, document)
         await self.check_identity(exchange, situation, after)
         return content
 
     async def _understand(
-        self, situation: Situation, received: Received, rdf: bytes
-    ) -> Document | None:
-        """The document sent; ``None`` if its context is not known and need not be."""
+        self, situation: Situation, received: Received, rdf: bytes, *, posted: bool
+    ) -> tuple[Received, Document | None]:
+        """What was sent, mended if it may be, and what it says; ``None`` for the latter if its
+        context is not known and need not be."""
+        path = situation.stored_path
         try:
-            return await self._documents.parse(
-                rdf, received.content_type, path=situation.stored_path
-            )
+            return received, await self._documents.parse(rdf, received.content_type, path=path)
         except UnknownContext as unknown:
             if _must_be_understood(situation):
                 raise BadRequest(str(unknown)) from unknown
-            return None
+            return received, None
+        except MalformedRdf:
+            mended = repair_missing_final_dot(rdf) if posted and _is_turtle(received) else None
+            if mended is None:
+                raise
+        received = replace(received, rdf=mended, body=InlineBody(mended))
+        return received, await self._documents.parse(mended, received.content_type, path=path)
 
     async def _fit(
-        self, situation: Situation, received: Received, document: Document
+        self, situation: Situation, content: Content, document: Document
     ) -> tuple[Content, Graph]:
         """The content to store, and what it says of WebIDs in their own document."""
-        content = Content(received.content_type, received.body)
         path = situation.stored_path
         if auxiliary_kind(path) is Auxiliary.ACL:
             check_storable(
@@ -164,3 +167,7 @@ class Contents:
 def _must_be_understood(situation: Situation) -> bool:
     path = situation.stored_path
     return is_container(path) or auxiliary_kind(path) is Auxiliary.ACL
+
+
+def _is_turtle(received: Received) -> bool:
+    return essence(received.content_type) == TURTLE

@@ -15,7 +15,6 @@ from podstead.core.identifiers import (
     Auxiliary,
     ResourcePath,
     acl_of,
-    auxiliary_kind,
     description_of,
     is_container,
 )
@@ -158,7 +157,7 @@ def _replacement(existing: Metadata, put: Put, stamp: Stamp, agent: Agent) -> Pl
 
 
 def _creation(situation: Situation, put: Put, stamp: Stamp, agent: Agent) -> Plan:
-    auxiliary = auxiliary_kind(situation.target)
+    auxiliary = situation.auxiliary
     if auxiliary is not None:
         if situation.metadata(situation.subject) is None:
             raise Conflict("The resource that this would belong to does not exist")
@@ -201,7 +200,7 @@ def _kind_at(situation: Situation) -> Kind:
     existing = situation.existing
     if existing is not None:
         return existing.kind
-    auxiliary = auxiliary_kind(situation.target)
+    auxiliary = situation.auxiliary
     if auxiliary is Auxiliary.ACL:
         return Kind.ACL
     if auxiliary is Auxiliary.DESCRIPTION:

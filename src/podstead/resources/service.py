@@ -24,7 +24,6 @@ from podstead.core.errors import (
 from podstead.core.identifiers import (
     Auxiliary,
     ResourcePath,
-    auxiliary_kind,
     description_of,
 )
 from podstead.core.methods import allowed_methods, takes_only_rdf
@@ -118,9 +117,7 @@ class ResourceService:
     async def _absent(self, exchange: Exchange, situation: Situation) -> Outcome:
         """What a reader of a URL without a resource learns (Q-22, C-30)."""
         target = situation.target
-        if auxiliary_kind(target) is Auxiliary.DESCRIPTION and situation.metadata(
-            situation.subject
-        ):
+        if situation.auxiliary is Auxiliary.DESCRIPTION and situation.metadata(situation.subject):
             return Outcome(Result.REPRESENTED, representation=empty_description())
         twin = situation.twin
         if twin is not None and not exchange.operation.signed_url:

@@ -6,8 +6,6 @@ holds the target, its slash twin, its subject, and every container above with it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from podstead.core.errors import Conflict, StorageError
 from podstead.core.identifiers import (
     Auxiliary,
@@ -24,12 +22,25 @@ from podstead.storage.protocol import Snapshot
 from podstead.storage.records import Absent, Metadata, Present, Reliance
 
 
-@dataclass(frozen=True, slots=True)
 class Situation:
-    """A target and what was stored around it at one moment."""
+    """A target and what was stored around it at one moment.
 
-    target: ResourcePath
-    snapshot: Snapshot
+    ``subject`` is the resource that the target is auxiliary to, or the target itself;
+    ``stored_path`` is where its bytes are kept: a container's description is the container itself
+    (C-30); ``existing`` is the metadata of what is there, ``None`` for nothing.
+    """
+
+    __slots__ = ("auxiliary", "existing", "snapshot", "stored_path", "subject", "target")
+
+    def __init__(self, target: ResourcePath, snapshot: Snapshot) -> None:
+        """Raises StorageError if the snapshot does not hold the target."""
+        self.target = target
+        self.snapshot = snapshot
+        self.auxiliary = auxiliary_kind(target)
+        self.subject = subject_of(target)
+        of_container = self.auxiliary is Auxiliary.DESCRIPTION and is_container(self.subject)
+        self.stored_path = self.subject if of_container else target
+        self.existing = self.metadata(self.stored_path)
 
     def metadata(self, path: ResourcePath) -> Metadata | None:
         """What is stored at a path of the snapshot; ``None`` for nothing.
@@ -42,26 +53,9 @@ class Situation:
             raise StorageError("A decision needed a path that was not read") from error
 
     @property
-    def stored_path(self) -> ResourcePath:
-        """Where the target's bytes are kept: a container's description is the container (C-30)."""
-        if auxiliary_kind(self.target) is Auxiliary.DESCRIPTION and is_container(self.subject):
-            return self.subject
-        return self.target
-
-    @property
-    def existing(self) -> Metadata | None:
-        """The metadata of the target, ``None`` if there is no such resource."""
-        return self.metadata(self.stored_path)
-
-    @property
-    def subject(self) -> ResourcePath:
-        """The resource that the target is auxiliary to, or the target itself."""
-        return subject_of(self.target)
-
-    @property
     def twin(self) -> Metadata | None:
         """What is stored at the target's other slash form; auxiliaries have none (P-47)."""
-        if auxiliary_kind(self.target) is not None:
+        if self.auxiliary is not None:
             return None
         return self.metadata(slash_twin(self.target))
 
