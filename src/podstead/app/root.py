@@ -9,7 +9,11 @@ from podstead.app.keys import ensure_token_key
 from podstead.app.patience import patiently
 from podstead.config import Settings
 from podstead.core.errors import RootInUse, RootUnusable
+from podstead.storage.layout import RootLayout
 from podstead.storage.root import lock_root, prepare_root
+from podstead.storage.sqlite import SqliteFacts
+
+_BASE_URL = "base-url"
 
 
 @contextmanager
@@ -26,6 +30,24 @@ def prepared_root(settings: Settings) -> Iterator[None]:
         raise RootUnusable(f"The data root {root} cannot be made: {error.strerror}.") from error
     with patiently(lambda: lock_root(root), is_busy=lambda error: isinstance(error, RootInUse)):
         layout = prepare_root(root)
+        _claim_base_url(layout, settings.base_url)
         if not settings.token_keys:
             ensure_token_key(layout.keys)
         yield
+
+
+def _claim_base_url(layout: RootLayout, base_url: str) -> None:
+    """Remember the base URL at the first start; refuse another one at every later start.
+
+    Everything stored is named by it (docs/decisions/0003). Raises RootUnusable, StorageError.
+    """
+    facts = SqliteFacts(layout.database)
+    remembered = facts.read_fact(_BASE_URL)
+    if remembered is None:
+        facts.write_fact(_BASE_URL, base_url)
+    elif remembered != base_url:
+        raise RootUnusable(
+            f"The data root {layout.root} belongs to {remembered}, the beginning of the name of "
+            f"everything in it; start with --base-url {remembered}, or with another --root than "
+            f"this one for {base_url}."
+        )

@@ -116,7 +116,6 @@ class ResourceService:
 
     async def _absent(self, exchange: Exchange, situation: Situation) -> Outcome:
         """What a reader of a URL without a resource learns (Q-22, C-30)."""
-        target = situation.target
         if situation.auxiliary is Auxiliary.DESCRIPTION and situation.metadata(situation.subject):
             return Outcome(Result.REPRESENTED, representation=empty_description())
         twin = situation.twin
