@@ -163,6 +163,18 @@ VERIFICATION_RELATIONSHIPS: Final = (
     SECURITY + "keyAgreement",
     SECURITY + "capabilityInvocation",
     SECURITY + "capabilityDelegation",
+    # The context's URL taken for a namespace, as some servers write it into profiles.
+    *(
+        "https://www.w3.org/ns/cid/v1#" + name
+        for name in (
+            "verificationMethod",
+            "authentication",
+            "assertionMethod",
+            "keyAgreement",
+            "capabilityInvocation",
+            "capabilityDelegation",
+        )
+    ),
     # How the Security Vocabulary said it before verification methods (contexts v1 and v2).
     SECURITY + "publicKey",
 )

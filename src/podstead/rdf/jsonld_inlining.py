@@ -40,6 +40,25 @@ def names_in(value: Json) -> Iterator[str]:
             pending.extend(current)
 
 
+def refers(value: Json) -> bool:
+    """Whether a context refers to another one anywhere."""
+    pending = [value]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, str):
+            return True
+        if isinstance(current, list):
+            pending.extend(current)
+        elif isinstance(current, dict):
+            pending.append(current.get("@import"))
+            pending.extend(
+                definition["@context"]
+                for definition in current.values()
+                if isinstance(definition, dict) and "@context" in definition
+            )
+    return False
+
+
 class ContextsInPlay:
     """The definitions that one document can reach.
 
@@ -52,11 +71,14 @@ class ContextsInPlay:
         self,
         references: Iterable[Json],
         *,
-        names: set[str],
+        names: set[str] | None,
         contexts: ContextSource,
         max_terms: int,
     ) -> None:
-        """``references`` hold absolute URLs; ``names`` are those in the document, and grow."""
+        """``references`` hold absolute URLs; ``names`` are those in the document, and grow.
+
+        ``None`` means all names: a document that refers to nothing needs no choice.
+        """
         self._contexts = contexts
         self._names = names
         self._terms_left = max_terms
@@ -111,17 +133,16 @@ class ContextsInPlay:
 
     def _kept(self, part: dict[str, Json]) -> list[str]:
         names = self._names
+        if names is None:
+            return list(part)
         return [term for term in part if term in names or term.startswith("@")]
 
     def _reach(self, term: str, definition: Json) -> None:
-        self._names.update(names_in(term))
         if not isinstance(definition, dict):
-            self._names.update(names_in(definition))
+            self._use(term, definition)
             self._other_terms.add(term)
             return
-        self._names.update(
-            names_in({key: value for key, value in definition.items() if key != "@context"})
-        )
+        self._use(term, {key: value for key, value in definition.items() if key != "@context"})
         if "@context" in definition:
             self.scoped_terms.add(term)
             self._enter(definition["@context"])
@@ -132,6 +153,10 @@ class ContextsInPlay:
             self.type_map_terms.add(term)
         else:
             self._other_terms.add(term)
+
+    def _use(self, term: str, definition: Json) -> None:
+        if self._names is not None:
+            self._names.update(names_in([term, definition]))
 
     def inline(self, value: Json) -> Json:
         """A context of the document without references, and only with definitions in reach.

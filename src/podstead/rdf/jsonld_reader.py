@@ -14,7 +14,7 @@ from podstead.core.media_types import JSON_LD
 from podstead.rdf.errors import MalformedRdf, RdfTooComplex
 from podstead.rdf.json_text import Json, decode_json, encode_json
 from podstead.rdf.jsonld_contexts import NO_CONTEXTS, ContextSource, absolute_references
-from podstead.rdf.jsonld_inlining import ContextsInPlay, names_in
+from podstead.rdf.jsonld_inlining import ContextsInPlay, names_in, refers
 from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits
 
 # What stands there is no node: a context, or a literal (which may be JSON of any shape).
@@ -34,8 +34,8 @@ def unknown_contexts(
     MalformedRdf and RdfTooComplex.
     """
     document = decode_json(content, max_depth=limits.max_depth)
-    holders = _context_holders(document)
-    return list(_in_play(document, holders, base_iri, contexts, limits).unknown)
+    _, in_play = _survey(document, base_iri, contexts, limits)
+    return list(in_play.unknown)
 
 
 def prepare_json_ld(
@@ -46,19 +46,29 @@ def prepare_json_ld(
     Raises MalformedRdf, RdfTooComplex and UnknownContext.
     """
     document = decode_json(content, max_depth=limits.max_depth)
-    holders = _context_holders(document)
-    if holders:
-        in_play = _in_play(document, holders, base_iri, contexts, limits)
-        if in_play.json_terms:
-            # What such a term holds is JSON, not JSON-LD: a "@context" in it is just a key.
-            holders = _context_holders(document, in_play.json_terms)
-        for holder in holders:
-            absolute = absolute_references(holder["@context"], base_iri=base_iri)
-            holder["@context"] = in_play.inline(absolute)
-        if in_play.type_map_terms:
-            _unfold_type_maps(document, in_play.type_map_terms)
+    holders, in_play = _survey(document, base_iri, contexts, limits)
+    for holder in holders:
+        absolute = absolute_references(holder["@context"], base_iri=base_iri)
+        holder["@context"] = in_play.inline(absolute)
+    if in_play.type_map_terms:
+        _unfold_type_maps(document, in_play.type_map_terms)
+    if len(holders) > 1 or in_play.scoped_terms:
         _check_context_work(document, in_play.scoped_terms, limits)
     return encode_json(document)
+
+
+def _survey(
+    document: Json, base_iri: str, contexts: ContextSource, limits: RdfLimits
+) -> tuple[list[dict[str, Json]], ContextsInPlay]:
+    """The objects that hold a context, and what these contexts define."""
+    holders = _context_holders(document)
+    in_play = _in_play(document, holders, base_iri, contexts, limits)
+    if in_play.json_terms:
+        # What such a term holds is JSON, not JSON-LD: a "@context" in it is just a key.
+        nodes = _context_holders(document, in_play.json_terms)
+        if len(nodes) < len(holders):
+            return nodes, _in_play(document, nodes, base_iri, contexts, limits)
+    return holders, in_play
 
 
 def _in_play(
@@ -68,9 +78,10 @@ def _in_play(
     contexts: ContextSource,
     limits: RdfLimits,
 ) -> ContextsInPlay:
+    references = [absolute_references(holder["@context"], base_iri=base_iri) for holder in holders]
     return ContextsInPlay(
-        [absolute_references(holder["@context"], base_iri=base_iri) for holder in holders],
-        names=set(names_in(document)),
+        references,
+        names=set(names_in(document)) if any(map(refers, references)) else None,
         contexts=contexts,
         max_terms=limits.max_context_work,
     )
