@@ -79,6 +79,7 @@ def test_a_request_that_never_ends_is_cut_off_after_the_drain_timeout(
     server.start()
     answer = hold(server, threads)
     assert server.stop() == 0
+    assert "Requests still in flight after 1 seconds were cut off" in server.errors
     with pytest.raises(OSError, match=r".*"):
         answer.result(DEADLINE_S)
 
@@ -111,7 +112,7 @@ def test_a_stop_while_workers_are_starting_does_not_hang(
 
 
 def test_a_stop_before_any_worker_runs_does_not_hang(make_server: MakeServer) -> None:
-    server = make_server("--port", "0", *FAR_AWAY)
+    server = make_server("--port", "0", "--base-url", "http://pods.example", *FAR_AWAY)
     for _ in range(10):
         server.launch()
         server.wait_for_line("factory")

@@ -28,11 +28,12 @@ def logging_config(settings: Settings) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"lines": {"()": f"{__name__}.{formatter}"}},
+        "filters": {"news": {"()": f"{__name__}.ServerNews"}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines"}},
         "root": {"handlers": ["stderr"], "level": "WARNING"},
         "loggers": {
             "podstead": {"level": level.upper()},
-            SERVER_LOGGER: {"level": server_level(settings).upper()},
+            SERVER_LOGGER: {"level": server_level(settings).upper(), "filters": ["news"]},
         },
     }
 
@@ -47,6 +48,18 @@ def server_level(settings: Settings) -> str:
 def configure_logging(settings: Settings) -> None:
     """Set up logging in this process."""
     logging.config.dictConfig(logging_config(settings))
+
+
+class ServerNews(logging.Filter):
+    """Drops what granian says about workers that did not stop in time.
+
+    It says so of any worker whose end another thread of it notices first; ``serve.py`` says it
+    when it is true.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the message is true."""
+        return "refused to gracefully stop" not in record.getMessage()
 
 
 class TextFormatter(logging.Formatter):

@@ -25,6 +25,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -81,7 +82,11 @@ def serve(
                 wrap_loader=False,
             )
         except SystemExit:
-            return stop.ending or Ending.FAILED
+            logger.debug("The HTTP server ended with an error")
+    if stop.ending is Ending.STOPPED and stop.elapsed_s() >= settings.drain_timeout_s:
+        logger.warning(
+            "Requests still in flight after %d seconds were cut off", settings.drain_timeout_s
+        )
     return stop.ending or Ending.FAILED
 
 
@@ -124,9 +129,15 @@ class _Stop:
         self._server = server
         self._listeners = listeners
         self.ending: Ending | None = None
+        self._asked_s = 0.0
+
+    def elapsed_s(self) -> float:
+        """Seconds since the first signal."""
+        return time.monotonic() - self._asked_s
 
     def wait(self) -> None:
         signal.sigwait(_STOP_SIGNALS)
+        self._asked_s = time.monotonic()
         self.ending = Ending.STOPPED
         # Without a listening socket clients are refused at once instead of waiting in a queue.
         for listener in self._listeners:

@@ -48,7 +48,7 @@ def _entries(rows: Sequence[Row[Any]]) -> Iterator[str]:
 def _default(row: Row[Any]) -> str:
     if row.default in (None, ()) or row.shown_default:
         return row.default_text
-    return f"`{row.default_text}`" + (f" {row.unit}" if row.unit else "")
+    return f"`{row.default_text}`" + (f" ({row.unit})" if row.unit else "")
 
 
 def _spellings(row: Row[Any]) -> Iterator[str]:
