@@ -59,12 +59,17 @@ def refers(value: Json) -> bool:
     return False
 
 
+def _is_type_map(definition: dict[str, Json]) -> bool:
+    container = definition.get("@container")
+    return container == "@type" or (isinstance(container, list) and "@type" in container)
+
+
 class ContextsInPlay:
     """The definitions that one document can reach.
 
     ``unknown`` are the URLs of contexts that it needs and that are not at hand, in the order found.
     ``scoped_terms``, ``json_terms`` and ``type_map_terms`` are the terms with a scoped context, of
-    type ``@json``, and with ``@type`` as container.
+    type ``@json``, and with ``@type`` as container; ``none_names`` are the names of ``@none``.
     """
 
     def __init__(
@@ -86,16 +91,18 @@ class ContextsInPlay:
         self._entered_urls: set[str] = set()
         self._open_urls: set[str] = set()
         self._inlined: dict[str, list[Json]] = {}
+        self._cuts = 0
         self.unknown: dict[str, None] = {}
         self.scoped_terms: set[str] = set()
         self.json_terms: set[str] = set()
         self.type_map_terms: set[str] = set()
+        self.none_names: set[str] = {"@none"}
         self._other_terms: set[str] = set()
         for reference in references:
             self._enter(reference)
         self._close()
-        # A term that is a map in one place and not in another is left as it is.
-        self.type_map_terms -= self._other_terms
+        if self.type_map_terms & self._other_terms:
+            raise MalformedRdf(JSON_LD, "a term is a map by type in one context, not in another")
 
     def _enter(self, value: Json) -> None:
         if isinstance(value, str):
@@ -141,6 +148,8 @@ class ContextsInPlay:
         if not isinstance(definition, dict):
             self._use(term, definition)
             self._other_terms.add(term)
+            if definition == "@none":
+                self.none_names.add(term)
             return
         self._use(term, {key: value for key, value in definition.items() if key != "@context"})
         if "@context" in definition:
@@ -148,8 +157,7 @@ class ContextsInPlay:
             self._enter(definition["@context"])
         if definition.get("@type") == "@json":
             self.json_terms.add(term)
-        container = definition.get("@container")
-        if container == "@type" or (isinstance(container, list) and "@type" in container):
+        if _is_type_map(definition):
             self.type_map_terms.add(term)
         else:
             self._other_terms.add(term)
@@ -185,29 +193,44 @@ class ContextsInPlay:
                 raise UnknownContext(url)
             if url in self._open_urls:
                 raise MalformedRdf(JSON_LD, f"the context <{url}> includes itself")
+            cuts_before = self._cuts
             self._open_urls.add(url)
             inlined = self.inline(context.value)
             self._open_urls.remove(url)
             parts = inlined if isinstance(inlined, list) else [inlined]
-            self._inlined[url] = parts
+            if self._cuts == cuts_before:
+                self._inlined[url] = parts
         self._count(parts)
         return parts
 
     def _inline_part(self, part: Json) -> Json:
         if not isinstance(part, dict):
             return part
-        inlined: dict[str, Json] = {}
-        for term in self._kept(part):
-            definition = part[term]
-            if isinstance(definition, dict) and "@context" in definition:
-                scoped = self.inline(definition["@context"])
-                inlined[term] = {**definition, "@context": scoped}
-            else:
-                inlined[term] = definition
+        inlined = {term: self._inline_definition(part[term]) for term in self._kept(part)}
         imported = inlined.pop("@import", None)
-        if imported is None:
-            return inlined
-        return {**self._imported(imported), **inlined}
+        return inlined if imported is None else {**self._imported(imported), **inlined}
+
+    def _inline_definition(self, definition: Json) -> Json:
+        if not isinstance(definition, dict):
+            return definition
+        if _is_type_map(definition):
+            # The reader unfolds the maps, so that the parser never sees one.
+            container = definition["@container"]
+            kept: list[Json] = container if isinstance(container, list) else []
+            definition = {**definition, "@container": [kind for kind in kept if kind != "@type"]}
+            if not definition["@container"]:
+                del definition["@container"]
+        if "@context" in definition:
+            definition = {**definition, "@context": self._inline_scoped(definition["@context"])}
+        return definition
+
+    def _inline_scoped(self, value: Json) -> Json:
+        if isinstance(value, str) and value in self._open_urls:
+            # It may name the context that it stands in (JSON-LD 1.1 API, 4.1.2 step 5.2.5). That
+            # one is in force already where the term is, so nothing is to be added.
+            self._cuts += 1
+            return {}
+        return self.inline(value)
 
     def _imported(self, reference: Json) -> dict[str, Json]:
         """What ``@import`` puts below a part (JSON-LD 1.1 API, 4.1.2 step 5.6)."""

@@ -51,7 +51,7 @@ def prepare_json_ld(
         absolute = absolute_references(holder["@context"], base_iri=base_iri)
         holder["@context"] = in_play.inline(absolute)
     if in_play.type_map_terms:
-        _unfold_type_maps(document, in_play.type_map_terms)
+        _unfold_type_maps(document, in_play)
     if len(holders) > 1 or in_play.scoped_terms:
         _check_context_work(document, in_play.scoped_terms, limits)
     return encode_json(document)
@@ -108,14 +108,14 @@ def _context_holders(
     return holders
 
 
-def _unfold_type_maps(document: Json, terms: set[str]) -> None:
+def _unfold_type_maps(document: Json, in_play: ContextsInPlay) -> None:
     """Turn ``"term": {"Type": node}`` into ``"term": [{"@type": "Type", …node}]`` everywhere."""
     for holder in _objects(document):
-        for term in terms.intersection(holder):
+        for term in in_play.type_map_terms.intersection(holder):
             value = holder[term]
             if isinstance(value, dict):
                 holder[term] = [
-                    _typed(type_, node)
+                    node if type_ in in_play.none_names else _typed(type_, node)
                     for type_, nodes in value.items()
                     for node in (nodes if isinstance(nodes, list) else [nodes])
                 ]
@@ -126,8 +126,6 @@ def _typed(type_: str, node: Json) -> Json:
         node = {"@id": node}
     if not isinstance(node, dict):
         raise MalformedRdf(JSON_LD, "a map by type may hold nodes only")
-    if type_ == "@none":
-        return node
     own = node.get("@type", [])
     types: list[Json] = [type_, *(own if isinstance(own, list) else [own])]
     return {**node, "@type": types}

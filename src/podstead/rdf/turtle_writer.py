@@ -48,7 +48,7 @@ class TurtleWriter:
         self._references = RelativeReferences(base_iri)
         self._labels = BlankNodeLabels()
         self._nesting = Nesting(graph)
-        self._iris: dict[Iri, str] = {_TYPE: ""}
+        self._iris: dict[Iri, str] = {}
 
     def text(self) -> str:
         """The whole document, with the prefixes that it and ``name`` used so far."""
