@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import logging.config
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +19,8 @@ SERVER_LOGGER = "_granian"
 """The logger of the HTTP server, whose own news is only of interest when looking for faults."""
 
 _STANDARD_ATTRIBUTES = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime"}
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def logging_config(settings: Settings) -> dict[str, Any]:
@@ -68,7 +71,7 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """One line, followed by the traceback if there is one."""
         facts = " ".join(f"{key}={value}" for key, value in _extra(record).items())
-        line = (
+        line = _one_line(
             f"{_timestamp(record)} {record.levelname.lower()} {record.name}: "
             f"{record.getMessage()}{f' ({facts})' if facts else ''}"
         )
@@ -98,6 +101,11 @@ def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str |
     if record.exc_info is None or record.exc_info[0] is None:
         return None
     return formatter.formatException(record.exc_info)
+
+
+def _one_line(text: str) -> str:
+    """The text with control characters escaped, so that no input can forge a line."""
+    return _CONTROL.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 def _extra(record: logging.LogRecord) -> dict[str, object]:

@@ -137,13 +137,14 @@ def _read_file(path: Path, *, label: str) -> _File:
     known = [row.name for row in TABLE if Sources.FILE in row.sources]
     for key in content:
         if key not in known:
-            raise StartRefused(f"{path} has the key '{key}', {_hint(key, known)}.")
+            raise StartRefused(f"{path} has the key '{key}', {_hint(key, known)}")
     return _File(path, content)
 
 
 def _hint(key: str, known: list[str]) -> str:
     name = key.replace("_", "-").lower()
-    if any(row.name == name for row in TABLE) and name not in known:
-        return "which cannot be set in a file: leave it out"
+    if name not in known and any(row.name == name for row in TABLE):
+        return "which cannot be set in a file: leave it out."
     close = difflib.get_close_matches(name, known, n=1)
-    return "which is no setting" + (f": did you mean '{close[0]}'?" if close else ": leave it out")
+    advice = f"did you mean '{close[0]}'?" if close else "leave it out."
+    return f"which is no setting: {advice}"

@@ -1,0 +1,33 @@
+"""The reference pages say what the program has, and are up to date."""
+
+import re
+from pathlib import Path
+
+from podstead.cli.reference import commands_page
+from podstead.config.reference import settings_page
+from podstead.config.settings import TABLE
+from podstead.config.table import Sources
+
+REFERENCE = Path(__file__).resolve().parents[2] / "docs/reference"
+
+
+def test_the_generated_pages_are_up_to_date() -> None:
+    """`make docs` writes them."""
+    assert (REFERENCE / "settings.md").read_text(encoding="utf-8") == settings_page()
+    assert (REFERENCE / "commands.md").read_text(encoding="utf-8") == commands_page()
+
+
+def test_every_setting_is_documented_with_each_of_its_spellings() -> None:
+    page = settings_page()
+    for row in TABLE:
+        assert f"### {row.name}\n\n{row.meaning}" in page
+        assert (re.search(rf"`{row.option}[ `]", page) is not None) == (
+            Sources.OPTION in row.sources
+        )
+        assert f"`{row.variable}`" in page
+
+
+def test_every_command_is_documented() -> None:
+    page = commands_page()
+    for command in ("start", "token create", "token list", "token revoke"):
+        assert f"## podstead {command}\n" in page

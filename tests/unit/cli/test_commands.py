@@ -1,0 +1,142 @@
+"""What the command line takes and prints, and how it ends."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from podstead import __version__
+from podstead.cli.commands import Commands, main
+from podstead.cli.options import settings_from, settings_options
+from podstead.cli.start import summary
+from podstead.config import Settings, StartRefused
+from podstead.config.settings import TABLE
+from podstead.config.table import Sources
+from podstead.core.errors import NotFound, PodsteadError, RootInUse, StorageError
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in os.environ:
+        if name.startswith("PODSTEAD_"):
+            monkeypatch.delenv(name)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments, prog_name="podstead")
+
+
+def test_the_version_is_told() -> None:
+    result = run("--version")
+    assert (result.exit_code, result.stdout) == (0, f"podstead {__version__}\n")
+
+
+def test_the_help_of_start_names_every_option_with_its_meaning() -> None:
+    help_text = " ".join(run("start", "--help").stdout.split())
+    for row in TABLE:
+        if Sources.OPTION in row.sources:
+            assert row.option in help_text
+            assert row.meaning in help_text
+        else:
+            assert row.option + " " not in help_text
+
+
+def test_an_unknown_option_or_command_ends_with_2() -> None:
+    assert run("start", "--no-such-option").exit_code == 2
+    assert run("stop").exit_code == 2
+
+
+def test_a_bad_setting_ends_with_2_and_one_sentence() -> None:
+    result = run("start", "--port", "x")
+    assert result.exit_code == 2
+    assert result.stderr == "Error: --port is 'x': give a whole number 0 to 65535.\n"
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "exit_code"),
+    [
+        (StartRefused("Change it."), 2),
+        (RootInUse("Another server runs there."), 2),
+        (StorageError("The disk is gone."), 1),
+        (NotFound("There is no pod 'x'."), 1),
+    ],
+)
+def test_expected_trouble_is_one_sentence_and_an_exit_code(
+    error: PodsteadError, exit_code: int
+) -> None:
+    @click.command()
+    def fail() -> None:
+        raise error
+
+    result = CliRunner().invoke(Commands(commands=[fail]), ["fail"])
+    assert result.exit_code == exit_code
+    assert result.stderr == f"Error: {error}\n"
+
+
+@pytest.fixture
+def settings_of_options() -> click.Command:
+    """A command that prints the settings its options make."""
+
+    @click.command()
+    @settings_options()
+    def show(**options: object) -> None:
+        settings = settings_from(options)
+        for field in dataclasses.fields(settings):
+            click.echo(f"{field.name}={getattr(settings, field.name)}")
+
+    return show
+
+
+def test_options_become_settings(settings_of_options: click.Command, tmp_path: Path) -> None:
+    result = CliRunner().invoke(
+        settings_of_options,
+        [
+            *("--port", "4000", "--quiet", "--no-simple-tokens", "--root", str(tmp_path)),
+            *("--host-alias", "a.example", "--host-alias", "b.example"),
+        ],
+        env={"PODSTEAD_WORKERS": "2", "PODSTEAD_PORT": "5000"},
+    )
+    shown = result.stdout.splitlines()
+    assert "port=4000" in shown
+    assert "quiet=True" in shown
+    assert "simple_tokens=False" in shown
+    assert f"root={tmp_path}" in shown
+    assert "host_aliases=('a.example', 'b.example')" in shown
+    assert "workers=2" in shown
+
+
+def test_a_switch_can_be_switched_off_over_its_variable(settings_of_options: click.Command) -> None:
+    result = CliRunner().invoke(settings_of_options, ["--no-quiet"], env={"PODSTEAD_QUIET": "true"})
+    assert "quiet=False" in result.stdout.splitlines()
+
+
+def test_the_summary_tells_where_and_what() -> None:
+    settings = Settings(
+        base_url="https://pods.example", host="0.0.0.0", port=8443, root=Path("/srv/pods")
+    )
+    assert summary(settings).splitlines() == [
+        "Podstead is ready at https://pods.example/",
+        f"  version    Podstead {__version__}",
+        "  listening  0.0.0.0, port 8443, HTTP, 1 worker",
+        "  data       /srv/pods",
+        "  pods       POST https://pods.example/.pods creates one",
+        "  tokens     on, valid for 30 days",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        (Settings(simple_tokens=False), "off"),
+        (Settings(token_lifetime_s=0), "on, valid without end"),
+        (Settings(token_lifetime_s=90), "on, valid for 90 seconds"),
+    ],
+)
+def test_the_summary_tells_how_long_tokens_are_valid(settings: Settings, line: str) -> None:
+    assert summary(settings).endswith(f"  tokens     {line}")

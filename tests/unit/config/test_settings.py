@@ -1,0 +1,356 @@
+"""Settings come from options, variables, a file and defaults, in this order, and are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podstead.config import Settings, StartRefused, read_settings
+from podstead.config.settings import TABLE
+from podstead.config.sources import OptionValue
+from podstead.config.table import Row, Sources
+
+Toml = Callable[[str], dict[str, OptionValue]]
+
+
+def read(
+    options: dict[str, OptionValue] | None = None,
+    environment: dict[str, str] | None = None,
+    folder: Path = Path("/srv/pods"),
+) -> Settings:
+    return read_settings(options or {}, environment or {}, folder=folder)
+
+
+def refusal(
+    options: dict[str, OptionValue] | None = None, environment: dict[str, str] | None = None
+) -> str:
+    with pytest.raises(StartRefused) as caught:
+        read(options, environment)
+    return str(caught.value)
+
+
+@pytest.fixture
+def toml(tmp_path: Path) -> Toml:
+    """Write a configuration file and give the options that name it."""
+
+    def write(text: str) -> dict[str, OptionValue]:
+        path = tmp_path / "podstead.toml"
+        path.write_text(text, encoding="utf-8")
+        return {"config": str(path)}
+
+    return write
+
+
+# --- Sources and their order ----------------------------------------------------------------
+
+
+def test_nothing_given_means_localhost_port_3000_and_data_here() -> None:
+    settings = read()
+    assert (settings.host, settings.port) == ("localhost", 3000)
+    assert settings.base_url == "http://localhost:3000"
+    assert settings.root == Path("/srv/pods/data")
+    assert settings == Settings(root=Path("/srv/pods/data"))
+
+
+def test_options_win_over_variables_over_the_file_over_the_default(toml: Toml) -> None:
+    file = toml("port = 4001\nworkers = 2\nquota-bytes = 7\n")
+    settings = read({**file, "port": "4003"}, {"PODSTEAD_PORT": "4002", "PODSTEAD_WORKERS": "3"})
+    assert settings.port == 4003
+    assert settings.workers == 3
+    assert settings.quota_bytes == 7
+    assert settings.max_target_bytes == 8192
+
+
+def test_the_file_may_be_named_by_a_variable(toml: Toml) -> None:
+    file = toml("port = 4001\n")
+    assert read(environment={"PODSTEAD_CONFIG": str(file["config"])}).port == 4001
+
+
+def test_an_empty_variable_counts_as_not_given() -> None:
+    assert read(environment={"PODSTEAD_PORT": "", "PODSTEAD_BASE_URL": " "}).port == 3000
+
+
+def test_a_variable_that_is_no_setting_is_left_alone() -> None:
+    """Container platforms set such ones, as PODSTEAD_SERVICE_HOST, on their own."""
+    assert read(environment={"PODSTEAD_SERVICE_HOST": "10.0.0.1"}) == read()
+
+
+def test_a_secret_is_taken_from_the_environment_and_no_option_or_key_of_the_file(
+    toml: Toml,
+) -> None:
+    row = next(row for row in TABLE if row.name == "token-secret")
+    assert row.sources == Sources.VARIABLE
+    assert "cannot be set in a file" in refusal(toml("token-secret = 'x'"))
+
+
+# Those that need other settings have tests of their own.
+PLAIN_ROWS = [
+    row
+    for row in TABLE
+    if row.sources == Sources.ALL and row.name not in ("base-url", "token-secret-file")
+]
+
+
+@pytest.mark.parametrize("row", PLAIN_ROWS, ids=lambda row: row.name)
+def test_every_setting_can_be_given_in_each_of_its_sources(row: Row[Any], toml: Toml) -> None:
+    text = example(row)
+    partner = {"ssl-cert": "ssl_key", "ssl-key": "ssl_cert"}.get(row.name)
+    base: dict[str, OptionValue] = {"base_url": "https://pods.example"}
+    if partner:
+        base[partner] = "/partner.pem"
+    option: OptionValue = (text == "true") if row.is_switch else text
+    sources = [
+        read({**base, row.field: (text,) if row.repeated else option}),
+        read(base, {row.variable: text}),
+        read({**base, **toml(f"{row.name} = {toml_value(row, text)}\n")}),
+    ]
+    values = [getattr(settings, row.field) for settings in sources]
+    assert values[0] == values[1] == values[2]
+    assert values[0] != row.default
+
+
+def example(row: Row[Any]) -> str:
+    """A text that the setting takes and that is not its default."""
+    if row.is_switch:
+        return str(not row.default).lower()
+    if row.kind.toml_type is int:
+        return str(int(str(row.default)) + 1)
+    return {
+        "host": "pods.example",
+        "log-level": "debug",
+        "log-format": "json",
+        "trusted-proxy": "10.1.0.0/16",
+        "host-alias": "alias.example:8443",
+        "context-origin": "https://contexts.example",
+        "allow-private-origin": "http://10.0.0.5:8080",
+    }.get(row.name, f"/elsewhere/{row.name}")
+
+
+def toml_value(row: Row[Any], text: str) -> str:
+    value = f'"{text}"' if row.kind.toml_type is str else text
+    return f"[{value}]" if row.repeated else value
+
+
+# --- Values ---------------------------------------------------------------------------------
+
+
+def test_repeated_settings_are_repeated_options_separated_words_or_lists(toml: Toml) -> None:
+    expected = (ip_network("10.0.0.0/8"), ip_network("::1/128"))
+    assert read({"trusted_proxies": ("10.0.0.0/8", "::1")}).trusted_proxies == expected
+    for text in ("10.0.0.0/8,::1", "10.0.0.0/8 ::1", " 10.0.0.0/8 , ::1 "):
+        assert read(environment={"PODSTEAD_TRUSTED_PROXY": text}).trusted_proxies == expected
+    file = toml('trusted-proxy = ["10.0.0.0/8", "::1"]\n')
+    assert read(file).trusted_proxies == expected
+
+
+def test_paths_start_from_where_they_are_written(toml: Toml, tmp_path: Path) -> None:
+    assert read({"root": "pods"}).root == Path("/srv/pods/pods")
+    assert read({"root": "/var/pods"}).root == Path("/var/pods")
+    assert read(toml('root = "pods"\n')).root == tmp_path / "pods"
+
+
+@pytest.mark.parametrize("text", ["1", "65535"])
+def test_a_port_within_its_bounds_is_taken(text: str) -> None:
+    assert read({"port": text}).port == int(text)
+
+
+@pytest.mark.parametrize("text", ["-1", "65536", "3000.0", "1e3", "0x10", "1_000", "", "٣", "port"])
+def test_a_port_that_is_none_is_refused_by_a_sentence(text: str) -> None:
+    assert refusal({"port": text}) == f"--port is '{text}': give a whole number 0 to 65535."
+
+
+def test_the_sentence_names_the_source_in_the_operators_words(toml: Toml) -> None:
+    file = toml('port = "4000"\n')
+    assert refusal(environment={"PODSTEAD_PORT": "x"}).startswith("PODSTEAD_PORT is 'x': give ")
+    assert refusal(file) == (
+        f"port in {file['config']} is of the wrong type: give a whole number 0 to 65535, "
+        "without quotes."
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "port = true",
+        "port = 4000.0",
+        "port = [4000]",
+        "quiet = 1",
+        'quiet = "true"',
+        "host = 127",
+        "trusted-proxy = '10.0.0.1'",
+        "trusted-proxy = [10]",
+        "[server]\nport = 4000",
+    ],
+)
+def test_a_value_of_another_toml_type_is_refused(toml: Toml, text: str) -> None:
+    refusal(toml(text))
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("0", False), ("FALSE", False)])
+def test_a_switch_is_true_or_false(text: str, value: bool) -> None:
+    assert read(environment={"PODSTEAD_QUIET": text}).quiet is value
+
+
+def test_a_switch_that_says_neither_is_refused() -> None:
+    assert refusal(environment={"PODSTEAD_QUIET": "maybe"}).endswith("give true or false.")
+
+
+@pytest.mark.parametrize(
+    ("setting", "text"),
+    [
+        ("host", "localhost:3000"),
+        ("host", "[::1]"),
+        ("host", "http://localhost"),
+        ("host", "127.1"),
+        ("host", ""),
+        ("host", "a b"),
+        ("host_aliases", "https://pods.example"),
+        ("host_aliases", "pods.example/"),
+        ("context_origins", "example.org"),
+        ("context_origins", "https://example.org/context"),
+        ("private_origins", "ftp://10.0.0.1"),
+        ("trusted_proxies", "10.0.0.1/8"),
+        ("trusted_proxies", "proxy.example"),
+        ("log_level", "loud"),
+        ("root", ""),
+        ("workers", "0"),
+        ("max_target_bytes", "60001"),
+    ],
+)
+def test_values_that_cannot_be_used_are_refused(setting: str, text: str) -> None:
+    row = next(row for row in TABLE if row.field == setting)
+    given: OptionValue = (text,) if row.repeated else text
+    assert refusal({setting: given}) == f"{row.option} is '{text}': {row.kind.expected}."
+
+
+def test_names_are_lower_cased_and_origins_normalised() -> None:
+    settings = read(
+        {
+            "base_url": "HTTPS://Pods.Example:443/",
+            "host_aliases": ("Alias.Example:8443",),
+            "context_origins": ("https://Contexts.Example:443/",),
+        }
+    )
+    assert settings.base_url == "https://pods.example"
+    assert settings.host_aliases == ("alias.example:8443",)
+    assert settings.context_origins == ("https://contexts.example",)
+
+
+# --- The configuration file -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("portt = 4000", "'portt', which is no setting: did you mean 'port'?"),
+        ("max_body_bytes = 1", "did you mean 'max-body-bytes'?"),
+        ("zzzzzz = 1", "'zzzzzz', which is no setting: leave it out."),
+        ("config = 'x'", "'config', which cannot be set in a file: leave it out."),
+    ],
+)
+def test_an_unknown_key_stops_the_start(toml: Toml, text: str, hint: str) -> None:
+    assert hint in refusal(toml(text))
+
+
+def test_a_file_that_is_no_toml_is_refused_with_the_place(toml: Toml) -> None:
+    assert "line 2" in refusal(toml("port = 4000\nhost = \n"))
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.toml"
+    assert refusal({"config": str(missing)}) == (
+        f"--config: {missing} cannot be read (No such file or directory)."
+    )
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "podstead.toml"
+    path.write_bytes(b"\xff\xfe")
+    assert "not UTF-8" in refusal({"config": str(path)})
+
+
+# --- The base URL ---------------------------------------------------------------------------
+
+
+def test_the_base_url_follows_the_port_and_the_certificate() -> None:
+    assert read({"port": "8080"}).base_url == "http://localhost:8080"
+    assert read({"port": "80"}).base_url == "http://localhost"
+    tls: dict[str, OptionValue] = {"ssl_cert": "c.pem", "ssl_key": "k.pem"}
+    assert read(tls).base_url == "https://localhost:3000"
+    assert read({**tls, "port": "443"}).base_url == "https://localhost"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "127.0.0.1", "::", "pods.example"])
+def test_another_host_needs_a_base_url(host: str) -> None:
+    """It is the identity of everything stored, so it is never guessed."""
+    assert "there is no base-url" in refusal({"host": host})
+    assert read({"host": host, "base_url": "https://pods.example"}).host == host
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pods.example",
+        "https://pods.example/path",
+        "https://pods.example?query",
+        "https://pods.example/#fragment",
+        "https://user@pods.example",
+        "ftp://pods.example",
+        "https://",
+        "https://pods.example:65536",
+        "https://pods.example\\@evil.example",
+        "https://pods .example",
+    ],
+)
+def test_a_base_url_is_an_origin(text: str) -> None:
+    assert refusal({"base_url": text}).startswith("--base-url is ")
+
+
+def test_a_port_that_the_system_chooses_is_put_into_the_base_url() -> None:
+    assert read({"port": "0"}).listening_on(4567).base_url == "http://localhost:4567"
+    own = read({"port": "0", "base_url": "http://127.0.0.1:0"}).listening_on(4567)
+    assert own.base_url == "http://127.0.0.1:4567"
+    elsewhere = read({"port": "0", "base_url": "https://pods.example"}).listening_on(4567)
+    assert elsewhere.base_url == "https://pods.example"
+    assert elsewhere.port == 4567
+
+
+def test_a_base_url_without_its_port_needs_port_0() -> None:
+    assert "give its port" in refusal({"base_url": "http://localhost:0"})
+
+
+def test_a_server_that_speaks_https_only_has_no_http_base_url() -> None:
+    tls: dict[str, OptionValue] = {"ssl_cert": "c.pem", "ssl_key": "k.pem"}
+    assert "https://" in refusal({**tls, "base_url": "http://pods.example"})
+    assert read({"base_url": "https://pods.example"}).uses_tls is False
+
+
+@pytest.mark.parametrize("one", ["ssl_cert", "ssl_key"])
+def test_a_certificate_needs_its_key_and_the_other_way_round(one: str) -> None:
+    assert refusal({one: "file.pem"}).endswith("give both, or neither.")
+
+
+# --- The table itself -----------------------------------------------------------------------
+
+
+def test_every_setting_has_a_name_a_meaning_and_a_unit_that_its_name_shows() -> None:
+    assert len({row.name for row in TABLE}) == len(TABLE)
+    for row in TABLE:
+        assert row.meaning.endswith("."), row.name
+        assert row.name.endswith(UNIT_SUFFIXES.get(row.unit, "")), row.name
+
+
+UNIT_SUFFIXES = {"bytes": "-bytes", "seconds": "-s", "days": "-days", "triples": "-triples"}
+
+
+def test_every_default_is_a_value_that_its_kind_takes() -> None:
+    for row in TABLE:
+        if row.default not in (None, ()):
+            assert (
+                row.kind.parse(str(row.default).lower() if row.is_switch else str(row.default))
+                == row.default
+            )
