@@ -169,7 +169,8 @@ def _creation(situation: Situation, put: Put, stamp: Stamp, agent: Agent) -> Pla
     else:
         situation.check_room_for_target()
         reliances = situation.creation_reliances()
-        puts = (*(_empty_container(path) for path in situation.missing_containers()), put)
+        above = situation.missing_containers()
+        puts = (*(_empty_container(path) for path in above), put) if above else (put,)
     write = Write(
         version=stamp.version,
         at_ms=stamp.at_ms,

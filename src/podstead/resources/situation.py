@@ -30,7 +30,7 @@ class Situation:
     (C-30); ``existing`` is the metadata of what is there, ``None`` for nothing.
     """
 
-    __slots__ = ("auxiliary", "existing", "snapshot", "stored_path", "subject", "target")
+    __slots__ = ("_above", "auxiliary", "existing", "snapshot", "stored_path", "subject", "target")
 
     def __init__(self, target: ResourcePath, snapshot: Snapshot) -> None:
         """Raises StorageError if the snapshot does not hold the target."""
@@ -41,6 +41,7 @@ class Situation:
         of_container = self.auxiliary is Auxiliary.DESCRIPTION and is_container(self.subject)
         self.stored_path = self.subject if of_container else target
         self.existing = self.metadata(self.stored_path)
+        self._above: tuple[tuple[ResourcePath, ...], Metadata | None] | None = None
 
     def metadata(self, path: ResourcePath) -> Metadata | None:
         """What is stored at a path of the snapshot; ``None`` for nothing.
@@ -63,24 +64,22 @@ class Situation:
     def is_storage_root(self) -> bool:
         return storage_root(self.target) == self.target
 
-    def nearest_container(self) -> Metadata | None:
-        """The closest existing container above the target, ``None`` if there is none at all."""
-        for container in ancestors(self.subject):
-            if storage_root(container) is None:
-                return None
-            metadata = self.metadata(container)
-            if metadata is not None:
-                return metadata
-        return None
-
     def missing_containers(self) -> tuple[ResourcePath, ...]:
         """The containers that creating the target would create, outermost first (C-2)."""
-        missing: list[ResourcePath] = []
-        for container in ancestors(self.subject):
-            if storage_root(container) is None or self.metadata(container) is not None:
-                break
-            missing.append(container)
-        return tuple(reversed(missing))
+        return self._surroundings()[0]
+
+    def _surroundings(self) -> tuple[tuple[ResourcePath, ...], Metadata | None]:
+        """The missing containers above the target, and the closest that exists, if any."""
+        if self._above is None:
+            missing: list[ResourcePath] = []
+            nearest = None
+            for container in ancestors(self.subject):
+                nearest = self.metadata(container)
+                if nearest is not None or storage_root(container) is None:
+                    break
+                missing.append(container)
+            self._above = tuple(reversed(missing)), nearest
+        return self._above
 
     def check_room_for_target(self) -> None:
         """Raise Conflict if slash semantics forbid creating the target (P-47, P-49)."""
@@ -93,9 +92,9 @@ class Situation:
     def creation_reliances(self) -> tuple[Reliance, ...]:
         """What creating the target relies on: nothing there, and a container above it."""
         reliances: list[Reliance] = [Absent(self.target), Absent(slash_twin(self.target))]
-        for container in self.missing_containers():
+        missing, nearest = self._surroundings()
+        for container in missing:
             reliances += [Absent(container), Absent(slash_twin(container))]
-        nearest = self.nearest_container()
         if nearest is not None:
             reliances.append(Present(nearest.path))
         return tuple(reliances)

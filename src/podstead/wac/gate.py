@@ -163,13 +163,12 @@ class Gate:
         if rules.groups:
             memberships = await self._groups.of(names, rules.groups)
             reliances += memberships.reliances
-        requester = Requester(
-            names,
-            memberships.groups,
-            canonical_origin(origin) if rules.name_origins else None,
-            await self._owns(names, subject),
-        )
-        held = self._decide(rules, requester)
+        asked_from = canonical_origin(origin) if rules.name_origins else None
+        held = self._decide(rules, Requester(names, memberships.groups, asked_from))
+        # Owning adds nothing but Control, so nobody who holds it anyway is looked up.
+        if Mode.CONTROL not in held and await self._owns(names, subject):
+            owner = Requester(names, memberships.groups, asked_from, owns_storage=True)
+            held = self._decide(rules, owner)
         return Grant(held, rules.public, reliances, memberships.lasting)
 
     def _decide(self, rules: Rules, requester: Requester) -> Modes:
