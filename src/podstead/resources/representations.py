@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 
 from podstead.core.conneg import choose, excludes
 from podstead.core.errors import NotAcceptable
-from podstead.core.identifiers import segment_name
+from podstead.core.identifiers import ResourcePath, description_of, segment_name
 from podstead.core.media_types import RDF_TYPES, essence
 from podstead.rdf.graph import EMPTY_GRAPH, Graph
 from podstead.rdf.listing import LISTING_TYPES, ListedMember, Listing
@@ -60,7 +60,7 @@ class Representations:
         """A document, an ACL or a description in the chosen form. Raises Superseded."""
         if media_type != essence(metadata.content_type):
             return await self._converted(metadata, media_type)
-        key = _key(metadata, media_type)
+        key = _document_key(metadata, media_type)
         kept = self._renderings.get(key)
         if kept is None:
             body = await self._documents.open(metadata)
@@ -71,7 +71,7 @@ class Representations:
         return Representation(metadata.content_type, kept, len(kept), verbatim=True)
 
     async def _converted(self, metadata: Metadata, media_type: str) -> Representation:
-        key = _key(metadata, media_type)
+        key = _document_key(metadata, media_type)
         kept = self._renderings.get(key)
         if kept is None:
             kept = await self._documents.convert(metadata, media_type)
@@ -83,7 +83,7 @@ class Representations:
 
         Kept if it is small enough; a container that is not is sent while it is read.
         """
-        key = _key(container, media_type)
+        key = _key(container.path, container, media_type)
         kept = self._renderings.get(key)
         if kept is not None:
             return Representation(media_type, kept, len(kept))
@@ -149,8 +149,14 @@ def empty_description() -> Representation:
     return _EMPTY_TURTLE
 
 
-def _key(metadata: Metadata, media_type: str) -> RenderingKey:
-    return metadata.path, state_version(metadata), media_type
+def _document_key(metadata: Metadata, media_type: str) -> RenderingKey:
+    # What is stored at a container's path is its description, which its listing only includes.
+    path = description_of(metadata.path) if metadata.kind.is_container else metadata.path
+    return _key(path, metadata, media_type)
+
+
+def _key(path: ResourcePath, metadata: Metadata, media_type: str) -> RenderingKey:
+    return path, state_version(metadata), media_type
 
 
 def listed_member(member: Metadata) -> ListedMember:
