@@ -41,6 +41,11 @@ class Reader:
         result = Result.REPRESENTED if chosen is None else Result.PARTIAL
         return Outcome(result, existing, etag, representation, chosen)
 
+    def no_description(self, operation: Operation) -> Outcome:
+        """The outcome of a read of what nobody described yet (C-30). Raises NotAcceptable."""
+        representation = self._representations.empty_description(operation.accept)
+        return Outcome(Result.REPRESENTED, representation=representation)
+
     async def _listing(
         self, operation: Operation, container: Metadata, media_type: str
     ) -> Representation:

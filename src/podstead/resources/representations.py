@@ -13,6 +13,7 @@ from podstead.core.conneg import choose, excludes
 from podstead.core.errors import NotAcceptable
 from podstead.core.identifiers import ResourcePath, description_of, segment_name
 from podstead.core.media_types import RDF_TYPES, essence
+from podstead.rdf.codecs import serialize
 from podstead.rdf.graph import EMPTY_GRAPH, Graph
 from podstead.rdf.listing import LISTING_TYPES, ListedMember, Listing
 from podstead.resources.documents import Documents
@@ -23,7 +24,6 @@ from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import Kind, Metadata
 
 _PAGE_MEMBERS = 500
-_EMPTY_TURTLE = Representation(content_type="text/turtle", body=b"", size_bytes=0)
 
 
 class Representations:
@@ -50,11 +50,14 @@ class Representations:
                 if excludes(accept, stored):
                     raise NotAcceptable(f"This resource can only be had as {stored}")
                 return stored
-            offered = (stored, *(kind for kind in _CONVERSIONS if kind != stored))
-        chosen = choose(accept, offered)
-        if chosen is None:
-            raise NotAcceptable(f"This resource can be had as {', '.join(offered)}")
-        return chosen
+            offered = (stored, *(kind for kind in RDF_TYPES if kind != stored))
+        return _chosen(accept, offered)
+
+    def empty_description(self, accept: str | None) -> Representation:
+        """The description of a resource that nobody described yet (C-30). Raises NotAcceptable."""
+        media_type = _chosen(accept, RDF_TYPES)
+        content = serialize(EMPTY_GRAPH, media_type)
+        return Representation(media_type, content, len(content))
 
     async def document(self, metadata: Metadata, media_type: str) -> Representation:
         """A document, an ACL or a description in the chosen form. Raises Superseded."""
@@ -134,19 +137,11 @@ class Representations:
         return snapshot[container.path] == container
 
 
-_CONVERSIONS = (
-    "text/turtle",
-    "application/ld+json",
-    "application/n-triples",
-    "application/n-quads",
-    "application/trig",
-    "application/rdf+xml",
-)
-
-
-def empty_description() -> Representation:
-    """The description of a resource that nobody described yet (C-30)."""
-    return _EMPTY_TURTLE
+def _chosen(accept: str | None, offered: tuple[str, ...]) -> str:
+    chosen = choose(accept, offered)
+    if chosen is None:
+        raise NotAcceptable(f"This resource can be had as {', '.join(offered)}")
+    return chosen
 
 
 def _document_key(metadata: Metadata, media_type: str) -> RenderingKey:

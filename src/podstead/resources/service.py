@@ -43,7 +43,6 @@ from podstead.resources.received import (
     check_content_type,
     check_type_links,
 )
-from podstead.resources.representations import empty_description
 from podstead.resources.situation import Situation
 from podstead.resources.turns import Turns
 from podstead.storage.protocol import ResourceStore
@@ -117,7 +116,7 @@ class ResourceService:
     async def _absent(self, exchange: Exchange, situation: Situation) -> Outcome:
         """What a reader of a URL without a resource learns (Q-22, C-30)."""
         if situation.auxiliary is Auxiliary.DESCRIPTION and situation.metadata(situation.subject):
-            return Outcome(Result.REPRESENTED, representation=empty_description())
+            return self._reader.no_description(exchange.operation)
         twin = situation.twin
         if twin is not None and not exchange.operation.signed_url:
             twin_situation = await self._look(exchange, twin.path)
