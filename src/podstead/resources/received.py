@@ -82,8 +82,9 @@ class Receiver:
         UnsupportedMediaType, BodyTooLarge, BodyTimeout, BadRequest.
         """
         content_type = operation.content_type or DEFAULT_DESCRIPTION_TYPE
-        if only_rdf and not operation.body.announced:
-            return Received(content_type, InlineBody(b""), empty=True, rdf=b"")
+        if is_container(operation.target) and only_rdf and not operation.body.announced:
+            # Where nothing is sent, its type means nothing (P-7, C-8, C-9).
+            return Received(DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), empty=True, rdf=b"")
         if is_rdf(content_type):
             content = await operation.body.read(limit_bytes=self._documents.max_bytes)
             body = await self._store.stage_body(_single(content))
