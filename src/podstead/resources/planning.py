@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from podstead.core.agents import Agent
-from podstead.core.errors import Conflict, NotFound
+from podstead.core.errors import NotFound
 from podstead.core.identifiers import (
     Auxiliary,
     ResourcePath,
@@ -157,17 +157,14 @@ def _replacement(existing: Metadata, put: Put, stamp: Stamp, agent: Agent) -> Pl
 
 
 def _creation(situation: Situation, put: Put, stamp: Stamp, agent: Agent) -> Plan:
-    auxiliary = situation.auxiliary
-    if auxiliary is not None:
-        if situation.metadata(situation.subject) is None:
-            raise Conflict("The resource that this would belong to does not exist")
+    situation.check_room_for_target()
+    if situation.auxiliary is not None:
         reliances: tuple[Reliance, ...] = (
             *situation.creation_reliances(),
             Present(situation.subject),
         )
         puts: tuple[Put, ...] = (put,)
     else:
-        situation.check_room_for_target()
         reliances = situation.creation_reliances()
         above = situation.missing_containers()
         puts = (*(_empty_container(path) for path in above), put) if above else (put,)

@@ -22,7 +22,6 @@ from podstead.core.errors import (
     RequestRefused,
 )
 from podstead.core.identifiers import (
-    Auxiliary,
     ResourcePath,
     description_of,
 )
@@ -115,7 +114,7 @@ class ResourceService:
 
     async def _absent(self, exchange: Exchange, situation: Situation) -> Outcome:
         """What a reader of a URL without a resource learns (Q-22, C-30)."""
-        if situation.auxiliary is Auxiliary.DESCRIPTION and situation.metadata(situation.subject):
+        if situation.may_be_described:
             return self._reader.no_description(exchange.operation)
         twin = situation.twin
         if twin is not None and not exchange.operation.signed_url:

@@ -62,7 +62,16 @@ class Situation:
 
     @property
     def is_storage_root(self) -> bool:
-        return storage_root(self.target) == self.target
+        return storage_root(self.stored_path) == self.stored_path
+
+    @property
+    def may_be_described(self) -> bool:
+        """Whether the target is the description of a resource that exists and can have one."""
+        return (
+            self.auxiliary is Auxiliary.DESCRIPTION
+            and auxiliary_kind(self.subject) is None
+            and self.metadata(self.subject) is not None
+        )
 
     def missing_containers(self) -> tuple[ResourcePath, ...]:
         """The containers that creating the target would create, outermost first (C-2)."""
@@ -82,12 +91,22 @@ class Situation:
         return self._above
 
     def check_room_for_target(self) -> None:
-        """Raise Conflict if slash semantics forbid creating the target (P-47, P-49)."""
+        """Raise Conflict if slash semantics forbid creating the target (P-47, P-49), be it only
+        because an auxiliary resource may come to stand there (P-52)."""
+        if self.auxiliary is not None:
+            if auxiliary_kind(self.subject) is not None:
+                raise Conflict("An auxiliary resource has none of its own")
+            if self.metadata(self.subject) is None:
+                raise Conflict("The resource that this would belong to does not exist")
+            return
         if self.twin is not None:
             raise Conflict("A resource whose URL differs only by the trailing slash exists")
         for container in self.missing_containers():
             if self.metadata(slash_twin(container)) is not None:
                 raise Conflict("A document cannot hold other resources")
+        for created in (self.target, *self.missing_containers()):
+            if is_container(created) and auxiliary_kind(slash_twin(created)) is not None:
+                raise Conflict("Without its slash, the URL is that of an auxiliary resource")
 
     def creation_reliances(self) -> tuple[Reliance, ...]:
         """What creating the target relies on: nothing there, and a container above it."""
