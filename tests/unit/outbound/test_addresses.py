@@ -128,6 +128,14 @@ def test_the_own_listening_address_is_forbidden_to_every_origin(reach: Reach) ->
     assert rules.permits(own, 3001, reach)
 
 
+@pytest.mark.parametrize("text", ["::ffff:8.8.4.4", "64:ff9b::8.8.4.4"])
+def test_the_own_listening_address_is_forbidden_in_its_ipv6_forms(text: str) -> None:
+    """A-188: own listening addresses, embedded v4 re-checked."""
+    rules = AddressRules(own_listening=frozenset({(ip_address("8.8.4.4"), 3000)}))
+    assert not rules.permits(ip_address(text), 3000, Reach.PUBLIC)
+    assert rules.permits(ip_address(text), 3001, Reach.PUBLIC)
+
+
 @pytest.mark.parametrize("unspecified", ["0.0.0.0", "::"])
 @pytest.mark.parametrize("text", ["127.0.0.1", "127.0.0.2", "::1"])
 def test_listening_everywhere_makes_every_loopback_address_our_own(

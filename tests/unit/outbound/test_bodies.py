@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 import zlib
 from collections.abc import AsyncIterator
 
@@ -79,6 +80,18 @@ async def test_a_gzip_bomb_is_stopped_at_the_first_byte_too_many() -> None:
             counted(), content_coding="gzip", max_wire_bytes=100_000, max_content_bytes=50_000
         )
     assert read_bytes < 1000
+
+
+async def test_a_gzip_bomb_in_one_chunk_is_not_inflated_whole() -> None:
+    """A-189: the limit holds for memory, not only for the result."""
+    bomb = gzip.compress(bytes(50_000_000))
+    tracemalloc.start()
+    try:
+        with pytest.raises(TooLarge):
+            await read(bomb, coding="gzip", wire=100_000, content=50_000, chunk=100_000)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 WHOLE = gzip.compress(b"hello")

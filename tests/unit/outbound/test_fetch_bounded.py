@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -274,3 +275,18 @@ async def test_a_host_that_answers_is_not_blamed_for_what_we_refuse(
         with pytest.raises(FetchFailed):
             await fetcher.fetch(peer.url(f"/{index}"), PATIENT)
     await fetcher.fetch(peer.url("/sound"), PATIENT)
+
+
+@pytest.mark.parametrize(
+    "good_sign", [answer(), answer("404 Not Found"), answer(content_type="text/html")]
+)
+async def test_any_answer_of_a_host_starts_the_count_of_its_failures_anew(
+    deployment: Deployment, peer: Peer, good_sign: Reply
+) -> None:
+    """A-191: failures in a row."""
+    fetcher = deployment.fetcher()
+    for index in range(9):
+        peer.replies[f"/{index}"] = good_sign if index == 4 else answer("500 Oh")
+        with suppress(BadStatus, WrongType):
+            await fetcher.fetch(peer.url(f"/{index}"), PATIENT)
+    assert [request.path for request in peer.requests] == [f"/{index}" for index in range(9)]
