@@ -15,14 +15,19 @@ from podstead.core.identifiers import (
     Auxiliary,
     ResourcePath,
     auxiliary_kind,
+    description_of,
     is_container,
     storage_root,
 )
 from podstead.core.media_types import TURTLE, essence
 from podstead.rdf.codecs import Document, repair_missing_final_dot, serialize
 from podstead.rdf.errors import MalformedRdf, UnknownContext
-from podstead.rdf.graph import EMPTY_GRAPH, Graph
-from podstead.rdf.identity_statements import identity_statements
+from podstead.rdf.graph import Dataset, Graph
+from podstead.rdf.identity_statements import (
+    IdentityStatement,
+    IdentityStatements,
+    identity_statements,
+)
 from podstead.rdf.listing import (
     check_server_managed,
     container_statements,
@@ -30,7 +35,7 @@ from podstead.rdf.listing import (
     mentioned_members,
     server_managed,
 )
-from podstead.resources.documents import Documents
+from podstead.resources.documents import EMPTY_DATASET, Documents
 from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.outcome import Exchange
 from podstead.resources.planning import Content
@@ -68,7 +73,7 @@ class Contents:
         Raises Superseded if the current content changed while it was compared.
         """
         content = Content(received.content_type, received.body)
-        after = EMPTY_GRAPH
+        after = EMPTY_DATASET
         if received.rdf is not None:
             received, document = await self._understand(
                 situation, received, received.rdf, posted=posted
@@ -100,7 +105,7 @@ class Contents:
 
     async def _fit(
         self, situation: Situation, content: Content, document: Document
-    ) -> tuple[Content, Graph]:
+    ) -> tuple[Content, Dataset]:
         """The content to store, and what it says of WebIDs in their own document."""
         path = situation.stored_path
         if auxiliary_kind(path) is Auxiliary.ACL:
@@ -109,23 +114,23 @@ class Contents:
                 subject_url=self._documents.url_of(situation.subject),
                 of_storage_root=storage_root(path) == situation.subject,
             )
-            return content, EMPTY_GRAPH
+            return content, EMPTY_DATASET
         if is_container(path):
             return await self._fit_container(situation, content, document)
-        return content, document.graph
+        return content, document.dataset
 
     async def _fit_container(
         self, situation: Situation, content: Content, document: Document
-    ) -> tuple[Content, Graph]:
+    ) -> tuple[Content, Dataset]:
         """Keep only the owner's triples; the server's are checked and left out (C-12, C-13)."""
         url = self._documents.url_of(situation.stored_path)
         managed = server_managed(document.graph, container_url=url)
         if not managed:
-            return content, document.graph
+            return content, document.dataset
         check_server_managed(managed, await self._server_statements(situation, managed, url))
-        own = document.graph - managed
-        turtle = serialize(document.with_graph(own), TURTLE, base_iri=url)
-        return Content(TURTLE, InlineBody(turtle)), own
+        own = document.with_graph(document.graph - managed)
+        turtle = serialize(own, TURTLE, base_iri=url)
+        return Content(TURTLE, InlineBody(turtle)), own.dataset
 
     async def _server_statements(
         self, situation: Situation, managed: Graph, container_url: str
@@ -142,26 +147,40 @@ class Contents:
             modified_ms=0 if existing is None else last_modified_ms(existing),
         ) | member_statements(container_url, members)
 
-    async def check_identity(self, exchange: Exchange, situation: Situation, after: Graph) -> None:
+    async def check_identity(
+        self, exchange: Exchange, situation: Situation, after: Dataset
+    ) -> None:
         """Refuse a change of what identifies a WebID in its own document, without Control.
 
         Whoever may only append or write must not be able to become the owner: these statements
         say which issuers, keys and other names may act as the WebID.
         """
+        exchange.relied_on_for_identity = ()
         path = situation.stored_path
-        stated_after = identity_statements(after, document_iri=self._documents.url_of(path))
+        stated_after = self._identity(path, after)
         existing = situation.existing
         if existing is None and not stated_after:
             return
         origin = exchange.operation.origin
         grant = await self._gate.grant(exchange.agent, origin, path, situation.snapshot)
         if grant.allows(Mode.CONTROL):
+            exchange.relied_on_for_identity = grant.reliances
             return
-        before = await self._documents.stored_graph(existing)
-        stated_before = identity_statements(before, document_iri=self._documents.url_of(path))
-        if stated_before != stated_after:
+        before = await self._documents.stored_dataset(existing)
+        if self._identity(path, before) != stated_after:
             required = identity_change(path)
             await self._gate.require(required, exchange.agent, origin, situation.snapshot)
+
+    def _identity(self, path: ResourcePath, said: Dataset) -> IdentityStatements:
+        """What is said there of the WebIDs whose document it is."""
+        # A container's triples are had at two URLs, so they are the document of both's WebIDs.
+        documents = (path, description_of(path)) if is_container(path) else (path,)
+        return frozenset[IdentityStatement]().union(
+            *(
+                identity_statements(said, document_iri=self._documents.url_of(document))
+                for document in documents
+            )
+        )
 
 
 def _must_be_understood(situation: Situation) -> bool:

@@ -15,7 +15,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.media_types import RDF_TYPES, essence
 from podstead.rdf.codecs import Document, parse, serialize
 from podstead.rdf.errors import UnknownContext
-from podstead.rdf.graph import EMPTY_GRAPH, Graph
+from podstead.rdf.graph import EMPTY_GRAPH, Dataset
 from podstead.rdf.limits import RdfLimits
 from podstead.resources.contexts import ContextLibrary
 from podstead.storage.protocol import OpenBody, ResourceStore
@@ -23,6 +23,8 @@ from podstead.storage.records import Metadata
 
 _THREAD_FROM_BYTES = 64 * 1024
 _MAX_FETCHED_CONTEXTS = 16
+
+EMPTY_DATASET = Dataset(EMPTY_GRAPH)
 _Result = TypeVar("_Result")
 
 
@@ -87,15 +89,15 @@ class Documents:
         except BadRequest as error:
             raise StorageError(f"The stored document {metadata.path} cannot be read") from error
 
-    async def stored_graph(self, metadata: Metadata | None) -> Graph:
-        """The triples of a stored resource as far as they can be known: none if there is no such
+    async def stored_dataset(self, metadata: Metadata | None) -> Dataset:
+        """What a stored resource says as far as it can be known: nothing if there is no such
         resource, it is not RDF, or its context is not known (see docs/decisions)."""
         if metadata is None or not is_rdf(metadata.content_type):
-            return EMPTY_GRAPH
+            return EMPTY_DATASET
         try:
-            return (await self.stored(metadata)).graph
+            return (await self.stored(metadata)).dataset
         except UnknownContext:
-            return EMPTY_GRAPH
+            return EMPTY_DATASET
 
     async def stored_bytes(self, metadata: Metadata) -> bytes:
         """The whole body of an RDF resource. Raises Superseded."""

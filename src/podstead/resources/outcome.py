@@ -59,18 +59,23 @@ class Exchange:
     """One operation while it is carried out, and what was learned on the way.
 
     ``grant`` and ``existing`` are set as soon as they are known, so that a refusal can carry the
-    headers that an answer would (``WAC-Allow``, ``Allow``, ``Link``).
+    headers that an answer would (``WAC-Allow``, ``Allow``, ``Link``). ``relied_on_for_identity``
+    is what allowed a write to change who a WebID is, empty for any other.
     """
 
     operation: Operation
     agent: Agent
     grant: Grant | None = None
     existing: Metadata | None = None
+    relied_on_for_identity: tuple[Reliance, ...] = ()
 
     @property
     def reliances(self) -> tuple[Reliance, ...]:
-        """What the gate's last decision relied on; a write has it checked at its commit."""
-        return () if self.grant is None else self.grant.reliances
+        """What the gate's last decisions relied on; a write has it checked at its commit."""
+        relied_on = () if self.grant is None else self.grant.reliances
+        if self.relied_on_for_identity in ((), relied_on):
+            return relied_on
+        return tuple(dict.fromkeys(relied_on + self.relied_on_for_identity))
 
     @property
     def lasting(self) -> bool:

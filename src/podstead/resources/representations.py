@@ -130,7 +130,7 @@ class Representations:
     async def _own_triples(self, container: Metadata) -> Graph:
         if container.size_bytes == 0:
             return EMPTY_GRAPH
-        return await self._documents.stored_graph(container)
+        return (await self._documents.stored_dataset(container)).default
 
     async def _is_current(self, container: Metadata) -> bool:
         snapshot = await self._store.read_metadata([container.path])
