@@ -1,12 +1,42 @@
 """Write the generated pages of docs/, or with --check say which of them are out of date."""
 
+import re
 import sys
+from collections.abc import Iterator
+from inspect import getdoc
 from pathlib import Path
 
 from podstead.cli.reference import commands_page
 from podstead.config.reference import settings_page
+from podstead.web.errors import STATUSES
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs/reference"
+
+
+ERRORS_INTRODUCTION = """\
+# Errors
+
+<!-- Written by `make docs` from src/podstead/web/errors.py and core/errors.py. -->
+
+The body of a refusal is `{"error": …, "message": …}`: the reason below, and a sentence for people.
+It is a page where the `Accept` header prefers HTML. A 429 also says `retryAfter`, in seconds.
+
+| status | error | when |
+| --- | --- | --- |
+"""
+
+
+def errors_page() -> str:
+    """The page ``docs/reference/errors.md``."""
+    return ERRORS_INTRODUCTION + "".join(_error_rows())
+
+
+def _error_rows() -> Iterator[str]:
+    for error, (status, reason) in sorted(STATUSES.items(), key=lambda entry: entry[1]):
+        first_paragraph = (getdoc(error) or "").partition("\n\n")[0].replace("\n", " ")
+        # What is noted for readers of the code: requirement IDs, and names of parameters.
+        text = re.sub(r" \([A-Z]-[0-9]+[^)]*\)|; ``[^.]*", "", first_paragraph)
+        yield f"| {status} | {reason} | {text.replace('``', '`')} |\n"
 
 
 def main() -> int:
@@ -14,6 +44,7 @@ def main() -> int:
     pages = {
         REFERENCE / "settings.md": settings_page(),
         REFERENCE / "commands.md": commands_page(),
+        REFERENCE / "errors.md": errors_page(),
     }
     if "--check" not in sys.argv[1:]:
         REFERENCE.mkdir(parents=True, exist_ok=True)

@@ -1,20 +1,30 @@
 """The reference pages say what the program has, and are up to date."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 from podstead.cli.reference import commands_page
 from podstead.config.reference import settings_page
 from podstead.config.settings import TABLE
 from podstead.config.table import Sources
+from podstead.web.errors import STATUSES
 
-REFERENCE = Path(__file__).resolve().parents[2] / "docs/reference"
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def test_the_generated_pages_are_up_to_date() -> None:
     """`make docs` writes them."""
-    assert (REFERENCE / "settings.md").read_text(encoding="utf-8") == settings_page()
-    assert (REFERENCE / "commands.md").read_text(encoding="utf-8") == commands_page()
+    command = [sys.executable, str(REPOSITORY / "scripts/generate_docs.py"), "--check"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_every_status_of_a_refusal_is_documented() -> None:
+    page = (REPOSITORY / "docs/reference/errors.md").read_text(encoding="utf-8")
+    for status, reason in STATUSES.values():
+        assert f"| {status} | {reason} | " in page
 
 
 def test_every_setting_is_documented_with_each_of_its_spellings() -> None:

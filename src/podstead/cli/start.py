@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
@@ -41,13 +42,14 @@ def end(ending: Ending) -> None:
 def announce(settings: Settings) -> None:
     """Print the summary, unless nothing is to be printed."""
     if not settings.quiet:
-        click.echo(summary(settings))
+        click.echo(summary(settings, pid=os.getpid()))
 
 
-def summary(settings: Settings) -> str:
+def summary(settings: Settings, *, pid: int) -> str:
     """What the start prints: the address, the data root, and what is on."""
     lines = {
         "version": f"Podstead {__version__}",
+        "process": str(pid),
         "listening": f"{settings.host}, port {settings.port}, {_transport(settings)}",
         "data": str(settings.root),
         "pods": f"POST {settings.base_url}/.pods creates one",

@@ -221,7 +221,10 @@ class Settings:
             "An origin from which JSON-LD contexts may be fetched, besides those that come "
             "with the server."
         ),
-        reason="Nothing is fetched because a document says so.",
+        reason=(
+            "Nothing is fetched because a document says so. Listing an origin trusts it to say "
+            "what documents mean, those stored before included."
+        ),
     )
     private_origins: tuple[Origin, ...] = several(
         "allow-private-origin",

@@ -120,9 +120,10 @@ def test_the_summary_tells_where_and_what() -> None:
     settings = Settings(
         base_url="https://pods.example", host="0.0.0.0", port=8443, root=Path("/srv/pods")
     )
-    assert summary(settings).splitlines() == [
+    assert summary(settings, pid=4711).splitlines() == [
         "Podstead is ready at https://pods.example/",
         f"  version    Podstead {__version__}",
+        "  process    4711",
         "  listening  0.0.0.0, port 8443, HTTP, 1 worker",
         "  data       /srv/pods",
         "  pods       POST https://pods.example/.pods creates one",
@@ -139,4 +140,4 @@ def test_the_summary_tells_where_and_what() -> None:
     ],
 )
 def test_the_summary_tells_how_long_tokens_are_valid(settings: Settings, line: str) -> None:
-    assert summary(settings).endswith(f"  tokens     {line}")
+    assert summary(settings, pid=4711).endswith(f"  tokens     {line}")

@@ -1,0 +1,68 @@
+"""What the documents name exists: options, settings, commands, pages."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+
+from podstead.cli.commands import main
+from podstead.config.settings import TABLE
+from podstead.config.table import Sources
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+DOCUMENTS = [
+    REPOSITORY / "README.md",
+    REPOSITORY / "CHANGELOG.md",
+    *REPOSITORY.glob("docs/**/*.md"),
+]
+
+
+def name_of(document: Path) -> str:
+    return str(document.relative_to(REPOSITORY))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_every_link_leads_to_a_page(document: Path) -> None:
+    links = re.findall(r"\]\(([^)\s]+)\)", document.read_text(encoding="utf-8"))
+    for link in links:
+        if not link.startswith(("http://", "https://")):
+            target = document.parent / link.partition("#")[0]
+            assert target.exists(), link
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_every_toml_example_holds_known_settings(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    known = {row.name for row in TABLE if Sources.FILE in row.sources}
+    for example in re.findall(r"```toml\n(.*?)```", text, re.DOTALL):
+        assert set(tomllib.loads(example)) <= known
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_every_command_line_parses(document: Path) -> None:
+    text = document.read_text(encoding="utf-8").replace("\\\n", " ")
+    for line in re.findall(r"(?:^|/bin/)(podstead [a-z].*)$", text, re.MULTILINE):
+        words = re.split(r"\s+", line.strip())[1:]
+        if "[OPTIONS]" in words:  # a usage line
+            continue
+        command: click.Command = main
+        while isinstance(command, click.Group):
+            command = command.commands[words.pop(0)]
+        command.make_context("podstead", words)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_every_variable_exists(document: Path) -> None:
+    variables = {row.variable for row in TABLE}
+    found = set(re.findall(r"PODSTEAD_[A-Z_]+\b", document.read_text(encoding="utf-8")))
+    assert found <= variables
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_no_document_names_a_package_registry_or_a_path_of_a_workplace(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    assert not re.search(r"pypi\.org|npmjs\.|/root/|/home/", text)
