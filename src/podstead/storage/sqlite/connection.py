@@ -26,7 +26,12 @@ _CHECKPOINT_PAGES = 4000
 _LOG_LIMIT_BYTES = 64 * 1024 * 1024
 _STATEMENTS = 300
 
+_READER_SETTINGS = f"""
+    PRAGMA query_only = ON;
+    PRAGMA cache_size = -{_CACHE_KIB};
+"""
 _WRITER_SETTINGS = f"""
+    PRAGMA cache_size = -{_CACHE_KIB};
     PRAGMA synchronous = FULL;
     PRAGMA fullfsync = ON;
     PRAGMA checkpoint_fullfsync = ON;
@@ -61,9 +66,9 @@ class Patience:
 def open_reader(database: Path, *, vfs: str | None = None) -> apsw.Connection:
     """Open an existing database for reading only. Raises apsw.Error."""
     # Not SQLITE_OPEN_READONLY: a reader of the log has to write its own marks in the log's index.
-    connection = _open(database, apsw.SQLITE_OPEN_READWRITE, vfs)
+    connection = _connect(database, apsw.SQLITE_OPEN_READWRITE, vfs)
     connection.set_busy_timeout(READ_BUSY_MS)
-    connection.execute("PRAGMA query_only = ON")
+    connection.execute(_READER_SETTINGS)
     return connection
 
 
@@ -72,15 +77,12 @@ def open_writer(
 ) -> apsw.Connection:
     """Open a database for writing, made anew if missing and ``create``. Raises apsw.Error."""
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
-    connection = _open(database, flags, vfs)
+    connection = _connect(database, flags, vfs)
     connection.set_busy_handler(patience)
     connection.execute(_WRITER_SETTINGS)
     return connection
 
 
-def _open(database: Path, flags: int, vfs: str | None) -> apsw.Connection:
-    connection = apsw.Connection(
-        str(database), flags=flags, vfs=vfs, statementcachesize=_STATEMENTS
-    )
-    connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-    return connection
+def _connect(database: Path, flags: int, vfs: str | None) -> apsw.Connection:
+    """Connect and execute nothing: even a setting may have to wait for another process."""
+    return apsw.Connection(str(database), flags=flags, vfs=vfs, statementcachesize=_STATEMENTS)

@@ -28,17 +28,16 @@ def migrate(database: Path, *, migrations: Sequence[Migration] | None = None) ->
     Several processes may do this at once. Raises SchemaTooNew, StorageError.
     """
     steps = read_migrations() if migrations is None else migrations
-    try:
-        connection = open_writer(database, Patience(MIGRATION_WAIT_S), create=True)
+    deadline_s = time.monotonic() + MIGRATION_WAIT_S
+    while True:
         try:
-            _log_writes_ahead(connection)
-            connection.transaction_mode = "IMMEDIATE"
-            with connection:
-                _apply_missing(connection, steps)
-        finally:
-            connection.close()
-    except apsw.Error as error:
-        raise StorageError(f"The database {database} could not be brought up to date") from error
+            return _migrate_once(database, steps)
+        except apsw.Error as error:
+            # SQLite's own waiting does not cover the change to a write-ahead log.
+            if not isinstance(error, apsw.BusyError) or time.monotonic() > deadline_s:
+                message = f"The database {database} could not be brought up to date"
+                raise StorageError(message) from error
+            time.sleep(_NAP_S)
 
 
 def check_schema(connection: apsw.Connection) -> None:
@@ -50,18 +49,15 @@ def check_schema(connection: apsw.Connection) -> None:
         raise StorageError(f"The database has schema {version}; migrate it to {newest} first")
 
 
-def _log_writes_ahead(connection: apsw.Connection) -> None:
-    """Switch the write-ahead log on for good, which SQLite's own waiting does not cover."""
-    deadline_s = time.monotonic() + MIGRATION_WAIT_S
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except apsw.BusyError:
-            if time.monotonic() > deadline_s:
-                raise
-            time.sleep(_NAP_S)
-        else:
-            return
+def _migrate_once(database: Path, steps: Sequence[Migration]) -> None:
+    connection = open_writer(database, Patience(MIGRATION_WAIT_S), create=True)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.transaction_mode = "IMMEDIATE"
+        with connection:
+            _apply_missing(connection, steps)
+    finally:
+        connection.close()
 
 
 def _apply_missing(connection: apsw.Connection, steps: Sequence[Migration]) -> None:
@@ -81,7 +77,8 @@ def _apply_missing(connection: apsw.Connection, steps: Sequence[Migration]) -> N
 
 def _read_version(connection: apsw.Connection) -> int:
     """The number of the last step applied; 0 for an empty database."""
-    if not connection.table_exists("main", "schema_version"):
+    # A query, unlike the driver's own look-up of tables, sees what others have just committed.
+    if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_version'").get:
         return 0
     version: int = connection.execute("SELECT version FROM schema_version").get
     return version

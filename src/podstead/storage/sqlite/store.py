@@ -101,8 +101,10 @@ class SqliteStore:
             return
         opened, self._opened = self._opened, None
         opened.reader.close()
-        await opened.writer.close()
-        opened.blobs.close()
+        try:
+            await opened.writer.close()
+        finally:
+            opened.blobs.close()
 
     def _use(self) -> _Opened:
         if self._opened is None:

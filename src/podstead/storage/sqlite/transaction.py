@@ -122,19 +122,26 @@ def failures(jobs: Sequence[Job], cause: Exception | None) -> list[Result]:
 
 
 def _apply(connection: apsw.Connection, jobs: Sequence[Job]) -> list[Result]:
+    """Run the writes, store what they change, and only then run statements.
+
+    Statements must see what the writes of their batch did: giving a blob up, for one, must find
+    that a write has taken it.
+    """
+    writes = [job for job in jobs if isinstance(job, Write)]
+    outcomes = iter(_apply_writes(connection, writes) if writes else ())
+    return [next(outcomes) if isinstance(job, Write) else job(connection) for job in jobs]
+
+
+def _apply_writes(connection: apsw.Connection, writes: Sequence[Write]) -> list[Result]:
     needs = Needs()
-    for job in jobs:
-        if isinstance(job, Write):
-            needs.add(job)
+    for write in writes:
+        needs.add(write)
     state = load(connection, needs)
-    results: list[Result] = []
-    for job in jobs:
-        if isinstance(job, Write):
-            try:
-                results.append(decide(job, state))
-            except UnsoundWrite as error:
-                results.append(failure(error))
-        else:
-            results.append(job(connection))
+    outcomes: list[Result] = []
+    for write in writes:
+        try:
+            outcomes.append(decide(write, state))
+        except UnsoundWrite as error:
+            outcomes.append(failure(error))
     flush(connection, state)
-    return results
+    return outcomes

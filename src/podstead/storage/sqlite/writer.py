@@ -77,11 +77,11 @@ class Writer:
         return future
 
     async def close(self) -> None:
-        """Finish everything that was asked for, then end the thread and close the connection."""
+        """Finish everything that was asked for, then close the connection. Raises StorageError."""
         self._closed = True
         await self._idle.wait()
         self._calls.put(None)
-        await self._loop.run_in_executor(None, self._thread.join)
+        await self._loop.run_in_executor(None, self._finish)
 
     # --- on the event loop --------------------------------------------------------------------
 
@@ -133,7 +133,13 @@ class Writer:
             except Exception as error:  # noqa: BLE001 - those who wait must hear of anything
                 results = failures(jobs, error)
             self._loop.call_soon_threadsafe(self._end_batch, results)
-        self._connection.close()
+
+    def _finish(self) -> None:
+        self._thread.join()
+        try:
+            self._connection.close()
+        except apsw.Error as error:
+            raise StorageError("The database could not be closed") from error
 
 
 def _commit(

@@ -1,16 +1,18 @@
-# ruff: noqa: S101
+# ruff: noqa: S101, FBT001
 """Whose is a staged body, and what becomes of one that nobody takes?"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable
 
 import pytest
 
 from podstead.core.errors import StorageError
-from podstead.storage.records import AtVersion, InlineBody, StagedBlob, VersionConflict
+from podstead.storage.records import AtVersion, Committed, InlineBody, StagedBlob, VersionConflict
 from podstead.storage.testing.engine import (
     LARGE_BYTES,
+    NOW_MS,
     Engine,
     commit,
     content_of,
@@ -122,3 +124,22 @@ class StagingSuite:
         body = await stage_large(store)
         await commit(other, write(put("/alice/c/a", body)))
         assert await content_of(store, "/alice/c/a") == b"x" * LARGE_BYTES
+
+    @pytest.mark.parametrize("discard_first", [False, True])
+    async def test_a_body_discarded_while_it_is_committed_is_whole_or_not_taken(
+        self, engine: Engine, discard_first: bool
+    ) -> None:
+        store = await engine.open_store()
+        await plant(store)
+        body = await stage_large(store)
+        committing = store.commit(write(put("/alice/c/a", body)))
+        calls: list[Awaitable[object]] = [committing, store.discard(body)]
+        if discard_first:
+            calls.reverse()
+        outcomes = await asyncio.gather(*calls, return_exceptions=True)
+        await store.sweep(now_ms=NOW_MS * 2)
+        if Committed(None) in outcomes:
+            assert await content_of(store, "/alice/c/a") == b"x" * LARGE_BYTES
+        else:
+            assert StorageError in map(type, outcomes)
+            assert await read(store, "/alice/c/a") is None

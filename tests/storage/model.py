@@ -1,0 +1,131 @@
+"""What should a store hold after some writes? A model of dictionaries, slow and plain on purpose.
+
+It knows nothing of how engines work: membership is found by looking at all paths, used bytes by
+adding all sizes, and a write is tried on a copy that is kept only if nothing speaks against it.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass, field
+
+from podstead.storage.records import (
+    Absent,
+    AtVersion,
+    Change,
+    Kind,
+    NoMembers,
+    NoPod,
+    PodRecord,
+    Present,
+    Reliance,
+    Version,
+    Write,
+)
+
+
+@dataclass
+class Stored:
+    kind: Kind
+    version: Version
+    content: bytes
+    created_ms: int
+    modified_ms: int
+    members_version: Version | None = None
+    members_modified_ms: int | None = None
+
+
+@dataclass
+class Refusal:
+    """What an engine must answer; ``broken`` is ``None`` if the structure forbids the write."""
+
+    over_quota: bool = False
+    broken: Reliance | None = None
+
+
+@dataclass
+class Model:
+    resources: dict[str, Stored] = field(default_factory=dict)
+    pods: list[PodRecord] = field(default_factory=list)
+    log: list[tuple[Change, Version]] = field(default_factory=list)
+
+    def apply(self, write: Write, contents: dict[str, bytes]) -> Refusal | None:
+        """Apply the write, or tell why not and change nothing."""
+        for reliance in write.relied_on:
+            if not self._holds(reliance):
+                return Refusal(broken=reliance)
+        tried = deepcopy(self)
+        if not tried._change(write, contents):
+            return Refusal()
+        for root in {f"/{path.split('/')[1]}/" for path in contents}:
+            before, after = self.used_bytes(root), tried.used_bytes(root)
+            if write.quota_bytes and after > before and after > write.quota_bytes:
+                return Refusal(over_quota=True)
+        self.resources, self.pods, self.log = tried.resources, tried.pods, tried.log
+        return None
+
+    def members(self, container: str) -> list[str]:
+        return sorted(path for path in self.resources if self._lister(path) == container)
+
+    def used_bytes(self, root: str) -> int:
+        return sum(len(s.content) for path, s in self.resources.items() if path.startswith(root))
+
+    def _lister(self, path: str) -> str | None:
+        if self.resources[path].kind not in (Kind.DOCUMENT, Kind.CONTAINER):
+            return None
+        return path.rstrip("/").rpartition("/")[0] + "/"
+
+    def _holds(self, reliance: Reliance) -> bool:
+        match reliance:
+            case AtVersion(path, version):
+                return path in self.resources and self.resources[path].version == version
+            case Absent(path):
+                return path not in self.resources
+            case Present(path):
+                return path in self.resources
+            case NoMembers(path):
+                return not self.members(path)
+            case NoPod(name):
+                return name.lower() not in [pod.name.lower() for pod in self.pods]
+
+    def _change(self, write: Write, contents: dict[str, bytes]) -> bool:
+        touched: dict[str, bool] = {}
+        for put in write.puts:
+            old = self.resources.get(put.path)
+            if put.creates != (old is None):
+                return False
+            new = Stored(put.kind, write.version, contents[put.path], write.at_ms, write.at_ms)
+            if old is not None:
+                new.created_ms = old.created_ms
+                new.members_version = old.members_version
+                new.members_modified_ms = old.members_modified_ms
+            elif put.kind in (Kind.CONTAINER, Kind.STORAGE):
+                new.members_version, new.members_modified_ms = write.version, write.at_ms
+            self.resources[put.path] = new
+            self._touch(touched, put.path, membership=old is None)
+        for path in write.deletes:
+            if path not in self.resources:
+                return False
+            self._touch(touched, path, membership=True)
+            del self.resources[path]
+        if not self._tell_containers(write, touched):
+            return False
+        self.pods += [record for record in write.records if isinstance(record, PodRecord)]
+        self.log += [(change, write.version) for change in write.changes]
+        return True
+
+    def _touch(self, touched: dict[str, bool], path: str, *, membership: bool) -> None:
+        lister = self._lister(path)
+        if lister is not None:
+            touched[lister] = touched.get(lister, False) or membership
+
+    def _tell_containers(self, write: Write, touched: dict[str, bool]) -> bool:
+        listers = [self._lister(path) for path in self.resources]
+        if any(lister is not None and lister not in self.resources for lister in listers):
+            return False
+        for path, membership in touched.items():
+            if path in self.resources:
+                self.resources[path].members_version = write.version
+                if membership:
+                    self.resources[path].members_modified_ms = write.at_ms
+        return True

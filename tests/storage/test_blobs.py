@@ -1,0 +1,305 @@
+"""Large bodies: streamed, durable before they are referred to, and removed when nobody does."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import hashlib
+import os
+import time
+import tracemalloc
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from podstead.core.errors import StorageError
+from podstead.storage.blobs import drafts
+from podstead.storage.blobs.bodies import CHUNK_BYTES
+from podstead.storage.layout import RootLayout
+from podstead.storage.records import Body, StagedBlob
+from podstead.storage.root import prepare_root
+from podstead.storage.sqlite import SqliteStore, upkeep
+from podstead.storage.testing.engine import (
+    bytes_of,
+    commit,
+    content_of,
+    plant,
+    put,
+    read_present,
+    stream,
+    write,
+)
+
+MIB = 1024 * 1024
+MINUTE_MS = 60 * 1000
+HOUR_MS = 60 * MINUTE_MS
+INLINE_BODY_BYTES = 1000
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> RootLayout:
+    return prepare_root(tmp_path / "data")
+
+
+@pytest.fixture
+async def store(layout: RootLayout) -> AsyncIterator[SqliteStore]:
+    store = SqliteStore(layout.root, inline_body_bytes=INLINE_BODY_BYTES)
+    await store.open()
+    await plant(store)
+    yield store
+    await store.close()
+
+
+def files_of(layout: RootLayout) -> list[Path]:
+    """Every file of the blob store, drafts included."""
+    return [place for place in layout.blobs.rglob("*") if place.is_file()]
+
+
+def rows_of(layout: RootLayout, table: str) -> int:
+    connection = apsw.Connection(str(layout.database), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        count: int = connection.execute(f"SELECT count(*) FROM {table}").get
+        return count
+    finally:
+        connection.close()
+
+
+async def stage(store: SqliteStore, size_bytes: int = INLINE_BODY_BYTES + 1) -> Body:
+    return await store.stage_body(stream(b"x" * size_bytes))
+
+
+# --- Size -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("more", [0, 1])
+async def test_a_body_at_the_limit_is_inline_and_one_past_it_is_a_file(
+    store: SqliteStore, layout: RootLayout, more: int
+) -> None:
+    body = await stage(store, INLINE_BODY_BYTES + more)
+    assert isinstance(body, StagedBlob) == bool(more)
+    assert len(files_of(layout)) == more
+
+
+async def test_a_body_of_50_mib_streams_through_little_memory(store: SqliteStore) -> None:
+    piece_bytes, pieces = 64 * 1024, 800
+    expected = hashlib.sha256()
+
+    async def content() -> AsyncIterator[bytes]:
+        for number in range(pieces):
+            piece = number.to_bytes(4, "big") * (piece_bytes // 4)
+            expected.update(piece)
+            yield piece
+
+    tracemalloc.start()
+    try:
+        await commit(store, write(put("/alice/c/a", await store.stage_body(content()))))
+        body = await store.open_body(await read_present(store, "/alice/c/a"))
+        assert body is not None
+        received = hashlib.sha256()
+        async for chunk in body.chunks():
+            assert len(chunk) <= CHUNK_BYTES
+            received.update(chunk)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert body.size_bytes == piece_bytes * pieces == 50 * MIB
+    assert received.digest() == expected.digest()
+    assert peak_bytes < 2 * MIB
+
+
+# --- Coming in --------------------------------------------------------------------------------
+
+
+async def test_a_sender_that_fails_in_mid_stream_leaves_nothing(
+    store: SqliteStore, layout: RootLayout
+) -> None:
+    async def broken() -> AsyncIterator[bytes]:
+        for _ in range(10):
+            yield b"x" * CHUNK_BYTES
+        raise ConnectionResetError
+
+    with pytest.raises(ConnectionResetError):
+        await store.stage_body(broken())
+    assert files_of(layout) == []
+    assert rows_of(layout, "staged") == 0
+
+
+async def test_a_receiver_that_is_cancelled_in_mid_stream_leaves_nothing(
+    store: SqliteStore, layout: RootLayout
+) -> None:
+    stalled = asyncio.Event()
+
+    async def stalling() -> AsyncIterator[bytes]:
+        yield b"x" * 4 * CHUNK_BYTES
+        stalled.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(store.stage_body(stalling()))
+    await stalled.wait()
+    assert len(files_of(layout)) == 1
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert files_of(layout) == []
+
+
+async def test_a_disk_that_is_full_in_mid_stream_is_trouble_and_leaves_nothing(
+    store: SqliteStore, layout: RootLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_descriptor: int, _pieces: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(drafts, "write_all", full)
+    with pytest.raises(StorageError):
+        await stage(store, 2 * CHUNK_BYTES)
+    assert files_of(layout) == []
+    assert rows_of(layout, "staged") == 0
+
+
+async def test_a_blob_is_on_the_disk_before_its_name_and_its_name_before_the_commit(
+    store: SqliteStore, layout: RootLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+    sync_content, sync_directory, rename = os.fdatasync, os.fsync, os.rename
+
+    def note_content(descriptor: int) -> None:
+        steps.append("content")
+        sync_content(descriptor)
+
+    def note_directory(descriptor: int) -> None:
+        steps.append("directory")
+        sync_directory(descriptor)
+
+    def note_rename(source: str, target: str) -> None:
+        # Known to the database before, so that no crash leaves a file that nobody knows.
+        steps.append(f"rename with {rows_of(layout, 'staged')} noted")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "fdatasync", note_content)
+    monkeypatch.setattr(os, "fsync", note_directory)
+    monkeypatch.setattr(os, "rename", note_rename)
+    await stage(store)
+    assert steps == ["content", "rename with 1 noted", "directory", "directory", "directory"]
+
+
+# --- Going out --------------------------------------------------------------------------------
+
+
+async def test_a_body_is_sent_to_its_end_although_its_file_is_removed(
+    store: SqliteStore, layout: RootLayout
+) -> None:
+    await commit(store, write(put("/alice/c/a", await stage(store, 3 * CHUNK_BYTES))))
+    body = await store.open_body(await read_present(store, "/alice/c/a"))
+    assert body is not None
+    chunks = body.chunks()
+    first = await anext(chunks)
+    files_of(layout)[0].unlink()
+    rest = [chunk async for chunk in chunks]
+    assert len(first + b"".join(rest)) == 3 * CHUNK_BYTES
+
+
+async def test_a_file_of_another_size_is_trouble(store: SqliteStore, layout: RootLayout) -> None:
+    await commit(store, write(put("/alice/c/a", await stage(store))))
+    os.truncate(files_of(layout)[0], 10)
+    with pytest.raises(StorageError):
+        await store.open_body(await read_present(store, "/alice/c/a"))
+
+
+@pytest.mark.parametrize("damage", ["truncate", "unlink"])
+async def test_a_file_that_is_damaged_while_it_is_open_is_trouble(
+    store: SqliteStore, layout: RootLayout, damage: str
+) -> None:
+    await commit(store, write(put("/alice/c/a", await stage(store))))
+    body = await store.open_body(await read_present(store, "/alice/c/a"))
+    assert body is not None
+    os.truncate(files_of(layout)[0], 10) if damage == "truncate" else files_of(layout)[0].unlink()
+    with pytest.raises(StorageError):
+        await bytes_of(body)
+
+
+# --- What nobody refers to --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["replaced", "deleted"])
+async def test_a_dropped_blob_stays_for_ten_minutes(
+    store: SqliteStore, layout: RootLayout, how: str
+) -> None:
+    await commit(store, write(put("/alice/c/a", await stage(store)), at_ms=HOUR_MS))
+    if how == "replaced":
+        await commit(store, write(put("/alice/c/a", creates=False), at_ms=2 * HOUR_MS))
+    else:
+        await commit(store, write(deletes=["/alice/c/a"], at_ms=2 * HOUR_MS))
+    await store.sweep(now_ms=2 * HOUR_MS + 10 * MINUTE_MS)
+    assert len(files_of(layout)) == 1
+    await store.sweep(now_ms=2 * HOUR_MS + 10 * MINUTE_MS + 1)
+    assert files_of(layout) == []
+    assert rows_of(layout, "garbage") == 0
+
+
+async def test_a_blob_in_use_is_never_swept(store: SqliteStore) -> None:
+    await commit(store, write(put("/alice/c/a", await stage(store)), at_ms=0))
+    await store.sweep(now_ms=now_ms() + 1000 * HOUR_MS)
+    assert await content_of(store, "/alice/c/a") == b"x" * (INLINE_BODY_BYTES + 1)
+
+
+async def test_a_staged_blob_waits_an_hour_for_its_write(
+    store: SqliteStore, layout: RootLayout
+) -> None:
+    body = await stage(store)
+    await store.sweep(now_ms=now_ms() + HOUR_MS - MINUTE_MS)
+    assert len(files_of(layout)) == 1
+    await store.sweep(now_ms=now_ms() + HOUR_MS + 1)
+    assert files_of(layout) == []
+    with pytest.raises(StorageError):
+        await store.commit(write(put("/alice/c/a", body)))
+
+
+async def test_a_draft_that_a_crash_left_is_swept_after_an_hour(
+    store: SqliteStore, layout: RootLayout
+) -> None:
+    left, young = layout.blobs / "drafts" / "left", layout.blobs / "drafts" / "young"
+    for draft in (left, young):
+        draft.write_bytes(b"x")
+    os.utime(left, times=(time.time() - 3601, time.time() - 3601))
+    await store.sweep(now_ms=now_ms())
+    assert files_of(layout) == [young]
+
+
+async def test_a_discarded_blob_is_removed_at_once(store: SqliteStore, layout: RootLayout) -> None:
+    body = await stage(store)
+    assert len(files_of(layout)) == 1
+    await store.discard(body)
+    assert files_of(layout) == []
+    await store.sweep(now_ms=now_ms())
+    assert rows_of(layout, "garbage") == 0
+
+
+async def test_more_garbage_than_one_bite_is_swept_by_two_workers_at_once(
+    store: SqliteStore, layout: RootLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "BITE", 3)
+    names = [f"/alice/c/{number}" for number in range(10)]
+    await commit(store, write(*[put(name, await stage(store)) for name in names], at_ms=0))
+    await commit(store, write(deletes=names[1:], at_ms=0))
+    other = SqliteStore(layout.root)
+    await other.open()
+    await asyncio.gather(*[sweeper.sweep(now_ms=HOUR_MS) for sweeper in (store, other)])
+    await other.close()
+    assert len(files_of(layout)) == 1
+    assert await content_of(store, names[0]) == b"x" * (INLINE_BODY_BYTES + 1)
+
+
+async def test_a_blob_that_is_gone_already_does_not_stop_the_sweep(
+    store: SqliteStore, layout: RootLayout
+) -> None:
+    await commit(store, write(put("/alice/c/a", await stage(store)), at_ms=0))
+    await commit(store, write(deletes=["/alice/c/a"], at_ms=0))
+    files_of(layout)[0].unlink()
+    await store.sweep(now_ms=HOUR_MS)
+    assert rows_of(layout, "garbage") == 0
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,78 @@
+"""The rows that a reader keeps: right, and bounded whatever is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from podstead.storage.root import prepare_root
+from podstead.storage.sqlite import SqliteStore, reads
+from podstead.storage.sqlite.reads import Reader
+from podstead.storage.testing.engine import commit, path, plant, put, read_present, write
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    store = SqliteStore(prepare_root(tmp_path / "data").root)
+    await store.open()
+    await plant(store)
+    yield store
+    await store.close()
+
+
+def reader_of(store: SqliteStore) -> Reader:
+    assert store._opened is not None
+    return store._opened.reader
+
+
+async def test_no_more_rows_are_kept_than_the_limit(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reads, "MOST_KEPT", 10)
+    for number in range(100):
+        await store.read_metadata([path(f"/alice/c/{number}"), path(f"/alice/c/{number}.acl")])
+        assert await store.read_token(f"token-{number}") is None
+        assert await store.read_pod(f"pod-{number}") is None
+    reader = reader_of(store)
+    for kept in (reader._metadata, reader._tokens, reader._pods):
+        assert 0 < len(kept) <= 10
+
+
+async def test_more_rows_than_the_limit_are_read_right_at_once(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reads, "MOST_KEPT", 10)
+    names = [path(f"/alice/c/{number}") for number in range(25)]
+    await commit(store, write(*[put(name) for name in names[::2]]))
+    for _ in range(2):
+        snapshot = await store.read_metadata(names)
+        assert [name for name in names if snapshot[name] is not None] == names[::2]
+
+
+async def test_a_row_of_a_very_long_path_is_read_and_not_kept(store: SqliteStore) -> None:
+    long = path("/alice/c/" + "x" * reads.LONGEST_KEPT)
+    version = await commit(store, write(put(long)))
+    for _ in range(2):
+        assert (await read_present(store, long)).version == version
+    assert long not in reader_of(store)._metadata
+
+
+async def test_absence_is_kept_until_the_next_commit(store: SqliteStore) -> None:
+    target = path("/alice/c/a")
+    assert await store.read_metadata([target]) == {target: None}
+    assert target in reader_of(store)._metadata
+    await commit(store, write(put("/alice/c/b")))
+    await commit(store, write(put(target)))
+    assert (await store.read_metadata([target]))[target] is not None
+
+
+async def test_a_path_asked_for_twice_is_answered_once(store: SqliteStore) -> None:
+    names = [path("/alice/c/"), path("/alice/c/"), path("/alice/none"), path("/alice/none")]
+    for _ in range(2):
+        assert list(await store.read_metadata(names)) == [names[0], names[2]]
+
+
+async def test_asking_for_nothing_is_answered_with_nothing(store: SqliteStore) -> None:
+    assert await store.read_metadata([]) == {}
