@@ -6,6 +6,7 @@ description and with everything that its listing shows.
 
 from __future__ import annotations
 
+from podstead.core.media_types import TURTLE, essence
 from podstead.storage.records import Metadata
 
 _FORMS = {
@@ -29,6 +30,13 @@ def state_version(metadata: Metadata) -> str:
 def entity_tag(metadata: Metadata, media_type: str) -> str:
     """The strong entity tag of one representation, with its quotes."""
     return f'"{state_version(metadata)}-{_FORMS.get(media_type, "b")}"'
+
+
+def stored_tag(metadata: Metadata) -> str:
+    """The entity tag of the representation that is stored, or that a container has by default."""
+    if metadata.kind.is_container:
+        return entity_tag(metadata, TURTLE)
+    return entity_tag(metadata, essence(metadata.content_type))
 
 
 def last_modified_ms(metadata: Metadata) -> int:

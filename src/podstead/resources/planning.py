@@ -18,7 +18,7 @@ from podstead.core.identifiers import (
     description_of,
     is_container,
 )
-from podstead.resources.entity_tags import entity_tag
+from podstead.resources.entity_tags import stored_tag
 from podstead.resources.outcome import Outcome, Result
 from podstead.resources.situation import Situation
 from podstead.storage.records import (
@@ -100,7 +100,7 @@ def plan_unchanged(existing: Metadata, stamp: Stamp) -> Plan:
         at_ms=stamp.at_ms,
         relied_on=(AtVersion(existing.path, existing.version),),
     )
-    outcome = Outcome(Result.CHANGED, existing, entity_tag(existing, DEFAULT_DESCRIPTION_TYPE))
+    outcome = Outcome(Result.CHANGED, existing, stored_tag(existing))
     return Plan(write, outcome)
 
 
@@ -153,7 +153,7 @@ def _replacement(existing: Metadata, put: Put, stamp: Stamp, agent: Agent) -> Pl
         size_bytes=put.body.size_bytes,
         modified_ms=stamp.at_ms,
     )
-    return Plan(write, Outcome(Result.CHANGED, after, _tag(after)))
+    return Plan(write, Outcome(Result.CHANGED, after, stored_tag(after)))
 
 
 def _creation(situation: Situation, put: Put, stamp: Stamp, agent: Agent) -> Plan:
@@ -176,7 +176,7 @@ def _creation(situation: Situation, put: Put, stamp: Stamp, agent: Agent) -> Pla
         changes=tuple(_change(created.path, Activity.CREATE, agent) for created in puts),
     )
     after = _metadata_of(put, stamp)
-    return Plan(write, Outcome(Result.CREATED, after, _tag(after), location=put.path))
+    return Plan(write, Outcome(Result.CREATED, after, stored_tag(after), location=put.path))
 
 
 def _metadata_of(put: Put, stamp: Stamp) -> Metadata:
@@ -216,12 +216,3 @@ def _is_container_description(situation: Situation) -> bool:
 
 def _change(path: ResourcePath, activity: Activity, agent: Agent) -> Change:
     return Change(path, activity, agent.agent if agent else None)
-
-
-def _tag(metadata: Metadata) -> str:
-    media_type = (
-        DEFAULT_DESCRIPTION_TYPE
-        if metadata.kind.is_container
-        else metadata.content_type.partition(";")[0].strip().lower()
-    )
-    return entity_tag(metadata, media_type)

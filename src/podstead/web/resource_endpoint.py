@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podstead.core.agents import Agent
-from podstead.core.errors import PodsteadError, ServerTrouble
+from podstead.core.errors import RequestRefused
 from podstead.resources.outcome import Exchange
 from podstead.resources.service import ResourceService
 from podstead.web.errors import refusal
@@ -24,15 +24,13 @@ class ResourceEndpoint:
         exchange = Exchange(operation_of(request), agent)
         try:
             outcome = await self._service.handle(exchange)
-        except ServerTrouble:
-            raise
-        except PodsteadError as error:
+        except RequestRefused as error:
             response = refusal(
                 error,
                 method=request.method,
                 accept=exchange.operation.accept,
                 challenge_realm=self._realm,
             )
-            response.headers.extend(self._responder.refusal_facts(exchange))
+            response.headers.extend(self._responder.refusal_facts(exchange, error))
             return response
         return self._responder.outcome(outcome, exchange)

@@ -10,6 +10,13 @@ from dataclasses import dataclass, field
 from email.utils import formatdate
 from functools import lru_cache
 
+from podstead.core.errors import (
+    AccessDenied,
+    NotAuthenticated,
+    PreconditionFailed,
+    RequestRefused,
+    UnsupportedMediaType,
+)
 from podstead.core.identifiers import (
     Auxiliary,
     ResourcePath,
@@ -31,7 +38,7 @@ from podstead.core.vocab import (
     LDP_RESOURCE,
     PIM_STORAGE_CLASS,
 )
-from podstead.resources.entity_tags import last_modified_ms
+from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.outcome import Exchange, Outcome, Representation, Result
 from podstead.storage.protocol import OpenBody
 from podstead.storage.records import Kind
@@ -70,6 +77,7 @@ _STATUSES = {
     Result.MOVED: 301,
 }
 
+_SAFE = frozenset({"GET", "HEAD"})
 _READ = frozenset({Result.REPRESENTED, Result.PARTIAL, Result.NOT_MODIFIED})
 
 _RDF_INPUT = b"text/turtle, application/ld+json, application/n-triples"
@@ -97,12 +105,19 @@ class Responder:
             _represent(response, outcome, outcome.representation, exchange)
         return response
 
-    def refusal_facts(self, exchange: Exchange) -> Headers:
+    def refusal_facts(self, exchange: Exchange, error: RequestRefused) -> Headers:
         """The headers that a refused operation may carry: they follow from the URL and from what
-        the caller itself is granted (W-50, P-30), so they tell nothing of the target."""
+        the caller itself is granted (W-50, P-30), so they tell nothing of the target. Only who
+        was let in meets preconditions, and is told the entity tag."""
         target = exchange.operation.target
         headers: Headers = [(b"link", _links(self._base_url, target, None))]
-        _add_wac_allow(headers, exchange)
+        denied = isinstance(error, NotAuthenticated | AccessDenied)
+        if denied or exchange.operation.method in _SAFE:  # A-9, Q-14
+            _add_wac_allow(headers, exchange)
+        if isinstance(error, UnsupportedMediaType):
+            headers += _method_headers(target)
+        if isinstance(error, PreconditionFailed) and exchange.existing is not None:
+            headers.append((b"etag", stored_tag(exchange.existing).encode("ascii")))
         return headers
 
     def _facts(self, outcome: Outcome, exchange: Exchange) -> Headers:
@@ -123,6 +138,7 @@ class Responder:
             headers.append((b"link", _links(self._base_url, target, kind, rdf=rdf)))
         if outcome.result in _READ:
             headers += _method_headers(exchange.operation.target)
+        if exchange.operation.method in _SAFE:
             headers.append((b"cache-control", _cache_control(exchange)))
             _add_wac_allow(headers, exchange)
         return headers
@@ -155,7 +171,7 @@ def _represent(
 
 
 def _add_wac_allow(headers: Headers, exchange: Exchange) -> None:
-    if exchange.grant is not None and exchange.operation.method in ("GET", "HEAD"):
+    if exchange.grant is not None:
         headers.append((b"wac-allow", exchange.grant.wac_allow.encode("ascii")))
 
 
