@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from enum import Enum
 from functools import lru_cache
@@ -86,9 +87,11 @@ def parse_tags(value: str) -> tuple[EntityTag, ...] | str | None:
 def parse_http_date(value: str) -> int | None:
     """An HTTP date as Unix seconds; ``None`` if it is not one (RFC 9110 section 5.6.7)."""
     try:
-        return int(parsedate_to_datetime(value).timestamp())
+        date = parsedate_to_datetime(value)
     except (ValueError, TypeError, OverflowError):
         return None
+    # The obsolete asctime form names no zone, and every HTTP date is in UTC.
+    return int((date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp())
 
 
 def evaluate_read(conditions: Conditions, *, etag: str, modified_ms: int) -> Verdict:
