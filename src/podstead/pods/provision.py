@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from podstead.authn.pod_token import SigningKey, make_token
 from podstead.core.clock import Clock, Randomness
-from podstead.core.errors import Conflict, StorageError
+from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath, slash_twin
-from podstead.pods.names import check_name
+from podstead.pods.names import PodNameTaken, check_name
 from podstead.pods.template import pod_resources
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import (
@@ -102,7 +102,7 @@ class PodProvisioner:
     async def create(self, name: object) -> CreatedPod:
         """Create a pod, whole or not at all.
 
-        Raises BadRequest for a name that no pod may have, Conflict for a taken one.
+        Raises UnusablePodName for a name that no pod may have, PodNameTaken for a taken one.
         """
         checked = check_name(name)
         now_ms = self._clock.now_ms()
@@ -111,7 +111,7 @@ class PodProvisioner:
         write = self._pod_write(checked, web_id, issued, now_ms)
         outcome = await self._store.commit(write)
         if not isinstance(outcome, Committed):
-            raise Conflict("Pod already exists")
+            raise PodNameTaken
         return CreatedPod(
             name=checked,
             web_id=web_id,

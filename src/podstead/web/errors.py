@@ -35,6 +35,7 @@ from podstead.core.errors import (
     UnsupportedMediaType,
 )
 from podstead.core.ranges import unsatisfied_content_range
+from podstead.pods.names import PodNameTaken, UnusablePodName
 from podstead.web.asgi import Headers
 from podstead.web.pages import PAGE_POLICY, error_page
 from podstead.web.response import Response
@@ -64,6 +65,9 @@ STATUSES: dict[type[PodsteadError], tuple[int, str]] = {
     QuotaExceeded: (507, "Insufficient Storage"),
 }
 """Status and reason by error class; a subclass has its nearest ancestor's."""
+
+_NAMED_BY_THEIR_MESSAGE = (UnusablePodName, PodNameTaken)
+"""Errors that clients know by their text, where others have the status's reason (A-90)."""
 
 INTERNAL_MESSAGE = "The server could not do this. The cause is in its log; nothing was changed."
 _OVERLOADED_RETRY_S = 1
@@ -95,8 +99,9 @@ def refusal(
         headers.append((b"content-type", b"text/html; charset=utf-8"))
         headers.append(PAGE_POLICY)
     else:
+        name = message if isinstance(error, _NAMED_BY_THEIR_MESSAGE) else reason
         retry_after_s = error.retry_after_s if isinstance(error, RateLimited) else None
-        body = msgspec.json.encode(_ErrorBody(reason, message, retry_after_s))
+        body = msgspec.json.encode(_ErrorBody(name, message, retry_after_s))
         headers.append((b"content-type", b"application/json"))
     headers.append((b"content-length", str(len(body)).encode("ascii")))
     headers.append((b"cache-control", b"no-store"))

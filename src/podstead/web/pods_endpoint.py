@@ -30,7 +30,7 @@ class PodsEndpoint:
         self._max_body_bytes = max_body_bytes
 
     async def post(self, request: Request, _: Agent) -> Response:
-        """Raises BadRequest, UnsupportedMediaType, Conflict and RateLimited."""
+        """Raises BadRequest, UnsupportedMediaType, RateLimited, and PodNameTaken."""
         content_type = request.fields.get(b"content-type")
         if content_type is None:
             raise BadRequest("Send a JSON object with Content-Type: application/json")
