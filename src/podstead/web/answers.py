@@ -51,7 +51,7 @@ class Answers:
         method: str = scope["method"]
         if method not in _KEPT_METHODS:
             return None
-        peer: str = scope["client"][0]
+        peer: str = (scope.get("client") or ("",))[0]
         return method, scope["raw_path"], scope["query_string"], peer, tuple(scope["headers"])
 
     def get(self, key: AnswerKey) -> Response | None:
