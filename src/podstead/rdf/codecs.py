@@ -29,11 +29,13 @@ from podstead.rdf.errors import (
     UnsupportedRdfType,
 )
 from podstead.rdf.graph import Dataset, Graph
+from podstead.rdf.iris import is_plain_prefix
 from podstead.rdf.jsonld_contexts import NO_CONTEXTS, ContextSource
 from podstead.rdf.jsonld_reader import prepare_json_ld
 from podstead.rdf.labels import BlankNodeLabels
 from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits, check_complexity, check_size
-from podstead.rdf.terms import DefaultGraph, GraphName, Literal, Quad, Triple
+from podstead.rdf.terms import DefaultGraph, GraphName, Quad, Triple
+from podstead.rdf.xml_text import is_namespace_well_formed
 
 __all__ = [
     "Document",
@@ -196,9 +198,10 @@ def serialize(
         return turtle_writer.write(document.graph, document.prefixes, base_iri=base_iri)
     if format_ is RdfFormat.JSON_LD:
         return jsonld_writer.write(document.dataset, document.prefixes)
-    if format_ is RdfFormat.RDF_XML:
-        _check_expressible_in_xml(document.graph)
-    return _library_write(document, format_, with_named=essence in _WITH_NAMED_GRAPHS)
+    written = _library_write(document, format_, with_named=essence in _WITH_NAMED_GRAPHS)
+    if format_ is RdfFormat.RDF_XML and not is_namespace_well_formed(written):
+        raise NotExpressible(essence, "a property or a character has no form in XML")
+    return written
 
 
 def _as_document(value: Document | Dataset | Graph) -> Document:
@@ -222,21 +225,6 @@ def _library_write(document: Document, format_: RdfFormat, *, with_named: bool) 
             graph_name = labels.renamed(name)
             quads += [Quad(*triple, graph_name) for triple in labels.renamed_triples(graph)]
         statements = quads
-    written = pyoxigraph.serialize(statements, format=format_, prefixes=dict(document.prefixes))
+    prefixes = {name: iri for name, iri in document.prefixes.items() if is_plain_prefix(name)}
+    written = pyoxigraph.serialize(statements, format=format_, prefixes=prefixes)
     return written or b""
-
-
-# XML 1.0 section 2.2: no other control characters, not even as references.
-_NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-# RDF/XML section 2.14: a predicate is an element, so its IRI must end in an XML name.
-_ENDS_IN_XML_NAME = re.compile(r"[^\W\d][\w.\-]*\Z")
-
-
-def _check_expressible_in_xml(graph: Graph) -> None:
-    for _, predicate, object_ in graph:
-        if not _ENDS_IN_XML_NAME.search(predicate.value):
-            raise NotExpressible(
-                media_types.RDF_XML, f"<{predicate.value}> does not end in an XML name"
-            )
-        if isinstance(object_, Literal) and _NOT_XML.search(object_.value):
-            raise NotExpressible(media_types.RDF_XML, "a literal holds a control character")

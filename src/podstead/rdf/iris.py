@@ -18,6 +18,11 @@ _AFTER_PATH = re.compile(r"[?#]")
 _COMMON_NAMES = {namespace: prefix for prefix, namespace in COMMON_PREFIXES.items()}
 
 
+def is_plain_prefix(prefix: str) -> bool:
+    """Whether every format takes the prefix as it is: an ASCII word."""
+    return _PREFIX.match(prefix) is not None
+
+
 class PrefixTable:
     """The prefixes that one written document may use: its own, then the customary ones.
 
@@ -36,7 +41,7 @@ class PrefixTable:
         names = {
             namespace: prefix
             for prefix, namespace in prefixes.items()
-            if _PREFIX.match(prefix) or (empty and prefix == "")
+            if is_plain_prefix(prefix) or (empty and prefix == "")
         }
         for namespace, prefix in _COMMON_NAMES.items():
             if prefix not in prefixes and namespace not in names:

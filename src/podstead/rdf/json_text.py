@@ -32,8 +32,7 @@ def decode_json(content: bytes, *, max_depth: int) -> Json:
     except RecursionError as error:
         raise _too_deep(max_depth) from error
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise MalformedRdf(JSON_LD, "it is not UTF-8", line=line) from error
+        raise MalformedRdf(JSON_LD, "it is not UTF-8", line=_undecodable_line(content)) from error
     except msgspec.DecodeError as error:
         raise _malformed(content, str(error)) from error
     check_depth(value, max_depth=max_depth)
@@ -59,6 +58,15 @@ def check_depth(value: Json, *, max_depth: int) -> None:
             for child in (parent.values() if type(parent) is dict else parent)
             if type(child) is dict or type(child) is list
         ]
+
+
+def _undecodable_line(content: bytes) -> int | None:
+    """The first line that is not UTF-8; the decoder's error counts from the start of a string."""
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        return content.count(b"\n", 0, error.start) + 1
+    return None
 
 
 def _malformed(content: bytes, message: str) -> MalformedRdf:

@@ -9,10 +9,10 @@ So everything but the number of triples is checked before the library sees the b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from xml.parsers import expat
 
 from podstead.core.media_types import RDF_XML
-from podstead.rdf.errors import MalformedRdf, RdfTooComplex, RdfTooLarge
+from podstead.rdf.errors import RdfTooComplex, RdfTooLarge
+from podstead.rdf.xml_text import check_xml
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,51 +53,6 @@ def check_complexity(content: bytes, media_type: str, limits: RdfLimits) -> None
     MalformedRdf for RDF/XML that is no well-formed XML.
     """
     if media_type == RDF_XML:
-        _XmlCheck(content, limits).run()
+        check_xml(content, max_depth=limits.max_depth, max_bytes=limits.max_bytes)
     elif content.count(_TRIPLE_TERM) > _MAX_TRIPLE_TERMS:
         raise RdfTooComplex(media_type, "RDF 1.2 triple terms are not supported")
-
-
-class _XmlCheck:
-    """One pass of an XML parser that counts depth and what the entities could grow to."""
-
-    def __init__(self, content: bytes, limits: RdfLimits) -> None:
-        self._content = content
-        self._limits = limits
-        self._depth = 0
-        self._longest_entity_bytes = 0
-
-    def run(self) -> None:
-        parser = expat.ParserCreate()
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.EntityDeclHandler = self._declare_entity
-        try:
-            parser.Parse(self._content, True)  # noqa: FBT003 - the library's positional argument
-        except expat.ExpatError as error:
-            raise MalformedRdf(
-                RDF_XML, expat.errors.messages[error.code], line=error.lineno
-            ) from error
-        grown_bytes = self._content.count(b"&") * self._longest_entity_bytes
-        if grown_bytes > self._limits.max_bytes:
-            raise RdfTooComplex(RDF_XML, "entities make more text than is accepted")
-
-    def _start(self, _name: str, _attributes: object) -> None:
-        self._depth += 1
-        if self._depth > self._limits.max_depth:
-            raise RdfTooComplex(RDF_XML, f"more than {self._limits.max_depth} nested elements")
-
-    def _end(self, _name: str) -> None:
-        self._depth -= 1
-
-    def _declare_entity(
-        self,
-        _name: str,
-        _is_parameter_entity: bool,  # noqa: FBT001 - the signature is the library's
-        value: str | None,
-        *_external: str | None,
-    ) -> None:
-        # A reference within an entity's value is what lets a kilobyte grow exponentially.
-        if value is None or "&" in value or "%" in value:
-            raise RdfTooComplex(RDF_XML, "an entity is external or refers to another one")
-        self._longest_entity_bytes = max(self._longest_entity_bytes, len(value.encode()))

@@ -22,11 +22,11 @@ from podstead.rdf.terms import BlankNode, Iri, Object, Subject
 _TYPE = Iri(vocab.RDF_TYPE)
 _AGENT = Iri(vocab.ACL_AGENT)
 
-# Turtle grammar, productions 19 to 21 and 133s: these lexical forms stand for themselves.
+# Literals that stand for themselves, in their canonical form only (XML Schema 1.1 Part 2): some
+# readers make numbers of them and give back another form of the same value. No double is safe.
 _BARE = {
-    vocab.XSD_INTEGER: re.compile(r"[+-]?[0-9]+\Z"),
-    vocab.XSD_DECIMAL: re.compile(r"[+-]?[0-9]*\.[0-9]+\Z"),
-    vocab.XSD_DOUBLE: re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.?[0-9]+)[eE][+-]?[0-9]+\Z"),
+    vocab.XSD_INTEGER: re.compile(r"(?:0|-?[1-9][0-9]*)\Z"),
+    vocab.XSD_DECIMAL: re.compile(r"(?!-0\.0\Z)-?(?:0|[1-9][0-9]*)\.(?:0|[0-9]{0,5}[1-9])\Z"),
     vocab.XSD_BOOLEAN: re.compile(r"(?:true|false)\Z"),
 }
 _ESCAPED_IN_LONG_STRING = re.compile(r'[\\\r\x00-\x08\x0b-\x1f\x7f]|"(?="")|"(?="\Z)|"\Z')
