@@ -13,7 +13,11 @@ from dataclasses import dataclass
 from podstead.core.errors import BadRequest, HeadersTooLarge, NotAuthenticated
 
 MAX_CREDENTIAL_BYTES = 16 * 1024
-_CREDENTIALS = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) +([A-Za-z0-9\-._~+/]+=*)\Z")
+_TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
+_SCHEME = re.compile(_TOKEN + rb"(?= |\Z)")
+_BEARER_TOKEN = re.compile(rb"[A-Za-z0-9\-._~+/]+=*")
+# A parameter of the same credential has its "=" where a second credential has a space.
+_SECOND_CREDENTIAL = re.compile(rb",[ \t]*" + _TOKEN + rb" +[^ =,]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,7 @@ def read_credential(authorization: Sequence[bytes]) -> Credential:
     """The credential of a request from its Authorization fields; ``None`` if there is none.
 
     Raises BadRequest for several credentials (A-6), HeadersTooLarge (A-3), and NotAuthenticated
-    for a scheme that this server does not accept.
+    for a scheme that this server does not accept or a token that none can be.
     """
     if not authorization:
         return None
@@ -39,9 +43,12 @@ def read_credential(authorization: Sequence[bytes]) -> Credential:
     value = authorization[0].strip(b" \t")
     if len(value) > MAX_CREDENTIAL_BYTES:
         raise HeadersTooLarge(f"The Authorization header is limited to {MAX_CREDENTIAL_BYTES} B")
-    if b"," in value:
+    if _SECOND_CREDENTIAL.search(value):
         raise BadRequest("Send one credential only in the Authorization header")
-    match = _CREDENTIALS.match(value)
-    if match is None or match.group(1).lower() != b"bearer":
+    scheme = _SCHEME.match(value)
+    if scheme is None or scheme[0].lower() != b"bearer":
         raise NotAuthenticated("Authentication scheme not accepted", invalid=True)
-    return UnverifiedBearer(token=match.group(2).decode("ascii"))
+    token = value[scheme.end() :].lstrip(b" ")
+    if not _BEARER_TOKEN.fullmatch(token):
+        raise NotAuthenticated("Invalid token", invalid=True, scheme="Bearer")
+    return UnverifiedBearer(token=token.decode("ascii"))
