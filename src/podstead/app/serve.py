@@ -241,7 +241,7 @@ class _Drain:
         self._loop = loop
         self._handle: Callable[[], object] | None = None
         self.started = False
-        loop.add_signal_handler = self._note_handler  # type: ignore[method-assign]
+        loop.add_signal_handler = self._note_handler  # type: ignore[assignment, method-assign]
 
     def _note_handler(
         self, number: int, handler: Callable[..., object], *arguments: object
