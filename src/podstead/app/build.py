@@ -130,6 +130,7 @@ def build_application(
         clock=clock,
         randomness=randomness,
         quota_bytes=settings.quota_bytes,
+        max_slug_bytes=settings.max_slug_bytes,
     )
     provisioner = PodProvisioner(
         base_url=base_url,

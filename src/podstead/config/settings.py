@@ -308,12 +308,13 @@ class Settings:
         unit="bytes",
     )
     max_slug_bytes: int = setting(
-        128,
+        255,
         "max-slug-bytes",
         kinds.integer(8, 1024),
         Group.LIMITS,
-        "How much of a Slug header is used for the name of a new resource.",
+        "The longest name that a Slug header may propose for a new resource.",
         unit="bytes",
+        reason="What file systems allow, so that every pod can be copied to one.",
     )
 
     # --- Time-outs ----------------------------------------------------------------------------

@@ -14,12 +14,20 @@ class NameProposal:
     """The URL to try for a POST; tried anew each time it turns out to be taken."""
 
     def __init__(
-        self, operation: Operation, *, wants_container: bool, randomness: Randomness
+        self,
+        operation: Operation,
+        *,
+        wants_container: bool,
+        randomness: Randomness,
+        max_slug_bytes: int,
     ) -> None:
-        """Raises AccessDenied for a Slug that names an auxiliary resource (Q-31)."""
+        """Raises AccessDenied for a Slug that names an auxiliary resource (Q-31), BadRequest for
+        one that is too long."""
         self._container = operation.target
         self._slash = "/" if wants_container else ""
-        self._slug = proposed_name(operation.slug, wants_container=wants_container)
+        self._slug = proposed_name(
+            operation.slug, wants_container=wants_container, max_bytes=max_slug_bytes
+        )
         self._randomness = randomness
         self._name = self._slug or self._random() + self._slash
 

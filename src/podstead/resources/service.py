@@ -24,6 +24,7 @@ from podstead.core.errors import (
 from podstead.core.identifiers import (
     ResourcePath,
     description_of,
+    storage_root,
 )
 from podstead.core.methods import allowed_methods, takes_only_rdf
 from podstead.resources.contents import Contents
@@ -70,6 +71,7 @@ class ResourceService:
         clock: Clock,
         randomness: Randomness,
         quota_bytes: int,
+        max_slug_bytes: int,
     ) -> None:
         """``quota_bytes`` bounds each storage; 0 for no bound."""
         self._store = store
@@ -80,6 +82,7 @@ class ResourceService:
         self._clock = clock
         self._randomness = randomness
         self._quota_bytes = quota_bytes
+        self._max_slug_bytes = max_slug_bytes
         self._turns = Turns()
         self._operations = {
             "GET": self._read,
@@ -101,6 +104,11 @@ class ResourceService:
     async def _read(self, exchange: Exchange) -> Outcome:
         for _ in range(_MAX_ATTEMPTS):
             situation = await self._look(exchange, exchange.operation.target)
+            if storage_root(situation.target) is None:
+                # No storage holds it and no rules do: only those of the storage so named can help.
+                moved = await self._moved(exchange, situation)
+                if moved is not None:
+                    return moved
             await self._authorize(exchange, situation, modes.read(situation.target))
             existing = situation.existing
             if existing is None:
@@ -115,15 +123,23 @@ class ResourceService:
         """What a reader of a URL without a resource learns (Q-22, C-30)."""
         if situation.may_be_described:
             return self._reader.no_description(exchange.operation)
+        moved = await self._moved(exchange, situation)
+        if moved is None:
+            raise NotFound
+        return moved
+
+    async def _moved(self, exchange: Exchange, situation: Situation) -> Outcome | None:
+        """The way to the target's other slash form, for whoever may read what is there (Q-22)."""
         twin = situation.twin
-        if twin is not None and not exchange.operation.signed_url:
-            twin_situation = await self._look(exchange, twin.path)
-            grant = await self._gate.grant(
-                exchange.agent, exchange.operation.origin, twin.path, twin_situation.snapshot
-            )
-            if grant.allows(modes.Mode.READ):
-                return Outcome(Result.MOVED, location=twin.path)
-        raise NotFound
+        if twin is None or exchange.operation.signed_url:
+            return None
+        snapshot = await self._store.read_metadata(paths_to_read(twin.path))
+        grant = await self._gate.grant(
+            exchange.agent, exchange.operation.origin, twin.path, snapshot
+        )
+        if not grant.allows(modes.Mode.READ):
+            return None
+        return Outcome(Result.MOVED, location=twin.path)
 
     # --- writing --------------------------------------------------------------------------
 
@@ -157,7 +173,10 @@ class ResourceService:
         admitted = await self._admit_post(exchange)
         wants_container = asks_for_container(operation)
         proposal = NameProposal(
-            operation, wants_container=wants_container, randomness=self._randomness
+            operation,
+            wants_container=wants_container,
+            randomness=self._randomness,
+            max_slug_bytes=self._max_slug_bytes,
         )
         received = await self._receiver.take(operation, only_rdf=wants_container)
 
