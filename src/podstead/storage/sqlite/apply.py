@@ -1,7 +1,7 @@
 """How does a batch of writes reach the tables?
 
 :func:`load` reads what deciding a batch takes, :func:`flush` stores what the decisions changed.
-Both run inside one write transaction; see ``storage/decision.py`` for the rules between them.
+Both run inside one write transaction; see ``storage/state.py`` for what passes between them.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import apsw
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.decision import Needs, ResourceRow, State, folded
 from podstead.storage.records import TokenRecord, TokenRevocation
 from podstead.storage.sqlite.statements import insert_rows, run_in
+from podstead.storage.state import Needs, ResourceRow, State, folded
 
 _COLUMNS = ", ".join(ResourceRow._fields)
 

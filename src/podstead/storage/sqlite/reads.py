@@ -14,7 +14,6 @@ import apsw
 
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.decision import folded
 from podstead.storage.protocol import Snapshot
 from podstead.storage.records import (
     Activity,
@@ -27,6 +26,7 @@ from podstead.storage.records import (
     Version,
 )
 from podstead.storage.sqlite.statements import Row, run_in
+from podstead.storage.state import folded
 
 MOST_KEPT = 8192
 """Entries of each kind that are kept, and with :data:`LONGEST_KEPT` the bound on their memory."""

@@ -13,10 +13,11 @@ from pathlib import Path
 import apsw
 
 from podstead.core.errors import StorageError
-from podstead.storage.decision import Needs, UnsoundWrite, decide
+from podstead.storage.decision import UnsoundWrite, decide
 from podstead.storage.records import Write
 from podstead.storage.sqlite.apply import flush, load
 from podstead.storage.sqlite.connection import WRITE_BUSY_S, Patience, open_writer
+from podstead.storage.state import Needs
 
 Statements = Callable[[apsw.Connection], object]
 """Statements that join a batch; what they return is the job's result."""

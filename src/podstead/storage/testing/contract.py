@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import pytest
@@ -310,6 +311,18 @@ class ContractSuite:
         assert outcome.sequence > last
 
     # --- life cycle ---------------------------------------------------------------------------
+
+    async def test_closing_finishes_what_was_asked_for(self, engine: Engine) -> None:
+        store = await engine.open_store()
+        await plant(store)
+        writes = [write(put(f"/alice/c/{number}")) for number in range(10)]
+        asked_for = [asyncio.create_task(store.commit(wanted)) for wanted in writes]
+        await asyncio.sleep(0)
+        await store.close()
+        assert await asyncio.gather(*asked_for) == [Committed(None)] * 10
+        store = await engine.open_store()
+        for wanted in writes:
+            assert await read(store, wanted.puts[0].path) is not None
 
     async def test_what_was_committed_is_there_after_closing(self, engine: Engine) -> None:
         store = await engine.open_store()

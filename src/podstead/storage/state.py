@@ -1,0 +1,121 @@
+"""What must be known to decide a batch of writes, and what has the batch changed so far?
+
+An engine loads what a batch needs to know (:class:`Needs`) into one :class:`State`; the writes are
+decided on it one after another (see ``decision.py``), and the engine stores what the state says has
+changed, all in one transaction that no other writer runs beside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from podstead.core.identifiers import ResourcePath, parent_container, storage_root
+from podstead.storage.records import (
+    BlobId,
+    NoPod,
+    PodRecord,
+    StagedBlob,
+    TokenRecord,
+    TokenRevocation,
+    Version,
+    Write,
+)
+
+
+class ResourceRow(NamedTuple):
+    """One resource as engines store it: :class:`Metadata` first, then what only engines need.
+
+    ``container`` names the container that lists the resource, ``None`` if none does;
+    ``member_count`` counts a container's own members.
+    """
+
+    path: ResourcePath
+    kind: int
+    version: Version
+    content_type: str
+    size_bytes: int
+    modified_ms: int
+    created_ms: int
+    blob: BlobId | None
+    members_version: Version | None
+    members_modified_ms: int | None
+    member_count: int
+    container: ResourcePath | None
+
+
+class ChangeRow(NamedTuple):
+    """One row of the change log as engines store it."""
+
+    sequence: int
+    path: ResourcePath
+    activity: int
+    agent: str | None
+    version: Version
+    at_ms: int
+
+
+def folded(name: str) -> str:
+    """A pod's name as it compares: case-insensitively (A-91)."""
+    return name.casefold()
+
+
+@dataclass(slots=True)
+class Needs:
+    """The keys of everything that deciding some writes takes."""
+
+    paths: set[ResourcePath] = field(default_factory=set)
+    pods: set[str] = field(default_factory=set)
+    roots: set[ResourcePath] = field(default_factory=set)
+    blobs: set[BlobId] = field(default_factory=set)
+
+    def add(self, write: Write) -> None:
+        """Add what deciding ``write`` takes."""
+        for reliance in write.relied_on:
+            if isinstance(reliance, NoPod):
+                self.pods.add(folded(reliance.name))
+            else:
+                self.paths.add(reliance.path)
+        for put in write.puts:
+            self._add_changed(put.path)
+            if isinstance(put.body, StagedBlob):
+                self.blobs.add(put.body.blob)
+        for path in write.deletes:
+            self._add_changed(path)
+        for record in write.records:
+            if isinstance(record, PodRecord):
+                self.pods.add(folded(record.name))
+
+    def _add_changed(self, path: ResourcePath) -> None:
+        self.paths.add(path)
+        parent = parent_container(path)
+        if parent is not None:
+            self.paths.add(parent)
+        root = storage_root(path)
+        if root is not None:
+            self.roots.add(root)
+
+
+@dataclass(slots=True)
+class State:
+    """What is stored, as far as a batch needs it, and what the batch has changed so far.
+
+    The first five fields are loaded and kept current; the rest collects what is to be stored.
+    ``changed_paths`` are the keys of ``resources`` that differ; a body of ``None`` means that no
+    small body is kept for the path.
+    """
+
+    resources: dict[ResourcePath, ResourceRow | None]
+    taken_pods: set[str]
+    used_bytes: dict[ResourcePath, int]
+    staged: set[BlobId]
+    sequence: int
+
+    changed_paths: set[ResourcePath] = field(default_factory=set)
+    changed_roots: set[ResourcePath] = field(default_factory=set)
+    bodies: dict[ResourcePath, bytes | None] = field(default_factory=dict)
+    taken_blobs: list[BlobId] = field(default_factory=list)
+    garbage: list[tuple[BlobId, int]] = field(default_factory=list)
+    changes: list[ChangeRow] = field(default_factory=list)
+    pods: list[PodRecord] = field(default_factory=list)
+    tokens: list[TokenRecord | TokenRevocation] = field(default_factory=list)
