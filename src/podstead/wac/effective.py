@@ -28,6 +28,7 @@ from podstead.core.identifiers import (
     slash_twin,
     subject_of,
 )
+from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Graph
 from podstead.storage.protocol import OpenBody, Snapshot
 from podstead.storage.records import Absent, AtVersion, Metadata, Reliance, Version
@@ -62,16 +63,20 @@ class RdfParser(Protocol):
     """Makes a graph of bytes; relative IRIs are resolved against ``base_iri``."""
 
     async def __call__(self, content: bytes, content_type: str, base_iri: str) -> Graph:
-        """Raises RequestRefused for what is no RDF, too much, or not understood; OutboundError if
-        a JSON-LD context that it takes could not be fetched."""
+        """Raises RequestRefused for what is no RDF, too much, or not understood. UnknownContext
+        and OutboundError may be passing: a JSON-LD context could not be had this time."""
 
 
 @dataclass(frozen=True, slots=True)
 class EffectiveAcl:
-    """The rules that apply to one resource, and what was relied on to find them."""
+    """The rules that apply to one resource, and what was relied on to find them.
+
+    ``lasting`` tells that they stay the same until the store changes.
+    """
 
     rules: Rules
     reliances: tuple[Reliance, ...]
+    lasting: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,7 @@ class _KnownAcl:
     own: Rules
     inherited: Rules
     version: AtVersion
+    lasting: bool = True
 
 
 def _memoised(function: Callable[[ResourcePath], _Result]) -> Callable[[ResourcePath], _Result]:
@@ -161,7 +167,7 @@ class EffectiveAcls:
             acl = self._known.get((metadata.path, metadata.version)) or await self._read(metadata)
             if acl is not None:
                 rules = acl.inherited if depth else acl.own
-                return EffectiveAcl(rules, (*absences[:depth], acl.version))
+                return EffectiveAcl(rules, (*absences[:depth], acl.version), acl.lasting)
             # All of the walk again: rules of different moments, put together, could grant what
             # neither moment granted.
             snapshot = await self._source.read_metadata(acl_paths(subject))
@@ -172,12 +178,17 @@ class EffectiveAcls:
         body = await self._source.open_body(metadata)
         if body is None:
             return None
-        document = await self._understand(metadata, await whole_body(body))
+        version = AtVersion(metadata.path, metadata.version)
+        try:
+            document = await self._understand(metadata, await whole_body(body))
+        except UnknownContext:
+            # Not remembered, and under the key of other rules: the context may come back.
+            return _KnownAcl(NO_RULES, NO_RULES, version, lasting=False)
         name = f"{metadata.path} {metadata.version}"
         acl = _KnownAcl(
             own=Rules.of(document.about_subject(), key=f"{name} own"),
             inherited=Rules.of(document.about_contents(), key=f"{name} inherited"),
-            version=AtVersion(metadata.path, metadata.version),
+            version=version,
         )
         key = (metadata.path, metadata.version)
         self._known.put(key, acl, weight=metadata.size_bytes + CACHE_OVERHEAD_BYTES)
@@ -187,6 +198,8 @@ class EffectiveAcls:
         base_iri = self._base_url + metadata.path
         try:
             graph = await self._parse(content, metadata.content_type, base_iri)
+        except UnknownContext:
+            raise
         except RequestRefused:
             # W-7, Q-18: fail closed for all; the owner rule keeps the owner's Control.
             return DENYING_ACL

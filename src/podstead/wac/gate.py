@@ -65,11 +65,11 @@ class Grant:
         """The value of the ``WAC-Allow`` header."""
         return wac_allow(self.user, self.public)
 
-    def on(self, place: Governed, reliances: tuple[Reliance, ...]) -> Grant:
+    def on(self, place: Governed) -> Grant:
         """What these modes on a subject mean on a path that it governs (W-40, W-54)."""
-        if place.is_acl:
-            return Grant(_on_acl(self.user), _on_acl(self.public), reliances, self.lasting)
-        return Grant(self.user, self.public, reliances, self.lasting)
+        if not place.is_acl:
+            return self
+        return Grant(_on_acl(self.user), _on_acl(self.public), self.reliances, self.lasting)
 
 
 PUBLIC_DOCUMENT = Grant(frozenset({Mode.READ}), frozenset({Mode.READ}))
@@ -113,7 +113,10 @@ class Gate:
         held = await self._held(agent, origin, place.subject, snapshot)
         holdings = {place.subject: held}
         await self._check(requirements, agent, origin, snapshot, holdings)
-        return held.on(place, _reliances(holdings))
+        if len(holdings) > 1:
+            lasting = all(other.lasting for other in holdings.values())
+            held = Grant(held.user, held.public, _reliances(holdings), lasting)
+        return held.on(place)
 
     async def require(
         self, requirements: Requirements, agent: Agent, origin: str | None, snapshot: Snapshot
@@ -129,7 +132,7 @@ class Gate:
         """What the agent may do with the target, nothing at all included; refuses nothing."""
         place = governed(target)
         held = await self._held(agent, origin, place.subject, snapshot)
-        return held.on(place, held.reliances)
+        return held.on(place)
 
     async def _check(
         self,
@@ -157,7 +160,7 @@ class Gate:
         effective = await self._acls.find(subject, snapshot)
         rules, reliances = effective.rules, effective.reliances
         if agent is None:
-            return Grant(rules.public, rules.public, reliances)
+            return Grant(rules.public, rules.public, reliances, effective.lasting)
         names = _names(agent.agent, agent.aliases)
         memberships = NO_MEMBERSHIPS
         if rules.groups:
@@ -169,7 +172,8 @@ class Gate:
         if Mode.CONTROL not in held and await self._owns(names, subject):
             owner = Requester(names, memberships.groups, asked_from, owns_storage=True)
             held = self._decide(rules, owner)
-        return Grant(held, rules.public, reliances, memberships.lasting)
+        lasting = effective.lasting and memberships.lasting
+        return Grant(held, rules.public, reliances, lasting)
 
     def _decide(self, rules: Rules, requester: Requester) -> Modes:
         key = (rules.key, requester)
@@ -205,7 +209,5 @@ def _on_acl(modes: Modes) -> Modes:
 
 def _reliances(holdings: Mapping[ResourcePath, Grant]) -> tuple[Reliance, ...]:
     """All that was relied on, each fact once."""
-    parts = [held.reliances for held in holdings.values()]
-    if len(parts) == 1:
-        return parts[0]
+    parts = (held.reliances for held in holdings.values())
     return tuple(dict.fromkeys(reliance for part in parts for reliance in part))

@@ -17,6 +17,7 @@ from podstead.core import vocab
 from podstead.core.clock import Clock
 from podstead.core.errors import OutboundError, Overloaded, RequestRefused
 from podstead.core.identifiers import ResourcePath
+from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Graph
 from podstead.rdf.terms import Iri
 from podstead.storage.protocol import Snapshot
@@ -43,6 +44,9 @@ Members = Mapping[str, frozenset[str]]
 """The members of each group of one document."""
 
 _NO_MEMBERS: Members = {}
+
+_PASSING = (OutboundError, UnknownContext)
+"""What stands in the way of understanding a document now and may not the next time."""
 
 
 class GroupDocument(Protocol):
@@ -73,14 +77,39 @@ class Memberships:
     groups: frozenset[str]
     reliances: tuple[Reliance, ...]
     lasting: bool = True
-    """Whether they change only with the store: false where a foreign document was asked for."""
+    """Whether they change only with the store: false where anything foreign was asked for."""
 
 
 NO_MEMBERSHIPS = Memberships(frozenset(), ())
 
 
 @dataclass(frozen=True, slots=True)
+class _Stated:
+    """What a document of this server states, as long as it stays the same if ``lasting``."""
+
+    members: Members
+    lasting: bool = True
+
+
+_NOTHING_STATED = _Stated(_NO_MEMBERS)
+
+
+@dataclass(frozen=True, slots=True)
+class _LocalDocuments:
+    """What the documents of one moment state, and their versions."""
+
+    documents: Mapping[ResourcePath, _Stated]
+    reliances: tuple[Reliance, ...]
+
+    @property
+    def lasting(self) -> bool:
+        return all(stated.lasting for stated in self.documents.values())
+
+
+@dataclass(frozen=True, slots=True)
 class _Remembered:
+    """What a foreign document stated, for as long as that is trusted."""
+
     members: Members
     until_ms: int
 
@@ -105,7 +134,7 @@ class GroupMemberships:
         self._remote = remote
         self._clock = clock
         self._base_url = base_url
-        self._local: BoundedCache[tuple[ResourcePath, Version], Members] = BoundedCache(cache_bytes)
+        self._local: BoundedCache[tuple[ResourcePath, Version], _Stated] = BoundedCache(cache_bytes)
         self._fetched: BoundedCache[str, _Remembered] = BoundedCache(cache_bytes)
 
     async def of(self, names: frozenset[str], groups: frozenset[str]) -> Memberships:
@@ -121,60 +150,61 @@ class GroupMemberships:
                 remote.append(group)
             else:
                 local[group] = path
-        members, reliances = await self._local_members(local)
+        stated = await self._local_documents(frozenset(local.values()))
+        members = {
+            group: stated.documents[path].members.get(self._node(group, path), frozenset())
+            for group, path in local.items()
+        }
         members |= await self._remote_members(remote)
         joined = frozenset(group for group in groups if not names.isdisjoint(members[group]))
-        return Memberships(joined, reliances, lasting=not remote)
+        return Memberships(joined, stated.reliances, lasting=not remote and stated.lasting)
 
     # --- documents of this server ---------------------------------------------------------
 
-    async def _local_members(
-        self, groups: Mapping[str, ResourcePath]
-    ) -> tuple[dict[str, frozenset[str]], tuple[Reliance, ...]]:
-        paths = tuple(dict.fromkeys(groups.values()))
+    async def _local_documents(self, paths: frozenset[ResourcePath]) -> _LocalDocuments:
+        if not paths:
+            return _LocalDocuments({}, ())
         for _ in range(MAX_ATTEMPTS):
-            snapshot = await self._source.read_metadata(paths) if paths else {}
+            snapshot = await self._source.read_metadata(paths)
             documents = await self._read_all(snapshot)
             if documents is not None:
-                members = {
-                    group: documents[path].get(self._node(group, path), frozenset())
-                    for group, path in groups.items()
-                }
-                return members, tuple(_reliance(path, snapshot[path]) for path in paths)
+                reliances = tuple(_reliance(path, snapshot[path]) for path in sorted(paths))
+                return _LocalDocuments(documents, reliances)
         raise Overloaded("The group documents are changing too fast to be read")
 
     def _node(self, group: str, path: ResourcePath) -> str:
         """The group's IRI as it stands in its document, whatever spelling the rules have."""
-        fragment = group.partition("#")
-        return f"{self._base_url}{path}{fragment[1]}{fragment[2]}"
+        _, separator, fragment = group.partition("#")
+        return f"{self._base_url}{path}{separator}{fragment}"
 
-    async def _read_all(self, snapshot: Snapshot) -> dict[ResourcePath, Members] | None:
-        """The members in each document; ``None`` if one has changed since the snapshot."""
-        documents: dict[ResourcePath, Members] = {}
+    async def _read_all(self, snapshot: Snapshot) -> dict[ResourcePath, _Stated] | None:
+        """What each document states; ``None`` if one has changed since the snapshot."""
+        documents: dict[ResourcePath, _Stated] = {}
         for path, metadata in snapshot.items():
-            members = _NO_MEMBERS if metadata is None else await self._read(metadata)
-            if members is None:
+            stated = _NOTHING_STATED if metadata is None else await self._read(metadata)
+            if stated is None:
                 return None
-            documents[path] = members
+            documents[path] = stated
         return documents
 
-    async def _read(self, metadata: Metadata) -> Members | None:
+    async def _read(self, metadata: Metadata) -> _Stated | None:
         key = (metadata.path, metadata.version)
-        members = self._local.get(key)
-        if members is None:
-            if metadata.size_bytes > MAX_GROUP_DOCUMENT_BYTES:
-                return _NO_MEMBERS
-            body = await self._source.open_body(metadata)
-            if body is None:
-                return None
-            base_iri = self._base_url + metadata.path
-            content = await whole_body(body)
-            try:
-                members = await self._understand(content, metadata.content_type, base_iri)
-            except OutboundError:
-                return _NO_MEMBERS  # for now only: a context that cannot be had may come back
-            self._local.put(key, members, weight=len(content) + CACHE_OVERHEAD_BYTES)
-        return members
+        stated = self._local.get(key)
+        if stated is not None:
+            return stated
+        if metadata.size_bytes > MAX_GROUP_DOCUMENT_BYTES:
+            return _NOTHING_STATED
+        body = await self._source.open_body(metadata)
+        if body is None:
+            return None
+        content = await whole_body(body)
+        base_iri = self._base_url + metadata.path
+        try:
+            stated = _Stated(await self._understand(content, metadata.content_type, base_iri))
+        except _PASSING:
+            return _Stated(_NO_MEMBERS, lasting=False)
+        self._local.put(key, stated, weight=len(content) + CACHE_OVERHEAD_BYTES)
+        return stated
 
     # --- documents of other servers -------------------------------------------------------
 
@@ -201,17 +231,19 @@ class GroupMemberships:
                 document.content, document.media_type, document.final_url
             )
             kept_ms = REMOTE_FRESH_MS
-        except OutboundError:
+        except _PASSING:
             members, kept_ms = _NO_MEMBERS, REMOTE_RETRY_MS
         remembered = _Remembered(members, self._clock.now_ms() + kept_ms)
         self._fetched.put(url, remembered, weight=size_bytes + CACHE_OVERHEAD_BYTES)
         return members
 
     async def _understand(self, content: bytes, content_type: str, base_iri: str) -> Members:
-        """The members stated, none if it is no RDF. Raises OutboundError for a JSON-LD context
-        that could not be fetched."""
+        """The members stated, none if it is no RDF. Raises UnknownContext and OutboundError for a
+        JSON-LD context that could not be had."""
         try:
             graph = await self._parse(content, content_type, base_iri)
+        except UnknownContext:
+            raise
         except RequestRefused:
             return _NO_MEMBERS
         return members_of_groups(graph)

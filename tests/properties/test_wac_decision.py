@@ -1,0 +1,221 @@
+"""Laws of access decisions over arbitrary ACL documents, and agreement with the specification.
+
+The oracle is ``tests/unit/wac/oracle.py``: SPARQL over the same text with another RDF library.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from podstead.wac.acl import read_acl
+from podstead.wac.decision import Requester, Rules, agent_modes
+from podstead.wac.modes import Mode, Modes
+from tests.unit.wac.oracle import Oracle
+from tests.unit.wac.world import BASE, BOB, CAROL, PREFIXES, World, graph_of, identity, path
+
+CONTAINER = f"{BASE}/pod/c/"
+ACL_URL = CONTAINER + ".acl"
+GROUPS = {
+    f"{CONTAINER}g#one": {BOB},
+    f"{CONTAINER}g#two": {CAROL},
+    f"{CONTAINER}g#none": set[str](),
+}
+ORIGINS = ["https://app.example", "https://other.example"]
+
+
+def some(*choices: str, min_size: int = 0) -> st.SearchStrategy[tuple[str, ...]]:
+    return st.lists(st.sampled_from(choices), unique=True, min_size=min_size, max_size=3).map(tuple)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One authorization as it will be written, well-formed or not."""
+
+    types: tuple[str, ...]
+    agents: tuple[str, ...]
+    classes: tuple[str, ...]
+    groups: tuple[str, ...]
+    origins: tuple[str, ...]
+    access_to: tuple[str, ...]
+    default: tuple[str, ...]
+    modes: tuple[str, ...]
+
+    def turtle(self, number: int) -> str:
+        statements = [
+            ("a", self.types),
+            ("acl:agent", [f"<{agent}>" for agent in self.agents]),
+            ("acl:agentClass", self.classes),
+            ("acl:agentGroup", [f"<{group}>" for group in self.groups]),
+            ("acl:origin", [f"<{origin}>" for origin in self.origins]),
+            ("acl:accessTo", [f"<{target}>" for target in self.access_to]),
+            ("acl:default", [f"<{target}>" for target in self.default]),
+            ("acl:mode", self.modes),
+        ]
+        return "\n".join(
+            f"<#rule{number}> {predicate} {', '.join(objects)}."
+            for predicate, objects in statements
+            if objects
+        )
+
+
+_TARGETS = ("./", "./", CONTAINER, "../c", "doc", "../")
+rules_strategy = st.builds(
+    Rule,
+    types=some("acl:Authorization", "acl:Authorization", "ex:Rule", min_size=1),
+    agents=some(BOB, CAROL, "https://nobody.example/#x"),
+    classes=some("foaf:Agent", "acl:AuthenticatedAgent", "ex:Friends", "foaf:Person"),
+    groups=some(*GROUPS),
+    origins=st.one_of(st.just(()), some(*ORIGINS)),
+    access_to=some(*_TARGETS),
+    default=some(*_TARGETS),
+    modes=some("acl:Read", "acl:Write", "acl:Append", "acl:Control", "ex:Fly", "acl:Share"),
+)
+documents = st.lists(rules_strategy, max_size=5)
+askers = st.sampled_from([{BOB}, {CAROL}, {BOB, CAROL}, {"https://stranger.example/#me"}])
+origins = st.sampled_from([None, *ORIGINS, "https://third.example"])
+
+
+def turtle(document: list[Rule]) -> str:
+    return "\n".join(rule.turtle(number) for number, rule in enumerate(document))
+
+
+def rules(text: str, *, access_to: bool) -> Rules:
+    acl = read_acl(graph_of(text, ACL_URL), subject_url=CONTAINER)
+    applying = acl.about_subject() if access_to else acl.about_contents()
+    return Rules.of(applying, key="test")
+
+
+def held(text: str, names: set[str], origin: str | None, *, access_to: bool) -> Modes:
+    """What our decision grants an identity."""
+    applying = rules(text, access_to=access_to)
+    memberships = {group for group in applying.groups if GROUPS[group] & names}
+    requester = Requester(frozenset(names), frozenset(memberships), origin)
+    return agent_modes(applying, requester)
+
+
+def open_to_all(text: str, *, access_to: bool) -> Modes:
+    return rules(text, access_to=access_to).public
+
+
+PLAIN = Rule(("acl:Authorization",), (BOB,), (), (), (), ("./",), ("./",), ("acl:Write",))
+
+
+@given(documents, askers, origins, st.booleans())
+@example([PLAIN, replace(PLAIN, agents=(), origins=(ORIGINS[0],))], {BOB}, ORIGINS[1], True)
+@example([PLAIN, replace(PLAIN, modes=("acl:Append",), origins=(ORIGINS[0],))], {BOB}, None, False)
+@settings(max_examples=60)
+def test_decisions_agree_with_the_specification(
+    document: list[Rule], names: set[str], origin: str | None, access_to: bool
+) -> None:
+    """W-8, W-11 to W-17"""
+    text = turtle(document)
+    oracle = Oracle(
+        PREFIXES + text, acl_url=ACL_URL, subject=CONTAINER, access_to=access_to, members=GROUPS
+    )
+    ours = held(text, names, origin, access_to=access_to)
+    assert {mode.value for mode in ours} == oracle.modes(names, origin)
+    everybody = open_to_all(text, access_to=access_to)
+    assert {mode.value for mode in everybody} == oracle.modes(None, origin)
+
+
+@given(documents, askers, origins, st.booleans(), st.data())
+def test_removing_an_authorization_never_grants_more(
+    document: list[Rule],
+    names: set[str],
+    origin: str | None,
+    access_to: bool,
+    data: st.DataObject,
+) -> None:
+    """W-16. By choice W-17 the origins that authorizations name restrict the others as well, so one
+    that names origins can only be taken away freely where the request has no Origin."""
+    removable = [
+        number for number, rule in enumerate(document) if origin is None or not rule.origins
+    ]
+    if not removable:
+        return
+    gone = data.draw(st.sampled_from(removable))
+    less = document[:gone] + document[gone + 1 :]
+    before = held(turtle(document), names, origin, access_to=access_to)
+    assert held(turtle(less), names, origin, access_to=access_to) <= before
+    everybody = open_to_all(turtle(document), access_to=access_to)
+    assert open_to_all(turtle(less), access_to=access_to) <= everybody
+
+
+@given(documents, askers, origins, st.booleans())
+def test_naming_an_origin_never_grants_more_than_naming_none(
+    document: list[Rule], names: set[str], origin: str | None, access_to: bool
+) -> None:
+    """W-17"""
+    text = turtle(document)
+    anywhere = held(text, names, None, access_to=access_to)
+    assert held(text, names, origin, access_to=access_to) <= anywhere
+
+
+@given(documents, askers, origins, st.booleans())
+def test_every_agent_holds_what_the_public_holds(
+    document: list[Rule], names: set[str], origin: str | None, access_to: bool
+) -> None:
+    """W-13, W-52"""
+    text = turtle(document)
+    assert open_to_all(text, access_to=access_to) <= held(text, names, origin, access_to=access_to)
+
+
+@given(documents, askers, origins, st.booleans())
+def test_write_is_never_held_without_append(
+    document: list[Rule], names: set[str], origin: str | None, access_to: bool
+) -> None:
+    """W-15, W-54"""
+    text = turtle(document)
+    for modes in (
+        held(text, names, origin, access_to=access_to),
+        open_to_all(text, access_to=access_to),
+    ):
+        assert Mode.WRITE not in modes or Mode.APPEND in modes
+
+
+_FOREIGN = st.lists(
+    st.tuples(
+        st.sampled_from(["<#rule0>", "<#rule1>", "<>", "[]", "<#other>"]),
+        st.sampled_from(["ex:mode", "ex:agent", "foaf:member", "acl:delegates", "acl:owner", "a"]),
+        st.sampled_from(["ex:Write", f"<{BOB}>", "foaf:Agent", '"acl:Control"', "[]", "5"]),
+    ),
+    max_size=5,
+)
+
+
+@given(documents, _FOREIGN, askers, origins, st.booleans())
+def test_foreign_statements_change_nothing(
+    document: list[Rule],
+    foreign: list[tuple[str, str, str]],
+    names: set[str],
+    origin: str | None,
+    access_to: bool,
+) -> None:
+    """W-16"""
+    text = turtle(document)
+    extra = "\n".join(" ".join(triple) + "." for triple in foreign)
+    plain = held(text, names, origin, access_to=access_to)
+    assert held(f"{text}\n{extra}", names, origin, access_to=access_to) == plain
+
+
+_BREAKS = st.sampled_from(["<", "}", '"', "acl:mode", "@", "ex:a ex:b", ". ."])
+
+
+@given(documents, _BREAKS, st.sampled_from([None, BOB, CAROL]))
+async def test_a_malformed_acl_never_grants(
+    document: list[Rule], broken_by: str, agent: str | None
+) -> None:
+    """W-7: not what can be read of it, and not what the container above would."""
+    world = World()
+    world.acl(
+        "/pod/",
+        "[] a acl:Authorization; acl:agentClass foaf:Agent; "
+        "acl:accessTo <./>; acl:default <./>; acl:mode acl:Read, acl:Write, acl:Control.",
+    )
+    world.acl("/pod/c/", turtle(document) + "\n" + broken_by)
+    asker = None if agent is None else identity(agent)
+    grant = await world.gate.grant(asker, None, path("/pod/c/"), world.snapshot_for("/pod/c/"))
+    assert (grant.user, grant.public) == (frozenset(), frozenset())

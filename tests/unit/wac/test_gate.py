@@ -1,0 +1,265 @@
+"""The gate: what it grants, how it refuses, whom it asks, and that nothing goes past it."""
+
+from __future__ import annotations
+
+import pytest
+
+from podstead.core.agents import Agent
+from podstead.core.errors import AccessDenied, NotAuthenticated
+from podstead.storage.records import Absent, AtVersion, Kind
+from podstead.wac import modes
+from podstead.wac.gate import PUBLIC_DOCUMENT
+from podstead.wac.modes import Mode, Requirement
+from tests.unit.wac.world import BOB, CAROL, OWNER, World, identity, path, pod, rule
+
+AGENT_BOB = f"acl:agent <{BOB}>"
+PUBLIC = "acl:agentClass foaf:Agent"
+APP = "https://app.example"
+
+
+def readable() -> World:
+    """A pod whose members Bob may read."""
+    world = pod()
+    world.acl("/pod/", rule(AGENT_BOB, "R", "./", default=True))
+    world.store("/pod/doc")
+    return world
+
+
+async def refusal(world: World, name: str, agent: Agent) -> Exception:
+    target = path(name)
+    with pytest.raises((NotAuthenticated, AccessDenied)) as caught:
+        await world.gate.authorize(
+            agent, None, target, modes.read(target), world.snapshot_for(name)
+        )
+    return caught.value
+
+
+async def test_who_holds_what_is_required_passes() -> None:
+    world = readable()
+    assert await world.status("/pod/doc", identity(BOB), modes.read(path("/pod/doc"))) == 200
+
+
+async def test_without_credentials_a_refusal_asks_for_them() -> None:
+    """W-60"""
+    error = await refusal(readable(), "/pod/doc", None)
+    assert isinstance(error, NotAuthenticated)
+    assert not error.invalid
+
+
+async def test_with_credentials_a_refusal_is_final() -> None:
+    """W-60"""
+    assert isinstance(await refusal(readable(), "/pod/doc", identity(CAROL)), AccessDenied)
+
+
+@pytest.mark.parametrize("agent", [None, identity(CAROL)])
+async def test_a_refusal_is_the_same_whether_or_not_the_target_exists(agent: Agent) -> None:
+    """W-60, W-64"""
+    world = readable()
+    present = await refusal(world, "/pod/doc", agent)
+    absent = await refusal(world, "/pod/nothing", agent)
+    below_nothing = await refusal(world, "/pod/no/thing/", agent)
+    for other in (absent, below_nothing):
+        assert type(other) is type(present)
+        assert (str(other), vars(other)) == (str(present), vars(present))
+
+
+async def test_every_requirement_must_be_met() -> None:
+    """W-34: one of them missing refuses, whichever it is."""
+    container, target = path("/pod/c/"), path("/pod/c/new")
+    required = (Requirement(container, Mode.APPEND), Requirement(target, Mode.WRITE))
+    for on_container, below, expected in (
+        ("A", "W", 200),
+        ("A", "A", 403),
+        ("R", "W", 403),
+        ("W", "W", 200),
+    ):
+        world = pod()
+        world.store("/pod/c/")
+        world.acl(
+            "/pod/c/",
+            rule(AGENT_BOB, on_container, "./")
+            + rule(AGENT_BOB, below, "./", access_to=False, default=True),
+        )
+        assert await world.status("/pod/c/new", identity(BOB), required) == expected
+
+
+async def test_a_grant_reports_everything_its_requirements_relied_on() -> None:
+    """Issue 2, item 8: a PUT that creates relies on the rules of the container as well."""
+    world = pod()
+    world.store("/pod/c/")
+    version = world.acl("/pod/c/", rule(AGENT_BOB, "W", "./", default=True)).version
+    target = path("/pod/c/d/new")
+    snapshot = world.snapshot_for(target)
+    grant = await world.gate.authorize(
+        identity(BOB), None, target, modes.put(target, snapshot), snapshot
+    )
+    assert set(grant.reliances) == {
+        Absent(path("/pod/c/d/new.acl")),
+        Absent(path("/pod/c/d/.acl")),
+        AtVersion(path("/pod/c/.acl"), version),
+    }
+    assert len(grant.reliances) == 3
+
+
+async def test_requirements_without_a_target_are_checked_alike() -> None:
+    world = readable()
+    snapshot = world.snapshot_for("/pod/doc")
+    required = modes.read(path("/pod/doc"))
+    reliances = await world.gate.require(required, identity(BOB), None, snapshot)
+    assert reliances == (await world.grant("/pod/doc", identity(BOB))).reliances
+    with pytest.raises(AccessDenied):
+        await world.gate.require(required, identity(CAROL), None, snapshot)
+    with pytest.raises(NotAuthenticated):
+        await world.gate.require(required, None, None, snapshot)
+
+
+async def test_an_operation_that_requires_nothing_does_not_pass() -> None:
+    """A forgotten requirement must not open a door."""
+    world = readable()
+    snapshot = world.snapshot_for("/pod/doc")
+    with pytest.raises(ValueError, match="without requirements"):
+        await world.gate.authorize(identity(BOB), None, path("/pod/doc"), (), snapshot)
+    with pytest.raises(ValueError, match="without requirements"):
+        await world.gate.require((), identity(BOB), None, snapshot)
+
+
+async def test_a_grant_tells_what_the_agent_and_the_public_hold() -> None:
+    """W-50, W-52"""
+    world = pod()
+    world.acl("/pod/doc", rule(AGENT_BOB, "W", "doc") + rule(PUBLIC, "R", "doc"))
+    grant = await world.grant("/pod/doc", identity(BOB))
+    assert grant.wac_allow == 'user="read write append",public="read"'
+    assert grant.allows(Mode.WRITE)
+    assert not grant.allows(Mode.CONTROL)
+    assert grant.public_may_read
+
+
+async def test_for_the_public_both_groups_are_the_same() -> None:
+    """W-52"""
+    world = pod()
+    world.acl("/pod/doc", rule(AGENT_BOB, "W", "doc") + rule(PUBLIC, "R", "doc"))
+    assert (await world.grant("/pod/doc", None)).wac_allow == 'user="read",public="read"'
+
+
+async def test_a_grant_is_told_to_those_who_are_refused_too() -> None:
+    """Q-14: for WAC-Allow on 401 and 403"""
+    world = readable()
+    assert (await world.grant("/pod/doc", None)).wac_allow == 'user="",public=""'
+    assert not (await world.grant("/pod/doc", None)).public_may_read
+
+
+async def test_a_forbidding_parent_takes_nothing_from_the_header() -> None:
+    """W-56"""
+    world = pod()
+    world.acl("/pod/doc", rule(AGENT_BOB, "RW", "doc"))
+    grant = await world.grant("/pod/doc", identity(BOB))
+    assert grant.wac_allow == 'user="read write append",public=""'
+
+
+async def test_on_an_acl_control_is_everything_and_all_else_nothing() -> None:
+    """W-54, W-5"""
+    world = pod()
+    world.acl(
+        "/pod/doc",
+        rule(AGENT_BOB, "C", "doc")
+        + rule(f"acl:agent <{CAROL}>", "RW", "doc")
+        + rule(PUBLIC, "R", "doc"),
+    )
+    everything = "read write append control"
+    bob = await world.grant("/pod/doc.acl", identity(BOB))
+    assert bob.wac_allow == f'user="{everything}",public=""'
+    assert await world.held("/pod/doc.acl", identity(CAROL)) == ""
+    assert await world.held("/pod/doc", identity(BOB)) == "read control"
+    world.acl("/pod/doc", rule(PUBLIC, "C", "doc"))
+    public = await world.grant("/pod/doc.acl", None)
+    assert public.wac_allow == f'user="{everything}",public="{everything}"'
+
+
+async def test_an_acl_is_not_ruled_by_what_stands_at_an_acl_of_it() -> None:
+    """W-1: there is none."""
+    world = readable()
+    world.acl("/pod/doc.acl", rule(PUBLIC, "RWC", "doc.acl"))
+    assert await world.held("/pod/doc.acl", None) == ""
+
+
+async def test_a_description_is_ruled_by_its_subjects_acl_alone() -> None:
+    """W-42"""
+    world = pod()
+    world.acl("/pod/doc", rule(AGENT_BOB, "R", "doc"))
+    world.acl("/pod/doc.meta", rule(PUBLIC, "RWC", "doc.meta"))
+    assert await world.held("/pod/doc.meta", identity(BOB)) == "read"
+    assert await world.held("/pod/doc.meta", None) == ""
+
+
+async def test_the_storages_owner_keeps_control_throughout_the_storage() -> None:
+    """W-7, W-18"""
+    world = pod()
+    world.store("/pod/.acl", "")
+    for name in ("/pod/", "/pod/doc", "/pod/a/b/"):
+        assert await world.held(name, identity(OWNER)) == "control"
+        assert await world.held(name, identity(BOB)) == ""
+        assert await world.held(name, identity(CAROL, OWNER)) == "control"
+
+
+async def test_the_owner_of_one_storage_is_nobody_in_another() -> None:
+    """W-18"""
+    world = pod()
+    world.store("/other/", kind=Kind.STORAGE)
+    world.owners[path("/other/")] = CAROL
+    assert await world.held("/other/doc", identity(OWNER)) == ""
+    assert await world.held("/doc", identity(OWNER)) == ""
+
+
+async def test_an_owner_who_changes_is_owner_no_longer_at_once() -> None:
+    """W-18: decisions are remembered, ownership is not."""
+    world = pod()
+    world.store("/pod/.acl", "")
+    assert await world.held("/pod/doc", identity(OWNER)) == "control"
+    world.owners[path("/pod/")] = CAROL
+    assert await world.held("/pod/doc", identity(OWNER)) == ""
+    assert await world.held("/pod/doc", identity(CAROL)) == "control"
+
+
+async def test_remembered_decisions_keep_agents_origins_and_levels_apart() -> None:
+    """One ACL, many askers, each asked twice and in turn."""
+    world = pod()
+    world.acl(
+        "/pod/c/",
+        rule(AGENT_BOB, "R", "./")
+        + rule(f"{AGENT_BOB}; acl:origin <{APP}>", "A", "./")
+        + rule(AGENT_BOB, "W", "./", access_to=False, default=True)
+        + rule(f"acl:agent <{CAROL}>", "C", "./"),
+    )
+    expected = {
+        ("/pod/c/", BOB, None): "read append",
+        ("/pod/c/", BOB, APP): "read append",
+        ("/pod/c/", BOB, APP + "/"): "read append",
+        ("/pod/c/", BOB, "https://other.example"): "read",
+        ("/pod/c/", BOB, "null"): "read",
+        ("/pod/c/doc", BOB, None): "write append",
+        ("/pod/c/doc", BOB, APP): "write append",
+        ("/pod/c/", CAROL, None): "control",
+        ("/pod/c/doc", CAROL, None): "",
+    }
+    for _ in range(2):
+        for (name, agent, origin), held in expected.items():
+            assert await world.held(name, identity(agent), origin) == held
+
+
+async def test_an_origin_that_is_none_does_not_match_an_origin_that_is_none() -> None:
+    """W-17"""
+    world = pod()
+    world.acl("/pod/doc", rule(f"{AGENT_BOB}; acl:origin <null>, 'null', <about:x>", "R", "doc"))
+    for origin in ("null", "", "about:x", "nonsense"):
+        assert await world.held("/pod/doc", identity(BOB), origin) == ""
+
+
+async def test_a_private_resource_is_open_to_web_applications_of_its_agents() -> None:
+    """W-17, trap 11"""
+    assert await readable().held("/pod/doc", identity(BOB), "https://tester") == "read"
+
+
+async def test_the_servers_own_documents_are_readable_and_no_more() -> None:
+    """W-43"""
+    assert PUBLIC_DOCUMENT.wac_allow == 'user="read",public="read"'
+    assert PUBLIC_DOCUMENT.reliances == ()

@@ -1,0 +1,295 @@
+"""Agent groups: local and foreign documents, what they are trusted for, and what failure means."""
+
+from __future__ import annotations
+
+import pytest
+
+from podstead.core.errors import OutboundError, Overloaded, StorageError
+from podstead.rdf.graph import Graph
+from podstead.storage.records import Absent, AtVersion
+from podstead.wac.effective import MAX_ATTEMPTS
+from podstead.wac.groups import (
+    MAX_GROUP_DOCUMENT_BYTES,
+    REMOTE_BUDGET_MS,
+    REMOTE_FRESH_MS,
+    REMOTE_RETRY_MS,
+    GroupMemberships,
+)
+from tests.unit.wac.world import BASE, BOB, CAROL, World, identity, path, pod, rule
+
+REMOTE = "https://groups.example/team"
+MEMBERS = f"<#a> vcard:hasMember <{BOB}>, <did:nostr:AB>. <#b> vcard:hasMember <{CAROL}>."
+
+
+def grouped(*groups: str) -> World:
+    """A pod whose members are readable for the groups."""
+    world = pod()
+    named = ", ".join(f"<{group}>" for group in groups)
+    world.acl("/pod/", rule(f"acl:agentGroup {named}", "R", "./", default=True))
+    return world
+
+
+async def test_a_member_of_a_local_group_holds_its_modes() -> None:
+    """W-13"""
+    world = grouped("team#a")
+    world.store("/pod/team", MEMBERS)
+    assert await world.held("/pod/doc", identity(BOB)) == "read"
+    assert await world.held("/pod/doc", identity(CAROL)) == ""
+    assert await world.held("/pod/doc", None) == ""
+
+
+async def test_every_name_of_an_identity_counts_for_membership() -> None:
+    """A-4, A-150"""
+    world = grouped("team#a")
+    world.store("/pod/team", MEMBERS)
+    assert await world.held("/pod/doc", identity(CAROL, "did:nostr:aB")) == "read"
+
+
+@pytest.mark.parametrize(
+    "spelling", [f"{BASE}/pod/team#a", "HTTP://LOCALHOST:3000/pod/team#a", "/pod/%74eam#a"]
+)
+async def test_a_local_group_is_recognised_in_every_spelling(spelling: str) -> None:
+    """W-11"""
+    world = grouped(spelling)
+    world.store("/pod/team", MEMBERS)
+    assert await world.held("/pod/doc", identity(BOB)) == "read"
+    assert world.fetched == []
+
+
+async def test_a_group_may_be_the_document_itself() -> None:
+    world = grouped("team")
+    world.store("/pod/team", f"<> vcard:hasMember <{BOB}>.")
+    assert await world.held("/pod/doc", identity(BOB)) == "read"
+
+
+async def test_several_groups_of_several_documents_all_count() -> None:
+    world = grouped("team#a", "team#b", "others#c")
+    world.store("/pod/team", MEMBERS)
+    assert await world.held("/pod/doc", identity(CAROL)) == "read"
+    assert world.bodies_opened.count(path("/pod/team")) == 1
+
+
+async def test_a_group_document_is_read_without_asking_for_access_to_it() -> None:
+    """W-14: its own rules may name the very group."""
+    world = grouped("closed/team#a")
+    world.acl("/pod/closed/", rule("acl:agentGroup <team#a>", "R", "./", default=True))
+    world.store("/pod/closed/team", MEMBERS)
+    assert await world.held("/pod/doc", identity(BOB)) == "read"
+    assert await world.held("/pod/closed/team", identity(BOB)) == "read"
+
+
+async def test_a_group_that_has_groups_as_members_does_not_pass_membership_on() -> None:
+    """W-14: no recursion"""
+    world = grouped("team#outer")
+    world.store("/pod/team", MEMBERS + "<#outer> vcard:hasMember <#a>.")
+    assert await world.held("/pod/doc", identity(BOB)) == ""
+
+
+@pytest.mark.parametrize("turtle", ["", f"<#x> vcard:hasMember <{BOB}>.", "<#a> is not Turtle"])
+async def test_a_document_that_does_not_say_so_makes_nobody_a_member(turtle: str) -> None:
+    """W-14"""
+    world = grouped("team#a")
+    world.store("/pod/team", turtle)
+    assert await world.held("/pod/doc", identity(BOB)) == ""
+
+
+async def test_members_given_as_text_are_none() -> None:
+    world = grouped("team#a")
+    world.store("/pod/team", f'<#a> vcard:hasMember "{BOB}".')
+    assert await world.held("/pod/doc", identity(BOB)) == ""
+
+
+async def test_a_document_that_is_no_rdf_has_no_members() -> None:
+    """W-14"""
+    world = grouped("team#a")
+    world.store("/pod/team", MEMBERS, content_type="text/plain")
+    assert await world.held("/pod/doc", identity(BOB)) == ""
+
+
+@pytest.mark.parametrize(("too_long_by", "expected"), [(0, "read"), (1, "")])
+async def test_a_document_is_read_up_to_the_limit_only(too_long_by: int, expected: str) -> None:
+    world = grouped("team#a")
+    world.store("/pod/team", MEMBERS)
+    size = world.resources[path("/pod/team")][0].size_bytes
+    filling = MAX_GROUP_DOCUMENT_BYTES - size + too_long_by
+    stored = world.store("/pod/team", MEMBERS + "#" * filling)
+    assert stored.size_bytes == MAX_GROUP_DOCUMENT_BYTES + too_long_by
+    assert await world.held("/pod/doc", identity(BOB)) == expected
+
+
+async def test_a_changed_group_counts_for_the_very_next_request() -> None:
+    """W-5"""
+    world = grouped("team#a")
+    assert await world.held("/pod/doc", identity(BOB)) == ""
+    world.store("/pod/team", MEMBERS)
+    assert await world.held("/pod/doc", identity(BOB)) == "read"
+    world.store("/pod/team", "")
+    assert await world.held("/pod/doc", identity(BOB)) == ""
+
+
+async def test_an_unchanged_group_is_read_once() -> None:
+    world = grouped("team#a")
+    world.store("/pod/team", MEMBERS)
+    for agent in (BOB, CAROL, BOB):
+        await world.grant("/pod/doc", identity(agent))
+    assert world.bodies_opened.count(path("/pod/team")) == 1
+
+
+async def test_trouble_with_a_local_group_is_an_error() -> None:
+    """W-14: our own failure is no statement about members."""
+    world = grouped("team#a")
+    world.store("/pod/team", MEMBERS)
+    world.broken.add(path("/pod/team"))
+    with pytest.raises(StorageError):
+        await world.grant("/pod/doc", identity(BOB))
+
+
+async def test_a_group_replaced_while_it_is_read_is_read_anew() -> None:
+    world = grouped("team#a")
+    world.store("/pod/team", MEMBERS)
+    await world.grant("/pod/doc", None)  # the ACL itself is read and remembered
+    world.changes_while_opened = [("/pod/team", "")]
+    grant = await world.grant("/pod/doc", identity(BOB))
+    current = world.resources[path("/pod/team")][0].version
+    assert not grant.user
+    assert AtVersion(path("/pod/team"), current) in grant.reliances
+
+
+async def test_groups_that_never_hold_still_end_in_an_error() -> None:
+    world = grouped("team#a")
+    world.store("/pod/team", MEMBERS)
+    await world.grant("/pod/doc", None)
+    world.changes_while_opened = [("/pod/team", MEMBERS)] * MAX_ATTEMPTS
+    with pytest.raises(Overloaded):
+        await world.grant("/pod/doc", identity(BOB))
+
+
+async def test_a_decision_relies_on_the_local_group_documents() -> None:
+    """Issue 2, item 8: existing by version, missing as absent."""
+    world = grouped("team#a", "missing#x")
+    version = world.store("/pod/team", MEMBERS).version
+    reliances = (await world.grant("/pod/doc", identity(BOB))).reliances
+    assert AtVersion(path("/pod/team"), version) in reliances
+    assert Absent(path("/pod/missing")) in reliances
+
+
+async def test_the_public_is_decided_without_looking_at_groups() -> None:
+    world = grouped("team#a", f"{REMOTE}#a")
+    world.store("/pod/team", MEMBERS)
+    grant = await world.grant("/pod/doc", None)
+    assert world.bodies_opened == ["/pod/.acl"]
+    assert world.fetched == []
+    assert all(
+        reliance.path != "/pod/team" for reliance in grant.reliances if hasattr(reliance, "path")
+    )
+
+
+async def test_groups_named_for_something_else_are_not_looked_at() -> None:
+    world = pod()
+    world.acl("/pod/", rule(f"acl:agentGroup <{REMOTE}#a>", "R", "./"))
+    await world.grant("/pod/doc", identity(BOB))
+    assert world.fetched == []
+
+
+# --- foreign documents --------------------------------------------------------------------
+
+
+async def test_a_member_of_a_foreign_group_holds_its_modes() -> None:
+    """W-14"""
+    world = grouped(f"{REMOTE}#a")
+    world.serve(REMOTE, MEMBERS)
+    assert await world.held("/pod/doc", identity(BOB)) == "read"
+    assert await world.held("/pod/doc", identity(CAROL)) == ""
+    assert world.fetched == [REMOTE]
+
+
+async def test_a_foreign_document_that_cannot_be_had_has_no_members() -> None:
+    """W-14"""
+    world = grouped(f"{REMOTE}#a")
+    assert await world.held("/pod/doc", identity(BOB)) == ""
+
+
+async def test_a_foreign_document_that_cannot_be_understood_has_no_members() -> None:
+    """W-14"""
+    world = grouped(f"{REMOTE}#a")
+    world.serve(REMOTE, "<#a> is not Turtle")
+    assert await world.held("/pod/doc", identity(BOB)) == ""
+
+
+async def test_a_foreign_failure_leaves_other_groups_alone() -> None:
+    """W-14"""
+    world = grouped(f"{REMOTE}#a", "team#a")
+    world.store("/pod/team", MEMBERS)
+    assert await world.held("/pod/doc", identity(BOB)) == "read"
+
+
+async def test_relative_members_resolve_against_where_the_document_was_found() -> None:
+    """A redirect to another host cannot speak for the group that rules name."""
+    world = grouped(f"{REMOTE}#a")
+    world.serve(REMOTE, MEMBERS, final_url="https://elsewhere.example/team")
+    assert await world.held("/pod/doc", identity(BOB)) == ""
+
+
+async def test_a_foreign_group_counts_for_a_few_seconds() -> None:
+    """W-14"""
+    world = grouped(f"{REMOTE}#a")
+    world.serve(REMOTE, MEMBERS)
+    assert await world.held("/pod/doc", identity(BOB)) == "read"
+    world.serve(REMOTE, "")
+    world.time_ms += REMOTE_FRESH_MS - 1
+    assert await world.held("/pod/doc", identity(BOB)) == "read"
+    world.time_ms += 1
+    assert await world.held("/pod/doc", identity(BOB)) == ""
+    assert world.fetched == [REMOTE, REMOTE]
+
+
+async def test_a_failed_fetch_is_not_repeated_at_once() -> None:
+    """W-14"""
+    world = grouped(f"{REMOTE}#a")
+    await world.grant("/pod/doc", identity(BOB))
+    world.serve(REMOTE, MEMBERS)
+    world.time_ms += REMOTE_RETRY_MS - 1
+    assert await world.held("/pod/doc", identity(BOB)) == ""
+    world.time_ms += 1
+    assert await world.held("/pod/doc", identity(BOB)) == "read"
+    assert world.fetched == [REMOTE, REMOTE]
+
+
+async def test_one_decision_fetches_for_a_bounded_time() -> None:
+    """W-14: what it does not come to has no members this time, and is asked for the next."""
+    others = [f"https://a{number}.example/slow#g" for number in range(3)]
+    world = grouped(*others, "https://z.example/last#g")
+    world.serve("https://z.example/last", f"<#g> vcard:hasMember <{BOB}>.")
+    world.fetch_takes_ms = REMOTE_BUDGET_MS // 2
+    assert await world.held("/pod/doc", identity(BOB)) == ""
+    assert len(world.fetched) == 2
+    assert await world.held("/pod/doc", identity(BOB)) == "read"
+
+
+async def test_a_group_at_no_url_of_ours_is_left_to_the_guarded_fetcher() -> None:
+    """W-14: which refuses own addresses and other schemes."""
+    world = grouped("urn:x:team", f"{BASE}/pod/team?all#a")
+    world.store("/pod/team", MEMBERS)
+    assert await world.held("/pod/doc", identity(BOB)) == ""
+    assert sorted(world.fetched) == [f"{BASE}/pod/team?all", "urn:x:team"]
+
+
+@pytest.mark.parametrize("group", ["team#a", f"{REMOTE}#a"])
+async def test_a_context_that_cannot_be_had_makes_nobody_a_member(group: str) -> None:
+    """W-14: and is asked for again, since the document has not changed."""
+    world = grouped(group)
+    world.store("/pod/team", MEMBERS)
+    world.serve(REMOTE, MEMBERS)
+    failing = True
+
+    async def parse(content: bytes, content_type: str, base_iri: str) -> Graph:
+        if failing:
+            raise OutboundError("The context could not be fetched")
+        return await world.parse(content, content_type, base_iri)
+
+    groups = GroupMemberships(world, parse, world, world, base_url=BASE)
+    named = frozenset({group if "://" in group else f"{BASE}/pod/{group}"})
+    assert not (await groups.of(frozenset({BOB}), named)).groups
+    failing = False
+    world.time_ms += REMOTE_RETRY_MS
+    assert (await groups.of(frozenset({BOB}), named)).groups == named

@@ -1,0 +1,287 @@
+"""What operations require: one test per row of the table, per exception, per kind of target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from podstead.core.errors import MethodUnknown
+from podstead.core.identifiers import ResourcePath
+from podstead.storage.records import Kind, Metadata, Version
+from podstead.wac import modes
+from podstead.wac.effective import paths_to_read
+from podstead.wac.modes import Mode, PatchContent, Requirements, governed, with_entailed
+
+DOCUMENT = ResourcePath("/pod/c/doc.ttl")
+CONTAINER = ResourcePath("/pod/c/")
+
+
+def snapshot(
+    target: str, *existing: str, kinds: Mapping[str, Kind] | None = None
+) -> dict[ResourcePath, Metadata | None]:
+    """The snapshot for a target when only ``existing`` is stored."""
+
+    def metadata(name: ResourcePath) -> Metadata | None:
+        if name not in existing:
+            return None
+        kind = Kind.CONTAINER if name.endswith("/") else Kind.DOCUMENT
+        return Metadata(name, (kinds or {}).get(name, kind), Version("1"), "text/turtle", 0, 0, 0)
+
+    return {name: metadata(name) for name in paths_to_read(ResourcePath(target))}
+
+
+def told(requirements: Requirements) -> set[tuple[str, str]]:
+    return {(requirement.subject, requirement.mode.value) for requirement in requirements}
+
+
+def test_reading_requires_read_on_the_target_and_nothing_else() -> None:
+    """W-30"""
+    assert told(modes.read(DOCUMENT)) == {(DOCUMENT, "read")}
+
+
+def test_reading_does_not_depend_on_what_exists() -> None:
+    """W-30, W-60: GET of a missing resource is decided like that of an existing one."""
+    for existing in ((), ("/pod/", "/pod/c/", DOCUMENT)):
+        state = snapshot(DOCUMENT, *existing)
+        assert modes.least_requirements("GET", DOCUMENT, state) == modes.read(DOCUMENT)
+        assert modes.least_requirements("HEAD", DOCUMENT, state) == modes.read(DOCUMENT)
+
+
+def test_posting_requires_append_on_the_container_only() -> None:
+    """W-32: nothing on the member that is to be made."""
+    assert told(modes.post(CONTAINER)) == {(CONTAINER, "append")}
+
+
+def test_posting_to_something_that_is_no_container_requires_the_same() -> None:
+    """C-7, W-61: 405 and 404 are for those who may append."""
+    assert told(modes.post(DOCUMENT)) == {(DOCUMENT, "append")}
+
+
+def test_replacing_requires_write_on_the_resource_and_nothing_on_its_container() -> None:
+    """W-33"""
+    state = snapshot(DOCUMENT, "/pod/", "/pod/c/", DOCUMENT)
+    assert told(modes.put(DOCUMENT, state)) == {(DOCUMENT, "write")}
+
+
+def test_replacing_a_container_requires_write_on_it() -> None:
+    """W-33, Q-2"""
+    state = snapshot(CONTAINER, "/pod/", CONTAINER)
+    assert told(modes.put(CONTAINER, state)) == {(CONTAINER, "write")}
+
+
+def test_creating_by_put_requires_append_on_the_container_and_write_on_the_new_resource() -> None:
+    """W-34, Q-12"""
+    state = snapshot(DOCUMENT, "/pod/", "/pod/c/")
+    assert told(modes.put(DOCUMENT, state)) == {("/pod/c/", "append"), (DOCUMENT, "write")}
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_each_container_made_on_the_way_counts_as_a_creation(method: str) -> None:
+    """W-37"""
+    target = ResourcePath("/pod/c/d/e/doc.ttl")
+    state = snapshot(target, "/pod/", "/pod/c/")
+    on_target = (target, "write" if method == "PUT" else "append")
+    assert told(modes.least_requirements(method, target, state)) == {
+        ("/pod/c/", "append"),
+        ("/pod/c/d/", "append"),
+        ("/pod/c/d/e/", "append"),
+        on_target,
+    }
+
+
+def test_creating_where_no_container_exists_requires_append_up_to_the_servers_root() -> None:
+    """W-37: so that nobody without rights at the root can make a storage by PUT."""
+    target = ResourcePath("/new/doc.ttl")
+    assert told(modes.put(target, snapshot(target))) == {
+        ("/", "append"),
+        ("/new/", "append"),
+        (target, "write"),
+    }
+
+
+def test_creating_below_a_document_requires_what_any_creation_does() -> None:
+    """W-61: that a document cannot have members (P-49) is told only to those who may create."""
+    target = ResourcePath("/pod/c/doc.ttl/x")
+    state = snapshot(target, "/pod/", "/pod/c/", "/pod/c/doc.ttl")
+    assert told(modes.put(target, state)) == {
+        ("/pod/c/", "append"),
+        ("/pod/c/doc.ttl/", "append"),
+        (target, "write"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "needed"),
+    [
+        pytest.param(PatchContent(inserts=True), {"append"}, id="X-20 inserts"),
+        pytest.param(PatchContent(deletes=True), {"read", "write"}, id="X-21 deletes"),
+        pytest.param(
+            PatchContent(inserts=True, deletes=True), {"read", "write"}, id="X-21 replaces"
+        ),
+        pytest.param(
+            PatchContent(inserts=True, where=True), {"read", "append"}, id="X-22 inserts if"
+        ),
+        pytest.param(
+            PatchContent(deletes=True, where=True), {"read", "write"}, id="X-24 deletes if"
+        ),
+        pytest.param(PatchContent(where=True), {"read", "append"}, id="X-26 conditions alone"),
+        pytest.param(PatchContent(), {"append"}, id="X-26 nothing"),
+    ],
+)
+def test_patching_requires_what_the_patch_would_do(content: PatchContent, needed: set[str]) -> None:
+    """W-35 on an existing resource; W-36 on a new one, with Append on its container."""
+    existing = snapshot(DOCUMENT, "/pod/", "/pod/c/", DOCUMENT)
+    missing = snapshot(DOCUMENT, "/pod/", "/pod/c/")
+    on_target = {(DOCUMENT, mode) for mode in needed}
+    assert told(modes.patch(DOCUMENT, existing, content)) == on_target
+    assert told(modes.patch(DOCUMENT, missing, content)) == on_target | {("/pod/c/", "append")}
+
+
+def test_a_patch_that_was_not_read_yet_requires_no_more_than_any_patch() -> None:
+    """Protocol 0.4, step 7"""
+    every = [
+        PatchContent(inserts, deletes, where)
+        for inserts in (False, True)
+        for deletes in (False, True)
+        for where in (False, True)
+    ]
+    state = snapshot(DOCUMENT, "/pod/", "/pod/c/")
+    least = modes.least_requirements("PATCH", DOCUMENT, state)
+    for content in every:
+        held = {
+            (requirement.subject, mode)
+            for requirement in modes.patch(DOCUMENT, state, content)
+            for mode in with_entailed({requirement.mode})
+        }
+        assert {(requirement.subject, requirement.mode) for requirement in least} <= held
+
+
+def test_deleting_a_document_requires_write_on_it_and_on_its_container() -> None:
+    """W-38, W-45"""
+    state = snapshot(DOCUMENT, "/pod/", "/pod/c/", DOCUMENT)
+    assert told(modes.delete(DOCUMENT, state)) == {(DOCUMENT, "write"), ("/pod/c/", "write")}
+
+
+def test_deleting_a_container_requires_read_on_it_too() -> None:
+    """W-39, Q-6: the answer tells whether it is empty."""
+    state = snapshot(CONTAINER, "/pod/", CONTAINER)
+    assert told(modes.delete(CONTAINER, state)) == {
+        (CONTAINER, "write"),
+        (CONTAINER, "read"),
+        ("/pod/", "write"),
+    }
+
+
+@pytest.mark.parametrize("target", [DOCUMENT, CONTAINER])
+def test_deleting_nothing_requires_read_too(target: ResourcePath) -> None:
+    """W-41: 404 is for those who may know."""
+    parent = "/pod/c/" if target == DOCUMENT else "/pod/"
+    state = snapshot(target, "/pod/")
+    assert told(modes.delete(target, state)) == {
+        (target, "write"),
+        (target, "read"),
+        (parent, "write"),
+    }
+
+
+def test_deleting_a_storage_requires_nothing_above_it() -> None:
+    """C-19, W-61: its owner learns that it cannot be deleted."""
+    target = ResourcePath("/pod/")
+    state = snapshot(target, "/pod/", kinds={"/pod/": Kind.STORAGE})
+    assert told(modes.delete(target, state)) == {("/pod/", "write"), ("/pod/", "read")}
+
+
+def test_deleting_the_servers_root_requires_modes_there() -> None:
+    target = ResourcePath("/")
+    assert told(modes.delete(target, snapshot(target, "/"))) == {("/", "write"), ("/", "read")}
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"])
+@pytest.mark.parametrize("exists", [True, False])
+@pytest.mark.parametrize("subject", ["/pod/c/doc.ttl", "/pod/c/", "/pod/", "/"])
+def test_everything_about_an_acl_requires_control_of_its_subject(
+    method: str, exists: bool, subject: str
+) -> None:
+    """W-40, W-5"""
+    target = ResourcePath(f"{subject}.acl")
+    state = snapshot(target, "/pod/", subject, *([target] if exists else []))
+    assert told(modes.least_requirements(method, target, state)) == {(subject, "control")}
+
+
+@pytest.mark.parametrize("content", [PatchContent(), PatchContent(True, True, True)])
+def test_any_patch_of_an_acl_requires_control_only(content: PatchContent) -> None:
+    """X-25"""
+    target = ResourcePath("/pod/c/.acl")
+    assert told(modes.patch(target, snapshot(target), content)) == {("/pod/c/", "control")}
+
+
+@pytest.mark.parametrize("name", ["/pod/doc.acl.acl", "/pod/doc.meta.acl", "/pod/doc.acl.meta"])
+def test_what_is_auxiliary_to_an_acl_or_its_acl_requires_control_of_the_first_subject(
+    name: str,
+) -> None:
+    """W-1: an ACL has no ACL of its own that could say otherwise."""
+    assert told(modes.read(ResourcePath(name))) == {("/pod/doc", "control")}
+
+
+@pytest.mark.parametrize("subject", ["/pod/c/doc.ttl", "/pod/c/"])
+@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "POST"])
+def test_a_description_requires_what_its_subject_does(method: str, subject: str) -> None:
+    """W-42, for an existing subject and for a missing one."""
+    target = ResourcePath(f"{subject}.meta")
+    for existing in (("/pod/", subject), ("/pod/",)):
+        state = snapshot(target, *existing)
+        assert modes.least_requirements(method, target, state) == modes.least_requirements(
+            method, ResourcePath(subject), state
+        )
+
+
+def test_deleting_a_description_changes_its_subject_and_no_container() -> None:
+    """W-42: a description is no member of the container."""
+    target = ResourcePath("/pod/c/doc.ttl.meta")
+    state = snapshot(target, "/pod/", "/pod/c/", DOCUMENT, target)
+    assert told(modes.delete(target, state)) == {(DOCUMENT, "write")}
+
+
+def test_deleting_a_description_that_is_not_there_requires_read_on_its_subject_too() -> None:
+    """W-41, W-42"""
+    target = ResourcePath("/pod/c/doc.ttl.meta")
+    state = snapshot(target, "/pod/", "/pod/c/", DOCUMENT)
+    assert told(modes.delete(target, state)) == {(DOCUMENT, "write"), (DOCUMENT, "read")}
+
+
+def test_a_containers_description_exists_as_long_as_the_container() -> None:
+    """C-30: both are one graph."""
+    target = ResourcePath("/pod/c/.meta")
+    assert told(modes.delete(target, snapshot(target, "/pod/", "/pod/c/"))) == {
+        ("/pod/c/", "write")
+    }
+
+
+def test_changing_who_a_webid_is_requires_control_of_its_document() -> None:
+    assert told(modes.identity_change(ResourcePath("/pod/"))) == {("/pod/", "control")}
+    assert told(modes.identity_change(ResourcePath("/pod/.meta"))) == {("/pod/", "control")}
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "get", ""])
+def test_a_method_without_requirements_is_refused_not_let_through(method: str) -> None:
+    """W-31: OPTIONS is answered before the gate."""
+    with pytest.raises(MethodUnknown):
+        modes.least_requirements(method, DOCUMENT, snapshot(DOCUMENT))
+
+
+def test_not_having_looked_is_not_absence() -> None:
+    with pytest.raises(KeyError):
+        modes.put(DOCUMENT, {})
+
+
+def test_write_entails_append_and_nothing_else_entails_anything() -> None:
+    """W-15"""
+    assert with_entailed({Mode.WRITE}) == {Mode.WRITE, Mode.APPEND}
+    for mode in (Mode.READ, Mode.APPEND, Mode.CONTROL):
+        assert with_entailed({mode}) == {mode}
+
+
+def test_a_container_whose_name_ends_like_an_auxiliary_is_a_container() -> None:
+    assert governed(ResourcePath("/pod/x.acl/")).subject == "/pod/x.acl/"
+    assert not governed(ResourcePath("/pod/x.acl/")).is_acl
