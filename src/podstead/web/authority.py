@@ -7,7 +7,7 @@ headers are believed from trusted proxies alone, and otherwise not even read.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import urlsplit
 
 from podstead.core.errors import BadRequest, Misdirected
@@ -51,11 +51,19 @@ class Authorities:
     def _trusts(self, peer: str) -> bool:
         if not self.trusted_proxies:
             return False
-        try:
-            address = ip_address(peer)
-        except ValueError:
-            return False
-        return any(address in network for network in self.trusted_proxies)
+        address = read_address(peer)
+        return address is not None and any(address in net for net in self.trusted_proxies)
+
+
+def read_address(text: str) -> IPv4Address | IPv6Address | None:
+    """An address, ``None`` if it is none. A socket for both families writes IPv4 as IPv6."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return address
 
 
 def is_loopback_url(url: str) -> bool:

@@ -6,32 +6,28 @@ Limits are keyed by the real peer, IPv6 by its /64 (A-180, A-181); a limit of 0 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from ipaddress import IPv6Address, ip_address, ip_network
+from ipaddress import IPv6Address, ip_network
 
 from podstead.core.clock import Clock
 from podstead.core.errors import RateLimited
 from podstead.storage.protocol import RateCounters
+from podstead.web.authority import read_address
 
 
 def address_key(address: str) -> str:
     """The part of an address that one customer has: an IPv4 address, or an IPv6 /64."""
-    try:
-        parsed = ip_address(address)
-    except ValueError:
+    parsed = read_address(address)
+    if parsed is None:
         return address
     if isinstance(parsed, IPv6Address):
-        if parsed.ipv4_mapped is not None:
-            return str(parsed.ipv4_mapped)
         return str(ip_network((parsed, 64), strict=False))
     return str(parsed)
 
 
 def is_loopback(address: str) -> bool:
     """Whether a peer is on this machine."""
-    try:
-        return ip_address(address).is_loopback
-    except ValueError:
-        return False
+    parsed = read_address(address)
+    return parsed is not None and parsed.is_loopback
 
 
 @dataclass(frozen=True, slots=True)
