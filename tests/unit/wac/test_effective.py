@@ -125,6 +125,31 @@ async def test_trouble_is_not_remembered() -> None:
     assert await world.held("/pod/doc", identity(OWNER)) == "read write append control"
 
 
+async def test_a_context_that_cannot_be_had_denies_for_now_only() -> None:
+    """W-7: fail closed, but what passes is not remembered, by version or by decision."""
+    world = pod()
+    world.acl("/pod/", rule(AGENT_BOB, "R", "./", default=True))
+    world.unknown_contexts.add(f"{BASE}/pod/.acl")
+    for agent in (None, identity(BOB)):
+        grant = await world.grant("/pod/doc", agent)
+        assert not grant.user
+        assert not grant.lasting
+        assert grant.reliances[-1] == AtVersion(
+            path("/pod/.acl"), world.resources[path("/pod/.acl")][0].version
+        )
+    assert await world.held("/pod/doc", identity(OWNER)) == "control"
+    world.unknown_contexts.clear()
+    assert await world.held("/pod/doc", identity(BOB)) == "read"
+    assert (await world.grant("/pod/doc", identity(BOB))).lasting
+
+
+async def test_a_malformed_acl_is_understood_no_better_the_next_time() -> None:
+    """W-7: so the decision lasts until the ACL is written anew."""
+    world = pod()
+    world.acl("/pod/doc", MALFORMED)
+    assert (await world.grant("/pod/doc", identity(BOB))).lasting
+
+
 async def test_a_path_that_was_not_looked_at_is_not_taken_as_absent() -> None:
     world = pod()
     snapshot = world.snapshot_for("/pod/doc")

@@ -210,6 +210,30 @@ async def test_the_owner_of_one_storage_is_nobody_in_another() -> None:
     assert await world.held("/doc", identity(OWNER)) == ""
 
 
+async def test_who_holds_control_anyway_is_not_looked_up_as_the_owner() -> None:
+    """W-18: owning adds nothing but Control."""
+    world = pod()
+    await world.grant("/pod/doc", identity(OWNER))
+    await world.grant("/pod/doc", None)
+    assert world.owners_asked == []
+    await world.grant("/pod/doc", identity(BOB))
+    assert world.owners_asked == ["/pod/"]
+
+
+async def test_a_grant_lasts_only_if_all_that_it_took_lasts() -> None:
+    world = pod()
+    world.store("/pod/c/")
+    world.acl("/pod/c/doc", rule(PUBLIC, "RW", "doc"))
+    world.store("/pod/c/doc")
+    target = path("/pod/c/doc")
+    world.acl("/pod/c/", rule(f"acl:agentGroup <https://g.example/#g>; {AGENT_BOB}", "W", "./"))
+    snapshot = world.snapshot_for(target)
+    bob = identity(BOB)
+    assert (await world.gate.grant(bob, None, target, snapshot)).lasting
+    required = modes.delete(target, snapshot)
+    assert not (await world.gate.authorize(bob, None, target, required, snapshot)).lasting
+
+
 async def test_an_owner_who_changes_is_owner_no_longer_at_once() -> None:
     """W-18: decisions are remembered, ownership is not."""
     world = pod()

@@ -21,6 +21,7 @@ from podstead.core.errors import (
     StorageError,
 )
 from podstead.core.identifiers import ResourcePath, acl_of, storage_root
+from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Graph
 from podstead.rdf.terms import BlankNode, Iri, Literal, Triple
 from podstead.storage.records import Kind, Metadata, Version
@@ -110,6 +111,9 @@ class World:
     """Bodies that cannot be read."""
     changes_while_opened: list[tuple[str, str | None]] = field(default_factory=list)
     """Contents that appear (or vanish) just when a body is about to be opened."""
+    unknown_contexts: set[str] = field(default_factory=set)
+    """Base IRIs of documents that need a JSON-LD context which is not to be had now."""
+    owners_asked: list[ResourcePath] = field(default_factory=list)
     fetch_takes_ms: int = 0
     time_ms: int = 1_000_000
     _versions: itertools.count[int] = field(default_factory=itertools.count)
@@ -215,6 +219,8 @@ class World:
         return stored[1]
 
     async def parse(self, content: bytes, content_type: str, base_iri: str) -> Graph:
+        if base_iri in self.unknown_contexts:
+            raise UnknownContext("https://contexts.example/c")
         if content_type != "text/turtle":
             raise BadRequest("Not Turtle")
         try:
@@ -231,6 +237,7 @@ class World:
 
     async def owner_of(self, storage: ResourcePath) -> str | None:
         assert storage_root(storage) == storage
+        self.owners_asked.append(storage)
         return self.owners.get(storage)
 
     def now_ms(self) -> int:
