@@ -25,6 +25,7 @@ from podstead.core.methods import allowed_methods
 from podstead.web.answers import Answers
 from podstead.web.asgi import Headers, Receive, Scope, Send
 from podstead.web.authority import Authorities
+from podstead.web.body import Incoming
 from podstead.web.cors import cors_headers
 from podstead.web.errors import refusal
 from podstead.web.limits import InvalidCredentialLimit
@@ -83,8 +84,10 @@ class Application:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            response = await self._respond(scope, receive)
-            await send_response(response, scope, receive, send)
+            incoming = Incoming(receive)
+            response = await self._respond(scope, incoming)
+            await send_response(response, scope, incoming, send)
+            await incoming.linger(scope)
         elif scope["type"] == "lifespan":
             await self._live(receive, send)
         else:

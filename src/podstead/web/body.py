@@ -1,17 +1,66 @@
 """How is a request body received? Bounded, with a time-out, and never taken for whole when cut.
 
 The server hands truncation over as ``http.disconnect``, and checks neither sizes nor pauses
-itself; all three are done here.
+itself; all three are done here. So is the end of a body that was answered before it arrived.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 
 from podstead.core.errors import BadRequest, BodyTimeout, BodyTooLarge
-from podstead.web.asgi import Message, Receive
+from podstead.web.asgi import Message, Receive, Scope
 from podstead.web.fields import HeaderFields
+
+LINGER_S = 5.0
+"""How long the rest of a body is awaited after the answer."""
+LINGER_BYTES = 4 * 1024 * 1024
+"""How much of such a rest is taken in; a client that sends more is cut off."""
+
+_BODY_HEADERS = (b"content-length", b"transfer-encoding")
+
+
+class Incoming:
+    """What the server hands over of one request, noting whether more of its body is to come."""
+
+    __slots__ = ("_ended", "_receive", "_started")
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._started = False
+        self._ended = False
+
+    async def __call__(self) -> Message:
+        """The next message (:data:`podstead.web.asgi.Receive`)."""
+        self._started = self._ended = True  # it stays so if the wait for it is given up
+        message = await self._receive()
+        self._ended = not message.get("more_body", False)
+        return message
+
+    async def linger(self, scope: Scope) -> None:
+        """Take in and drop what is still coming of a body that was answered early.
+
+        Closing the connection on a client that is still sending resets it, and the client may
+        lose the answer. One that asked to be told before it sends is not made to.
+        """
+        if self._ended or not (self._started or _is_sending(scope)):
+            return
+        received_bytes = 0
+        more = True
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LINGER_S):
+                while more and received_bytes < LINGER_BYTES:
+                    message = await self()
+                    received_bytes += len(message.get("body", b""))
+                    more = message.get("more_body", False)
+
+
+def _is_sending(scope: Scope) -> bool:
+    """Whether a body follows the headers without having been asked for."""
+    names = [name for name, _ in scope["headers"]]
+    return any(name in names for name in _BODY_HEADERS) and b"expect" not in names
 
 
 class AsgiBody:
