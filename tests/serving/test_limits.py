@@ -2,6 +2,7 @@
 
 import contextlib
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -75,3 +76,13 @@ def test_a_body_of_many_megabytes_goes_through(make_server: MakeServer) -> None:
     server = make_server("--max-header-bytes", str(MAX_HEADER_BYTES))
     server.start()
     assert server.request("PUT", "/body", b"x" * 20_000_000).text == "20000000"
+
+
+def test_the_limit_of_open_files_is_no_lower_than_it_has_to_be(make_server: MakeServer) -> None:
+    server = make_server()
+    server.start()
+    limits = Path(f"/proc/{server.get('/pid').text}/limits").read_text(encoding="ascii")
+    soft, hard = next(
+        line.split()[3:5] for line in limits.splitlines() if line.startswith("Max open files")
+    )
+    assert soft == hard

@@ -64,11 +64,13 @@ def serve(
 ) -> Ending:
     """Serve until SIGTERM or SIGINT, or until a worker fails. To be called in the main thread.
 
-    ``factory`` makes the application, in each worker; with other process start methods than fork
-    it must be importable. ``on_ready`` is called once, in another thread, when all workers answer
-    requests.
+    ``factory`` makes the application, in each worker. ``on_ready`` is called once, in another
+    thread, when all workers answer requests.
     """
     _raise_descriptor_limit()
+    # Workers begin with what is loaded here, and share its memory. They also inherit which signals
+    # are blocked; the other ways of starting a process may unblock them.
+    multiprocessing.set_start_method("fork", force=True)
     reports, report = multiprocessing.Pipe(duplex=False)
     server = _make_server(settings)
     with _signals_blocked():
@@ -165,8 +167,9 @@ def _await_readiness(
     try:
         for _ in range(workers):
             reports.recv_bytes()
-        server.respawn_failed_workers = True
         on_ready()
+        # Only now: no process is forked while this thread may hold a lock.
+        server.respawn_failed_workers = True
         while True:  # workers that were replaced report too
             reports.recv_bytes()
     except EOFError:
