@@ -128,4 +128,7 @@ class Model:
                 self.resources[path].members_version = write.version
                 if membership:
                     self.resources[path].members_modified_ms = write.at_ms
+                    above = self._lister(path)  # its listing shows that time
+                    if above is not None:
+                        self.resources[above].members_version = write.version
         return True

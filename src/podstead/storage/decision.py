@@ -216,6 +216,16 @@ class _Draft:
                 ),
                 member_count=row.member_count + membership.added,
             )
+            if membership.changed and row.container is not None:
+                self._show_in(row.container)
+
+    def _show_in(self, container: ResourcePath) -> None:
+        """Give the container whose listing shows a changed one's time a new state of members."""
+        if container in self.memberships:
+            return
+        row = self.rows[container] if container in self.rows else self.state.resources[container]
+        if row is not None:
+            self.rows[container] = row._replace(members_version=self.write.version)
 
     def _check_quota(self) -> None:
         for root, grown in self.grown_bytes.items():

@@ -51,8 +51,9 @@ class Metadata:
 
     ``content_type`` is as sent, parameters included; a container's is that of its description
     body (its user triples). ``members_version`` and ``members_modified_ms`` are set on containers
-    only: the version changes whenever a member is created, replaced or deleted; the time only
-    when membership changes (P-8, Q-28). Times are Unix milliseconds.
+    only: the version changes whenever what the listing shows does (a member is created, replaced
+    or deleted, or the membership of a member container changes); the time only when the
+    container's own membership changes (P-8, Q-28). Times are Unix milliseconds.
     """
 
     path: ResourcePath
@@ -218,7 +219,8 @@ class Write:
 
     Every put gets ``version`` as its version and ``at_ms`` (Unix milliseconds) as its time. For
     each put or delete of a member the engine sets the parent container's ``members_version`` to
-    ``version``, and its ``members_modified_ms`` to ``at_ms`` if membership changed. The engine
+    ``version``; if membership changed, also its ``members_modified_ms`` to ``at_ms`` and the
+    ``members_version`` of the container above it, whose listing shows that time. The engine
     keeps each pod's used bytes (bodies of every kind of resource); with ``quota_bytes`` above 0 a
     write that makes a pod's usage grow past it is refused.
     """

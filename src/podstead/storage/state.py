@@ -88,9 +88,13 @@ class Needs:
 
     def _add_changed(self, path: ResourcePath) -> None:
         self.paths.add(path)
+        # The container whose listing shows the path, and the one whose listing shows that one.
         parent = parent_container(path)
         if parent is not None:
             self.paths.add(parent)
+            grandparent = parent_container(parent)
+            if grandparent is not None:
+                self.paths.add(grandparent)
         root = storage_root(path)
         if root is not None:
             self.roots.add(root)

@@ -198,6 +198,19 @@ class ContractSuite:
         after = await read_present(store, CONTAINER)
         assert (after.members_version, after.members_modified_ms) == (replaced, NOW_MS + 1)
 
+    async def test_a_new_time_of_a_container_shows_in_the_listing_above(
+        self, engine: Engine
+    ) -> None:
+        """C-24: a listing shows when each member container last changed."""
+        store = await engine.open_store()
+        await plant(store)
+        await commit(store, write(put("/alice/c/d/", kind=Kind.CONTAINER), at_ms=NOW_MS + 1))
+        created = await commit(store, write(put("/alice/c/d/a"), at_ms=NOW_MS + 2))
+        above = await read_present(store, CONTAINER)
+        assert (above.members_version, above.members_modified_ms) == (created, NOW_MS + 1)
+        await commit(store, write(put("/alice/c/d/a", creates=False), at_ms=NOW_MS + 3))
+        assert (await read_present(store, CONTAINER)).members_version == created
+
     async def test_a_container_replaced_keeps_its_members(self, engine: Engine) -> None:
         store = await engine.open_store()
         await plant(store)
