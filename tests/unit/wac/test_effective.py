@@ -8,6 +8,7 @@ from podstead.core.errors import Overloaded, StorageError, TargetTooLong
 from podstead.core.identifiers import ROOT, ResourcePath, acl_of
 from podstead.storage.records import Absent, AtVersion
 from podstead.wac.effective import MAX_ATTEMPTS, MAX_DEPTH, EffectiveAcls, paths_to_read
+from podstead.wac.modes import Mode
 from tests.unit.wac.world import BASE, BOB, OWNER, World, identity, owner_rule, path, pod, rule
 
 AGENT_BOB = f"acl:agent <{BOB}>"
@@ -72,6 +73,17 @@ async def test_an_empty_acl_denies() -> None:
     world.acl("/pod/", rule(AGENT_BOB, "RWC", "./", default=True))
     world.acl("/pod/doc", "")
     assert await world.held("/pod/doc", identity(BOB)) == ""
+
+
+async def test_an_acl_is_ruled_by_the_rules_it_holds() -> None:
+    """W-1, W-40: it has no ACL of its own and inherits nothing."""
+    world = pod()
+    world.acl("/pod/", rule(AGENT_BOB, "R", "./", default=True))
+    world.acl("/pod/doc", rule(AGENT_BOB, "A", "doc"))
+    for name in ("/pod/doc", "/pod/doc.acl", "/pod/doc.meta", "/pod/doc.meta.acl"):
+        effective = await world.acls.find(path(name), world.snapshot_for(name))
+        (authorization,) = effective.rules.authorizations
+        assert authorization.modes == {Mode.APPEND}
 
 
 async def test_an_acl_cannot_speak_about_resources_elsewhere() -> None:
@@ -223,6 +235,7 @@ async def test_a_walk_whose_acl_vanishes_is_walked_anew_as_a_whole() -> None:
     world.acl("/pod/", rule(AGENT_BOB, "RW", "./", default=True))
     world.acl("/pod/doc", "")
     old = world.snapshot_for("/pod/doc")
+    await world.grant("/pod/other", identity(BOB))  # the old rules of the parent are at hand
     world.acl("/pod/", owner_rule("./"))
     world.changes_while_opened = [("/pod/doc.acl", None)]
     grant = await world.gate.grant(identity(BOB), None, path("/pod/doc"), old)

@@ -11,7 +11,14 @@ from podstead.core.identifiers import ResourcePath
 from podstead.storage.records import Kind, Metadata, Version
 from podstead.wac import modes
 from podstead.wac.effective import paths_to_read
-from podstead.wac.modes import Mode, PatchContent, Requirements, governed, with_entailed
+from podstead.wac.modes import (
+    Mode,
+    PatchContent,
+    Requirement,
+    Requirements,
+    governed,
+    with_entailed,
+)
 
 DOCUMENT = ResourcePath("/pod/c/doc.ttl")
 CONTAINER = ResourcePath("/pod/c/")
@@ -206,7 +213,8 @@ def test_everything_about_an_acl_requires_control_of_its_subject(
     """W-40, W-5"""
     target = ResourcePath(f"{subject}.acl")
     state = snapshot(target, "/pod/", subject, *([target] if exists else []))
-    assert told(modes.least_requirements(method, target, state)) == {(subject, "control")}
+    required = modes.least_requirements(method, target, state)
+    assert required == (Requirement(ResourcePath(subject), Mode.CONTROL),)
 
 
 @pytest.mark.parametrize("content", [PatchContent(), PatchContent(True, True, True)])
