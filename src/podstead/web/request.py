@@ -44,7 +44,8 @@ async def read_request(
     Raises TargetTooLong, BadRequest (malformed target or fields) and Misdirected.
     """
     raw_path: bytes = scope["raw_path"]
-    if len(raw_path) + len(scope["query_string"]) > limits.target_bytes:
+    query: bytes = scope["query_string"]
+    if len(raw_path) + len(query) + (1 if query else 0) > limits.target_bytes:
         raise TargetTooLong(f"The request target is limited to {limits.target_bytes} bytes")
     fields = HeaderFields(scope["headers"])
     peer: str = (scope.get("client") or ("",))[0]
