@@ -32,7 +32,8 @@ OPAQUE_ORIGIN = "null"
 
 
 class StorageOwners(Protocol):
-    """Who owns each storage. Asked on most authenticated requests, so it should be remembered."""
+    """Who owns each storage. Asked about every identity that the rules give no Control, so it
+    should be remembered; what the gate remembers does not depend on it."""
 
     async def owner_of(self, storage: ResourcePath) -> str | None:
         """The owner's IRI; ``None`` for a path that is no storage's root. Raises StorageError."""
