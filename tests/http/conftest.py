@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import pytest
 
 from podstead.app.build import build_application
 from podstead.app.keys import ensure_token_key
 from podstead.config import Settings
+from podstead.core.clock import Clock, Randomness
 from podstead.storage.root import prepare_root
+from podstead.storage.sqlite import SqliteStore
 from podstead.web.application import Application
 from tests.support.asgi import Answer, Client
 
@@ -75,21 +80,54 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-async def server(settings: Settings) -> AsyncIterator[Server]:
-    ensure_token_key(prepare_root(settings.root).keys)
-    async with running(settings) as application:
-        yield await with_two_pods(application)
+async def server(start: Start) -> Server:
+    return await start()
 
 
-def running(settings: Settings) -> _Running:
-    return _Running(settings)
+class Start(Protocol):
+    """Starts one server, with other settings than usual; it stops when the test ends."""
+
+    async def __call__(
+        self,
+        *,
+        clock: Clock | None = None,
+        **changes: Any,  # noqa: ANN401 - any of the settings
+    ) -> Server: ...
+
+
+@pytest.fixture
+async def start(settings: Settings) -> AsyncIterator[Start]:
+    async with AsyncExitStack() as stack:
+
+        async def start_with(*, clock: Clock | None = None, **changes: Any) -> Server:  # noqa: ANN401
+            changed = replace(settings, **changes)
+            ensure_token_key(prepare_root(changed.root).keys)
+            application = await stack.enter_async_context(running(changed, clock=clock))
+            return await with_two_pods(application, host=urlsplit(changed.base_url).netloc)
+
+        yield start_with
+
+
+@pytest.fixture
+async def store(server: Server, settings: Settings) -> AsyncIterator[SqliteStore]:
+    """The server's store, as another worker has it."""
+    other = SqliteStore(settings.root)
+    await other.open()
+    yield other
+    await other.close()
+
+
+def running(
+    settings: Settings, *, clock: Clock | None = None, randomness: Randomness | None = None
+) -> _Running:
+    return _Running(build_application(settings, clock=clock, randomness=randomness))
 
 
 class _Running:
     """The application between its start and its stop."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._application = build_application(replace(settings))
+    def __init__(self, application: Application) -> None:
+        self._application = application
 
     async def __aenter__(self) -> Application:
         await self._application.lifespan.start()
@@ -99,8 +137,8 @@ class _Running:
         await self._application.lifespan.stop()
 
 
-async def with_two_pods(application: Application) -> Server:
-    public = Client(application, host="localhost:3000")
+async def with_two_pods(application: Application, *, host: str = "localhost:3000") -> Server:
+    public = Client(application, host=host)
     owners = {}
     for name in ("alice", "bob"):
         answer = await public.post("/.pods", f'{{"name": "{name}"}}', "application/json")
