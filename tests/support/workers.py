@@ -1,0 +1,112 @@
+"""The worker processes of a server: which they are, and which of them serves a connection.
+
+The kernel spreads new connections over workers as it likes; a test that needs every worker to be
+asked opens connections until each has one. Read from ``/proc``, so for Linux only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import select
+import signal
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tests.support.client import Client
+from tests.support.server import DEADLINE_S, ServerProcess
+
+PROC = Path("/proc")
+_MOST_CONNECTIONS = 500
+_ESTABLISHED = "01"
+
+
+def processes_of(server: ServerProcess) -> set[int]:
+    """The main process and everything it has started."""
+    children: dict[int, list[int]] = {}
+    for entry in PROC.iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                children.setdefault(_parent_of(entry), []).append(int(entry.name))
+    found, unseen = set(), [server.pid]
+    while unseen:
+        pid = unseen.pop()
+        found.add(pid)
+        unseen += children.get(pid, [])
+    return found
+
+
+def _parent_of(process: Path) -> int:
+    # The name, in parentheses, may hold anything.
+    return int((process / "stat").read_text().rpartition(")")[2].split()[1])
+
+
+def kill_everything(server: ServerProcess, order: random.Random) -> None:
+    """End all processes of a server with SIGKILL, one right after the other, and wait for each."""
+    with contextlib.ExitStack() as handles:
+        processes = []
+        for pid in sorted(processes_of(server)):
+            with contextlib.suppress(ProcessLookupError):
+                processes.append(os.pidfd_open(pid))
+                handles.callback(os.close, processes[-1])
+        order.shuffle(processes)
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(process, signal.SIGKILL)
+        server.wait()
+        for process in processes:
+            ended, _, _ = select.select([process], [], [], DEADLINE_S)
+            assert ended, "a process outlives its SIGKILL"
+
+
+def worker_of(server: ServerProcess, client: Client) -> int:
+    """The process that serves a connection."""
+    # An answer shows that the connection was taken up.
+    assert client.request("OPTIONS", "/").status == 204
+    inode = _socket_inode(server, client.local_port)
+    for pid in processes_of(server):
+        if inode in _socket_inodes(pid):
+            return pid
+    raise AssertionError("no process serves the connection")
+
+
+def _socket_inode(server: ServerProcess, client_port: int) -> str:
+    """The inode of the server's end of a connection over IPv4."""
+    ends = (f":{server.port:04X}", f":{client_port:04X}")
+    for line in (PROC / "net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        here, there, state, inode = fields[1], fields[2], fields[3], fields[9]
+        if here.endswith(ends[0]) and there.endswith(ends[1]) and state == _ESTABLISHED:
+            return inode
+    raise AssertionError("the connection is not there")
+
+
+def _socket_inodes(pid: int) -> set[str]:
+    inodes = set()
+    with contextlib.suppress(FileNotFoundError):  # the process or a descriptor is gone
+        for descriptor in (PROC / str(pid) / "fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                link = str(descriptor.readlink())
+                if link.startswith("socket:["):
+                    inodes.add(link[len("socket:[") : -1])
+    return inodes
+
+
+@contextlib.contextmanager
+def clients_of_every_worker(
+    server: ServerProcess, *, workers: int, each: int = 1, token: str | None = None
+) -> Iterator[Sequence[Client]]:
+    """Connections to all workers, ``each`` to every one, the workers taking turns in the list."""
+    by_worker: dict[int, list[Client]] = {}
+    with contextlib.ExitStack() as connections:
+        for _ in range(_MOST_CONNECTIONS):
+            client = connections.enter_context(Client(server, token=token))
+            served = by_worker.setdefault(worker_of(server, client), [])
+            if len(served) < each:
+                served.append(client)
+            if len(by_worker) == workers and all(len(own) == each for own in by_worker.values()):
+                break
+        assert len(by_worker) == workers
+        rounds = zip(*by_worker.values(), strict=True)
+        yield [client for one_of_each in rounds for client in one_of_each]
