@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import secrets
 import time
@@ -195,6 +196,7 @@ def _lifespan(store: Store, foreign: ForeignDocuments, clock: Clock) -> Lifespan
 
     async def start() -> None:
         await store.open()
+        _settle_memory()
         sweeping.append(asyncio.create_task(_sweep_regularly(store, clock)))
 
     async def stop() -> None:
@@ -206,6 +208,17 @@ def _lifespan(store: Store, foreign: ForeignDocuments, clock: Clock) -> Lifespan
         await store.close()
 
     return Lifespan(start, stop)
+
+
+def _settle_memory() -> None:
+    """Keep what was loaded at the start out of garbage collection, and collect less often.
+
+    A request leaves no cycles but those of its refusal, and a collection walks everything kept:
+    measured at 5 to 10 % of a write's time with Python's own threshold of 700.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 async def _sweep_regularly(store: Store, clock: Clock) -> None:
