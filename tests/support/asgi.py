@@ -54,6 +54,10 @@ class Client:
     def with_token(self, token: str | None) -> Client:
         return Client(self._application, host=self._host, token=token)
 
+    def asking(self, application: Application) -> Client:
+        """The same agent, asking another server of the same name."""
+        return Client(application, host=self._host, token=self._token)
+
     async def request(
         self,
         method: str,
