@@ -1,0 +1,210 @@
+"""Every limit on what is sent: what is just within passes, one more is refused, nothing stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.http.conftest import Server, Start
+from tests.http.rdf import JSON_LD, N_TRIPLES, RDF_XML, TURTLE
+from tests.support.asgi import Client
+
+PATH = "/alice/private/limited"
+BYTES = 1024
+
+
+async def statuses(client: Client, content_type: str, *contents: bytes) -> list[int]:
+    """PUT each content to a place of its own; a refused one must have left nothing."""
+    found = []
+    for number, content in enumerate(contents):
+        path = f"{PATH}{number}"
+        status = (await client.put(path, content, content_type)).status
+        assert (await client.get(path)).status == (200 if status == 201 else 404)
+        found.append(status)
+    return found
+
+
+def turtle(size_bytes: int) -> bytes:
+    return b"<#a> <#b> <#c>. #".ljust(size_bytes, b"#")
+
+
+@pytest.mark.parametrize("content_type", [TURTLE, N_TRIPLES, JSON_LD, RDF_XML])
+async def test_an_rdf_document_has_so_many_bytes(start: Start, content_type: str) -> None:
+    server = await start(max_rdf_bytes=BYTES)
+    small = {
+        TURTLE: b"<#a> <#b> <#c>.",
+        N_TRIPLES: b"<http://e/a> <http://e/b> <http://e/c> .",
+        JSON_LD: b"{}",
+        RDF_XML: b"<r:RDF xmlns:r='http://www.w3.org/1999/02/22-rdf-syntax-ns#'/>",
+    }[content_type]
+    found = await statuses(server.alice, content_type, small.ljust(BYTES), small.ljust(BYTES + 1))
+    assert found == [201, 413]
+
+
+@pytest.mark.parametrize("target", ["/alice/private/c/", "/alice/private/c/.acl"])
+async def test_containers_and_acls_have_the_limit_of_rdf(start: Start, target: str) -> None:
+    server = await start(max_rdf_bytes=BYTES)
+    await server.alice.put("/alice/private/c/", None, TURTLE)
+    assert (await server.alice.put(target, turtle(BYTES + 1), TURTLE)).status == 413
+    assert (await server.alice.put(target, turtle(BYTES), TURTLE)).status in (201, 204)
+
+
+async def test_a_body_has_so_many_bytes_whether_or_not_they_are_announced(start: Start) -> None:
+    """P-54."""
+    server = await start(max_body_bytes=BYTES)
+    found = await statuses(server.alice, "text/plain", b"x" * BYTES, b"x" * (BYTES + 1))
+    assert found == [201, 413]
+    chunked = {"Content-Type": "text/plain", "Transfer-Encoding": "chunked"}
+    for pieces, status in (([b"x" * BYTES], 201), ([b"x" * BYTES, b"x"], 413)):
+        answer = await server.alice.request("PUT", f"{PATH}-{status}", headers=chunked, body=pieces)
+        assert answer.status == status
+    assert (await server.alice.get(f"{PATH}-413")).status == 404
+    posted = await server.alice.post("/alice/private/", b"x" * (BYTES + 1), "text/plain")
+    assert posted.status == 413
+
+
+def nested_json(depth: int) -> bytes:
+    return b'{"http://e/p":' * (depth - 1) + b"{}" + b"}" * (depth - 1)
+
+
+def nested_lists(depth: int) -> bytes:
+    return b'{"http://e/p":' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}"
+
+
+def nested_xml(depth: int) -> bytes:
+    """Node and property elements take turns; the outermost is the document's."""
+    start = b"<r:RDF xmlns:r='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:e='http://e/'>"
+    names = [b"r:Description" if level % 2 else b"e:p" for level in range(1, depth)]
+    opened = b"".join(b"<" + name + b">" for name in names)
+    closed = b"".join(b"</" + name + b">" for name in reversed(names))
+    return start + opened + closed + b"</r:RDF>"
+
+
+@pytest.mark.parametrize(
+    ("content_type", "nested"),
+    [(JSON_LD, nested_json), (JSON_LD, nested_lists), (RDF_XML, nested_xml)],
+)
+async def test_rdf_is_nested_so_deep(start: Start, content_type: str, nested: object) -> None:
+    """T-103."""
+    assert callable(nested)
+    server = await start(max_rdf_depth=20)
+    found = await statuses(server.alice, content_type, nested(20), nested(21))
+    assert found == [201, 400]
+    refused = await server.alice.put(PATH, nested(21), content_type)
+    assert "20" in refused.json()["message"]
+
+
+@pytest.mark.parametrize("content_type", [TURTLE, JSON_LD, N_TRIPLES])
+async def test_rdf_has_so_many_triples(start: Start, content_type: str) -> None:
+    """T-103."""
+    server = await start(max_rdf_triples=100)
+
+    def content(count: int) -> bytes:
+        if content_type == JSON_LD:
+            return b'{"@id":"http://e/","http://e/p":[%s]}' % b",".join(
+                b"%d" % n for n in range(count)
+            )
+        return b"".join(b'<http://e/> <http://e/p> "%d" .\n' % n for n in range(count))
+
+    found = await statuses(server.alice, content_type, content(100), content(101))
+    assert found == [201, 413]
+
+
+@pytest.mark.parametrize(
+    ("content_type", "content"),
+    [
+        (JSON_LD, b"[" * 200_000),
+        (JSON_LD, b'{"@graph":[' * 50_000),
+        (TURTLE, b"<> <#p> " + b"[ <#p> " * 50_000),
+        (TURTLE, b"<> <#p> " + b"(" * 50_000),
+        (RDF_XML, b"<a>" * 50_000),
+        (RDF_XML, b"<!DOCTYPE a [<!ENTITY x 'xx'><!ENTITY y '&x;&x;'>]><a>&y;</a>"),
+    ],
+)
+async def test_hostile_nesting_is_refused_and_the_server_goes_on(
+    server: Server, content_type: str, content: bytes
+) -> None:
+    """T-103: never a 5xx."""
+    assert (await server.alice.put(PATH, content, content_type)).status == 400
+    assert (await server.alice.get("/alice/private/")).status == 200
+
+
+@pytest.mark.parametrize("opened", ["[ <#p> ", "("])
+async def test_deeply_nested_turtle_is_had_in_every_form(server: Server, opened: str) -> None:
+    """T-103: Turtle may be deep, since reading it takes no recursion; nor may writing it."""
+    closed = {"[ <#p> ": "]", "(": ")"}[opened]
+    content = f"<> <#p> {opened * 2000}1{closed * 2000}."
+    assert (await server.alice.put(PATH, content, TURTLE)).status == 201
+    for accept in (TURTLE, JSON_LD, N_TRIPLES, RDF_XML):
+        assert (await server.alice.get(PATH, accept=accept)).status == 200
+
+
+async def test_a_target_has_so_many_bytes(start: Start) -> None:
+    """P-54: path, question mark and query together."""
+    server = await start(max_target_bytes=256)
+    longest = "/alice/private/".ljust(256, "x")
+    assert (await server.alice.get(longest)).status == 404
+    assert (await server.alice.get(f"{longest}x")).status == 414
+    assert (await server.alice.get("/alice/private/?" + "x" * 240)).status == 200
+    assert (await server.alice.get("/alice/private/?" + "x" * 241)).status == 414
+
+
+async def test_a_resource_lies_so_deep(server: Server) -> None:
+    deepest = "/alice/private/" + "d/" * 97
+    assert deepest.count("/") == 100
+    assert (await server.alice.put(f"{deepest}", None, TURTLE)).status == 201
+    assert (await server.alice.put(f"{deepest}x", "x", "text/plain")).status == 201
+    for method in ("GET", "PUT", "DELETE"):
+        deeper = await server.alice.request(
+            method, f"{deepest}d/", headers={"Content-Type": TURTLE}
+        )
+        assert deeper.status == 414
+
+
+async def test_a_slug_has_so_many_bytes(start: Start) -> None:
+    """C-5, Q-30."""
+    server = await start(max_slug_bytes=8)
+    taken = await server.alice.post("/alice/private/", "x", "text/plain", slug="12345678")
+    assert (taken.header("location") or "").endswith("/12345678")
+    refused = await server.alice.post("/alice/private/", "x", "text/plain", slug="123456789")
+    assert refused.status == 400
+
+
+async def test_a_credential_has_so_many_bytes(server: Server) -> None:
+    """A-3."""
+    largest = "Bearer ".ljust(16 * 1024, "x")
+    assert (await server.public.get("/alice/", authorization=largest)).status == 401
+    assert (await server.public.get("/alice/", authorization=f"{largest}x")).status == 431
+
+
+async def test_a_pod_has_so_many_bytes(start: Start) -> None:
+    """P-54: what does not fit changes nothing, and deleting makes room."""
+    server = await start(quota_bytes=100_000)
+    assert (await server.alice.put(PATH, b"x" * 60_000, "text/plain")).status == 201
+    full = await server.alice.put(f"{PATH}2", b"x" * 60_000, "text/plain")
+    assert full.status == 507
+    assert (await server.alice.get(f"{PATH}2")).status == 404
+    assert (await server.bob.put("/bob/private/x", b"x" * 60_000, "text/plain")).status == 201
+    assert (await server.alice.delete(PATH)).status == 204
+    assert (await server.alice.put(f"{PATH}2", b"x" * 60_000, "text/plain")).status == 201
+
+
+@pytest.mark.parametrize("method", ["PUT", "POST"])
+async def test_a_body_of_another_length_than_announced_leaves_nothing(
+    server: Server, method: str
+) -> None:
+    """P-54, T-110."""
+    target = PATH if method == "PUT" else "/alice/private/"
+    headers = {"Content-Type": "text/plain", "Slug": "limited"}
+    for pieces, length, disconnect, status in (
+        ([b"x" * 100_000], 200_000, True, 400),
+        ([b"12345"], 4, False, 400),
+        ([b"123"], 4, False, 400),
+    ):
+        answer = await server.alice.request(
+            method, target, headers=headers, body=pieces, content_length=length,
+            disconnect=disconnect,
+        )  # fmt: skip
+        assert answer.status == status
+        assert (await server.alice.get(PATH)).status == 404
+    listing = await server.alice.get("/alice/private/")
+    assert "contains" not in listing.text
