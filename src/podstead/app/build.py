@@ -23,6 +23,7 @@ from podstead.core.identifiers import ROOT, ResourcePath
 from podstead.pods.provision import PodProvisioner, TokenPolicy
 from podstead.rdf.graph import Graph
 from podstead.rdf.limits import RdfLimits
+from podstead.resources.commits import Commits
 from podstead.resources.contents import Contents
 from podstead.resources.contexts import ContextLibrary
 from podstead.resources.documents import Documents
@@ -130,7 +131,7 @@ def build_application(
         contents=Contents(store=store, documents=documents, gate=gate),
         clock=clock,
         randomness=randomness,
-        quota_bytes=settings.quota_bytes,
+        commits=Commits(store=store, quota_bytes=settings.quota_bytes),
         max_slug_bytes=settings.max_slug_bytes,
     )
     provisioner = PodProvisioner(

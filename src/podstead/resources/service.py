@@ -8,17 +8,15 @@ that second decision relied on; if any of it changed, the service looks and deci
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.conditional import check_write
 from podstead.core.errors import (
-    Conflict,
     MethodNotAllowed,
     NotFound,
     Overloaded,
-    QuotaExceeded,
     RequestRefused,
 )
 from podstead.core.identifiers import (
@@ -27,6 +25,7 @@ from podstead.core.identifiers import (
     storage_root,
 )
 from podstead.core.methods import allowed_methods, takes_only_rdf
+from podstead.resources.commits import MAX_ATTEMPTS, Commits
 from podstead.resources.contents import Contents
 from podstead.resources.documents import EMPTY_DATASET, Superseded
 from podstead.resources.entity_tags import last_modified_ms, state_version
@@ -43,18 +42,14 @@ from podstead.resources.received import (
     check_type_links,
 )
 from podstead.resources.situation import Situation
-from podstead.resources.turns import Turns
 from podstead.storage.protocol import ResourceStore
-from podstead.storage.records import Committed, NoMembers, OverQuota, Version
+from podstead.storage.records import Version
 from podstead.wac import modes
 from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import Gate
 from podstead.wac.modes import Requirements
 
 _VERSION_BYTES = 8
-_MAX_ATTEMPTS = 64
-"""How often an operation is decided again. Writers of one process queue, so only writers of other
-workers get in between, and each time that happens one of them has succeeded."""
 
 
 class ResourceService:
@@ -68,22 +63,20 @@ class ResourceService:
         reader: Reader,
         receiver: Receiver,
         contents: Contents,
+        commits: Commits,
         clock: Clock,
         randomness: Randomness,
-        quota_bytes: int,
         max_slug_bytes: int,
     ) -> None:
-        """``quota_bytes`` bounds each storage; 0 for no bound."""
         self._store = store
         self._gate = gate
         self._reader = reader
         self._receiver = receiver
         self._contents = contents
+        self._commits = commits
         self._clock = clock
         self._randomness = randomness
-        self._quota_bytes = quota_bytes
         self._max_slug_bytes = max_slug_bytes
-        self._turns = Turns()
         self._operations = {
             "GET": self._read,
             "HEAD": self._read,
@@ -102,7 +95,7 @@ class ResourceService:
     # --- reading --------------------------------------------------------------------------
 
     async def _read(self, exchange: Exchange) -> Outcome:
-        for _ in range(_MAX_ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             situation = await self._look(exchange, exchange.operation.target)
             if storage_root(situation.target) is None:
                 # No storage holds it and no rules do: only those of the storage so named can help.
@@ -158,7 +151,7 @@ class ResourceService:
             return plan_put(situation, content, self._stamp(), exchange.agent)
 
         async with self._giving_back(received):
-            return await self._commit(exchange, admitted, self._admit_put, plan)
+            return await self._commits.commit(exchange, admitted, self._admit_put, plan)
 
     async def _admit_put(self, exchange: Exchange) -> Situation:
         situation = await self._look(exchange, exchange.operation.target)
@@ -182,12 +175,14 @@ class ResourceService:
 
         async def plan(_: Situation) -> Plan:
             situation = await self._free_member(proposal)
+            if situation.missing_containers():
+                raise Superseded  # the container is gone, and POST makes none (C-6)
             content = await self._contents.accept(exchange, situation, received, posted=True)
             return plan_put(situation, content, self._stamp(), exchange.agent)
 
         async with self._giving_back(received):
             # The turn is the member's, which is new: many may POST to one container at once.
-            return await self._commit(
+            return await self._commits.commit(
                 exchange, admitted, self._admit_post, plan, turn_on=proposal.path()
             )
 
@@ -217,7 +212,7 @@ class ResourceService:
             return plan_delete(situation, self._stamp(), exchange.agent)
 
         admitted = await self._admit_delete(exchange)
-        return await self._commit(exchange, admitted, self._admit_delete, plan)
+        return await self._commits.commit(exchange, admitted, self._admit_delete, plan)
 
     async def _admit_delete(self, exchange: Exchange) -> Situation:
         target = exchange.operation.target
@@ -241,48 +236,6 @@ class ResourceService:
         except BaseException:
             await self._receiver.discard(received)
             raise
-
-    async def _commit(
-        self,
-        exchange: Exchange,
-        admitted: Situation,
-        admit: Callable[[Exchange], Awaitable[Situation]],
-        plan: Callable[[Situation], Awaitable[Plan]],
-        *,
-        turn_on: ResourcePath | None = None,
-    ) -> Outcome:
-        """Plan on the admitted situation and commit; admit and plan again while others change
-        what was relied on."""
-        path = turn_on or exchange.operation.target
-        async with self._turns.of(path) as had_to_wait:
-            situation = await admit(exchange) if had_to_wait else admitted
-            for _ in range(_MAX_ATTEMPTS):
-                outcome = await self._try(exchange, situation, plan)
-                if outcome is not None:
-                    return outcome
-                situation = await admit(exchange)
-        raise Overloaded("The resource is being changed by many others")
-
-    async def _try(
-        self,
-        exchange: Exchange,
-        situation: Situation,
-        plan: Callable[[Situation], Awaitable[Plan]],
-    ) -> Outcome | None:
-        """Commit one plan; ``None`` if what it relied on had changed."""
-        try:
-            planned = await plan(situation)
-        except Superseded:
-            return None
-        write = planned.relying_on(exchange.reliances, quota_bytes=self._quota_bytes)
-        ended = await self._store.commit(write)
-        if isinstance(ended, Committed):
-            return planned.outcome
-        if isinstance(ended, OverQuota):
-            raise QuotaExceeded("The storage has no room for this")
-        if isinstance(ended.reliance, NoMembers):
-            raise Conflict("The container is not empty")
-        return None
 
     # --- steps ----------------------------------------------------------------------------
 
