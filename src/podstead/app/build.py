@@ -224,8 +224,8 @@ def _settle_memory() -> None:
 
 async def _sweep_regularly(store: Store, clock: Clock) -> None:
     while True:
-        await asyncio.sleep(_SWEEP_PERIOD_S)
         try:
             await store.sweep(now_ms=clock.now_ms())
         except StorageError:
             logger.exception("The store could not be swept; it is tried again")
+        await asyncio.sleep(_SWEEP_PERIOD_S)
