@@ -58,6 +58,12 @@ class Client:
         """The same agent, asking another server of the same name."""
         return Client(application, host=self._host, token=self._token)
 
+    @property
+    def authorization(self) -> str:
+        """The Authorization header of an agent."""
+        assert self._token is not None, "the public has none"
+        return f"Bearer {self._token}"
+
     async def request(
         self,
         method: str,
@@ -77,7 +83,7 @@ class Client:
         if "host" not in names:
             fields.append(("Host", self._host))
         if self._token is not None and "authorization" not in names:
-            fields.append(("Authorization", f"Bearer {self._token}"))
+            fields.append(("Authorization", self.authorization))
         length = content_length
         if length is None and pieces and "transfer-encoding" not in names:
             length = sum(map(len, pieces))
