@@ -27,6 +27,7 @@ from podstead.resources.commits import Commits
 from podstead.resources.contents import Contents
 from podstead.resources.contexts import ContextLibrary
 from podstead.resources.documents import Documents
+from podstead.resources.patching import Patches
 from podstead.resources.reading import Reader
 from podstead.resources.received import Receiver
 from podstead.resources.renderings import Renderings
@@ -123,14 +124,21 @@ def build_application(
         documents=documents,
         renderings=Renderings(capacity_bytes=settings.rendering_cache_bytes),
     )
+    contents = Contents(store=store, documents=documents, gate=gate)
     service = ResourceService(
         store=store,
         gate=gate,
         reader=Reader(representations=representations),
         receiver=Receiver(store=store, documents=documents, max_body_bytes=settings.max_body_bytes),
-        contents=Contents(store=store, documents=documents, gate=gate),
+        contents=contents,
         clock=clock,
         randomness=randomness,
+        patches=Patches(
+            documents=documents,
+            contents=contents,
+            limits=limits,
+            budget_steps=settings.max_patch_steps,
+        ),
         commits=Commits(store=store, quota_bytes=settings.quota_bytes),
         max_slug_bytes=settings.max_slug_bytes,
     )

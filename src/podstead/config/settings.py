@@ -299,6 +299,15 @@ class Settings:
         unit="levels",
         reason="Parsers use stack for each level; real documents stay below twenty.",
     )
+    max_patch_steps: int = setting(
+        1_000_000,
+        "max-patch-steps",
+        kinds.integer(1000),
+        Group.LIMITS,
+        "How much work one patch may be; one that takes more gets 422.",
+        unit="steps",
+        reason="About a second; patches of applications take some hundreds of steps.",
+    )
     max_json_bytes: int = setting(
         64 * _KIB,
         "max-json-bytes",

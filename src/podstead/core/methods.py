@@ -21,7 +21,7 @@ def allowed_methods(target: ResourcePath) -> tuple[str, ...]:
     Containers take POST; a storage root and its ACL cannot be deleted (C-19).
     """
     auxiliary = auxiliary_kind(target)
-    methods = ["OPTIONS", "HEAD", "GET", "PUT"]
+    methods = ["OPTIONS", "HEAD", "GET", "PUT", "PATCH"]
     if is_container(target) and auxiliary is None:
         methods.append("POST")
     of_storage_root = storage_root(target) == subject_of(target)

@@ -48,6 +48,7 @@ __all__ = [
     "UnsupportedCharset",
     "UnsupportedRdfType",
     "parse",
+    "parse_blocks",
     "repair_missing_final_dot",
     "serialize",
 ]
@@ -90,6 +91,10 @@ class Document:
         """The default graph: what the document says in formats without named graphs (Q-16)."""
         return self.dataset.default
 
+    def with_prefixes(self, prefixes: Mapping[str, str]) -> Document:
+        """The same document with further prefixes; its own win."""
+        return replace(self, prefixes={**prefixes, **self.prefixes})
+
     def with_graph(self, graph: Graph) -> Document:
         """The same document with another default graph."""
         return replace(self, dataset=replace(self.dataset, default=graph))
@@ -119,16 +124,34 @@ def parse(
         content = prepare_json_ld(content, base_iri=base_iri, contexts=contexts, limits=limits)
     else:
         check_complexity(content, parsed_type.essence, limits)
-    parser = pyoxigraph.parse(content, format=format_, base_iri=base_iri)
+    document = _library_read(content, parsed_type.essence, base_iri=base_iri, limits=limits)
+    if format_ is RdfFormat.N3 and document.dataset.named:
+        raise MalformedRdf(parsed_type.essence, "formulas are accepted in patches only")
+    return document
+
+
+def parse_blocks(
+    content: bytes, media_type: str, *, base_iri: str, limits: RdfLimits = DEFAULT_LIMITS
+) -> Document:
+    """Read N3 or TriG in which each block ``{ … }`` becomes a named graph.
+
+    N3 names it by a blank node that no label in the text means; an empty block is no graph. This
+    is for texts made of what was sent (``pattern_text``), so the size in bytes is not checked
+    here. Raises RdfTooLarge for the number of triples, RdfTooComplex and MalformedRdf.
+    """
+    check_complexity(content, media_type, limits)
+    return _library_read(content, media_type, base_iri=base_iri, limits=limits)
+
+
+def _library_read(content: bytes, essence: str, *, base_iri: str, limits: RdfLimits) -> Document:
+    parser = pyoxigraph.parse(content, format=_FORMATS[essence], base_iri=base_iri)
     try:
         quads: list[Quad] = list(islice(parser, limits.max_triples + 1))
     except SyntaxError as error:
-        raise _malformed(parsed_type.essence, error) from error
+        raise _malformed(essence, error) from error
     if len(quads) > limits.max_triples:
         raise RdfTooLarge(f"RDF documents may have {limits.max_triples} triples here, not more")
-    return Document(
-        _dataset(quads, parsed_type.essence), MappingProxyType(parser.prefixes), parser.base_iri
-    )
+    return Document(_dataset(quads, essence), MappingProxyType(parser.prefixes), parser.base_iri)
 
 
 def _format(essence: str) -> RdfFormat:
@@ -156,10 +179,6 @@ def _dataset(quads: list[Quad], essence: str) -> Dataset:
             default.append(triple)
         else:
             named.setdefault(graph_name, []).append(triple)
-    if not named:
-        return Dataset(Graph(default))
-    if essence == media_types.N3:
-        raise MalformedRdf(essence, "formulas are accepted in patches only")
     return Dataset(
         Graph(default), MappingProxyType({name: Graph(group) for name, group in named.items()})
     )

@@ -11,6 +11,11 @@
     └── UnsupportedCharset        RDF in anything but UTF-8 (R-13)
     NotAcceptable
     └── NotExpressible            the asked format cannot say what the document says
+    Unprocessable
+    ├── PatchRefused              a patch that breaks a rule, or asks for what is not supported
+    └── PatchTooCostly            its conditions take more steps than a patch may
+    Conflict
+    └── PatchInapplicable         the document is not what the patch says it is
 
 All are the sender's fault and their messages public. A caller that converts or patches stored
 bytes turns ``UnknownContext`` into the answer R-11 wants (406, 409); left alone it is a 400.
@@ -21,7 +26,9 @@ from __future__ import annotations
 from podstead.core.errors import (
     BadRequest,
     BodyTooLarge,
+    Conflict,
     NotAcceptable,
+    Unprocessable,
     UnsupportedMediaType,
 )
 
@@ -80,3 +87,25 @@ class NotExpressible(NotAcceptable):
         super().__init__(f"This document cannot be written as {media_type}: {reason}")
         self.media_type = media_type
         self.reason = reason
+
+
+class PatchRefused(Unprocessable):
+    """A patch that can be read, yet breaks a rule of its format or asks for what no patch here may.
+
+    ``line`` counts from 1; ``None`` where the rule is about the patch as a whole.
+    """
+
+    def __init__(self, media_type: str, reason: str, *, line: int | None = None) -> None:
+        place = "" if line is None else f", line {line}"
+        super().__init__(f"Unacceptable {media_type}{place}: {reason}")
+        self.media_type = media_type
+        self.reason = reason
+        self.line = line
+
+
+class PatchTooCostly(Unprocessable):
+    """Evaluating the conditions of a patch took more steps than it may."""
+
+
+class PatchInapplicable(Conflict):
+    """The document does not meet the conditions of a patch, or lacks what it deletes."""

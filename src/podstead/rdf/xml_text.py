@@ -22,7 +22,7 @@ def check_xml(content: bytes, *, max_depth: int, max_bytes: int) -> None:
 def is_namespace_well_formed(content: bytes) -> bool:
     """Whether every XML parser with namespaces would read the document."""
     try:
-        expat.ParserCreate(namespace_separator=" ").Parse(content, True)  # noqa: FBT003
+        expat.ParserCreate("utf-8", " ").Parse(content, True)  # noqa: FBT003
     except expat.ExpatError:
         return False
     return True
@@ -36,7 +36,9 @@ class _XmlCheck:
         self._depth = 0
 
     def run(self) -> None:
-        parser = expat.ParserCreate()
+        # Named here, or else Python would look up whatever encoding the document names for itself;
+        # the parser of RDF/XML refuses all but UTF-8 (R-13).
+        parser = expat.ParserCreate("utf-8")
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.EntityDeclHandler = self._declare_entity

@@ -8,9 +8,10 @@ a document, but not control it, must not change who its WebIDs are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from podstead.core.errors import BadRequest
+from podstead.core.errors import BadRequest, BodyTooLarge
 from podstead.core.identifiers import (
     Auxiliary,
     ResourcePath,
@@ -43,10 +44,12 @@ from podstead.resources.received import Received
 from podstead.resources.representations import listed_member
 from podstead.resources.situation import Situation
 from podstead.storage.protocol import ResourceStore
-from podstead.storage.records import InlineBody
+from podstead.storage.records import InlineBody, Metadata
 from podstead.wac.acl import check_storable
 from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode, identity_change
+
+_MAX_MEMBERS_IN_MEMORY = 20_000
 
 
 class Contents:
@@ -84,6 +87,25 @@ class Contents:
         await self.check_identity(exchange, situation, after)
         return content
 
+    async def accept_document(
+        self, exchange: Exchange, situation: Situation, document: Document, media_type: str
+    ) -> Content:
+        """The content that says what a document does, in the given form.
+
+        For documents that were made here, by a patch: a container's holds its owner's triples
+        only. Raises as :meth:`accept` does, and RdfTooLarge for a document past the limits.
+        """
+        path = situation.stored_path
+        turtle = await self._documents.write(document, media_type, path=path)
+        content = Content(media_type, InlineBody(turtle))
+        after = EMPTY_DATASET
+        if auxiliary_kind(path) is Auxiliary.ACL:
+            self._check_rules(situation, document)
+        else:
+            after = document.dataset
+        await self.check_identity(exchange, situation, after)
+        return content
+
     async def _understand(
         self, situation: Situation, received: Received, rdf: bytes, *, posted: bool
     ) -> tuple[Received, Document | None]:
@@ -109,15 +131,19 @@ class Contents:
         """The content to store, and what it says of WebIDs in their own document."""
         path = situation.stored_path
         if auxiliary_kind(path) is Auxiliary.ACL:
-            check_storable(
-                document.graph,
-                subject_url=self._documents.url_of(situation.subject),
-                of_storage_root=storage_root(path) == situation.subject,
-            )
+            self._check_rules(situation, document)
             return content, EMPTY_DATASET
         if is_container(path):
             return await self._fit_container(situation, content, document)
         return content, document.dataset
+
+    def _check_rules(self, situation: Situation, document: Document) -> None:
+        """Refuse an ACL that must not be stored (W-4). Raises Conflict and BadRequest."""
+        check_storable(
+            document.graph,
+            subject_url=self._documents.url_of(situation.subject),
+            of_storage_root=storage_root(situation.stored_path) == situation.subject,
+        )
 
     async def _fit_container(
         self, situation: Situation, content: Content, document: Document
@@ -139,13 +165,21 @@ class Contents:
         path = situation.stored_path
         names = mentioned_members(managed, container_url=container_url)
         snapshot = await self._store.read_metadata(ResourcePath(path + name) for name in names)
-        members = [listed_member(metadata) for metadata in snapshot.values() if metadata]
-        existing = situation.existing
-        return container_statements(
-            container_url,
-            is_storage=situation.is_storage_root,
-            modified_ms=0 if existing is None else last_modified_ms(existing),
-        ) | member_statements(container_url, members)
+        members = [metadata for metadata in snapshot.values() if metadata]
+        return _stated(situation, container_url, members)
+
+    async def all_server_statements(self, situation: Situation) -> Graph:
+        """All that the server states about the container at the situation's target.
+
+        Raises BodyTooLarge for more members than can be held at once.
+        """
+        path = situation.stored_path
+        members = await self._store.list_members(path, limit=_MAX_MEMBERS_IN_MEMORY + 1)
+        if len(members) > _MAX_MEMBERS_IN_MEMORY:
+            raise BodyTooLarge(
+                f"A patch with conditions is applied to at most {_MAX_MEMBERS_IN_MEMORY} members"
+            )
+        return _stated(situation, self._documents.url_of(path), members)
 
     async def check_identity(
         self, exchange: Exchange, situation: Situation, after: Dataset
@@ -181,6 +215,16 @@ class Contents:
                 for document in documents
             )
         )
+
+
+def _stated(situation: Situation, container_url: str, members: Sequence[Metadata]) -> Graph:
+    """What the server states about a container and some of its members."""
+    existing = situation.existing
+    return container_statements(
+        container_url,
+        is_storage=situation.is_storage_root,
+        modified_ms=0 if existing is None else last_modified_ms(existing),
+    ) | member_statements(container_url, [listed_member(member) for member in members])
 
 
 def _must_be_understood(situation: Situation) -> bool:

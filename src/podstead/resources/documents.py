@@ -16,13 +16,15 @@ from podstead.core.media_types import RDF_TYPES, essence
 from podstead.rdf.codecs import Document, parse, serialize
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import EMPTY_GRAPH, Dataset
-from podstead.rdf.limits import RdfLimits
+from podstead.rdf.limits import RdfLimits, check_size
 from podstead.resources.contexts import ContextLibrary
 from podstead.storage.protocol import OpenBody, ResourceStore
 from podstead.storage.records import Metadata
 
 _THREAD_FROM_BYTES = 64 * 1024
 _MAX_FETCHED_CONTEXTS = 16
+_BYTES_OF_A_TRIPLE = 40
+"""What a triple takes in Turtle, roughly."""
 
 EMPTY_DATASET = Dataset(EMPTY_GRAPH)
 _Result = TypeVar("_Result")
@@ -69,11 +71,18 @@ class Documents:
                 limits=self._limits,
             )
             try:
-                return await _run(work, size_bytes=len(content))
+                return await run_work(work, size_bytes=len(content))
             except UnknownContext as unknown:
                 further = await self._contexts.further(unknown)
                 contexts = {**contexts, unknown.url: further}
         raise BadRequest("The document refers to too many JSON-LD contexts")
+
+    async def write(self, document: Document, media_type: str, *, path: ResourcePath) -> bytes:
+        """A document in the given form, within the limits. Raises RdfTooLarge."""
+        work = partial(serialize, document, media_type, base_iri=self.url_of(path))
+        content = await run_work(work, size_bytes=len(document.dataset) * _BYTES_OF_A_TRIPLE)
+        check_size(content, self._limits)
+        return content
 
     async def stored(self, metadata: Metadata) -> Document:
         """Read a stored RDF resource.
@@ -120,7 +129,7 @@ class Documents:
                 f"This document can only be had as {essence(metadata.content_type)}: {unknown}"
             ) from unknown
         work = partial(serialize, document, media_type, base_iri=self.url_of(metadata.path))
-        return await _run(work, size_bytes=metadata.size_bytes)
+        return await run_work(work, size_bytes=metadata.size_bytes)
 
 
 def is_rdf(content_type: str) -> bool:
@@ -135,7 +144,8 @@ async def whole_body(body: OpenBody) -> bytes:
     return b"".join([chunk async for chunk in body.chunks()])
 
 
-async def _run(work: partial[_Result], *, size_bytes: int) -> _Result:
+async def run_work(work: partial[_Result], *, size_bytes: int) -> _Result:
+    """Do work on RDF of this size: at once if it is short, else in a thread."""
     if size_bytes < _THREAD_FROM_BYTES:
         return work()
     return await asyncio.to_thread(work)

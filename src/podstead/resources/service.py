@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.conditional import check_write
@@ -31,6 +32,7 @@ from podstead.resources.documents import EMPTY_DATASET, Superseded
 from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.naming import NameProposal
 from podstead.resources.outcome import Exchange, Outcome, Result
+from podstead.resources.patching import Patches, check_patch_type, content_of
 from podstead.resources.planning import Plan, Stamp, plan_delete, plan_put, plan_unchanged
 from podstead.resources.reading import Reader
 from podstead.resources.received import (
@@ -63,6 +65,7 @@ class ResourceService:
         reader: Reader,
         receiver: Receiver,
         contents: Contents,
+        patches: Patches,
         commits: Commits,
         clock: Clock,
         randomness: Randomness,
@@ -73,6 +76,7 @@ class ResourceService:
         self._reader = reader
         self._receiver = receiver
         self._contents = contents
+        self._patches = patches
         self._commits = commits
         self._clock = clock
         self._randomness = randomness
@@ -82,6 +86,7 @@ class ResourceService:
             "HEAD": self._read,
             "PUT": self._put,
             "POST": self._post,
+            "PATCH": self._patch,
             "DELETE": self._delete,
         }
 
@@ -205,6 +210,25 @@ class ResourceService:
             if situation.existing is None and situation.twin is None:
                 return situation
             proposal.is_taken()
+
+    async def _patch(self, exchange: Exchange) -> Outcome:
+        check_patch_type(exchange.operation)
+        await self._admit_patch(exchange, modes.UNREAD_PATCH)
+        patch = await self._patches.receive(exchange.operation)
+        admit = partial(self._admit_patch, content=content_of(patch))
+
+        async def plan(situation: Situation) -> Plan:
+            content = await self._patches.apply(exchange, situation, patch)
+            return plan_put(situation, content, self._stamp(), exchange.agent)
+
+        return await self._commits.commit(exchange, await admit(exchange), admit, plan)
+
+    async def _admit_patch(self, exchange: Exchange, content: modes.PatchContent) -> Situation:
+        situation = await self._look(exchange, exchange.operation.target)
+        required = modes.patch(situation.target, situation.snapshot, content)
+        await self._authorize(exchange, situation, required)
+        self._check_conditions(exchange, situation)
+        return situation
 
     async def _delete(self, exchange: Exchange) -> Outcome:
         async def plan(situation: Situation) -> Plan:

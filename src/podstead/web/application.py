@@ -36,8 +36,8 @@ from podstead.web.sending import send_response
 
 logger = logging.getLogger("podstead.web")
 
-_KNOWN_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "POST", "DELETE"})
-_REFUSED_METHODS = frozenset({"TRACE", "CONNECT", "PATCH"})
+_KNOWN_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "POST", "PATCH", "DELETE"})
+_REFUSED_METHODS = frozenset({"TRACE", "CONNECT"})
 _VARY = (b"vary", b"Accept, Authorization, Origin")
 _ON_EVERY_RESPONSE: Headers = [
     _VARY,

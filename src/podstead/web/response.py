@@ -81,6 +81,7 @@ _SAFE = frozenset({"GET", "HEAD"})
 _READ = frozenset({Result.REPRESENTED, Result.PARTIAL, Result.NOT_MODIFIED})
 
 _RDF_INPUT = b"text/turtle, application/ld+json, application/n-triples"
+_PATCH_INPUT = b"text/n3, application/sparql-update"
 _ANY_INPUT = b"text/turtle, application/ld+json, */*"
 # User content must never act with this origin's rights: it gets an opaque one.
 _SANDBOX = (
@@ -216,6 +217,8 @@ def _types(target: ResourcePath, kind: Kind | None, *, rdf: bool) -> list[str]:
 def _method_headers(target: ResourcePath) -> tuple[tuple[bytes, bytes], ...]:
     allowed = allowed_methods(target)
     headers: Headers = [(b"allow", ", ".join(allowed).encode("ascii"))]
+    if "PATCH" in allowed:
+        headers.append((b"accept-patch", _PATCH_INPUT))
     if "POST" in allowed:
         headers.append((b"accept-post", _ANY_INPUT))
     if "PUT" in allowed:

@@ -1,0 +1,108 @@
+"""Which words is a patch made of? Enough of the grammar that N3 and SPARQL share with Turtle.
+
+The RDF library parses triples, yet it knows no variables and no update operations. So a patch is
+taken apart here just as far as to tell a variable, a brace or a keyword from the same characters
+within a string, an IRI, a name or a comment. Every character belongs to one token or lies between
+two, and the time taken is linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+from podstead.rdf.errors import MalformedRdf
+from podstead.rdf.limits import RdfLimits, check_size
+
+_BYTE_ORDER_MARK: Final = "\ufeff"
+
+# SPARQL 1.1, section 19.8: PN_CHARS_BASE, and what PN_CHARS and VARNAME add to it.
+_BASE: Final = (
+    "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d"
+    "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+_CHARS: Final = rf"{_BASE}_0-9\-\u00b7\u0300-\u036f\u203f\u2040"
+
+
+class Kind(Enum):
+    """What a token is. A WORD is a name without a colon, PUNCTUATION a single other character."""
+
+    COMMENT = auto()
+    STRING = auto()
+    UNTERMINATED = auto()
+    IRI = auto()
+    VARIABLE = auto()
+    DIRECTIVE_OR_LANGUAGE = auto()
+    NAME = auto()
+    WORD = auto()
+    NUMBER = auto()
+    DATATYPE = auto()
+    PUNCTUATION = auto()
+
+
+class Token(NamedTuple):
+    """A token and where it starts, in characters."""
+
+    kind: Kind
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+_PATTERNS: Final = {
+    Kind.COMMENT: r"\#[^\n\r]*",
+    Kind.STRING: (
+        r'"""(?:[^"\\]++|\\.|"(?!""))*+"""'
+        r"|'''(?:[^'\\]++|\\.|'(?!''))*+'''"
+        r'|"(?!"")(?:[^"\\\n\r]++|\\.)*+"'
+        r"|'(?!'')(?:[^'\\\n\r]++|\\.)*+'"
+    ),
+    Kind.UNTERMINATED: r"[\"']",
+    Kind.IRI: r'<[^<>"{}|^`\x00-\x20]*>',
+    # Labels of blank nodes that clients make variables of have hyphens; SPARQL would not.
+    Kind.VARIABLE: rf"[?$][{_BASE}_0-9][{_CHARS}]*",
+    Kind.DIRECTIVE_OR_LANGUAGE: r"@[A-Za-z][A-Za-z0-9\-]*",
+    Kind.NAME: (
+        rf"(?:[{_BASE}_](?:[{_CHARS}.]*[{_CHARS}])?)?"
+        rf":(?:[{_CHARS}:]++|%[0-9A-Fa-f]{{2}}|\\.|\.+(?=[{_CHARS}:%\\]))*+"
+    ),
+    # Dots within, as in a name, so that no stretch of text is looked at from each of its dots.
+    Kind.WORD: rf"[{_BASE}_](?:[{_CHARS}.]*[{_CHARS}])?",
+    Kind.NUMBER: r"[+\-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+\-]?[0-9]+)?",
+    Kind.DATATYPE: r"\^\^",
+    Kind.PUNCTUATION: r"[^\s]",
+}
+_KINDS: Final = tuple(_PATTERNS)
+_TOKEN: Final = re.compile("|".join(f"({pattern})" for pattern in _PATTERNS.values()), re.DOTALL)
+
+
+def decode(content: bytes, media_type: str, limits: RdfLimits) -> str:
+    """The text of a patch. Raises RdfTooLarge, and MalformedRdf for what is no UTF-8."""
+    check_size(content, limits)
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise MalformedRdf(media_type, "this is no UTF-8", line=line) from error
+    return text.removeprefix(_BYTE_ORDER_MARK)
+
+
+def line_of(text: str, offset: int) -> int:
+    """The line of a character, counted from 1."""
+    return text.count("\n", 0, offset) + 1
+
+
+def tokens(text: str, media_type: str) -> Iterator[Token]:
+    """The tokens of a text without its comments. Raises MalformedRdf for a string without end."""
+    for match in _TOKEN.finditer(text):
+        kind = _KINDS[(match.lastindex or 0) - 1]
+        if kind is Kind.UNTERMINATED:
+            line = line_of(text, match.start())
+            raise MalformedRdf(media_type, "a string has no end", line=line)
+        if kind is not Kind.COMMENT:
+            yield Token(kind, match.group(), match.start())

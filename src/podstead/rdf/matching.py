@@ -1,0 +1,225 @@
+"""In which ways do conditions hold in a graph? The one evaluator of N3 and SPARQL patches.
+
+Conditions are triple patterns. A solution gives each variable and each blank node in them a term so
+that all patterns become triples of the graph. The search goes on with the pattern that the fewest
+triples can match, and what it looks at is counted: whoever sends a patch decides how much there is
+to search, so the count is bounded and not the time, which depends on what else a server does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from podstead.rdf.errors import PatchTooCostly
+from podstead.rdf.patterns import Patterns, Variable
+from podstead.rdf.terms import BlankNode, Object, Triple
+
+Unknown: TypeAlias = Variable | BlankNode
+"""What a solution gives a term to: blank nodes of conditions say that there is something."""
+
+Solution: TypeAlias = Mapping[Unknown, Object]
+
+# A list of candidates as short as this one is searched rather than looked for a shorter one.
+_SHORT = 16
+
+_SUBJECT, _PREDICATE, _OBJECT = 0, 1, 2
+
+
+class StepBudget:
+    """How much work one patch may still make."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self, steps: int) -> None:
+        self._left = steps
+
+    def spend(self, steps: int = 1) -> None:
+        """Count steps of about a microsecond each. Raises PatchTooCostly when none are left."""
+        self._left -= steps
+        if self._left < 0:
+            raise PatchTooCostly("The conditions of the patch take too many steps to evaluate")
+
+
+class IndexedTriples:
+    """A changing set of triples in insertion order, indexed by a position when first asked."""
+
+    __slots__ = ("_by_term", "_triples")
+
+    def __init__(self, triples: Iterable[Triple]) -> None:
+        self._triples = dict.fromkeys(triples)
+        self._by_term: list[dict[Object, dict[Triple, None]] | None] = [None, None, None]
+
+    def __contains__(self, triple: object) -> bool:
+        return triple in self._triples
+
+    def __iter__(self) -> Iterator[Triple]:
+        return iter(self._triples)
+
+    def add(self, triple: Triple) -> None:
+        """Add a triple at the end, if it is not there."""
+        if triple not in self._triples:
+            self._triples[triple] = None
+            for position, index in enumerate(self._by_term):
+                if index is not None:
+                    index.setdefault(triple[position], {})[triple] = None
+
+    def discard(self, triple: Triple) -> None:
+        """Remove a triple, if it is there."""
+        if triple in self._triples:
+            del self._triples[triple]
+            for position, index in enumerate(self._by_term):
+                if index is not None:
+                    del index[triple[position]][triple]
+
+    def candidates(
+        self, subject: Object | None, predicate: Object | None, object_: Object | None
+    ) -> Collection[Triple]:
+        """A superset of the triples with the given terms; ``None`` is any term."""
+        if subject is not None and predicate is not None and object_ is not None:
+            triple = (subject, predicate, object_)
+            return (triple,) if triple in self._triples else ()
+        found: Collection[Triple] = self._triples
+        # Predicates last: many triples have the same one.
+        for position, term in ((_SUBJECT, subject), (_OBJECT, object_), (_PREDICATE, predicate)):
+            if len(found) <= _SHORT:
+                break
+            if term is not None:
+                found = min(found, self._having(position, term), key=len)
+        return found
+
+    def _having(self, position: int, term: Object) -> Collection[Triple]:
+        index = self._by_term[position]
+        if index is None:
+            index = self._by_term[position] = {}
+            for triple in self._triples:
+                index.setdefault(triple[position], {})[triple] = None
+        return index.get(term, ())
+
+
+def solutions(
+    patterns: Patterns, triples: IndexedTriples, budget: StepBudget
+) -> Iterator[Solution]:
+    """All solutions, each once. Without patterns there is one, which is empty.
+
+    The triples must not change while the solutions are taken. Raises PatchTooCostly.
+    """
+    return _Search(patterns, triples, budget).run()
+
+
+_Slot: TypeAlias = int
+_Compiled: TypeAlias = tuple[Object | _Slot, Object | _Slot, Object | _Slot]
+
+
+@dataclass(slots=True)
+class _Choice:
+    """A pattern, the triples left to try for it, and the slots that the current one filled."""
+
+    pattern: _Compiled
+    place: int
+    candidates: Iterator[Triple]
+    filled: list[_Slot]
+
+
+class _Search:
+    """Depth first, without recursion: there may be more patterns than a stack has room for."""
+
+    def __init__(self, patterns: Patterns, triples: IndexedTriples, budget: StepBudget) -> None:
+        self._slots: dict[Unknown, _Slot] = {}
+        # Those still to be matched come first; a chosen one is swapped with the last of them. They
+        # are tried from the last one on, so patterns written as a chain are followed as one.
+        self._open = [self._compiled(pattern) for pattern in reversed(patterns)]
+        self._open_count = len(self._open)
+        self._terms: list[Object | None] = [None] * len(self._slots)
+        self._triples = triples
+        self._budget = budget
+
+    def _compiled(self, pattern: tuple[Object | Variable, ...]) -> _Compiled:
+        subject, predicate, object_ = [
+            self._slots.setdefault(term, len(self._slots))
+            if isinstance(term, (Variable, BlankNode))
+            else term
+            for term in pattern
+        ]
+        return subject, predicate, object_
+
+    def run(self) -> Iterator[Solution]:
+        if not self._open:
+            yield {}
+            return
+        choices = [self._choose()]
+        while choices:
+            choice = choices[-1]
+            if not self._advance(choice):
+                choices.pop()
+                self._reopen(choice)
+            elif self._open_count:
+                choices.append(self._choose())
+            else:
+                yield self._solution()
+
+    def _solution(self) -> Solution:
+        return {
+            unknown: term
+            for unknown, term in zip(self._slots, self._terms, strict=True)
+            if term is not None
+        }
+
+    def _choose(self) -> _Choice:
+        """Take the open pattern with the fewest candidates."""
+        place = self._open_count - 1
+        fewest = self._candidates(self._open[place])
+        for other in range(place - 1, -1, -1):
+            if len(fewest) <= 1:
+                break
+            self._budget.spend()
+            candidates = self._candidates(self._open[other])
+            if len(candidates) < len(fewest):
+                place, fewest = other, candidates
+        pattern = self._open[place]
+        self._open_count -= 1
+        self._swap(place)
+        return _Choice(pattern, place, iter(fewest), [])
+
+    def _reopen(self, choice: _Choice) -> None:
+        self._swap(choice.place)
+        self._open_count += 1
+
+    def _swap(self, place: int) -> None:
+        patterns, last = self._open, self._open_count
+        patterns[place], patterns[last] = patterns[last], patterns[place]
+
+    def _candidates(self, pattern: _Compiled) -> Collection[Triple]:
+        subject, predicate, object_ = pattern
+        return self._triples.candidates(
+            self._known(subject), self._known(predicate), self._known(object_)
+        )
+
+    def _known(self, term: Object | _Slot) -> Object | None:
+        return self._terms[term] if isinstance(term, int) else term
+
+    def _advance(self, choice: _Choice) -> bool:
+        """Go on to the next candidate that fits; ``False`` when there is none."""
+        self._empty(choice.filled)
+        for triple in choice.candidates:
+            self._budget.spend()
+            if self._fits(choice.pattern, triple, choice.filled):
+                return True
+            self._empty(choice.filled)
+        return False
+
+    def _fits(self, pattern: _Compiled, triple: Triple, filled: list[_Slot]) -> bool:
+        for wanted, term in zip(pattern, triple, strict=True):
+            known = self._known(wanted)
+            if known is None and isinstance(wanted, int):
+                self._terms[wanted] = term
+                filled.append(wanted)
+            elif known != term:
+                return False
+        return True
+
+    def _empty(self, filled: list[_Slot]) -> None:
+        for slot in filled:
+            self._terms[slot] = None
+        filled.clear()

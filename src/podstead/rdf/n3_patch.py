@@ -1,0 +1,159 @@
+"""What does an N3 Patch ask for? (Solid Protocol, section 5.3.1; X-2 to X-9.)
+
+A patch is a resource of the class ``solid:InsertDeletePatch`` with up to three formulas: conditions
+that must hold in exactly one way, triples to delete, triples to insert. What breaks the grammar of
+N3 is malformed; what breaks the rules of the specification is refused, each with its sentence.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podstead.core import vocab
+from podstead.core.media_types import N3
+from podstead.rdf.codecs import Document, parse_blocks
+from podstead.rdf.errors import MalformedRdf, PatchRefused
+from podstead.rdf.graph import Graph
+from podstead.rdf.lexing import Kind, Token, decode, line_of, tokens
+from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits
+from podstead.rdf.patching import Operation, Patch, Semantics
+from podstead.rdf.patterns import Disguise, Patterns, blank_nodes_in, variables_in
+from podstead.rdf.terms import BlankNode, Iri, Subject
+
+_TYPE: Final = Iri(vocab.RDF_TYPE)
+_INSERT_DELETE_PATCH: Final = Iri(vocab.SOLID_INSERT_DELETE_PATCH)
+_PATCH: Final = Iri(vocab.SOLID + "Patch")
+_WHERE: Final = Iri(vocab.SOLID_WHERE)
+_DELETES: Final = Iri(vocab.SOLID_DELETES)
+_INSERTS: Final = Iri(vocab.SOLID_INSERTS)
+_CLAUSES: Final = {_WHERE: "solid:where", _DELETES: "solid:deletes", _INSERTS: "solid:inserts"}
+
+
+def parse_n3_patch(content: bytes, *, base_iri: str, limits: RdfLimits = DEFAULT_LIMITS) -> Patch:
+    """Read an N3 Patch; relative IRIs resolve against ``base_iri``, the URL of the target.
+
+    Raises MalformedRdf for what is no N3 or empty, PatchRefused for what breaks a rule of N3 Patch
+    (X-3 to X-9), RdfTooLarge and RdfTooComplex.
+    """
+    text = decode(content, N3, limits)
+    disguise = Disguise(text, N3, limits)
+    disguised = _disguised(text, disguise)
+    try:
+        document = parse_blocks(disguised.encode(), N3, base_iri=base_iri, limits=limits)
+    except MalformedRdf as error:
+        raise disguise.renamed(error) from error
+    disguise.check(document)
+    operation = _operation(document, disguise)
+    _check_terms(operation, document.graph)
+    return Patch((operation,), Semantics.ONE_SOLUTION, document.prefixes)
+
+
+def _disguised(text: str, disguise: Disguise) -> str:
+    """The text with variables as IRIs, and in each formula a triple, so that none is empty."""
+    pieces: list[str] = []
+    written_until = 0
+    open_formulas = formulas = 0
+    token = None
+    for token in tokens(text, N3):
+        if token.kind is Kind.VARIABLE and token.text[0] == "?":
+            pieces += (text[written_until : token.start], disguise.iri(token.text[1:]))
+            written_until = token.end
+        elif token.kind is Kind.DIRECTIVE_OR_LANGUAGE:
+            _check_directive(text, token)
+        elif token.text == "{":
+            open_formulas += 1
+            formulas += 1
+            _check_formula(text, token, open_formulas, formulas)
+            filling = disguise.iri("")
+            pieces += (text[written_until : token.end], filling, filling, filling, ".")
+            written_until = token.end
+        elif token.text == "}":
+            open_formulas -= 1
+    if token is None:
+        raise MalformedRdf(N3, "there is nothing in it")
+    return "".join([*pieces, text[written_until:]])
+
+
+def _check_directive(text: str, token: Token) -> None:
+    if token.text in ("@forAll", "@forSome"):
+        reason = f"{token.text} is not supported; variables are written as ?name"
+        raise PatchRefused(N3, reason, line=line_of(text, token.start))
+
+
+def _check_formula(text: str, token: Token, open_formulas: int, formulas: int) -> None:
+    """X-6: formulas are not nested, and there is no more of them than there are clauses."""
+    if open_formulas > 1:
+        reason = "a formula stands within a formula"
+        raise PatchRefused(N3, reason, line=line_of(text, token.start))
+    if formulas > len(_CLAUSES):
+        reason = f"there are more formulas than one for each of {', '.join(_CLAUSES.values())}"
+        raise PatchRefused(N3, reason, line=line_of(text, token.start))
+
+
+def _operation(document: Document, disguise: Disguise) -> Operation:
+    subject = _patch_subject(document.graph)
+    formulas = {clause: _formula(document, subject, clause) for clause in _CLAUSES}
+    if len(document.dataset.named) > len([name for name in formulas.values() if name is not None]):
+        names = ", ".join(_CLAUSES.values())
+        raise PatchRefused(N3, f"formulas are accepted as objects of {names} only")
+
+    def patterns(clause: Iri) -> Patterns:
+        name = formulas[clause]
+        return () if name is None else disguise.patterns(document.dataset.named[name])
+
+    return Operation(where=patterns(_WHERE), deletes=patterns(_DELETES), inserts=patterns(_INSERTS))
+
+
+def _patch_subject(graph: Graph) -> Subject:
+    """The patch, which X-3 wants to be one and X-4 to have its type."""
+    subjects = dict.fromkeys(
+        subject
+        for subject, predicate, object_ in graph
+        if predicate in _CLAUSES
+        or (predicate == _TYPE and object_ in (_INSERT_DELETE_PATCH, _PATCH))
+    )
+    if not subjects:
+        raise PatchRefused(N3, "there is no solid:InsertDeletePatch in it")
+    if len(subjects) > 1:
+        described = ", ".join(str(subject) for subject in list(subjects)[:2])
+        raise PatchRefused(N3, f"there is more than one patch in it: {described}")
+    [subject] = subjects
+    if _INSERT_DELETE_PATCH not in graph.objects(subject, _TYPE):
+        raise PatchRefused(N3, f"{subject} does not have the type solid:InsertDeletePatch")
+    return subject
+
+
+def _formula(document: Document, subject: Subject, clause: Iri) -> Iri | BlankNode | None:
+    """The name of the formula of a clause, if there is one (X-5, X-6)."""
+    objects = document.graph.objects(subject, clause)
+    if not objects:
+        return None
+    if len(objects) > 1:
+        raise PatchRefused(N3, f"{_CLAUSES[clause]} is stated more than once")
+    name = objects[0]
+    if isinstance(name, BlankNode) and name in document.dataset.named:
+        return name
+    raise PatchRefused(N3, f"the object of {_CLAUSES[clause]} is no formula {{ … }}")
+
+
+def _check_terms(operation: Operation, around: Graph) -> None:
+    """Which variables (X-7) and blank nodes (X-8, X-9) the formulas may have."""
+    bound = variables_in(operation.where)
+    for clause, patterns in ((_DELETES, operation.deletes), (_INSERTS, operation.inserts)):
+        for variable in variables_in(patterns):
+            if variable not in bound:
+                raise PatchRefused(
+                    N3, f"{variable} stands in {_CLAUSES[clause]} and not in solid:where"
+                )
+    for node in blank_nodes_in(operation.deletes):
+        raise PatchRefused(N3, f"solid:deletes mentions the blank node {node}")
+    _check_labels(operation, around)
+
+
+def _check_labels(operation: Operation, around: Graph) -> None:
+    """X-9: a label means one thing in one place, so none may be shared between places."""
+    conditions, inserts = blank_nodes_in(operation.where), blank_nodes_in(operation.inserts)
+    outside = {term for subject, _, object_ in around for term in (subject, object_)}
+    for node in [*conditions, *inserts]:
+        if node in outside or (node in conditions and node in inserts):
+            raise PatchRefused(N3, f"the blank node {node} is shared between parts of the patch")

@@ -1,0 +1,255 @@
+"""What does a SPARQL 1.1 Update ask for, as far as one document can be asked? (X-30 to X-35.)
+
+Accepted are DATA blocks, ``DELETE WHERE``, and ``DELETE``/``INSERT`` with a ``WHERE`` of triple
+patterns, also with the ``WHERE`` first as the oldest clients send it. What would read or write
+anything but the document (``LOAD``, ``GRAPH``, ``SERVICE``, …), and what conditions may have beyond
+triple patterns, is refused by name.
+
+The blocks and the prologue are put together as one TriG document, in which each block is a named
+graph: TriG and SPARQL agree on what stands between braces but for variables. Lines stay where they
+were, so that the parser's errors point at the right one. Nothing is ever fetched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NoReturn
+
+from podstead.core.media_types import SPARQL_UPDATE, TRIG
+from podstead.rdf.codecs import Document, parse_blocks
+from podstead.rdf.errors import MalformedRdf, PatchRefused
+from podstead.rdf.lexing import Kind, Token, decode, line_of, tokens
+from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits
+from podstead.rdf.patching import Operation, Patch, Semantics
+from podstead.rdf.patterns import Disguise, Patterns, blank_nodes_in
+from podstead.rdf.terms import Iri
+
+_OTHER_OPERATIONS: Final = frozenset(
+    {"LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "WITH", "USING"}
+)
+_QUERIES: Final = frozenset({"SELECT", "CONSTRUCT", "ASK", "DESCRIBE"})
+_OTHER_PATTERNS: Final = frozenset(
+    {"FILTER", "OPTIONAL", "UNION", "MINUS", "BIND", "VALUES", "GRAPH", "SERVICE", "SELECT"}
+)
+_PATH_CHARACTERS: Final = frozenset("/|^*+!?")
+_MAX_SHOWN_LENGTH: Final = 40
+
+
+def parse_sparql_update(
+    content: bytes, *, base_iri: str, limits: RdfLimits = DEFAULT_LIMITS
+) -> Patch:
+    """Read a SPARQL Update; relative IRIs resolve against ``base_iri``, the URL of the target.
+
+    An update without operations is one (section 19.8, rule 29). Raises MalformedRdf for what is no
+    SPARQL Update, PatchRefused for what is one and not accepted here, RdfTooLarge, RdfTooComplex.
+    """
+    text = decode(content, SPARQL_UPDATE, limits)
+    disguise = Disguise(text, SPARQL_UPDATE, limits)
+    request = _Request(text, disguise)
+    request.read()
+    try:
+        document = parse_blocks(
+            "".join(request.trig).encode(), TRIG, base_iri=base_iri, limits=limits
+        )
+    except MalformedRdf as error:
+        raise disguise.renamed(error) from error
+    disguise.check(document)
+    blocks = _blocks(document, request, disguise)
+    operations = tuple(_operation(parts, blocks) for parts in request.operations)
+    return Patch(operations, Semantics.ALL_SOLUTIONS, document.prefixes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A block ``{ … }``: the name of its graph, the keywords before it, and where it starts."""
+
+    graph_name: Iri
+    keyword: str
+    line: int
+
+
+_Parts = tuple[_Block | None, _Block | None, _Block | None]
+"""The blocks of an operation's conditions, deletions and insertions."""
+
+
+def _blocks(document: Document, request: _Request, disguise: Disguise) -> dict[_Block, Patterns]:
+    graphs = document.dataset.named
+    if document.graph or not graphs.keys() <= {block.graph_name for block in request.blocks}:
+        raise MalformedRdf(SPARQL_UPDATE, "a triple stands outside of the blocks")
+    blocks = {}
+    for block in request.blocks:
+        graph = graphs.get(block.graph_name)
+        blocks[block] = () if graph is None else disguise.patterns(graph)
+        _check_blank_nodes(block, blocks[block])
+    return blocks
+
+
+def _check_blank_nodes(block: _Block, patterns: Patterns) -> None:
+    """SPARQL 1.1, section 19.8, note 7: what is deleted must be named."""
+    if block.keyword.startswith("DELETE"):
+        for node in blank_nodes_in(patterns):
+            reason = f"the {block.keyword} block has the blank node {node}"
+            raise PatchRefused(SPARQL_UPDATE, reason, line=block.line)
+
+
+def _operation(parts: _Parts, blocks: dict[_Block, Patterns]) -> Operation:
+    where, deletes, inserts = (() if block is None else blocks[block] for block in parts)
+    return Operation(where=where, deletes=deletes, inserts=inserts)
+
+
+class _Request:
+    """Splits the text by SPARQL's grammar of updates, and writes the TriG document meanwhile."""
+
+    def __init__(self, text: str, disguise: Disguise) -> None:
+        self._text = text
+        self._disguise = disguise
+        self._tokens = list(tokens(text, SPARQL_UPDATE))
+        self._next = 0
+        self._written_until = 0
+        self.trig: list[str] = []
+        self.blocks: list[_Block] = []
+        self.operations: list[_Parts] = []
+
+    def read(self) -> None:
+        """Rules 29 and 30: a prologue before each operation, semicolons between them."""
+        self._prologue()
+        while self._next < len(self._tokens):
+            self._read_operation()
+            if self._next == len(self._tokens):
+                break
+            self._expect(";")
+            self._prologue()
+
+    def _prologue(self) -> None:
+        while self._peek() in ("PREFIX", "BASE"):
+            start = self._take()
+            if start.text.upper() == "PREFIX":
+                self._expect_kind(Kind.NAME, "a prefix")
+            end = self._expect_kind(Kind.IRI, "an IRI")
+            self._write(start, end, [])
+
+    def _read_operation(self) -> None:
+        start = self._take()
+        keyword = start.text.upper()
+        self._check_operation(start, keyword)
+        following = self._peek()
+        if following == "DATA" and keyword != "WHERE":
+            self._take()
+            block = self._block(f"{keyword} DATA")
+            self.operations.append(
+                (None, None, block) if keyword == "INSERT" else (None, block, None)
+            )
+        elif keyword == "DELETE" and following == "WHERE":
+            self._take()
+            block = self._block("DELETE WHERE")
+            self.operations.append((block, block, None))
+        else:
+            self._modification(keyword)
+
+    def _check_operation(self, token: Token, keyword: str) -> None:
+        if keyword in _OTHER_OPERATIONS:
+            self._refuse(f"{keyword} is not supported", token)
+        if keyword in _QUERIES:
+            self._fail(f"{keyword} is a query and no update", token)
+        if keyword not in ("INSERT", "DELETE", "WHERE"):
+            self._fail(f"{_shown(token)} stands where an operation belongs", token)
+
+    def _modification(self, keyword: str) -> None:
+        """Rule 41, with the clauses in any order."""
+        start = self._tokens[self._next - 1]
+        clauses = {keyword: self._block(keyword)}
+        while (keyword := self._peek()) in ("INSERT", "DELETE", "WHERE", "USING"):
+            token = self._take()
+            self._check_operation(token, keyword)
+            if keyword in clauses:
+                self._fail(f"there is a second {keyword} before the next ';'", token)
+            clauses[keyword] = self._block(keyword)
+        if "WHERE" not in clauses or len(clauses) == 1:
+            self._fail("INSERT and DELETE need a WHERE, and WHERE one of them", start)
+        self.operations.append((clauses["WHERE"], clauses.get("DELETE"), clauses.get("INSERT")))
+
+    def _block(self, keyword: str) -> _Block:
+        """Read a block, and write it as a graph."""
+        start = self._expect("{")
+        line = line_of(self._text, start.start)
+        variables: list[Token] = []
+        nested: Token | None = None
+        depth = 1
+        while depth:
+            token = self._take()
+            if token.text == "{":
+                depth += 1
+                nested = nested or token
+            elif token.text == "}":
+                depth -= 1
+            elif token.kind is Kind.VARIABLE:
+                variables.append(token)
+            else:
+                self._check_pattern(token)
+        if nested is not None:
+            self._refuse("a group within a block is not supported", nested)
+        if variables and keyword.endswith("DATA"):
+            self._refuse(f"{keyword} has the variable {variables[0].text}", variables[0])
+        block = _Block(Iri(f"urn:block:{len(self.blocks)}"), keyword, line)
+        self.blocks.append(block)
+        self.trig.append(f" {block.graph_name} ")
+        self._write(start, self._tokens[self._next - 1], variables)
+        return block
+
+    def _check_pattern(self, token: Token) -> None:
+        if token.kind is Kind.WORD and token.text.upper() in _OTHER_PATTERNS:
+            self._refuse(f"{token.text.upper()} is not supported", token)
+        if token.kind is Kind.PUNCTUATION and token.text in _PATH_CHARACTERS:
+            self._refuse(f"'{token.text}': property paths are not supported", token)
+
+    def _write(self, first: Token, last: Token, variables: list[Token]) -> None:
+        """Copy text, with its variables disguised, to the line on which it stands."""
+        skipped = self._text.count("\n", self._written_until, first.start)
+        self.trig.append("\n" * skipped + " ")
+        written_until = first.start
+        for variable in variables:
+            self.trig += (
+                self._text[written_until : variable.start],
+                self._disguise.iri(variable.text[1:]),
+            )
+            written_until = variable.end
+        self.trig.append(self._text[written_until : last.end])
+        self._written_until = last.end
+
+    def _peek(self) -> str:
+        """The next keyword or character, in upper case; empty at the end."""
+        if self._next == len(self._tokens):
+            return ""
+        return self._tokens[self._next].text.upper()
+
+    def _take(self) -> Token:
+        if self._next == len(self._tokens):
+            self._fail("the update ends too early", None)
+        self._next += 1
+        return self._tokens[self._next - 1]
+
+    def _expect(self, text: str) -> Token:
+        token = self._take()
+        if token.text != text:
+            self._fail(f"{_shown(token)} stands where '{text}' belongs", token)
+        return token
+
+    def _expect_kind(self, kind: Kind, name: str) -> Token:
+        token = self._take()
+        if token.kind is not kind:
+            self._fail(f"{_shown(token)} stands where {name} belongs", token)
+        return token
+
+    def _fail(self, reason: str, token: Token | None) -> NoReturn:
+        raise MalformedRdf(SPARQL_UPDATE, reason, line=self._line(token))
+
+    def _refuse(self, reason: str, token: Token) -> NoReturn:
+        raise PatchRefused(SPARQL_UPDATE, reason, line=self._line(token))
+
+    def _line(self, token: Token | None) -> int:
+        return line_of(self._text, len(self._text) if token is None else token.start)
+
+
+def _shown(token: Token) -> str:
+    text = token.text
+    return f"'{text[:_MAX_SHOWN_LENGTH]}…'" if len(text) > _MAX_SHOWN_LENGTH else f"'{text}'"

@@ -1,0 +1,137 @@
+"""What does a patch make of what is stored? (X-1 to X-37, Q-3)
+
+The patch is read once, because its content decides which modes it needs; it is applied to each
+situation it is planned on. A container and its description are one graph, of which only the
+owner's part can be changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from podstead.core.errors import BadRequest, Conflict, UnsupportedMediaType
+from podstead.core.identifiers import is_container
+from podstead.core.media_types import N3, SPARQL_UPDATE, TURTLE, essence, parse_media_type
+from podstead.core.operation import Operation
+from podstead.rdf.codecs import Document
+from podstead.rdf.errors import UnknownContext
+from podstead.rdf.graph import EMPTY_GRAPH, Dataset, Graph
+from podstead.rdf.limits import RdfLimits
+from podstead.rdf.n3_patch import parse_n3_patch
+from podstead.rdf.patching import Patch, apply, apply_to_container
+from podstead.rdf.sparql_update import parse_sparql_update
+from podstead.resources.contents import Contents
+from podstead.resources.documents import Documents, is_rdf, run_work
+from podstead.resources.outcome import Exchange
+from podstead.resources.planning import Content
+from podstead.resources.situation import Situation
+from podstead.wac.modes import PatchContent
+
+_PARSERS: dict[str, Callable[..., Patch]] = {
+    N3: parse_n3_patch,
+    SPARQL_UPDATE: parse_sparql_update,
+}
+
+
+def check_patch_type(operation: Operation) -> None:
+    """Refuse a patch whose type this server does not speak (X-10), from the request alone.
+
+    Raises BadRequest without a Content-Type (P-6), else UnsupportedMediaType.
+    """
+    if operation.content_type is None:
+        raise BadRequest("Send a Content-Type")
+    media_type = parse_media_type(operation.content_type)
+    if media_type.essence not in _PARSERS:
+        raise UnsupportedMediaType(f"A patch is sent as {' or '.join(_PARSERS)}")
+    if not media_type.is_utf_8():
+        raise UnsupportedMediaType("A patch is sent in UTF-8")
+
+
+def content_of(patch: Patch) -> PatchContent:
+    """What the patch would do, which decides the modes that it needs (X-20 to X-24)."""
+    return PatchContent(
+        inserts=patch.has_inserts, deletes=patch.has_deletes, where=patch.has_conditions
+    )
+
+
+class Patches:
+    """Reads patches and applies them."""
+
+    def __init__(
+        self,
+        *,
+        documents: Documents,
+        contents: Contents,
+        limits: RdfLimits,
+        budget_steps: int,
+    ) -> None:
+        """``budget_steps`` bounds the work of one patch."""
+        self._documents = documents
+        self._contents = contents
+        self._limits = limits
+        self._budget_steps = budget_steps
+
+    async def receive(self, operation: Operation) -> Patch:
+        """Read the patch of a request that passed :func:`check_patch_type`.
+
+        Raises MalformedRdf, PatchRefused for what breaks a rule of its format, BodyTooLarge and
+        the other errors of bodies.
+        """
+        content = await operation.body.read(limit_bytes=self._limits.max_bytes)
+        parse = partial(
+            _PARSERS[essence(operation.content_type or "")],
+            content,
+            base_iri=self._documents.url_of(operation.target),
+            limits=self._limits,
+        )
+        return await run_work(parse, size_bytes=len(content))
+
+    async def apply(self, exchange: Exchange, situation: Situation, patch: Patch) -> Content:
+        """The content to store at the situation's target after the patch.
+
+        Raises Conflict for what is stored and cannot be patched, or for conditions that do not
+        hold; what :meth:`Contents.accept` raises; and Superseded.
+        """
+        document = await self._current(situation, patch)
+        path = situation.stored_path
+        size_bytes = 0 if situation.existing is None else situation.existing.size_bytes
+        if is_container(path):
+            managed = EMPTY_GRAPH
+            if patch.reads_managed:
+                managed = await self._contents.all_server_statements(situation)
+            work = partial(
+                apply_to_container,
+                patch,
+                document.graph,
+                managed=managed,
+                container_url=self._documents.url_of(path),
+                budget_steps=self._budget_steps,
+            )
+        else:
+            elsewhere = tuple(document.dataset.named.values())
+            work = partial(
+                apply, patch, document.graph, budget_steps=self._budget_steps, elsewhere=elsewhere
+            )
+        graph: Graph = await run_work(work, size_bytes=size_bytes)
+        media_type = TURTLE
+        if situation.existing is not None:
+            media_type = essence(situation.existing.content_type)
+        return await self._contents.accept_document(
+            exchange, situation, document.with_graph(graph), media_type
+        )
+
+    async def _current(self, situation: Situation, patch: Patch) -> Document:
+        """What is patched: the stored document, or an empty one where nothing is (X-1, X-37)."""
+        existing = situation.existing
+        if existing is None or (existing.size_bytes == 0 and existing.kind.is_container):
+            return Document(Dataset(EMPTY_GRAPH), patch.prefixes)
+        if not is_rdf(existing.content_type):  # X-15
+            raise Conflict(
+                f"Only RDF can be patched, and what is here is {essence(existing.content_type)}"
+            )
+        try:
+            document = await self._documents.stored(existing)
+        except UnknownContext as unknown:  # R-11
+            raise Conflict(f"This document cannot be patched: {unknown}") from unknown
+        return document.with_prefixes(patch.prefixes)
