@@ -45,7 +45,7 @@ class PodsEndpoint:
 def _name_in(content: bytes) -> object:
     try:
         sent = msgspec.json.decode(content)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest("The body is not valid JSON") from error
     if not isinstance(sent, dict):
         raise BadRequest("The body must be a JSON object")
