@@ -63,12 +63,14 @@ def compose(
     dataset: Dataset, prefixes: Mapping[str, str], *, names: Iterable[str] = ()
 ) -> Composition:
     """Make the parts of a document that also uses the properties and types ``names``."""
-    writer = _JsonLdWriter(dataset, prefixes, without=frozenset())
-    nodes, compact = writer.nodes(), writer.compact(names)
-    misread = writer.schemes & writer.prefixes.used.keys()
-    if misread:
-        writer = _JsonLdWriter(dataset, prefixes, without=misread)
+    barred: set[str] = set()
+    while True:
+        writer = _JsonLdWriter(dataset, prefixes, without=barred)
         nodes, compact = writer.nodes(), writer.compact(names)
+        misread = writer.prefixes_misread_for_schemes()
+        if not misread:
+            break
+        barred |= misread
     return Composition(dict(sorted(writer.prefixes.used.items())), nodes, compact)
 
 
@@ -77,7 +79,7 @@ class _JsonLdWriter:
         self, dataset: Dataset, prefixes: Mapping[str, str], *, without: AbstractSet[str]
     ) -> None:
         self.prefixes = PrefixTable(prefixes, without=without)
-        self.schemes: set[str] = set()
+        self._schemes: set[str] = set()
         self._dataset = dataset
         self._shared = _shared_blank_nodes(dataset)
         self._nesting = Nesting(dataset.default, labelled=self._shared)
@@ -91,6 +93,12 @@ class _JsonLdWriter:
             self._nesting = Nesting(graph, labelled=self._shared)
             nodes.append({"@id": self._id(name), "@graph": list[Json](self._roots())})
         return nodes
+
+    def prefixes_misread_for_schemes(self) -> set[str]:
+        """The prefixes used that a reader would find in an IRI that is written in full."""
+        for namespace in self.prefixes.used.values():
+            self._absolute(namespace)
+        return self._schemes & self.prefixes.used.keys()
 
     def compact(self, iris: Iterable[str]) -> dict[str, str]:
         """The given properties and types as the document writes them."""
@@ -167,7 +175,7 @@ class _JsonLdWriter:
         if not iri.startswith(("http://", "https://")):
             scheme = _SCHEME_WITHOUT_AUTHORITY.match(iri)
             if scheme is not None:
-                self.schemes.add(scheme.group(1))
+                self._schemes.add(scheme.group(1))
         return iri
 
 
