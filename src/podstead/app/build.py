@@ -49,6 +49,7 @@ from podstead.web.resource_endpoint import ResourceEndpoint
 from podstead.web.response import Responder
 from podstead.web.root_endpoint import RootEndpoint
 from podstead.web.routes import Access, Route, Routes
+from podstead.web.storage_description_endpoint import StorageDescriptionEndpoint
 
 logger = logging.getLogger("podstead.app")
 
@@ -159,6 +160,7 @@ def build_application(
         ),
         max_body_bytes=settings.max_json_bytes,
     )
+    description = StorageDescriptionEndpoint(base_url=base_url, store=store)
     root = RootEndpoint(base_url=base_url, version=__version__)
     resources = ResourceEndpoint(
         service=service, responder=Responder(base_url=base_url), realm=base_url
@@ -170,6 +172,7 @@ def build_application(
                 Route(ROOT, {"GET": root.get, "HEAD": root.get}, Access.PUBLIC),
                 Route(ResourcePath("/.pods"), {"POST": pods.post}, Access.PUBLIC),
             ),
+            storage_description={"GET": description.get, "HEAD": description.get},
             resources=resources.handle,
         ),
         authenticator=Authenticator(

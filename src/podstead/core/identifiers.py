@@ -128,6 +128,11 @@ def storage_root(path: ResourcePath) -> ResourcePath | None:
     return None if end < 0 else ResourcePath(path[: end + 1])
 
 
+def storage_description_of(root: ResourcePath) -> ResourcePath:
+    """Where the description of the storage with this root container is (P-32)."""
+    return ResourcePath(f"{root}.well-known/solid")
+
+
 def auxiliary_kind(path: ResourcePath) -> Auxiliary | None:
     """Which auxiliary resource the path names, if any."""
     if path.endswith(ACL_SUFFIX):

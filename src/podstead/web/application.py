@@ -139,7 +139,7 @@ class Application:
     def _options(self, path: ResourcePath) -> Response:
         methods = self.routes.service_methods(path)
         if methods is None:
-            return options_response(path)
+            return options_response(path, base_url=self._realm)
         return Response(204, [(b"allow", ", ".join(methods).encode("ascii"))])
 
     async def _authenticate(self, request: Request) -> Agent:

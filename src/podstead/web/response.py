@@ -24,6 +24,7 @@ from podstead.core.identifiers import (
     auxiliary_kind,
     description_of,
     is_container,
+    storage_description_of,
     storage_root,
     subject_of,
 )
@@ -37,6 +38,7 @@ from podstead.core.vocab import (
     LDP_RDF_SOURCE,
     LDP_RESOURCE,
     PIM_STORAGE_CLASS,
+    SOLID_STORAGE_DESCRIPTION,
 )
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.outcome import Exchange, Outcome, Representation, Result
@@ -145,9 +147,14 @@ class Responder:
         return headers
 
 
-def options_response(target: ResourcePath) -> Response:
+def options_response(target: ResourcePath, *, base_url: str) -> Response:
     """The answer to OPTIONS of a resource, from the URL's shape only (P-13)."""
-    return Response(204, [*_method_headers(target)])
+    headers: Headers = [*_method_headers(target)]
+    root = storage_root(target)
+    if root is not None:
+        link = (base_url + storage_description_of(root), SOLID_STORAGE_DESCRIPTION)
+        headers.append((b"link", link_header([link]).encode("ascii")))
+    return Response(204, headers)
 
 
 def _represent(
@@ -198,6 +205,9 @@ def _links(base_url: str, target: ResourcePath, kind: Kind | None, *, rdf: bool 
         links.append((base_url + subject, "describes"))
     elif auxiliary is None:
         links.append((base_url + description_of(subject), "describedby"))
+    root = storage_root(target)
+    if root is not None:
+        links.append((base_url + storage_description_of(root), SOLID_STORAGE_DESCRIPTION))
     links += [(iri, "type") for iri in _types(target, kind, rdf=rdf)]
     return link_header(links).encode("ascii")
 

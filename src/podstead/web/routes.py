@@ -12,7 +12,7 @@ from enum import Enum
 
 from podstead.core.agents import Agent
 from podstead.core.errors import MethodNotAllowed, NotFound
-from podstead.core.identifiers import ResourcePath
+from podstead.core.identifiers import ResourcePath, storage_description_of, storage_root
 from podstead.pods.names import RESERVED_NAMES
 from podstead.web.request import Request
 from podstead.web.response import Response
@@ -43,14 +43,23 @@ class Route:
 class Routes:
     """All routes: services by their path, and resources for every other path."""
 
-    def __init__(self, services: tuple[Route, ...], *, resources: Endpoint) -> None:
+    def __init__(
+        self,
+        services: tuple[Route, ...],
+        *,
+        storage_description: Mapping[str, Endpoint],
+        resources: Endpoint,
+    ) -> None:
+        """``storage_description`` are the endpoints, by method, of each storage's description,
+        which anyone may read (W-43)."""
         self.services = services
         self._by_path = {route.path: route for route in services}
+        self.storage_description = storage_description
         self._resources = resources
 
     def endpoint(self, path: ResourcePath, method: str) -> Endpoint:
         """Who answers. Raises NotFound below reserved names, MethodNotAllowed on a service."""
-        route = self._by_path.get(path)
+        route = self._service(path)
         if route is None:
             if is_reserved(path):
                 raise NotFound
@@ -64,13 +73,24 @@ class Routes:
 
     def service_methods(self, path: ResourcePath) -> tuple[str, ...] | None:
         """The methods of a service path, ``None`` for paths of resources."""
-        route = self._by_path.get(path)
+        route = self._service(path)
         if route is not None:
             return route.methods
         return ("OPTIONS",) if is_reserved(path) else None
 
+    def _service(self, path: ResourcePath) -> Route | None:
+        """The service that owns a path; a storage's description is one in each storage."""
+        root = storage_root(path)
+        if root is not None and path == storage_description_of(root) and not is_reserved(path):
+            return Route(path, self.storage_description, Access.PUBLIC)
+        return self._by_path.get(path)
+
 
 def is_reserved(path: ResourcePath) -> bool:
-    """Whether the path lies under a name that no pod may have, so that no resource is there."""
+    """Whether no resource can be at the path: it lies under a name that no pod may have, or under
+    a storage's description."""
     first = path[1:].partition("/")[0]
-    return first == "" or first.startswith(".") or first.casefold() in RESERVED_NAMES
+    if first == "" or first.startswith(".") or first.casefold() in RESERVED_NAMES:
+        return True
+    root = storage_root(path)
+    return root is not None and path.startswith(f"{storage_description_of(root)}/")
