@@ -27,6 +27,7 @@ from podstead.rdf.terms import Iri
 _OTHER_OPERATIONS: Final = frozenset(
     {"LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "WITH", "USING"}
 )
+_CLAUSES: Final = frozenset({"INSERT", "DELETE", "WHERE"})
 _QUERIES: Final = frozenset({"SELECT", "CONSTRUCT", "ASK", "DESCRIBE"})
 _OTHER_PATTERNS: Final = frozenset(
     {"FILTER", "OPTIONAL", "UNION", "MINUS", "BIND", "VALUES", "GRAPH", "SERVICE", "SELECT"}
@@ -103,8 +104,9 @@ class _Request:
     def __init__(self, text: str, disguise: Disguise) -> None:
         self._text = text
         self._disguise = disguise
-        self._tokens = list(tokens(text, SPARQL_UPDATE))
-        self._next = 0
+        # One token at a time: a list of them would be many times as large as the text.
+        self._tokens = tokens(text, SPARQL_UPDATE)
+        self._next = next(self._tokens, None)
         self._written_until = 0
         self.trig: list[str] = []
         self.blocks: list[_Block] = []
@@ -113,20 +115,19 @@ class _Request:
     def read(self) -> None:
         """Rules 29 and 30: a prologue before each operation, semicolons between them."""
         self._prologue()
-        while self._next < len(self._tokens):
+        while self._peek():
             self._read_operation()
-            if self._next == len(self._tokens):
-                break
-            self._expect(";")
-            self._prologue()
+            if self._peek():
+                self._expect(";")
+                self._prologue()
 
     def _prologue(self) -> None:
         while self._peek() in ("PREFIX", "BASE"):
             start = self._take()
+            self._keep_lines(start)
             if start.text.upper() == "PREFIX":
                 self._expect_kind(Kind.NAME, "a prefix")
-            end = self._expect_kind(Kind.IRI, "an IRI")
-            self._write(start, end, [])
+            self._copy(self._expect_kind(Kind.IRI, "an IRI"))
 
     def _read_operation(self) -> None:
         start = self._take()
@@ -144,21 +145,21 @@ class _Request:
             block = self._block("DELETE WHERE")
             self.operations.append((block, block, None))
         else:
-            self._modification(keyword)
+            self._modification(start)
 
     def _check_operation(self, token: Token, keyword: str) -> None:
         if keyword in _OTHER_OPERATIONS:
             self._refuse(f"{keyword} is not supported", token)
         if keyword in _QUERIES:
             self._fail(f"{keyword} is a query and no update", token)
-        if keyword not in ("INSERT", "DELETE", "WHERE"):
+        if keyword not in _CLAUSES:
             self._fail(f"{_shown(token)} stands where an operation belongs", token)
 
-    def _modification(self, keyword: str) -> None:
+    def _modification(self, start: Token) -> None:
         """Rule 41, with the clauses in any order."""
-        start = self._tokens[self._next - 1]
+        keyword = start.text.upper()
         clauses = {keyword: self._block(keyword)}
-        while (keyword := self._peek()) in ("INSERT", "DELETE", "WHERE", "USING"):
+        while (keyword := self._peek()) in _CLAUSES or keyword == "USING":
             token = self._take()
             self._check_operation(token, keyword)
             if keyword in clauses:
@@ -171,62 +172,61 @@ class _Request:
     def _block(self, keyword: str) -> _Block:
         """Read a block, and write it as a graph."""
         start = self._expect("{")
-        line = line_of(self._text, start.start)
-        variables: list[Token] = []
-        nested: Token | None = None
-        depth = 1
+        block = _Block(Iri(f"urn:block:{len(self.blocks)}"), keyword, self._line(start))
+        self.blocks.append(block)
+        self._keep_lines(start)
+        self.trig.append(f"{block.graph_name} ")
+        end, nested, depth = start, None, 1
         while depth:
-            token = self._take()
-            if token.text == "{":
+            end = self._take()
+            if end.text == "{":
                 depth += 1
-                nested = nested or token
-            elif token.text == "}":
+                nested = nested or end
+            elif end.text == "}":
                 depth -= 1
-            elif token.kind is Kind.VARIABLE:
-                variables.append(token)
             else:
-                self._check_pattern(token)
+                self._read_term(end, keyword)
+        # Told last, since what makes the group may have a name: UNION, SELECT.
         if nested is not None:
             self._refuse("a group within a block is not supported", nested)
-        if variables and keyword.endswith("DATA"):
-            self._refuse(f"{keyword} has the variable {variables[0].text}", variables[0])
-        block = _Block(Iri(f"urn:block:{len(self.blocks)}"), keyword, line)
-        self.blocks.append(block)
-        self.trig.append(f" {block.graph_name} ")
-        self._write(start, self._tokens[self._next - 1], variables)
+        self._copy(end)
         return block
 
-    def _check_pattern(self, token: Token) -> None:
-        if token.kind is Kind.WORD and token.text.upper() in _OTHER_PATTERNS:
+    def _read_term(self, token: Token, keyword: str) -> None:
+        if token.kind is Kind.VARIABLE:
+            if keyword.endswith("DATA"):
+                self._refuse(f"{keyword} has the variable {token.text}", token)
+            self.trig += (
+                self._text[self._written_until : token.start],
+                self._disguise.iri(token.text[1:]),
+            )
+            self._written_until = token.end
+        elif token.kind is Kind.WORD and token.text.upper() in _OTHER_PATTERNS:
             self._refuse(f"{token.text.upper()} is not supported", token)
-        if token.kind is Kind.PUNCTUATION and token.text in _PATH_CHARACTERS:
+        elif token.kind is Kind.PUNCTUATION and token.text in _PATH_CHARACTERS:
             self._refuse(f"'{token.text}': property paths are not supported", token)
 
-    def _write(self, first: Token, last: Token, variables: list[Token]) -> None:
-        """Copy text, with its variables disguised, to the line on which it stands."""
-        skipped = self._text.count("\n", self._written_until, first.start)
+    def _keep_lines(self, token: Token) -> None:
+        """Leave out what stands before a token, but not its lines."""
+        skipped = self._text.count("\n", self._written_until, token.start)
         self.trig.append("\n" * skipped + " ")
-        written_until = first.start
-        for variable in variables:
-            self.trig += (
-                self._text[written_until : variable.start],
-                self._disguise.iri(variable.text[1:]),
-            )
-            written_until = variable.end
-        self.trig.append(self._text[written_until : last.end])
+        self._written_until = token.start
+
+    def _copy(self, last: Token) -> None:
+        """Write the text up to a token's end as it is."""
+        self.trig.append(self._text[self._written_until : last.end])
         self._written_until = last.end
 
     def _peek(self) -> str:
         """The next keyword or character, in upper case; empty at the end."""
-        if self._next == len(self._tokens):
-            return ""
-        return self._tokens[self._next].text.upper()
+        return "" if self._next is None else self._next.text.upper()
 
     def _take(self) -> Token:
-        if self._next == len(self._tokens):
+        token = self._next
+        if token is None:
             self._fail("the update ends too early", None)
-        self._next += 1
-        return self._tokens[self._next - 1]
+        self._next = next(self._tokens, None)
+        return token
 
     def _expect(self, text: str) -> Token:
         token = self._take()
