@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from podstead.core.media_types import JSON_LD
-from podstead.rdf.errors import MalformedRdf, RdfTooComplex
+from podstead.rdf.errors import MalformedRdf
 from podstead.rdf.json_text import Json, decode_json, encode_json
 from podstead.rdf.jsonld_contexts import NO_CONTEXTS, ContextSource, absolute_references
+from podstead.rdf.jsonld_cost import NOT_NODES, check_context_work, check_definitions
 from podstead.rdf.jsonld_inlining import ContextsInPlay, names_in, refers
 from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits
-
-# What stands there is no node: a context, or a literal (which may be JSON of any shape).
-_NOT_NODES = frozenset({"@context", "@value"})
 
 
 def unknown_contexts(
@@ -52,8 +50,10 @@ def prepare_json_ld(
         holder["@context"] = in_play.inline(absolute)
     if in_play.type_map_terms:
         _unfold_type_maps(document, in_play)
+    for holder in holders:
+        check_definitions(holder["@context"], max_depth=limits.max_depth)
     if len(holders) > 1 or in_play.scoped_terms:
-        _check_context_work(document, in_play.scoped_terms, limits)
+        check_context_work(document, in_play.scoped_terms, max_work=limits.max_context_work)
     return encode_json(document)
 
 
@@ -103,7 +103,7 @@ def _context_holders(
             pending.extend(
                 value
                 for key, value in reversed(current.items())
-                if key not in _NOT_NODES and key not in json_terms
+                if key not in NOT_NODES and key not in json_terms
             )
     return holders
 
@@ -140,57 +140,4 @@ def _objects(document: Json) -> Iterator[dict[str, Json]]:
             pending.extend(current)
         elif isinstance(current, dict):
             yield current
-            pending.extend(value for key, value in current.items() if key not in _NOT_NODES)
-
-
-def _check_context_work(document: Json, scoped_terms: set[str], limits: RdfLimits) -> None:
-    """Bound the terms that the parser copies: those in force, each time a context changes them.
-
-    A scoped context changes them where its term is a key or a value (a type). Raises
-    RdfTooComplex.
-    """
-    work_left = limits.max_context_work
-    pending: list[tuple[Json, int]] = [(document, 0)]
-    while pending:
-        current, terms = pending.pop()
-        if isinstance(current, list):
-            pending.extend((value, terms) for value in current)
-            continue
-        if not isinstance(current, dict):
-            continue
-        if "@context" in current:
-            terms += _count_definitions(current["@context"])
-            work_left -= terms
-        if scoped_terms:
-            work_left -= terms * _scoped_changes(current, scoped_terms)
-        if work_left < 0:
-            raise RdfTooComplex(JSON_LD, "its contexts come into force too often")
-        pending.extend((value, terms) for key, value in current.items() if key not in _NOT_NODES)
-
-
-def _scoped_changes(node: dict[str, Json], scoped_terms: set[str]) -> int:
-    changes = 0
-    for key, value in node.items():
-        values = value if isinstance(value, list) else [value]
-        if key in scoped_terms:
-            changes += len(values)
-        changes += sum(1 for one in values if isinstance(one, str) and one in scoped_terms)
-    return changes
-
-
-def _count_definitions(context: Json) -> int:
-    """The definitions in a context, those of its scoped contexts included."""
-    count = 0
-    pending = [context]
-    while pending:
-        current = pending.pop()
-        if isinstance(current, list):
-            pending.extend(current)
-        elif isinstance(current, dict):
-            count += len(current)
-            pending.extend(
-                definition["@context"]
-                for definition in current.values()
-                if isinstance(definition, dict) and "@context" in definition
-            )
-    return count
+            pending.extend(value for key, value in current.items() if key not in NOT_NODES)

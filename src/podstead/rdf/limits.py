@@ -19,9 +19,9 @@ from podstead.rdf.xml_text import check_xml
 class RdfLimits:
     """What one RDF document may cost.
 
-    ``max_depth`` counts nested objects and arrays (JSON-LD) or elements (RDF/XML); on a stack of
-    1 MiB the JSON-LD parser was seen to overflow at 360, so keep it below 256. Documents written by
-    people stay under 20.
+    ``max_depth`` counts nested objects and arrays (JSON-LD), definitions of a context that lead to
+    one another, or nested elements (RDF/XML); on a stack of 1 MiB the JSON-LD parser was seen to
+    overflow at 360, so keep it below 256. Documents written by people stay under 20.
     ``max_context_work`` bounds JSON-LD contexts: the number of defined terms, times how often a
     context comes into force. The parser needs 100 ns for each.
     """

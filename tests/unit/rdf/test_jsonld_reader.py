@@ -546,3 +546,48 @@ def test_many_nodes_under_one_context_are_no_trouble() -> None:
     content = json.dumps(document).encode()
     limits = RdfLimits(max_context_work=1000)
     assert len(parse(content, JSON_LD, base_iri=BASE, limits=limits).graph) == 1000
+
+
+def chain(length: int, kind: str) -> dict[str, object]:
+    """A context in which each term is defined by means of the next one."""
+    steps = [(f"t{number}", f"t{number + 1}") for number in range(length)]
+    chains: dict[str, dict[str, object]] = {
+        "prefix": {term: f"{following}:x" for term, following in steps},
+        "id": {term: {"@id": following} for term, following in reversed(steps)},
+        "type": {
+            term: {"@id": "http://x.example/", "@type": following} for term, following in steps
+        },
+        "circle": {term: f"{following}:x" for term, following in [*steps, (f"t{length}", "t0")]},
+    }
+    return {f"t{length}": "http://x.example/"} | chains[kind]
+
+
+@pytest.mark.parametrize("kind", ["prefix", "id", "type", "circle"])
+@pytest.mark.parametrize("length", [200, 20_000])
+def test_a_chain_of_definitions_cannot_overflow_the_stack(length: int, kind: str) -> None:
+    """The parser follows it by recursion: the whole process would die at some thousands."""
+    content = json.dumps({"@context": chain(length, kind), "@id": "#a", "t0": 1}).encode()
+    with pytest.raises(RdfTooComplex, match="lead"):
+        parse(content, JSON_LD, base_iri=BASE)
+
+
+def test_a_chain_of_definitions_may_not_hide_in_a_context_by_url() -> None:
+    contexts = sources(one=chain(200, "prefix"))
+    with pytest.raises(RdfTooComplex, match="lead"):
+        read({"@context": URL, "@id": "#a", "t0": 1}, contexts)
+
+
+def test_scoped_contexts_lengthen_the_chain() -> None:
+    context: dict[str, object] = {}
+    for _ in range(10):
+        context = chain(20, "prefix") | {"deep": {"@id": "t0:x", "@context": context}}
+    content = json.dumps({"@context": context, "@id": "#a", "t0": 1}).encode()
+    with pytest.raises(RdfTooComplex, match="lead"):
+        parse(content, JSON_LD, base_iri=BASE)
+    parse(content, JSON_LD, base_iri=BASE, limits=RdfLimits(max_depth=250))
+
+
+def test_a_context_of_many_terms_that_lead_nowhere_is_fine() -> None:
+    context = {"x": "http://x.example/", **{f"t{n}": f"x:{n}" for n in range(1000)}}
+    content = json.dumps({"@context": context, "@id": "#a", "t999": 1}).encode()
+    assert len(parse(content, JSON_LD, base_iri=BASE).graph) == 1
