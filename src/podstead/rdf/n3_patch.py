@@ -145,8 +145,8 @@ def _check_terms(operation: Operation, around: Graph) -> None:
                 raise PatchRefused(
                     N3, f"{variable} stands in {_CLAUSES[clause]} and not in solid:where"
                 )
-    for node in blank_nodes_in(operation.deletes):
-        raise PatchRefused(N3, f"solid:deletes mentions the blank node {node}")
+    if blank_nodes_in(operation.deletes):
+        raise PatchRefused(N3, "solid:deletes has a blank node, and what is deleted must be named")
     _check_labels(operation, around)
 
 

@@ -86,11 +86,10 @@ def _blocks(document: Document, request: _Request, disguise: Disguise) -> dict[_
 
 
 def _check_blank_nodes(block: _Block, patterns: Patterns) -> None:
-    """SPARQL 1.1, section 19.8, note 7: what is deleted must be named."""
-    if block.keyword.startswith("DELETE"):
-        for node in blank_nodes_in(patterns):
-            reason = f"the {block.keyword} block has the blank node {node}"
-            raise PatchRefused(SPARQL_UPDATE, reason, line=block.line)
+    """SPARQL 1.1, section 19.8, note 7: no blank nodes in what is deleted."""
+    if block.keyword.startswith("DELETE") and blank_nodes_in(patterns):
+        reason = f"the {block.keyword} block has a blank node, and what is deleted must be named"
+        raise PatchRefused(SPARQL_UPDATE, reason, line=block.line)
 
 
 def _operation(parts: _Parts, blocks: dict[_Block, Patterns]) -> Operation:
