@@ -21,7 +21,7 @@ from podstead.core.identifiers import (
     storage_root,
 )
 from podstead.core.media_types import TURTLE, essence
-from podstead.rdf.codecs import Document, repair_missing_final_dot, serialize
+from podstead.rdf.codecs import Document, repair_missing_final_dot
 from podstead.rdf.errors import MalformedRdf, UnknownContext
 from podstead.rdf.graph import Dataset, Graph
 from podstead.rdf.identity_statements import (
@@ -111,7 +111,7 @@ class Contents:
     ) -> tuple[Received, Document | None]:
         """What was sent, mended if it may be, and what it says; ``None`` for the latter if its
         context is not known and need not be."""
-        path = situation.stored_path
+        path = situation.target
         try:
             return received, await self._documents.parse(rdf, received.content_type, path=path)
         except UnknownContext as unknown:
@@ -148,15 +148,22 @@ class Contents:
     async def _fit_container(
         self, situation: Situation, content: Content, document: Document
     ) -> tuple[Content, Dataset]:
-        """Keep only the owner's triples; the server's are checked and left out (C-12, C-13)."""
-        url = self._documents.url_of(situation.stored_path)
+        """Keep only the owner's triples; the server's are checked and left out (C-12, C-13).
+
+        What was sent to the description is stored at the container, so its relative IRIs are
+        written anew (R-7).
+        """
+        path = situation.stored_path
+        url = self._documents.url_of(path)
         managed = server_managed(document.graph, container_url=url)
-        if not managed:
+        if managed:
+            check_server_managed(managed, await self._server_statements(situation, managed, url))
+            document = document.with_graph(document.graph - managed)
+        elif situation.target == path:
             return content, document.dataset
-        check_server_managed(managed, await self._server_statements(situation, managed, url))
-        own = document.with_graph(document.graph - managed)
-        turtle = serialize(own, TURTLE, base_iri=url)
-        return Content(TURTLE, InlineBody(turtle)), own.dataset
+        media_type = essence(content.content_type)
+        written = await self._documents.write(document, media_type, path=path)
+        return Content(media_type, InlineBody(written)), document.dataset
 
     async def _server_statements(
         self, situation: Situation, managed: Graph, container_url: str

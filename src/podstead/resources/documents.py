@@ -119,16 +119,16 @@ class Documents:
             raise Superseded
         return body
 
-    async def convert(self, metadata: Metadata, media_type: str) -> bytes:
-        """A stored RDF resource in another form. Raises NotAcceptable naming an unknown context
-        (R-11), Superseded and StorageError."""
+    async def convert(self, metadata: Metadata, media_type: str, *, at: ResourcePath) -> bytes:
+        """A stored RDF resource in another form, to be read at a path. Raises NotAcceptable naming
+        an unknown context (R-11), Superseded and StorageError."""
         try:
             document = await self.stored(metadata)
         except UnknownContext as unknown:
             raise NotAcceptable(
                 f"This document can only be had as {essence(metadata.content_type)}: {unknown}"
             ) from unknown
-        work = partial(serialize, document, media_type, base_iri=self.url_of(metadata.path))
+        work = partial(serialize, document, media_type, base_iri=self.url_of(at))
         return await run_work(work, size_bytes=metadata.size_bytes)
 
 

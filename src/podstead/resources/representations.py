@@ -60,10 +60,14 @@ class Representations:
         return Representation(media_type, content, len(content))
 
     async def document(self, metadata: Metadata, media_type: str) -> Representation:
-        """A document, an ACL or a description in the chosen form. Raises Superseded."""
-        if media_type != essence(metadata.content_type):
+        """A document, an ACL or a description in the chosen form. Raises Superseded.
+
+        A container's description is read at another URL than it is stored at, where relative IRIs
+        would mean something else (R-7), so its stored bytes are no representation of it.
+        """
+        if metadata.kind.is_container or media_type != essence(metadata.content_type):
             return await self._converted(metadata, media_type)
-        key = _document_key(metadata, media_type)
+        key = _key(metadata.path, metadata, media_type)
         kept = self._renderings.get(key)
         if kept is None:
             body = await self._documents.open(metadata)
@@ -74,10 +78,12 @@ class Representations:
         return Representation(metadata.content_type, kept, len(kept), verbatim=True)
 
     async def _converted(self, metadata: Metadata, media_type: str) -> Representation:
-        key = _document_key(metadata, media_type)
+        # What is stored at a container's path is its description, which its listing only includes.
+        path = description_of(metadata.path) if metadata.kind.is_container else metadata.path
+        key = _key(path, metadata, media_type)
         kept = self._renderings.get(key)
         if kept is None:
-            kept = await self._documents.convert(metadata, media_type)
+            kept = await self._documents.convert(metadata, media_type, at=path)
             self._renderings.keep(key, kept)
         return Representation(media_type, kept, len(kept))
 
@@ -142,12 +148,6 @@ def _chosen(accept: str | None, offered: tuple[str, ...]) -> str:
     if chosen is None:
         raise NotAcceptable(f"This resource can be had as {', '.join(offered)}")
     return chosen
-
-
-def _document_key(metadata: Metadata, media_type: str) -> RenderingKey:
-    # What is stored at a container's path is its description, which its listing only includes.
-    path = description_of(metadata.path) if metadata.kind.is_container else metadata.path
-    return _key(path, metadata, media_type)
 
 
 def _key(path: ResourcePath, metadata: Metadata, media_type: str) -> RenderingKey:
