@@ -76,7 +76,7 @@ def at(path: str, turtle: str) -> Triples:
 async def own_triples(server: Server) -> Triples:
     answer = await server.alice.get(f"{ROOT}.meta", accept=TURTLE)
     assert answer.status == 200
-    return said(answer, BASE + ROOT)
+    return said(answer, f"{BASE}{ROOT}.meta")
 
 
 async def put(client: Client, path: str, content: Triples, content_type: str = TURTLE) -> Answer:

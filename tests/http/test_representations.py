@@ -129,7 +129,7 @@ async def test_a_container_and_its_description_are_one_graph_at_two_urls(server:
             assert put.status == 204
             for order in ((container, description), (description, container)) * 2:
                 read = {path: await server.alice.get(path, accept=asked) for path in order}
-                own = said(read[description], url(container))
+                own = said(read[description], url(description))
                 assert own == triples(title.format(written_to), TURTLE, url(container))
                 whole = said(read[container], url(container))
                 assert own < whole
@@ -139,15 +139,36 @@ async def test_a_container_and_its_description_are_one_graph_at_two_urls(server:
     assert "title" not in (await server.alice.get(container)).text
 
 
+@pytest.mark.parametrize("sent", [TURTLE, JSON_LD, RDF_XML])
+@pytest.mark.parametrize("asked", [TURTLE, JSON_LD, N_TRIPLES])
+async def test_what_is_said_at_either_url_of_a_container_is_relative_to_that_url(
+    server: Server, sent: str, asked: str
+) -> None:
+    """R-7, C-30: the same words mean something else at the other URL."""
+    container, description = "/alice/private/c/", "/alice/private/c/.meta"
+    await server.alice.put(container, None, TURTLE)
+    for written_to in (container, description):
+        content = RELATIVE[sent].replace("{url}", url(written_to))
+        content = content.replace('"#p"', f'"{url(written_to)}#p"')
+        expected = triples(content, sent, url(written_to))
+        assert (await server.alice.put(written_to, content, sent)).status == 204
+        own = await server.alice.get(description, accept=asked)
+        assert said(own, url(description)) == expected
+        whole = await server.alice.get(container, accept=asked)
+        assert said(whole, url(container)) > expected
+
+
 async def test_statements_of_the_server_may_be_repeated_at_either_url_of_a_container(
     server: Server,
 ) -> None:
     """C-13, C-30: reading, changing a triple and sending everything back works."""
     for container in ("/alice/", "/alice/private/"):
         for target in (container, f"{container}.meta"):
-            current = await server.alice.get(container)
-            changed = current.body + b"\n<> <http://purl.org/dc/terms/title> 'mine' .\n"
-            assert (await server.alice.put(target, changed, TURTLE)).status == 204
+            # With absolute IRIs, since relative ones mean something else at the other URL.
+            current = await server.alice.get(container, accept=N_TRIPLES)
+            title = f'<{url(container)}> <http://purl.org/dc/terms/title> "mine" .\n'
+            put = await server.alice.put(target, current.text + title, N_TRIPLES)
+            assert put.status == 204
             assert b"contains" not in (await server.alice.get(f"{container}.meta")).body
 
 
