@@ -4,7 +4,8 @@ The answer to a GET or HEAD is a function of the request and of the stored state
 with one cheap mark whether anything at all was committed, by this worker or another; while the
 mark stands, an identical request (method, target and every header) has the identical answer, access
 decision included. A commit makes every kept answer worthless at once, so none can be stale; the
-ordinary path then answers, and renderings kept by version make that cheap as well.
+ordinary path then answers, and renderings kept by version make that cheap as well. The mark is part
+of what identifies a request, so an answer begun before a commit is never taken for one made after.
 """
 
 from __future__ import annotations
@@ -13,14 +14,32 @@ from collections import OrderedDict
 from typing import NamedTuple, Protocol
 
 from podstead.core.clock import Clock
+from podstead.core.errors import StorageError
 from podstead.web.asgi import Scope
 from podstead.web.response import Response
 
-AnswerKey = tuple[str, bytes, bytes, str, tuple[tuple[bytes, bytes], ...]]
-
 _OVERHEAD_BYTES = 2048
-"""What an entry takes besides its body: the request's and the response's headers."""
+"""What an entry takes besides its body and the request: objects and the response's headers."""
+_FIELD_OVERHEAD_BYTES = 150
+"""What a header field takes besides its characters."""
 _KEPT_METHODS = frozenset({"GET", "HEAD"})
+
+
+class AnswerKey(NamedTuple):
+    """A request, and the state mark at which it came."""
+
+    mark: int
+    method: str
+    raw_path: bytes
+    query: bytes
+    peer: str
+    fields: tuple[tuple[bytes, bytes], ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """What it takes in memory, roughly; the sender decides how much that is."""
+        fields = sum(len(name) + len(value) + _FIELD_OVERHEAD_BYTES for name, value in self.fields)
+        return len(self.raw_path) + len(self.query) + fields
 
 
 class _Kept(NamedTuple):
@@ -32,7 +51,8 @@ class StateMark(Protocol):
     """Tells whether the store has changed."""
 
     def state_mark(self) -> int | None:
-        """A number that differs after any commit by any worker; ``None`` if it is not known."""
+        """A number that differs after any commit by any worker; ``None`` if it is not known.
+        Raises StorageError."""
 
 
 class Answers:
@@ -49,16 +69,17 @@ class Answers:
     def key(self, scope: Scope) -> AnswerKey | None:
         """What identifies a request, ``None`` if its answer is never kept."""
         method: str = scope["method"]
-        if method not in _KEPT_METHODS:
+        mark = self._mark_now() if method in _KEPT_METHODS else None
+        if mark is None:
             return None
         peer: str = (scope.get("client") or ("",))[0]
-        return method, scope["raw_path"], scope["query_string"], peer, tuple(scope["headers"])
+        fields = tuple(scope["headers"])
+        return AnswerKey(mark, method, scope["raw_path"], scope["query_string"], peer, fields)
 
     def get(self, key: AnswerKey) -> Response | None:
         """The kept answer, if nothing was committed since it was made."""
-        mark = self._store.state_mark()
-        if mark != self._mark or mark is None:
-            self._forget(mark)
+        if key.mark != self._mark:
+            self._forget(key.mark)
             return None
         kept = self._entries.get(key)
         if kept is None:
@@ -69,15 +90,15 @@ class Answers:
         return kept.response
 
     def keep(self, key: AnswerKey, response: Response) -> None:
-        """Keep an answer that was made since :meth:`get` did not find it.
+        """Keep an answer that was made after ``key``.
 
-        Nothing is kept if a commit came in between: the answer may belong to the state before it.
+        Nothing is kept if a commit came since: the answer may belong to the state before it.
         """
         body = response.body
         if not response.of_stored_state or not isinstance(body, bytes):
             return
-        size_bytes = len(body) + _OVERHEAD_BYTES
-        if size_bytes > self._capacity_bytes // 8 or self._store.state_mark() != self._mark:
+        size_bytes = len(body) + key.size_bytes + _OVERHEAD_BYTES
+        if size_bytes > self._capacity_bytes // 8 or self._mark_now() != key.mark:
             return
         replaced = self._entries.pop(key, None)
         self._entries[key] = _Kept(response, size_bytes)
@@ -86,7 +107,13 @@ class Answers:
             _, dropped = self._entries.popitem(last=False)
             self._used_bytes -= dropped.size_bytes
 
-    def _forget(self, mark: int | None) -> None:
+    def _mark_now(self) -> int | None:
+        try:
+            return self._store.state_mark()
+        except StorageError:
+            return None  # the ordinary path meets the same trouble, and answers it
+
+    def _forget(self, mark: int) -> None:
         self._entries.clear()
         self._used_bytes = 0
         self._mark = mark
