@@ -236,6 +236,47 @@ async def test_a_writer_cannot_make_or_delete_a_container_of_identity(
     assert (await server.bob.delete(container)).status == 204
 
 
+# --- patches -----------------------------------------------------------------------------------
+
+
+async def patch(client: Client, path: str, verb: str, content: Triples, kind: str) -> Answer:
+    """PATCH triples in (``insert``) or out (``delete``)."""
+    lines = written(content, N_TRIPLES)
+    if kind == "text/n3":
+        prefix = "@prefix solid: <http://www.w3.org/ns/solid/terms#>."
+        body = f"{prefix} _:p a solid:InsertDeletePatch; solid:{verb}s {{ {lines} }}."
+    else:
+        body = f"{verb.upper()} DATA {{ {lines} }}"
+    headers = {"Content-Type": kind}
+    return await client.request("PATCH", path, headers=headers, body=body.encode())
+
+
+@pytest.mark.parametrize("statement", IDENTITY.values(), ids=IDENTITY)
+@pytest.mark.parametrize("target", [ROOT, f"{ROOT}.meta", DOC])
+@pytest.mark.parametrize("kind", ["text/n3", "application/sparql-update"])
+async def test_a_patch_is_no_way_around(
+    server: Server, statement: str, target: str, kind: str
+) -> None:
+    """X-20 to X-24 ask for Append, Write and Read, which is not enough."""
+    document = DOC if target == DOC else ROOT
+    content = at(document, statement)
+    before = await server.alice.get(target, accept=N_TRIPLES)
+    assert_refused(await patch(server.bob, target, "insert", content, kind))
+    after = await server.alice.get(target, accept=N_TRIPLES)
+    assert (after.status, after.body) == (before.status, before.body)
+
+    harmless = at(document, "<#me> foaf:nick 'Al'.")
+    assert (await patch(server.bob, target, "insert", harmless, kind)).status in (201, 204)
+    assert (await patch(server.alice, target, "insert", content, kind)).status == 204
+    everything = b"DELETE { ?s ?p ?o } WHERE { ?s ?p ?o }"
+    sparql = {"Content-Type": "application/sparql-update"}
+    assert_refused(await server.bob.request("PATCH", target, headers=sparql, body=everything))
+    assert (await patch(server.bob, target, "delete", harmless, kind)).status == 204
+    if "[" not in statement:  # what has no name cannot be named to be deleted
+        assert_refused(await patch(server.bob, target, "delete", content, kind))
+        assert (await patch(server.alice, target, "delete", content, kind)).status == 204
+
+
 # --- other ways to say it ----------------------------------------------------------------------
 
 ISSUER = "http://www.w3.org/ns/solid/terms#oidcIssuer"
