@@ -293,7 +293,7 @@ class Settings:
     max_rdf_depth: int = setting(
         100,
         "max-rdf-depth",
-        kinds.integer(8, 1000),
+        kinds.integer(8, 256),
         Group.LIMITS,
         "How deep JSON objects, lists and Turtle brackets may be nested.",
         unit="levels",
