@@ -261,3 +261,18 @@ async def test_preconditions_apply_to_patches(server: Server) -> None:
     assert (
         await patch(server.alice, path, n3(inserts="<#a> <#b> 4 ."), if_match=tag)
     ).status == 412
+
+
+async def test_modes_come_before_preconditions(server: Server) -> None:
+    """Pipeline of 0.4: who may not make this very patch learns nothing of the document's state."""
+    path = "/alice/private/a.ttl"
+    await server.alice.put(path, "<#a> <#b> 1.", TURTLE)
+    await server.put_acl(path, (f"acl:agent <{server.bob_web_id}>", "Append"))
+    deleting = n3(deletes="<#a> <#b> 1 .")
+    for conditions in ({}, {"if_match": '"other-ttl"'}, {"if_none_match": "*"}):
+        answer = await patch(server.bob, path, deleting, **conditions)
+        assert answer.status == 403
+        assert answer.header("etag") is None
+    inserting = n3(inserts="<#a> <#b> 2 .")
+    assert (await patch(server.bob, path, inserting, if_match='"other-ttl"')).status == 412
+    assert (await patch(server.bob, path, inserting)).status == 204

@@ -213,7 +213,7 @@ class ResourceService:
 
     async def _patch(self, exchange: Exchange) -> Outcome:
         check_patch_type(exchange.operation)
-        await self._admit_patch(exchange, modes.UNREAD_PATCH)
+        await self._authorize_patch(exchange, modes.UNREAD_PATCH)
         patch = await self._patches.receive(exchange.operation)
         admit = partial(self._admit_patch, content=content_of(patch))
 
@@ -224,10 +224,14 @@ class ResourceService:
         return await self._commits.commit(exchange, await admit(exchange), admit, plan)
 
     async def _admit_patch(self, exchange: Exchange, content: modes.PatchContent) -> Situation:
+        situation = await self._authorize_patch(exchange, content)
+        self._check_conditions(exchange, situation)
+        return situation
+
+    async def _authorize_patch(self, exchange: Exchange, content: modes.PatchContent) -> Situation:
         situation = await self._look(exchange, exchange.operation.target)
         required = modes.patch(situation.target, situation.snapshot, content)
         await self._authorize(exchange, situation, required)
-        self._check_conditions(exchange, situation)
         return situation
 
     async def _delete(self, exchange: Exchange) -> Outcome:
