@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from typing import Any
 
 import pytest
 import rdflib
 
+from podstead.rdf.graph import Graph
+from podstead.resources import patching
 from tests.http.conftest import BASE, Server
 from tests.support.asgi import Answer, Client
 
@@ -276,3 +280,32 @@ async def test_modes_come_before_preconditions(server: Server) -> None:
     inserting = n3(inserts="<#a> <#b> 2 .")
     assert (await patch(server.bob, path, inserting, if_match='"other-ttl"')).status == 412
     assert (await patch(server.bob, path, inserting)).status == 204
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (n3(where="?a <#p> 1 .", inserts="?a <#q> 2 ."), N3),
+        ("INSERT { ?a <#q> 2 } WHERE { ?a <#p> 1 }", SPARQL),
+    ],
+)
+@pytest.mark.parametrize("path", ["/alice/private/a.ttl", "/alice/private/c/"])
+async def test_conditions_are_evaluated_while_others_are_answered(
+    server: Server, monkeypatch: pytest.MonkeyPatch, body: str, kind: str, path: str
+) -> None:
+    """Conditions may take a second however small the document is; nobody else waits for them."""
+    await server.alice.put(path, "<#a> <#p> 1.", TURTLE)
+    threads: list[threading.Thread] = []
+    for name in ("apply", "apply_to_container"):
+        evaluate = getattr(patching, name)
+
+        def noting(*given: Any, _evaluate: Any = evaluate, **named: Any) -> Graph:  # noqa: ANN401
+            threads.append(threading.current_thread())
+            evaluated: Graph = _evaluate(*given, **named)
+            return evaluated
+
+        monkeypatch.setattr(patching, name, noting)
+    assert (await patch(server.alice, path, body, kind)).status == 204
+    assert len(threads) == 1
+    assert threads[0] is not threading.current_thread()
+    assert "2" in (await server.alice.get(path)).text

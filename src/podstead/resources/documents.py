@@ -23,7 +23,7 @@ from podstead.storage.records import Metadata
 
 _THREAD_FROM_BYTES = 64 * 1024
 _MAX_FETCHED_CONTEXTS = 16
-_BYTES_OF_A_TRIPLE = 40
+BYTES_OF_A_TRIPLE = 40
 """What a triple takes in Turtle, roughly."""
 
 EMPTY_DATASET = Dataset(EMPTY_GRAPH)
@@ -80,7 +80,7 @@ class Documents:
     async def write(self, document: Document, media_type: str, *, path: ResourcePath) -> bytes:
         """A document in the given form, within the limits. Raises RdfTooLarge."""
         work = partial(serialize, document, media_type, base_iri=self.url_of(path))
-        content = await run_work(work, size_bytes=len(document.dataset) * _BYTES_OF_A_TRIPLE)
+        content = await run_work(work, size_bytes=len(document.dataset) * BYTES_OF_A_TRIPLE)
         check_size(content, self._limits)
         return content
 

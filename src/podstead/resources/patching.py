@@ -7,6 +7,7 @@ owner's part can be changed.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 
@@ -22,7 +23,7 @@ from podstead.rdf.n3_patch import parse_n3_patch
 from podstead.rdf.patching import Patch, apply, apply_to_container
 from podstead.rdf.sparql_update import parse_sparql_update
 from podstead.resources.contents import Contents
-from podstead.resources.documents import Documents, is_rdf, run_work
+from podstead.resources.documents import BYTES_OF_A_TRIPLE, Documents, is_rdf, run_work
 from podstead.resources.outcome import Exchange
 from podstead.resources.planning import Content
 from podstead.resources.situation import Situation
@@ -94,31 +95,39 @@ class Patches:
         hold; what :meth:`Contents.accept` raises; and Superseded.
         """
         document = await self._current(situation, patch)
-        path = situation.stored_path
-        size_bytes = 0 if situation.existing is None else situation.existing.size_bytes
-        if is_container(path):
-            managed = EMPTY_GRAPH
-            if patch.reads_managed:
-                managed = await self._contents.all_server_statements(situation)
-            work = partial(
-                apply_to_container,
-                patch,
-                document.graph,
-                managed=managed,
-                container_url=self._documents.url_of(path),
-                budget_steps=self._budget_steps,
-            )
+        work = await self._evaluation(situation, patch, document)
+        if patch.has_conditions:
+            # What joins take, sizes do not tell; the other requests shall not wait for it.
+            graph = await asyncio.to_thread(work)
         else:
-            elsewhere = tuple(document.dataset.named.values())
-            work = partial(
-                apply, patch, document.graph, budget_steps=self._budget_steps, elsewhere=elsewhere
-            )
-        graph: Graph = await run_work(work, size_bytes=size_bytes)
+            graph = await run_work(work, size_bytes=_size_bytes(situation, patch))
         media_type = TURTLE
         if situation.existing is not None:
             media_type = essence(situation.existing.content_type)
         return await self._contents.accept_document(
             exchange, situation, document.with_graph(graph), media_type
+        )
+
+    async def _evaluation(
+        self, situation: Situation, patch: Patch, document: Document
+    ) -> partial[Graph]:
+        """The work of evaluating a patch on a document."""
+        path = situation.stored_path
+        if not is_container(path):
+            elsewhere = tuple(document.dataset.named.values())
+            return partial(
+                apply, patch, document.graph, budget_steps=self._budget_steps, elsewhere=elsewhere
+            )
+        managed = EMPTY_GRAPH
+        if patch.reads_managed:
+            managed = await self._contents.all_server_statements(situation)
+        return partial(
+            apply_to_container,
+            patch,
+            document.graph,
+            managed=managed,
+            container_url=self._documents.url_of(path),
+            budget_steps=self._budget_steps,
         )
 
     async def _current(self, situation: Situation, patch: Patch) -> Document:
@@ -135,3 +144,10 @@ class Patches:
         except UnknownContext as unknown:  # R-11
             raise Conflict(f"This document cannot be patched: {unknown}") from unknown
         return document.with_prefixes(patch.prefixes)
+
+
+def _size_bytes(situation: Situation, patch: Patch) -> int:
+    """The size of a document and of the patch on it, roughly."""
+    existing = situation.existing
+    triples = sum(len(each.deletes) + len(each.inserts) for each in patch.operations)
+    return triples * BYTES_OF_A_TRIPLE + (0 if existing is None else existing.size_bytes)
