@@ -9,7 +9,6 @@ two, and the time taken is linear in the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
@@ -80,6 +79,26 @@ _PATTERNS: Final = {
 _KINDS: Final = tuple(_PATTERNS)
 _TOKEN: Final = re.compile("|".join(f"({pattern})" for pattern in _PATTERNS.values()), re.DOTALL)
 
+# Most of a patch: terms and what stands between them. It is passed over in one go.
+_PLAIN: Final = re.compile(
+    "(?:{})*+".format(
+        "|".join(
+            (
+                r"[\s\[\](),.;=]++",
+                _PATTERNS[Kind.IRI],
+                rf"(?:{_PATTERNS[Kind.STRING]})",
+                _PATTERNS[Kind.NAME],
+                r"a(?=\s)",
+                _PATTERNS[Kind.NUMBER],
+                _PATTERNS[Kind.COMMENT],
+                rf"(?!@for){_PATTERNS[Kind.DIRECTIVE_OR_LANGUAGE]}",
+                _PATTERNS[Kind.DATATYPE],
+            )
+        )
+    ),
+    re.DOTALL,
+)
+
 
 def decode(content: bytes, media_type: str, limits: RdfLimits) -> str:
     """The text of a patch. Raises RdfTooLarge, and MalformedRdf for what is no UTF-8."""
@@ -93,16 +112,39 @@ def decode(content: bytes, media_type: str, limits: RdfLimits) -> str:
 
 
 def line_of(text: str, offset: int) -> int:
-    """The line of a character, counted from 1."""
+    """The line of a character, counted from 1. Takes time with the text: for messages."""
     return text.count("\n", 0, offset) + 1
 
 
-def tokens(text: str, media_type: str) -> Iterator[Token]:
-    """The tokens of a text without its comments. Raises MalformedRdf for a string without end."""
-    for match in _TOKEN.finditer(text):
-        kind = _KINDS[(match.lastindex or 0) - 1]
-        if kind is Kind.UNTERMINATED:
-            line = line_of(text, match.start())
-            raise MalformedRdf(media_type, "a string has no end", line=line)
-        if kind is not Kind.COMMENT:
-            yield Token(kind, match.group(), match.start())
+class Lexer:
+    """Reads a text token by token, without its comments."""
+
+    __slots__ = ("_media_type", "_position", "_text")
+
+    def __init__(self, text: str, media_type: str) -> None:
+        self._text = text
+        self._media_type = media_type
+        self._position = 0
+
+    def next(self) -> Token | None:
+        """The next token; ``None`` at the end. Raises MalformedRdf for a string without end."""
+        while (match := _TOKEN.search(self._text, self._position)) is not None:
+            self._position = match.end()
+            kind = _KINDS[(match.lastindex or 0) - 1]
+            if kind is Kind.UNTERMINATED:
+                line = line_of(self._text, match.start())
+                raise MalformedRdf(self._media_type, "a string has no end", line=line)
+            if kind is not Kind.COMMENT:
+                return Token(kind, match.group(), match.start())
+        return None
+
+    def next_notable(self) -> Token | None:
+        """As ``next``, but without terms, numbers and the punctuation between them.
+
+        What is left are variables, braces, words (but for ``a``), quantifiers, and characters that
+        have no place in triples.
+        """
+        plain = _PLAIN.match(self._text, self._position)
+        if plain is not None:
+            self._position = plain.end()
+        return self.next()

@@ -14,7 +14,7 @@ from podstead.core.media_types import N3
 from podstead.rdf.codecs import Document, parse_blocks
 from podstead.rdf.errors import MalformedRdf, PatchRefused
 from podstead.rdf.graph import Graph
-from podstead.rdf.lexing import Kind, Token, decode, line_of, tokens
+from podstead.rdf.lexing import Kind, Lexer, Token, decode, line_of
 from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits
 from podstead.rdf.patching import Operation, Patch, Semantics
 from podstead.rdf.patterns import Disguise, Patterns, blank_nodes_in, variables_in
@@ -53,8 +53,11 @@ def _disguised(text: str, disguise: Disguise) -> str:
     pieces: list[str] = []
     written_until = 0
     open_formulas = formulas = 0
-    token = None
-    for token in tokens(text, N3):
+    lexer = Lexer(text, N3)
+    token = lexer.next()
+    if token is None:
+        raise MalformedRdf(N3, "there is nothing in it")
+    while token is not None:
         if token.kind is Kind.VARIABLE and token.text[0] == "?":
             pieces += (text[written_until : token.start], disguise.iri(token.text[1:]))
             written_until = token.end
@@ -69,8 +72,7 @@ def _disguised(text: str, disguise: Disguise) -> str:
             written_until = token.end
         elif token.text == "}":
             open_formulas -= 1
-    if token is None:
-        raise MalformedRdf(N3, "there is nothing in it")
+        token = lexer.next_notable()
     return "".join([*pieces, text[written_until:]])
 
 

@@ -18,7 +18,7 @@ from typing import Final, NoReturn
 from podstead.core.media_types import SPARQL_UPDATE, TRIG
 from podstead.rdf.codecs import Document, parse_blocks
 from podstead.rdf.errors import MalformedRdf, PatchRefused
-from podstead.rdf.lexing import Kind, Token, decode, line_of, tokens
+from podstead.rdf.lexing import Kind, Lexer, Token, decode, line_of
 from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits
 from podstead.rdf.patching import Operation, Patch, Semantics
 from podstead.rdf.patterns import Disguise, Patterns, blank_nodes_in
@@ -62,11 +62,11 @@ def parse_sparql_update(
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A block ``{ … }``: the name of its graph, the keywords before it, and where it starts."""
+    """A block: the name of its graph, the keywords before it, and its opening brace."""
 
     graph_name: Iri
     keyword: str
-    line: int
+    start: Token
 
 
 _Parts = tuple[_Block | None, _Block | None, _Block | None]
@@ -81,15 +81,13 @@ def _blocks(document: Document, request: _Request, disguise: Disguise) -> dict[_
     for block in request.blocks:
         graph = graphs.get(block.graph_name)
         blocks[block] = () if graph is None else disguise.patterns(graph)
-        _check_blank_nodes(block, blocks[block])
+        # SPARQL 1.1, section 19.8, note 7.
+        if block.keyword.startswith("DELETE") and blank_nodes_in(blocks[block]):
+            request.refuse(
+                f"the {block.keyword} block has a blank node, and what is deleted must be named",
+                block.start,
+            )
     return blocks
-
-
-def _check_blank_nodes(block: _Block, patterns: Patterns) -> None:
-    """SPARQL 1.1, section 19.8, note 7: no blank nodes in what is deleted."""
-    if block.keyword.startswith("DELETE") and blank_nodes_in(patterns):
-        reason = f"the {block.keyword} block has a blank node, and what is deleted must be named"
-        raise PatchRefused(SPARQL_UPDATE, reason, line=block.line)
 
 
 def _operation(parts: _Parts, blocks: dict[_Block, Patterns]) -> Operation:
@@ -103,9 +101,8 @@ class _Request:
     def __init__(self, text: str, disguise: Disguise) -> None:
         self._text = text
         self._disguise = disguise
-        # One token at a time: a list of them would be many times as large as the text.
-        self._tokens = tokens(text, SPARQL_UPDATE)
-        self._next = next(self._tokens, None)
+        self._lexer = Lexer(text, SPARQL_UPDATE)
+        self._next = self._lexer.next()
         self._written_until = 0
         self.trig: list[str] = []
         self.blocks: list[_Block] = []
@@ -119,6 +116,10 @@ class _Request:
             if self._peek():
                 self._expect(";")
                 self._prologue()
+
+    def refuse(self, reason: str, token: Token) -> NoReturn:
+        """Say what is not accepted, and on which line. Raises PatchRefused."""
+        raise PatchRefused(SPARQL_UPDATE, reason, line=self._line(token))
 
     def _prologue(self) -> None:
         while self._peek() in ("PREFIX", "BASE"):
@@ -148,7 +149,7 @@ class _Request:
 
     def _check_operation(self, token: Token, keyword: str) -> None:
         if keyword in _OTHER_OPERATIONS:
-            self._refuse(f"{keyword} is not supported", token)
+            self.refuse(f"{keyword} is not supported", token)
         if keyword in _QUERIES:
             self._fail(f"{keyword} is a query and no update", token)
         if keyword not in _CLAUSES:
@@ -171,13 +172,13 @@ class _Request:
     def _block(self, keyword: str) -> _Block:
         """Read a block, and write it as a graph."""
         start = self._expect("{")
-        block = _Block(Iri(f"urn:block:{len(self.blocks)}"), keyword, self._line(start))
+        block = _Block(Iri(f"urn:block:{len(self.blocks)}"), keyword, start)
         self.blocks.append(block)
         self._keep_lines(start)
         self.trig.append(f"{block.graph_name} ")
         end, nested, depth = start, None, 1
         while depth:
-            end = self._take()
+            end = self._take(in_block=True)
             if end.text == "{":
                 depth += 1
                 nested = nested or end
@@ -187,23 +188,23 @@ class _Request:
                 self._read_term(end, keyword)
         # Told last, since what makes the group may have a name: UNION, SELECT.
         if nested is not None:
-            self._refuse("a group within a block is not supported", nested)
+            self.refuse("a group within a block is not supported", nested)
         self._copy(end)
         return block
 
     def _read_term(self, token: Token, keyword: str) -> None:
         if token.kind is Kind.VARIABLE:
             if keyword.endswith("DATA"):
-                self._refuse(f"{keyword} has the variable {token.text}", token)
+                self.refuse(f"{keyword} has the variable {token.text}", token)
             self.trig += (
                 self._text[self._written_until : token.start],
                 self._disguise.iri(token.text[1:]),
             )
             self._written_until = token.end
         elif token.kind is Kind.WORD and token.text.upper() in _OTHER_PATTERNS:
-            self._refuse(f"{token.text.upper()} is not supported", token)
+            self.refuse(f"{token.text.upper()} is not supported", token)
         elif token.kind is Kind.PUNCTUATION and token.text in _PATH_CHARACTERS:
-            self._refuse(f"'{token.text}': property paths are not supported", token)
+            self.refuse(f"'{token.text}': property paths are not supported", token)
 
     def _keep_lines(self, token: Token) -> None:
         """Leave out what stands before a token, but not its lines."""
@@ -220,11 +221,12 @@ class _Request:
         """The next keyword or character, in upper case; empty at the end."""
         return "" if self._next is None else self._next.text.upper()
 
-    def _take(self) -> Token:
+    def _take(self, *, in_block: bool = False) -> Token:
         token = self._next
         if token is None:
             self._fail("the update ends too early", None)
-        self._next = next(self._tokens, None)
+        is_within = in_block and token.text != "}"
+        self._next = self._lexer.next_notable() if is_within else self._lexer.next()
         return token
 
     def _expect(self, text: str) -> Token:
@@ -241,9 +243,6 @@ class _Request:
 
     def _fail(self, reason: str, token: Token | None) -> NoReturn:
         raise MalformedRdf(SPARQL_UPDATE, reason, line=self._line(token))
-
-    def _refuse(self, reason: str, token: Token) -> NoReturn:
-        raise PatchRefused(SPARQL_UPDATE, reason, line=self._line(token))
 
     def _line(self, token: Token | None) -> int:
         return line_of(self._text, len(self._text) if token is None else token.start)
