@@ -236,6 +236,25 @@ async def test_a_writer_cannot_make_or_delete_a_container_of_identity(
     assert (await server.bob.delete(container)).status == 204
 
 
+async def test_a_writer_cannot_delete_identity_with_the_document_that_it_describes(
+    server: Server,
+) -> None:
+    """C-20: the description goes with its document, so it is asked about as well."""
+    path = "/alice/shared/photo.jpg"
+    description = f"{path}.meta"
+    content = at(description, IDENTITY["issuer"])
+    assert (await server.alice.put(path, "x", "image/jpeg")).status == 201
+    assert (await put(server.alice, description, content)).status == 201
+    assert_refused(await server.bob.delete(description))
+    assert_refused(await server.bob.delete(path))
+    assert (await server.alice.get(description)).status == 200
+    assert (await server.alice.delete(path)).status == 204
+    assert (await server.alice.get(description)).status == 404
+    assert (await server.alice.put(path, "x", "image/jpeg")).status == 201
+    assert (await put(server.alice, description, at(description, HARMLESS["name"]))).status == 201
+    assert (await server.bob.delete(path)).status == 204
+
+
 # --- patches -----------------------------------------------------------------------------------
 
 

@@ -44,7 +44,7 @@ from podstead.resources.received import Received
 from podstead.resources.representations import listed_member
 from podstead.resources.situation import Situation
 from podstead.storage.protocol import ResourceStore
-from podstead.storage.records import InlineBody, Metadata
+from podstead.storage.records import InlineBody, Kind, Metadata, Reliance
 from podstead.wac.acl import check_storable
 from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode, identity_change
@@ -84,7 +84,7 @@ class Contents:
             content = Content(received.content_type, received.body)
             if document is not None:
                 content, after = await self._fit(situation, content, document)
-        await self.check_identity(exchange, situation, after)
+        await self._check_identity(exchange, situation, after)
         return content
 
     async def accept_document(
@@ -103,7 +103,7 @@ class Contents:
             self._check_rules(situation, document)
         else:
             after = document.dataset
-        await self.check_identity(exchange, situation, after)
+        await self._check_identity(exchange, situation, after)
         return content
 
     async def _understand(
@@ -188,7 +188,7 @@ class Contents:
             )
         return _stated(situation, self._documents.url_of(path), members)
 
-    async def check_identity(
+    async def _check_identity(
         self, exchange: Exchange, situation: Situation, after: Dataset
     ) -> None:
         """Refuse a change of what identifies a WebID in its own document, without Control.
@@ -196,21 +196,38 @@ class Contents:
         Whoever may only append or write must not be able to become the owner: these statements
         say which issuers, keys and other names may act as the WebID.
         """
-        exchange.relied_on_for_identity = ()
+        exchange.relied_on_for_identity = await self._may_identify(exchange, situation, after)
+
+    async def check_deletion(self, exchange: Exchange, situation: Situation) -> None:
+        """Refuse a deletion that takes away what identifies a WebID, without Control.
+
+        A document's description goes with it (C-20), and may be a WebID's document as well.
+        """
+        reliances = await self._may_identify(exchange, situation, EMPTY_DATASET)
+        existing = situation.existing
+        if existing is not None and existing.kind is Kind.DOCUMENT:
+            description = Situation(description_of(existing.path), situation.snapshot)
+            reliances += await self._may_identify(exchange, description, EMPTY_DATASET)
+        exchange.relied_on_for_identity = reliances
+
+    async def _may_identify(
+        self, exchange: Exchange, situation: Situation, after: Dataset
+    ) -> tuple[Reliance, ...]:
+        """What allows such a change, empty if there is none. Raises as the gate does."""
         path = situation.stored_path
         stated_after = self._identity(path, after)
         existing = situation.existing
         if existing is None and not stated_after:
-            return
+            return ()
         origin = exchange.operation.origin
         grant = await self._gate.grant(exchange.agent, origin, path, situation.snapshot)
         if grant.allows(Mode.CONTROL):
-            exchange.relied_on_for_identity = grant.reliances
-            return
+            return grant.reliances
         before = await self._documents.stored_dataset(existing)
-        if self._identity(path, before) != stated_after:
-            required = identity_change(path)
-            await self._gate.require(required, exchange.agent, origin, situation.snapshot)
+        if self._identity(path, before) == stated_after:
+            return ()
+        required = identity_change(path)
+        return await self._gate.require(required, exchange.agent, origin, situation.snapshot)
 
     def _identity(self, path: ResourcePath, said: Dataset) -> IdentityStatements:
         """What is said there of the WebIDs whose document it is."""
