@@ -18,7 +18,7 @@ from podstead.authn.authenticate import Authenticator
 from podstead.authn.pod_token import SigningKey
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
-from podstead.core.errors import StorageError
+from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import ROOT, ResourcePath
 from podstead.pods.provision import PodProvisioner, TokenPolicy
 from podstead.rdf.graph import Graph
@@ -237,6 +237,6 @@ async def _sweep_regularly(store: Store, clock: Clock) -> None:
     while True:
         try:
             await store.sweep(now_ms=clock.now_ms())
-        except StorageError:
+        except ServerTrouble:  # a store that is too busy among them
             logger.exception("The store could not be swept; it is tried again")
         await asyncio.sleep(_SWEEP_PERIOD_S)

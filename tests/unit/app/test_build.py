@@ -1,0 +1,42 @@
+"""The upkeep that a worker does beside answering."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import cast
+
+import pytest
+
+from podstead.app import build
+from podstead.app.build import SystemClock
+from podstead.core.errors import Overloaded, StorageError
+from podstead.storage.protocol import Store
+
+
+class _SweptStore:
+    """A store whose first sweeps meet trouble."""
+
+    def __init__(self) -> None:
+        self.troubles = [StorageError("broken"), Overloaded("too many writes")]
+        self.swept = asyncio.Event()
+
+    async def sweep(self, *, now_ms: int) -> None:
+        assert now_ms > 0
+        if self.troubles:
+            raise self.troubles.pop()
+        self.swept.set()
+
+
+async def test_sweeping_goes_on_after_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that is busy or broken for a while is swept again when it is not."""
+    monkeypatch.setattr(build, "_SWEEP_PERIOD_S", 0)
+    store = _SweptStore()
+    sweeping = asyncio.create_task(build._sweep_regularly(cast("Store", store), SystemClock()))
+    waiting = asyncio.create_task(store.swept.wait())
+    await asyncio.wait({sweeping, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    assert store.swept.is_set()
+    for task in (sweeping, waiting):
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
