@@ -86,7 +86,10 @@ async def test_a_name_must_be_there_and_a_string(server: Server, body: str) -> N
     """A-90."""
     answer = await server.public.post("/.pods", body, JSON)
     assert answer.status == 400
-    assert answer.json() == {"error": "Pod name required", "message": "Pod name required"}
+    assert answer.json() == {
+        "error": "Pod name required",
+        "message": 'Send the name of the pod: {"name": "alice"}',
+    }
 
 
 @pytest.mark.parametrize(
@@ -111,8 +114,10 @@ async def test_a_name_has_letters_digits_dashes_and_underscores(server: Server, 
     """A-90."""
     answer = await create(server.public, name)
     assert answer.status == 400
-    reason = "Invalid pod name. Use alphanumeric, dash, or underscore only."
-    assert answer.json() == {"error": reason, "message": reason}
+    assert answer.json() == {
+        "error": "Invalid pod name. Use alphanumeric, dash, or underscore only.",
+        "message": "The name of a pod has letters from a to z, digits, - and _ only",
+    }
 
 
 @pytest.mark.parametrize(
@@ -126,7 +131,12 @@ async def test_reserved_and_overlong_names_are_no_pods(server: Server, name: str
     """A-90, A-91: in any case of letters."""
     answer = await create(server.public, name)
     assert answer.status == 400
-    assert answer.json() == {"error": "Reserved pod name", "message": "Reserved pod name"}
+    assert answer.json() == {
+        "error": "Reserved pod name",
+        "message": "The name of a pod has at most 64 characters"
+        if len(name) > 64
+        else "The server keeps this name for itself: choose another",
+    }
     assert (await server.public.get(f"/{name}/")).status in (401, 404)
 
 
@@ -148,7 +158,10 @@ async def test_a_taken_name_is_409_in_any_case_and_the_pod_untouched(
     before = await server.public.get("/alice/")
     answer = await create(server.public, name)
     assert answer.status == 409
-    assert answer.json() == {"error": "Pod already exists", "message": "Pod already exists"}
+    assert answer.json() == {
+        "error": "Pod already exists",
+        "message": "A pod has this name already, in upper or lower case: choose another",
+    }
     after = await server.public.get("/alice/")
     assert (after.body, after.header("etag")) == (before.body, before.header("etag"))
     assert (await server.alice.get("/alice/private/")).status == 200

@@ -66,8 +66,8 @@ STATUSES: dict[type[PodsteadError], tuple[int, str]] = {
 }
 """Status and reason by error class; a subclass has its nearest ancestor's."""
 
-_NAMED_BY_THEIR_MESSAGE = (UnusablePodName, PodNameTaken)
-"""Errors that clients know by their text, where others have the status's reason (A-90)."""
+_WITH_A_KNOWN_TEXT = (UnusablePodName, PodNameTaken)
+"""Errors that clients know by a text, where others have the status's reason (A-90)."""
 
 INTERNAL_MESSAGE = "The server could not do this. The cause is in its log; nothing was changed."
 _OVERLOADED_RETRY_S = 1
@@ -99,7 +99,7 @@ def refusal(
         headers.append((b"content-type", b"text/html; charset=utf-8"))
         headers.append(PAGE_POLICY)
     else:
-        name = message if isinstance(error, _NAMED_BY_THEIR_MESSAGE) else reason
+        name = error.known_text if isinstance(error, _WITH_A_KNOWN_TEXT) else reason
         retry_after_s = error.retry_after_s if isinstance(error, RateLimited) else None
         body = msgspec.json.encode(_ErrorBody(name, message, retry_after_s))
         headers.append((b"content-type", b"application/json"))
