@@ -33,7 +33,7 @@ def test_both_current_versions_of_tls_are_spoken(
 
 @pytest.mark.parametrize(
     ("key", "reason"),
-    [("other-key.pem", "key values mismatch"), ("encrypted-key.pem", "without a password")],
+    [("other-key.pem", "key values mismatch"), ("encrypted-key.pem", "or has a password")],
 )
 def test_a_key_that_does_not_serve_stops_the_start(
     make_server: MakeServer, key: str, reason: str

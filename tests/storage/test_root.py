@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import stat
 import subprocess
 import sys
@@ -58,6 +60,24 @@ def test_a_root_whose_database_cannot_be_used_is_refused(tmp_path: Path) -> None
     (tmp_path / "podstead.db").mkdir()
     with pytest.raises(RootUnusable, match=str(tmp_path)):
         prepare_root(tmp_path)
+
+
+def test_a_root_whose_database_is_damaged_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "podstead.db").write_text("this is no database")
+    with pytest.raises(RootUnusable, match="damaged or no database: restore") as caught:
+        prepare_root(tmp_path)
+    assert str(caught.value).startswith(f"The data root {tmp_path} cannot be used. ")
+
+
+def test_a_root_that_this_account_may_not_write_is_refused_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refuse)  # the account of the tests may be allowed everything
+    with pytest.raises(RootUnusable, match=r"Permission denied; let this account write there"):
+        lock_root(tmp_path)
 
 
 def test_a_root_of_a_newer_version_is_refused(tmp_path: Path) -> None:

@@ -34,5 +34,7 @@ def _check_readable(name: str, path: Path) -> None:
 
 
 def _reason(error: ssl.SSLError | ValueError) -> str:
-    reason = getattr(error, "reason", None)
-    return str(reason or error).lower().replace("_", " ")
+    if isinstance(error, ssl.SSLError) and not error.reason:
+        # OpenSSL names no reason for what it cannot read at all.
+        return "one of them is not in PEM format, or has a password"
+    return str(getattr(error, "reason", error)).lower().replace("_", " ")

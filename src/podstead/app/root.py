@@ -27,7 +27,10 @@ def prepared_root(settings: Settings) -> Iterator[None]:
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise RootUnusable(f"The data root {root} cannot be made: {error.strerror}.") from error
+        reason = "it is no folder" if isinstance(error, FileExistsError) else error.strerror
+        raise RootUnusable(
+            f"The data root {root} cannot be made: {reason}; give another with --root."
+        ) from error
     with patiently(lambda: lock_root(root), is_busy=lambda error: isinstance(error, RootInUse)):
         layout = prepare_root(root)
         _claim_base_url(layout, settings.base_url)

@@ -135,16 +135,19 @@ def _read_file(path: Path, *, label: str) -> _File:
     except tomllib.TOMLDecodeError as error:
         raise StartRefused(f"{label}: {path} is not valid TOML: {error}.") from error
     known = [row.name for row in TABLE if Sources.FILE in row.sources]
-    for key in content:
+    for key, value in content.items():
         if key not in known:
-            raise StartRefused(f"{path} has the key '{key}', {_hint(key, known)}")
+            hint = _hint(key, known, is_table=isinstance(value, dict))
+            raise StartRefused(f"{path} has the key '{key}', {hint}")
     return _File(path, content)
 
 
-def _hint(key: str, known: list[str]) -> str:
+def _hint(key: str, known: list[str], *, is_table: bool) -> str:
     name = key.replace("_", "-").lower()
     if name not in known and any(row.name == name for row in TABLE):
         return "which cannot be set in a file: leave it out."
-    close = difflib.get_close_matches(name, known, n=1)
-    advice = f"did you mean '{close[0]}'?" if close else "leave it out."
-    return f"which is no setting: {advice}"
+    if is_table:
+        return f"which is no setting: settings stand by themselves, without a line [{key}]."
+    close = [name] if name in known else difflib.get_close_matches(name, known, n=2)
+    advice = "did you mean " + " or ".join(f"'{one}'" for one in close) + "?"
+    return f"which is no setting: {advice if close else 'leave it out.'}"

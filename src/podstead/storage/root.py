@@ -37,7 +37,7 @@ def prepare_root(root: Path) -> RootLayout:
     except RootUnusable:
         raise
     except StorageError as error:
-        raise RootUnusable(f"The data root {root} cannot be used: {error}") from error
+        raise RootUnusable(f"The data root {root} cannot be used. {error}") from error
     return layout
 
 
@@ -56,7 +56,10 @@ def lock_root(root: Path) -> RootLock:
     except OSError as error:
         os.close(descriptor)
         if isinstance(error, BlockingIOError):
-            raise RootInUse(f"Another server runs on the data root {root}") from error
+            raise RootInUse(
+                f"Another server runs on the data root {root}: stop it first, or give another "
+                "root with --root."
+            ) from error
         raise _unusable(root, error) from error
     return RootLock(descriptor)
 
@@ -83,4 +86,9 @@ class RootLock(AbstractContextManager["RootLock"]):
 
 
 def _unusable(root: Path, error: OSError) -> RootUnusable:
-    return RootUnusable(f"The data root {root} cannot be used: {error.strerror}")
+    message = f"The data root {root} cannot be used: {error.strerror}"
+    if isinstance(error, PermissionError):
+        return RootUnusable(
+            f"{message}; let this account write there, or give another with --root."
+        )
+    return RootUnusable(f"{message}.")

@@ -248,6 +248,8 @@ def test_names_are_lower_cased_and_origins_normalised() -> None:
     [
         ("portt = 4000", "'portt', which is no setting: did you mean 'port'?"),
         ("max_body_bytes = 1", "did you mean 'max-body-bytes'?"),
+        ("prot = 4000", "did you mean 'root' or 'port'?"),
+        ("[server]\nport = 4000", "stand by themselves, without a line [server]."),
         ("zzzzzz = 1", "'zzzzzz', which is no setting: leave it out."),
         ("config = 'x'", "'config', which cannot be set in a file: leave it out."),
     ],

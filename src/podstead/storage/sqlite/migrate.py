@@ -35,8 +35,7 @@ def migrate(database: Path, *, migrations: Sequence[Migration] | None = None) ->
         except apsw.Error as error:
             # SQLite's own waiting does not cover the change to a write-ahead log.
             if not isinstance(error, apsw.BusyError) or time.monotonic() > deadline_s:
-                message = f"The database {database} could not be brought up to date"
-                raise StorageError(message) from error
+                raise StorageError(_failure(database, error)) from error
             time.sleep(_NAP_S)
 
 
@@ -47,6 +46,12 @@ def check_schema(connection: apsw.Connection) -> None:
         raise _too_new(version, newest)
     if version < newest:
         raise StorageError(f"The database has schema {version}; migrate it to {newest} first")
+
+
+def _failure(database: Path, error: apsw.Error) -> str:
+    if isinstance(error, apsw.NotADBError | apsw.CorruptError):
+        return f"{database} is damaged or no database: restore a backup, or give another root."
+    return f"{database} could not be brought up to date: {error}."
 
 
 def _migrate_once(database: Path, steps: Sequence[Migration]) -> None:
