@@ -86,9 +86,9 @@ def test_a_revoked_token_is_refused_from_the_next_request_on_and_no_other_is(
 def test_all_tokens_of_a_pod_are_revoked_together(server: ServerProcess, first_token: str) -> None:
     """A-33"""
     token = token_command(server, "create", "alice").strip()
-    assert token_command(server, "revoke", "--pod", "alice") == "Revoked 2 of alice.\n"
+    assert token_command(server, "revoke", "--pod", "alice") == "Revoked 2 tokens of alice.\n"
     assert status_with(server, token) == status_with(server, first_token) == 401
-    assert token_command(server, "revoke", "--pod", "alice") == "Revoked 0 of alice.\n"
+    assert token_command(server, "revoke", "--pod", "alice") == "Revoked 0 tokens of alice.\n"
 
 
 def test_tokens_survive_a_restart_and_so_does_their_revocation(

@@ -30,7 +30,7 @@ def token() -> None:
     """
 
 
-@token.command()
+@token.command(short_help="Make a further token for a pod's owner.")
 @click.argument("pod")
 @_root_options
 @_create_options
@@ -40,7 +40,7 @@ def create(pod: str, **options: Any) -> None:  # noqa: ANN401 - one for each set
     click.echo(issued.token)
 
 
-@token.command("list")
+@token.command("list", short_help="List tokens, with their ids and states.")
 @click.argument("pod", required=False)
 @_root_options
 def list_(pod: str | None, **options: Any) -> None:  # noqa: ANN401 - one for each setting
@@ -49,7 +49,7 @@ def list_(pod: str | None, **options: Any) -> None:  # noqa: ANN401 - one for ea
         click.echo(line)
 
 
-@token.command()
+@token.command(short_help="Revoke one token by its id, or all of a pod.")
 @click.argument("token_id", required=False)
 @click.option("--pod", metavar="POD", help="Revoke all tokens of this pod.")
 @_root_options
@@ -64,7 +64,7 @@ def revoke(token_id: str | None, pod: str | None, **options: Any) -> None:  # no
     else:
         name = pod or ""
         count = _at_desk(options, lambda desk: desk.revoke_all(name))
-        click.echo(f"Revoked {count} of {pod}.")
+        click.echo(f"Revoked {count} {'token' if count == 1 else 'tokens'} of {pod}.")
 
 
 def _at_desk(options: dict[str, Any], act: Callable[[TokenDesk], Awaitable[T]]) -> T:

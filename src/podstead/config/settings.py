@@ -111,7 +111,7 @@ class Settings:
         "root",
         kinds.FOLDER,
         Group.STORAGE,
-        "The folder that holds everything stored; made if it is not there.",
+        "The folder that holds everything stored; the first start makes it.",
         shown_default="./data",
     )
     quota_bytes: int = setting(
