@@ -67,8 +67,9 @@ _FORMATS: Mapping[str, RdfFormat] = MappingProxyType(
 _WITH_NAMED_GRAPHS = frozenset({media_types.N_QUADS, media_types.TRIG})
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# "Parser error at line 1 between columns 5 and 8: reason (line 1)"; the place is told apart.
-_PLACE = re.compile(r"\A(?:Parser error )?at line \d+ [^:]*: |\s*\(line \d+\)\Z")
+# "Parser error at line 1 between columns 5 and 8: reason (line 1)", or "… between line 1 column 5
+# and line 2 column 1: reason"; the place is told apart.
+_PLACE = re.compile(r"\A(?:Parser error )?(?:at|between) line \d+ [^:]*: |\s*\(line \d+\)\Z")
 _MAX_REASON_LENGTH = 300
 
 # Whether Turtle is well-formed does not depend on its base.

@@ -33,7 +33,10 @@ class Authorities:
             raise BadRequest("The Host header is missing")
         if host in self.hosts or host.lower() in self.hosts:
             return
-        raise Misdirected("This server does not serve that host")
+        raise Misdirected(
+            "This server does not go by the name in the Host header: use its base URL, or have its "
+            "operator add the name with --host-alias"
+        )
 
     def client_address(self, fields: HeaderFields, *, peer: str) -> str:
         """The address that made the request: the peer, or whom a trusted proxy names.

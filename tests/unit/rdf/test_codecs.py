@@ -177,10 +177,13 @@ def test_a_malformed_document_is_refused_with_line_and_reason(
     assert reason.lower() in caught.value.reason.lower()
 
 
-@pytest.mark.parametrize("media_type", [TURTLE, JSON_LD, RDF_XML])
-def test_a_refusal_tells_the_place_once(media_type: str) -> None:
+@pytest.mark.parametrize(
+    ("media_type", "content"),
+    [(TURTLE, b"<\n{"), (TURTLE, b'<a> <b> "open\n'), (JSON_LD, b"<\n{"), (RDF_XML, b"<\n{")],
+)
+def test_a_refusal_tells_the_place_once(media_type: str, content: bytes) -> None:
     with pytest.raises(MalformedRdf) as caught:
-        parse(b"<\n{", media_type, base_iri=BASE)
+        parse(content, media_type, base_iri=BASE)
     assert str(caught.value).count("line") <= 1
     assert "Parser error" not in str(caught.value)
 
