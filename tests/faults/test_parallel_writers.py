@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -120,6 +121,52 @@ def test_of_many_that_delete_the_same_state_one_does(parallel: Parallel) -> None
             assert client.get(target).status == 404
 
 
+def test_patches_of_one_document_are_all_applied(parallel: Parallel) -> None:
+    """P-26: also those that no one has seen the others of."""
+    target = f"{parallel.pod.root}patched.ttl"
+    parallel.clients[0].put(target, "", "text/turtle")
+    values: set[str] = set()
+    for round_ in range(ROUNDS):
+        for number, client in enumerate(parallel.clients):
+            value = f'"{round_}-{number}"'
+            values.add(value)
+            client.send("PATCH", target, *n3_patch(inserts=f"<#it> <#has> {value}."))
+        assert set(statuses(parallel.receive())) == {204}
+        for client in parallel.one_of_each:
+            triples = client.get(target, Accept="application/n-triples").text
+            assert set(re.findall(r'"[^"]*"', triples)) == values
+
+
+def test_of_many_that_patch_the_same_statement_away_one_does(parallel: Parallel) -> None:
+    """X-20: what a patch deletes must be there when it is committed."""
+    target = f"{parallel.pod.root}token.ttl"
+    parallel.clients[0].put(target, '<#token> <#held-by> "start".', "text/turtle")
+    holder = "start"
+    for round_ in range(ROUNDS):
+        for number, client in enumerate(parallel.clients):
+            patch = n3_patch(
+                deletes=f'<#token> <#held-by> "{holder}".',
+                inserts=f'<#token> <#held-by> "{round_}-{number}".',
+            )
+            client.send("PATCH", target, *patch)
+        answers = parallel.receive()
+        assert statuses(answers) == {204: 1, 409: len(parallel.clients) - 1}
+        holder = f"{round_}-{[answer.status for answer in answers].index(204)}"
+        for client in parallel.one_of_each:
+            triples = client.get(target, Accept="application/n-triples").text
+            assert re.findall(r'"([^"]*)"', triples) == [holder]
+
+
+def n3_patch(*, inserts: str, deletes: str = "") -> tuple[str, dict[str, str]]:
+    """A patch and the headers it is sent with."""
+    return (
+        "@prefix solid: <http://www.w3.org/ns/solid/terms#>.\n"
+        f"_:patch a solid:InsertDeletePatch; solid:inserts {{ {inserts} }}"
+        + (f"; solid:deletes {{ {deletes} }}." if deletes else "."),
+        {"Content-Type": "text/n3"},
+    )
+
+
 def test_replacements_without_a_condition_all_succeed_and_one_stays_whole(
     parallel: Parallel,
 ) -> None:
@@ -186,6 +233,8 @@ def test_of_a_document_and_a_container_at_one_url_one_comes_to_be(
     """P-47, P-49."""
     for round_ in range(ROUNDS):
         place = f"{parallel.pod.root}{round_}/"
+        # There already: else whoever makes it first is the only one to go on.
+        parallel.clients[0].put(place, "", "text/turtle")
         targets = [place + first, place + second]
         for number, client in enumerate(parallel.clients):
             client.send("PUT", targets[number % 2], "", {"Content-Type": "text/turtle"})

@@ -14,6 +14,7 @@ from typing import Self
 from tests.support.server import DEADLINE_S, ServerProcess
 
 _STATUS_LINE = re.compile(rb"HTTP/1\.1 ([1-5][0-9][0-9]) [^\r\n]*\r\n\Z")
+_ANY_STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-5][0-9][0-9]) ")
 _FIELD_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n]*?)[ \t]*\r\n\Z")
 _NO_BODY = frozenset({100, 204, 304})
 _GONE = (ConnectionResetError, BrokenPipeError)
@@ -110,6 +111,15 @@ class Wire:
         while (answer := self.receive_or_end()) is not None:
             answers.append(answer)
         return answers
+
+    def receive_statuses(self) -> list[int]:
+        """The statuses of all that comes until the server closes, also where it is not known with
+        which method it was asked, so that bodies cannot be told apart."""
+        received = bytearray()
+        with contextlib.suppress(*_GONE):
+            while piece := self._incoming.read1():
+                received += piece
+        return [int(status) for status in _ANY_STATUS_LINE.findall(received)]
 
     def receive_bytes(self, size_bytes: int) -> bytes:
         """Bytes of whatever comes, fewer only at the end."""

@@ -110,3 +110,26 @@ def clients_of_every_worker(
         assert len(by_worker) == workers
         rounds = zip(*by_worker.values(), strict=True)
         yield [client for one_of_each in rounds for client in one_of_each]
+
+
+def only_worker(server: ServerProcess) -> int:
+    """The worker of a server that has one."""
+    [worker] = processes_of(server) - {server.pid}
+    return worker
+
+
+def forget_peak_memory(pid: int) -> None:
+    """Let :func:`peak_memory_bytes` count from now on."""
+    (PROC / str(pid) / "clear_refs").write_text("5")
+
+
+def peak_memory_bytes(pid: int) -> int:
+    """The most memory that a process had at once, by what was resident."""
+    status = (PROC / str(pid) / "status").read_text()
+    [line] = [line for line in status.splitlines() if line.startswith("VmHWM:")]
+    return int(line.split()[1]) * 1024
+
+
+def descriptor_count(pid: int) -> int:
+    """How many descriptors a process has open."""
+    return len(list((PROC / str(pid) / "fd").iterdir()))
