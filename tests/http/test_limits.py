@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from podstead.config import Settings
 from tests.http.conftest import Server, Start
 from tests.http.rdf import JSON_LD, N_TRIPLES, RDF_XML, TURTLE
 from tests.support.asgi import Client
@@ -208,3 +209,40 @@ async def test_a_body_of_another_length_than_announced_leaves_nothing(
         assert (await server.alice.get(PATH)).status == 404
     listing = await server.alice.get("/alice/private/")
     assert "contains" not in listing.text
+
+
+async def test_a_patched_document_stays_within_the_limits_of_one_that_is_sent(start: Start) -> None:
+    """Else it could be neither read in another form nor patched again."""
+    server = await start(max_rdf_triples=100)
+
+    async def insert(first: int, count: int) -> int:
+        numbers = ", ".join(str(number) for number in range(first, first + count))
+        body = f"INSERT DATA {{ <#a> <#b> {numbers} }}".encode()
+        headers = {"Content-Type": "application/sparql-update"}
+        return (await server.alice.request("PATCH", PATH, headers=headers, body=body)).status
+
+    assert await insert(0, 60) == 201
+    assert await insert(60, 40) == 204
+    assert await insert(100, 1) == 413
+    read = await server.alice.get(PATH, accept=N_TRIPLES)
+    assert read.status == 200
+    assert len(read.body.splitlines()) == 100
+
+
+async def test_a_body_that_is_stored_in_another_form_leaves_nothing_on_the_disk(
+    start: Start, settings: Settings
+) -> None:
+    """Q-5, C-12: what is sent is staged, and given back where something else is stored."""
+    server = await start(inline_body_bytes=64)
+    container = "<> a <http://www.w3.org/ns/ldp#Container>."
+    for _ in range(2):
+        answer = await server.alice.put(
+            f"{PATH}/", turtle(256) + b"\n" + container.encode(), TURTLE
+        )
+        assert answer.status in (201, 204)
+    unfinished = b"#".ljust(256, b"#") + b"\n<#a> <#b> <#c>"
+    assert (await server.alice.post(f"{PATH}/", unfinished, TURTLE)).status == 201
+    blobs = [path for path in (settings.root / "blobs").rglob("*") if path.is_file()]
+    assert blobs == []
+    assert (await server.alice.put(f"{PATH}.bin", bytes(256), "image/png")).status == 201
+    assert any(path.is_file() for path in (settings.root / "blobs").rglob("*"))

@@ -75,7 +75,8 @@ class Contents:
         server makes, AccessDenied or NotAuthenticated for a change of identity without Control.
         Raises Superseded if the current content changed while it was compared.
         """
-        content = Content(received.content_type, received.body)
+        sent = received.body
+        content = Content(received.content_type, sent)
         after = EMPTY_DATASET
         if received.rdf is not None:
             received, document = await self._understand(
@@ -85,6 +86,8 @@ class Contents:
             if document is not None:
                 content, after = await self._fit(situation, content, document)
         await self._check_identity(exchange, situation, after)
+        if content.body is not sent:
+            await self._store.discard(sent)  # no write will take it
         return content
 
     async def accept_document(

@@ -14,7 +14,7 @@ from podstead.core.errors import BadRequest, NotAcceptable, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.core.media_types import RDF_TYPES, essence
 from podstead.rdf.codecs import Document, parse, serialize
-from podstead.rdf.errors import UnknownContext
+from podstead.rdf.errors import RdfTooLarge, UnknownContext
 from podstead.rdf.graph import EMPTY_GRAPH, Dataset
 from podstead.rdf.limits import RdfLimits, check_size
 from podstead.resources.contexts import ContextLibrary
@@ -78,7 +78,13 @@ class Documents:
         raise BadRequest("The document refers to too many JSON-LD contexts")
 
     async def write(self, document: Document, media_type: str, *, path: ResourcePath) -> bytes:
-        """A document in the given form, within the limits. Raises RdfTooLarge."""
+        """A document in the given form, within the limits, so that it can be read again.
+
+        Raises RdfTooLarge.
+        """
+        max_triples = self._limits.max_triples
+        if len(document.dataset) > max_triples:
+            raise RdfTooLarge(f"RDF documents may have {max_triples} triples here, not more")
         work = partial(serialize, document, media_type, base_iri=self.url_of(path))
         content = await run_work(work, size_bytes=len(document.dataset) * BYTES_OF_A_TRIPLE)
         check_size(content, self._limits)
