@@ -36,7 +36,7 @@ class StepBudget:
         self._left = steps
 
     def spend(self, steps: int = 1) -> None:
-        """Count steps of about a microsecond each. Raises PatchTooCostly when none are left."""
+        """Count steps, of one to three microseconds each. Raises PatchTooCostly past the last."""
         self._left -= steps
         if self._left < 0:
             raise PatchTooCostly("The conditions of the patch take too many steps to evaluate")
@@ -160,6 +160,7 @@ class _Search:
                 yield self._solution()
 
     def _solution(self) -> Solution:
+        self._budget.spend(len(self._slots))
         return {
             unknown: term
             for unknown, term in zip(self._slots, self._terms, strict=True)

@@ -24,7 +24,7 @@ from podstead.rdf.patterns import Pattern, Patterns, PatternTerm, Variable, is_g
 from podstead.rdf.terms import BlankNode, Iri, Triple
 
 DEFAULT_BUDGET_STEPS = 1_000_000
-"""About a second of work; patches of applications take some hundreds of steps."""
+"""One to three seconds of work; patches of applications take some hundreds of steps."""
 
 
 class Semantics(Enum):

@@ -393,11 +393,12 @@ def test_conditions_that_take_too_long_are_given_up(make: Make, where: Patterns)
 
 
 def test_what_comes_of_solutions_counts_as_well() -> None:
+    """For each: the operation, the candidates, and per solution two variables and 100 triples."""
     inserts: Patterns = tuple((X, Q, Literal(str(number))) for number in range(100))
     patch = sparql(where=((X, P, Y),), inserts=inserts)
-    apply(patch, MANY, budget_steps=300 * 100 + 300 + 1)
+    apply(patch, MANY, budget_steps=1 + 300 + 300 * (2 + 100))
     with pytest.raises(PatchTooCostly):
-        apply(patch, MANY, budget_steps=300 * 100 + 300)
+        apply(patch, MANY, budget_steps=300 + 300 * (2 + 100))
 
 
 def test_every_operation_counts() -> None:
