@@ -16,11 +16,15 @@ from enum import Enum
 from functools import lru_cache
 
 from podstead.core.errors import BadRequest, PreconditionFailed
+from podstead.core.remembering import remember_short
 
 _ENTITY_TAG = re.compile(r'(W/)?"([\x21\x23-\x7e\x80-\xff]*)"')
+# No two neighbours can match the same character, so any header takes linear time.
 _TAG_LIST = re.compile(
-    rf"\s*(?:,\s*)*{_ENTITY_TAG.pattern}(?:\s*,\s*(?:{_ENTITY_TAG.pattern})?)*\s*\Z"
+    rf"\s*(?:,\s*)*{_ENTITY_TAG.pattern}\s*(?:,\s*(?:{_ENTITY_TAG.pattern}\s*)?)*\Z"
 )
+MAX_TAGS_CHARS = 4096
+"""A longer list is one that nobody means; it is read as malformed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +74,14 @@ class Verdict(Enum):
     NOT_MODIFIED = "not modified"
 
 
-@lru_cache(maxsize=1024)
 def parse_tags(value: str) -> tuple[EntityTag, ...] | str | None:
-    """Parse an If-Match or If-None-Match value: tags, ``ANY``, or ``None`` if it is malformed."""
+    """Parse an If-Match or If-None-Match value: tags, ``ANY``, or ``None`` if it is malformed or
+    longer than :data:`MAX_TAGS_CHARS`."""
+    return _parse_tags(value) if len(value) <= MAX_TAGS_CHARS else None
+
+
+@lru_cache(maxsize=256)
+def _parse_tags(value: str) -> tuple[EntityTag, ...] | str | None:
     if value.strip() == ANY:
         return ANY
     if not _TAG_LIST.match(value):
@@ -83,7 +92,7 @@ def parse_tags(value: str) -> tuple[EntityTag, ...] | str | None:
     )
 
 
-@lru_cache(maxsize=1024)
+@remember_short
 def parse_http_date(value: str) -> int | None:
     """An HTTP date as Unix seconds; ``None`` if it is not one (RFC 9110 section 5.6.7)."""
     try:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from enum import Enum
-from functools import lru_cache
 from typing import NewType
 
 from podstead.core.errors import BadRequest
+from podstead.core.remembering import remember_short
 
 ResourcePath = NewType("ResourcePath", str)
 """A canonical path such as ``/alice/notes/caf%C3%A9.ttl``; containers end in ``/``."""
@@ -41,7 +41,7 @@ class Auxiliary(Enum):
     DESCRIPTION = DESCRIPTION_SUFFIX
 
 
-@lru_cache(maxsize=4096)
+@remember_short
 def parse_path(raw_path: bytes) -> ResourcePath:
     """Canonicalise the path of a request target exactly as received (P-50).
 

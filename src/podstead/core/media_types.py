@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 from podstead.core.errors import BadRequest
+from podstead.core.remembering import remember_short
 
 TURTLE: Final = "text/turtle"
 JSON_LD: Final = "application/ld+json"
@@ -70,7 +70,7 @@ class MediaType:
         return charset is None or charset.lower() in _UTF_8_NAMES
 
 
-@lru_cache(maxsize=1024)
+@remember_short
 def parse_media_type(value: str) -> MediaType:
     """Read one media type with its parameters.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from podstead.core.identifiers import (
     Auxiliary,
     ResourcePath,
@@ -12,9 +10,10 @@ from podstead.core.identifiers import (
     storage_root,
     subject_of,
 )
+from podstead.core.remembering import remember_short
 
 
-@lru_cache(maxsize=4096)
+@remember_short
 def allowed_methods(target: ResourcePath) -> tuple[str, ...]:
     """The methods in the order in which ``Allow`` lists them.
 

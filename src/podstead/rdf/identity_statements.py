@@ -17,6 +17,7 @@ from hashlib import sha256
 from typing import Final, TypeAlias
 
 from podstead.core import vocab
+from podstead.core.iris import canonical_url
 from podstead.rdf.graph import Dataset, Graph
 from podstead.rdf.terms import BlankNode, Iri, Object, Subject
 
@@ -92,7 +93,15 @@ def _merged(said: Graph | Dataset) -> Graph:
 
 
 def _is_within(subject: Subject, document_iri: str) -> bool:
-    return isinstance(subject, Iri) and subject.value.partition("#")[0] == document_iri
+    """Whether the document is what one gets for the subject, however its IRI is spelt.
+
+    A query is no part of a resource's identity here (P-51), and escapes and letter case of the
+    host do not make another one (P-50): all these WebIDs are this document's.
+    """
+    if not isinstance(subject, Iri):
+        return False
+    url = subject.value.partition("#")[0].partition("?")[0]
+    return url == document_iri or canonical_url(url) == document_iri
 
 
 class _Digests:

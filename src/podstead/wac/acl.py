@@ -18,9 +18,10 @@ from typing import Final
 
 from podstead.core import vocab
 from podstead.core.errors import BadRequest, Conflict
+from podstead.core.iris import canonical_url
 from podstead.rdf.graph import Description, Graph
 from podstead.rdf.terms import Iri
-from podstead.wac.iris import agent_name, canonical_url, origin_of
+from podstead.wac.iris import agent_name, origin_of
 from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed
 
 MAX_GROUPS = 32

@@ -13,10 +13,9 @@ transaction. Parsed ACLs are kept by path and version, which changes with every 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache, wraps
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from podstead.core.errors import Overloaded, RequestRefused, TargetTooLong
 from podstead.core.identifiers import (
@@ -28,6 +27,7 @@ from podstead.core.identifiers import (
     slash_twin,
     subject_of,
 )
+from podstead.core.remembering import remember_short
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Graph
 from podstead.storage.protocol import OpenBody, Snapshot
@@ -43,12 +43,8 @@ MAX_ATTEMPTS = 8
 MAX_DEPTH = 100
 """How deep resources may lie: deciding about one takes a look at everything above it."""
 
-_MAX_MEMOISED_LENGTH = 256
-
 CACHE_OVERHEAD_BYTES = 1024
 """What a remembered document costs beside its content: key, objects and place, rounded up."""
-
-_Result = TypeVar("_Result")
 
 
 class AclSource(Protocol):
@@ -89,19 +85,7 @@ class _KnownAcl:
     lasting: bool = True
 
 
-def _memoised(function: Callable[[ResourcePath], _Result]) -> Callable[[ResourcePath], _Result]:
-    """Remember the results for short paths: those of long ones grow with the square of the
-    length, and whoever sends requests chooses which are remembered."""
-    remembered = lru_cache(maxsize=1024)(function)
-
-    @wraps(function)
-    def of_path(path: ResourcePath) -> _Result:
-        return remembered(path) if len(path) <= _MAX_MEMOISED_LENGTH else function(path)
-
-    return of_path
-
-
-@_memoised
+@remember_short
 def paths_to_read(target: ResourcePath) -> tuple[ResourcePath, ...]:
     """Every path whose metadata decides about an operation on ``target``, for one snapshot.
 
@@ -120,13 +104,13 @@ def paths_to_read(target: ResourcePath) -> tuple[ResourcePath, ...]:
     return tuple(dict.fromkeys((*names, *places, *twins, *acl_paths(subject))))
 
 
-@_memoised
+@remember_short
 def acl_paths(subject: ResourcePath) -> tuple[ResourcePath, ...]:
     """The paths at which the effective ACL of a subject may lie, the deciding order first."""
     return tuple(acl_of(place) for place in (subject, *ancestors(subject)))
 
 
-@_memoised
+@remember_short
 def _absences(subject: ResourcePath) -> tuple[Absent, ...]:
     return tuple(Absent(path) for path in acl_paths(subject))
 

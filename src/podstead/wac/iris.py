@@ -6,36 +6,10 @@ string work; what cannot be understood names nothing.
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
+from podstead.core.identifiers import ResourcePath
+from podstead.core.iris import canonical_url
 
-from podstead.core.errors import BadRequest
-from podstead.core.identifiers import ResourcePath, parse_path
-
-_HTTP_IRI = re.compile(
-    r"(?P<scheme>https?)://(?P<authority>[^/?#@]+)(?P<path>/[^?#]*)?\Z", re.IGNORECASE
-)
-_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 _NOSTR_DID = "did:nostr:"
-
-
-@lru_cache(maxsize=4096)
-def canonical_url(iri: str) -> str | None:
-    """The one spelling of an ``http(s)`` IRI: scheme and host in lower case, no default port, the
-    path as :func:`podstead.core.identifiers.parse_path` makes it.
-
-    ``None`` for other schemes, and for IRIs with a query, fragment or user name: those name no
-    resource that rules could be about.
-    """
-    match = _HTTP_IRI.match(iri)
-    if match is None:
-        return None
-    try:
-        path = parse_path((match["path"] or "/").encode())
-    except (BadRequest, UnicodeEncodeError):
-        return None
-    scheme, authority = match["scheme"].lower(), match["authority"].lower()
-    return f"{scheme}://{authority.removesuffix(_DEFAULT_PORTS[scheme])}{path}"
 
 
 def origin_of(iri: str) -> str | None:

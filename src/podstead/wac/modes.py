@@ -29,7 +29,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 
 from podstead.core.errors import MethodUnknown
 from podstead.core.identifiers import (
@@ -42,6 +41,7 @@ from podstead.core.identifiers import (
     storage_root,
     subject_of,
 )
+from podstead.core.remembering import remember_short
 from podstead.storage.protocol import Snapshot
 
 
@@ -101,7 +101,7 @@ class Governed:
     is_acl: bool
 
 
-@lru_cache(maxsize=4096)
+@remember_short
 def governed(target: ResourcePath) -> Governed:
     """Whose effective ACL decides about ``target``: its own, or its subject's (W-40, W-42).
 
@@ -114,13 +114,13 @@ def governed(target: ResourcePath) -> Governed:
     return Governed(target, is_acl)
 
 
-@lru_cache(maxsize=4096)
+@remember_short
 def read(target: ResourcePath) -> Requirements:
     """GET and HEAD (W-30), and subscribing to notifications about the target (W-44)."""
     return _on(target, Mode.READ)
 
 
-@lru_cache(maxsize=4096)
+@remember_short
 def post(target: ResourcePath) -> Requirements:
     """POST (W-32): nothing is needed on the new member, and 404 or 405 come after this (W-61)."""
     return _on(target, Mode.APPEND)

@@ -25,7 +25,9 @@ _METHODS = b"GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE"
 _PREFLIGHT_MAX_AGE_S = b"86400"
 
 
-@lru_cache(maxsize=512)
+_LONGEST_REMEMBERED_BYTES = 1024
+
+
 def cors_headers(
     origin: bytes | None, requested_headers: bytes | None, *, preflight: bool
 ) -> tuple[tuple[bytes, bytes], ...]:
@@ -35,6 +37,14 @@ def cors_headers(
     """
     if origin is None:
         return ()
+    if len(origin) + len(requested_headers or b"") > _LONGEST_REMEMBERED_BYTES:
+        return _make(origin, requested_headers, preflight=preflight)
+    return _remembered(origin, requested_headers, preflight=preflight)
+
+
+def _make(
+    origin: bytes, requested_headers: bytes | None, *, preflight: bool
+) -> tuple[tuple[bytes, bytes], ...]:
     headers: Headers = [
         (b"access-control-allow-origin", origin),
         (b"access-control-allow-credentials", b"true"),
@@ -45,3 +55,6 @@ def cors_headers(
         headers.append((b"access-control-allow-methods", _METHODS))
         headers.append((b"access-control-max-age", _PREFLIGHT_MAX_AGE_S))
     return tuple(headers)
+
+
+_remembered = lru_cache(maxsize=512)(_make)

@@ -31,6 +31,7 @@ from podstead.core.identifiers import (
 from podstead.core.links import link_header
 from podstead.core.media_types import RDF_TYPES, essence
 from podstead.core.methods import allowed_methods, takes_only_rdf
+from podstead.core.remembering import remember_short
 from podstead.core.vocab import (
     LDP_BASIC_CONTAINER,
     LDP_CONTAINER,
@@ -113,7 +114,7 @@ class Responder:
         the caller itself is granted (W-50, P-30), so they tell nothing of the target. Only who
         was let in meets preconditions, and is told the entity tag."""
         target = exchange.operation.target
-        headers: Headers = [(b"link", _links(self._base_url, target, None))]
+        headers: Headers = [(b"link", _links(target, None, self._base_url))]
         denied = isinstance(error, NotAuthenticated | AccessDenied)
         if denied or exchange.operation.method in _SAFE:  # A-9, Q-14
             _add_wac_allow(headers, exchange)
@@ -138,7 +139,7 @@ class Responder:
             rdf = (
                 outcome.metadata is not None and essence(outcome.metadata.content_type) in RDF_TYPES
             )
-            headers.append((b"link", _links(self._base_url, target, kind, rdf=rdf)))
+            headers.append((b"link", _links(target, kind, self._base_url, rdf=rdf)))
         if outcome.result in _READ:
             headers += _method_headers(exchange.operation.target)
         if exchange.operation.method in _SAFE:
@@ -195,8 +196,8 @@ def http_date(unix_s: int) -> bytes:
     return formatdate(unix_s, usegmt=True).encode("ascii")
 
 
-@lru_cache(maxsize=4096)
-def _links(base_url: str, target: ResourcePath, kind: Kind | None, *, rdf: bool = False) -> bytes:
+@remember_short
+def _links(target: ResourcePath, kind: Kind | None, base_url: str, *, rdf: bool = False) -> bytes:
     """The Link header on one line (P-29 to P-31, P-35); without ``kind`` what the URL tells."""
     subject = subject_of(target)
     links = [(base_url + acl_of(subject), "acl")]
@@ -223,7 +224,7 @@ def _types(target: ResourcePath, kind: Kind | None, *, rdf: bool) -> list[str]:
     return types
 
 
-@lru_cache(maxsize=4096)
+@remember_short
 def _method_headers(target: ResourcePath) -> tuple[tuple[bytes, bytes], ...]:
     allowed = allowed_methods(target)
     headers: Headers = [(b"allow", ", ".join(allowed).encode("ascii"))]

@@ -164,5 +164,19 @@ def test_statements_in_named_graphs_count_too() -> None:
     assert len(named) == 1
 
 
-def test_a_query_makes_another_document() -> None:
-    assert stated("<?x#me> solid:oidcIssuer <https://issuer.example/> .") == frozenset()
+@pytest.mark.parametrize(
+    "subject",
+    [
+        "<?x#me>",
+        "<https://POD.example/alice/#me>",
+        "<HTTPS://pod.example:443/alice/#me>",
+        "<https://pod.example/%61lice/#me>",
+    ],
+)
+def test_no_spelling_of_the_documents_url_hides_a_statement(subject: str) -> None:
+    """P-50, P-51: what is had at the WebID's URL is this document, however the URL is written."""
+    said = stated(f"{subject} solid:oidcIssuer <https://issuer.example/> .")
+    assert len(said) == 1
+    assert stated("<https://pod.example/bob/#me> solid:oidcIssuer <https://x.example/> .") == (
+        frozenset()
+    )

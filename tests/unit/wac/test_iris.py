@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.wac.iris import agent_name, canonical_url, local_path, origin_of
+from podstead.core.iris import canonical_url
+from podstead.wac.iris import agent_name, local_path, origin_of
 
 BASE = "https://pods.example"
 
