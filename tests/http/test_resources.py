@@ -490,3 +490,15 @@ async def test_user_content_gets_an_opaque_origin(server: Server) -> None:
     assert (answer.header("content-security-policy") or "").startswith("sandbox")
     assert "allow-same-origin" not in (answer.header("content-security-policy") or "")
     assert answer.header("x-content-type-options") == "nosniff"
+
+
+async def test_a_condition_on_a_container_holds_until_the_commit(server: Server) -> None:
+    """P-22, P-26: of parallel writers with one entity tag of the container, one wins."""
+    container = "/alice/private/c/"
+    await server.alice.put(container, None, TURTLE)
+    tag = (await server.alice.get(container)).header("etag") or ""
+    answers = await asyncio.gather(
+        *(server.alice.post(container, f"{n}", "text/plain", if_match=tag) for n in range(5))
+    )
+    assert sorted(answer.status for answer in answers) == [201, 412, 412, 412, 412]
+    assert len(await members(server, container)) == 1

@@ -14,6 +14,7 @@ from podstead.storage.records import (
     AtVersion,
     Change,
     Kind,
+    MembersAt,
     NoMembers,
     NoPod,
     PodRecord,
@@ -83,6 +84,8 @@ class Model:
                 return path not in self.resources
             case Present(path):
                 return path in self.resources
+            case MembersAt(path, version):
+                return path in self.resources and self.resources[path].members_version == version
             case NoMembers(path):
                 return not self.members(path)
             case NoPod(name):

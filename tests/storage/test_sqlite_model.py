@@ -24,6 +24,7 @@ from podstead.storage.records import (
     Change,
     Committed,
     Kind,
+    MembersAt,
     Metadata,
     NoMembers,
     NoPod,
@@ -89,7 +90,9 @@ steps = st.builds(
     careful=st.integers(0, 9).map(lambda number: number < 8),
     wrong_creates=st.integers(0, 19).map(lambda number: number == 19),
     reliance=st.none()
-    | st.tuples(st.sampled_from(["current"] * 4 + ["stale", "absent", "present", "empty"]), paths),
+    | st.tuples(
+        st.sampled_from(["current"] * 4 + ["stale", "absent", "present", "empty", "listed"]), paths
+    ),
     pod=st.none() | st.sampled_from(["a", "A", "b"]),
     quota_bytes=st.sampled_from([0, 0, 25]),
 )
@@ -216,6 +219,8 @@ def _reliance(model: Model, sort: str, text: str) -> Reliance:
             return Present(path)
         case "empty":
             return NoMembers(path)
+        case "listed" if current is not None and current.members_version is not None:
+            return MembersAt(path, current.members_version)
         case _:
             return AtVersion(path, Version("ffffffffffffffff"))
 

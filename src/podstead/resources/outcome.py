@@ -11,7 +11,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.operation import Operation
 from podstead.core.ranges import ByteRange
 from podstead.storage.protocol import OpenBody
-from podstead.storage.records import Metadata, Reliance
+from podstead.storage.records import AtVersion, MembersAt, Metadata, Reliance
 from podstead.wac.gate import Grant
 
 
@@ -60,7 +60,9 @@ class Exchange:
 
     ``grant`` and ``existing`` are set as soon as they are known, so that a refusal can carry the
     headers that an answer would (``WAC-Allow``, ``Allow``, ``Link``). ``relied_on_for_identity``
-    is what allowed a write to change who a WebID is, empty for any other.
+    is what allowed a write to change who a WebID is, empty for any other;
+    ``relied_on_for_state`` is the state of a container that its preconditions or the conditions
+    of its patch held for.
     """
 
     operation: Operation
@@ -68,14 +70,24 @@ class Exchange:
     grant: Grant | None = None
     existing: Metadata | None = None
     relied_on_for_identity: tuple[Reliance, ...] = ()
+    relied_on_for_state: tuple[Reliance, ...] = ()
 
     @property
     def reliances(self) -> tuple[Reliance, ...]:
         """What the gate's last decisions relied on; a write has it checked at its commit."""
         relied_on = () if self.grant is None else self.grant.reliances
-        if self.relied_on_for_identity in ((), relied_on):
+        further = self.relied_on_for_identity + self.relied_on_for_state
+        if further in ((), relied_on):
             return relied_on
-        return tuple(dict.fromkeys(relied_on + self.relied_on_for_identity))
+        return tuple(dict.fromkeys(relied_on + further))
+
+    def rely_on_state(self, container: Metadata) -> None:
+        """Have the commit check that a container and what it lists are as they were seen."""
+        if container.members_version is not None:
+            self.relied_on_for_state = (
+                AtVersion(container.path, container.version),
+                MembersAt(container.path, container.members_version),
+            )
 
     @property
     def lasting(self) -> bool:

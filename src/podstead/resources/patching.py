@@ -95,6 +95,8 @@ class Patches:
         hold; what :meth:`Contents.accept` raises; and Superseded.
         """
         document = await self._current(situation, patch)
+        if patch.reads_managed and situation.existing is not None:
+            exchange.rely_on_state(situation.existing)
         work = await self._evaluation(situation, patch, document)
         if patch.has_conditions:
             # What joins take, sizes do not tell; the other requests shall not wait for it.

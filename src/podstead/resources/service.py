@@ -300,6 +300,8 @@ class ResourceService:
             version=None if existing is None else state_version(existing),
             modified_ms=None if existing is None else last_modified_ms(existing),
         )
+        if existing is not None:
+            exchange.rely_on_state(existing)
 
     def _stamp(self) -> Stamp:
         return Stamp(

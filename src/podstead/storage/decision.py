@@ -17,6 +17,7 @@ from podstead.storage.records import (
     Change,
     CommitOutcome,
     Committed,
+    MembersAt,
     NoMembers,
     NoPod,
     OverQuota,
@@ -72,6 +73,8 @@ def _holds(reliance: Reliance, state: State) -> bool:
             return row is None
         case Present():
             return row is not None
+        case MembersAt():
+            return row is not None and row.members_version == reliance.members_version
         case NoMembers():
             return row is None or row.member_count == 0
 

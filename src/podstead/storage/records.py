@@ -129,7 +129,15 @@ class NoPod:
     name: str
 
 
-Reliance = AtVersion | Absent | Present | NoMembers | NoPod
+@dataclass(frozen=True, slots=True)
+class MembersAt:
+    """The container exists and what its listing shows has exactly this version."""
+
+    path: ResourcePath
+    members_version: Version
+
+
+Reliance = AtVersion | Absent | Present | NoMembers | MembersAt | NoPod
 
 
 # --- What a write does ----------------------------------------------------------------------

@@ -16,6 +16,7 @@ from podstead.storage.records import (
     Change,
     Committed,
     Kind,
+    MembersAt,
     NoMembers,
     NoPod,
     OverQuota,
@@ -80,6 +81,8 @@ class TransactionSuite:
             NoPod("BOB"),
             AtVersion(path("/alice/c/full/a"), new_version()),
             AtVersion(path("/alice/c/new"), new_version()),
+            MembersAt(path("/alice/c/full/"), new_version()),
+            MembersAt(path("/alice/c/new/"), new_version()),
         ],
     )
     async def test_a_write_whose_reliance_is_broken_changes_nothing(
@@ -120,6 +123,15 @@ class TransactionSuite:
         await commit(store, write(put("/alice/c/full/b")))
         relied_on = [AtVersion(path("/alice/c/full/"), current)]
         await commit(store, write(put("/alice/c/full/c"), relied_on=relied_on))
+
+    async def test_the_current_members_are_relied_on(self, engine: Engine) -> None:
+        store = await _prepared(engine)
+        seen = (await read_present(store, "/alice/c/full/")).members_version
+        assert seen is not None
+        relied_on = [MembersAt(path("/alice/c/full/"), seen)]
+        await commit(store, write(put("/alice/c/full/b"), relied_on=relied_on))
+        again = write(put("/alice/c/full/c"), relied_on=relied_on)
+        assert await store.commit(again) == VersionConflict(relied_on[0])
 
     async def test_a_write_without_puts_may_check_only(self, engine: Engine) -> None:
         store = await _prepared(engine)
