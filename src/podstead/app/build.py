@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import logging
 import secrets
@@ -214,8 +213,7 @@ def _lifespan(store: Store, foreign: ForeignDocuments, clock: Clock) -> Lifespan
     async def stop() -> None:
         for task in sweeping:
             task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        await asyncio.gather(*sweeping, return_exceptions=True)
         await foreign.close()
         await store.close()
 

@@ -20,7 +20,7 @@ from podstead.rdf.container import server_managed
 from podstead.rdf.errors import PatchInapplicable, PatchRefused
 from podstead.rdf.graph import EMPTY_GRAPH, Graph
 from podstead.rdf.matching import IndexedTriples, Solution, StepBudget, solutions
-from podstead.rdf.patterns import Pattern, Patterns, PatternTerm, Variable, is_ground, written
+from podstead.rdf.patterns import Pattern, Patterns, PatternTerm, Variable, is_ground
 from podstead.rdf.terms import BlankNode, Iri, Triple
 
 DEFAULT_BUDGET_STEPS = 1_000_000
@@ -114,7 +114,7 @@ def apply_to_container(
     def check(change: _Change) -> None:
         changed = Graph([*change.named_deletes, *change.inserts])
         for triple in server_managed(changed, container_url=container_url):
-            raise Conflict(f"The patch changes what only the server states: {written(triple)}")
+            raise Conflict(f"The patch changes what only the server states: {triple[1].value}")
 
     seen = managed if patch.reads_managed else EMPTY_GRAPH
     return _Evaluation(patch.semantics, own, seen, budget_steps, ()).run(patch, check)
@@ -203,15 +203,13 @@ class _Evaluation:
         ):
             return subject, predicate, object_
         if self._is_strict:
-            raise PatchRefused(N3, f"what {written(pattern)} comes to is no triple")
+            raise PatchRefused(N3, "with its conditions met, one of its patterns is no triple")
         return None
 
     def _make(self, change: _Change) -> None:
         for triple in change.deletes:
             if self._is_strict and triple not in self._triples:
-                raise PatchInapplicable(
-                    f"The patch deletes a triple that is not there: {written(triple)}"
-                )
+                raise PatchInapplicable("The patch deletes a triple that is not there")
             if triple not in change.inserts:
                 self._triples.discard(triple)
         for triple in change.inserts:

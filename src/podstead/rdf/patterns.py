@@ -49,15 +49,6 @@ def is_ground(pattern: Pattern) -> bool:
     return not any(isinstance(term, (Variable, BlankNode)) for term in pattern)
 
 
-def written(pattern: Pattern) -> str:
-    """A pattern for a message, not longer than one wants to read."""
-    text = " ".join(str(term) for term in pattern)
-    return text if len(text) <= _MAX_WRITTEN_LENGTH else f"{text[:_MAX_WRITTEN_LENGTH]}…"
-
-
-_MAX_WRITTEN_LENGTH = 300
-
-
 class Disguise:
     """Writes the variables of one text as IRIs, and finds them again in what was read."""
 
