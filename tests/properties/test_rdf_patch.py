@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 
 import pyoxigraph
 import pytest
 import rdflib
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from podstead.core.errors import RequestRefused
 from podstead.core.media_types import N_TRIPLES
-from podstead.rdf.codecs import serialize
+from podstead.rdf.codecs import parse, serialize
 from podstead.rdf.errors import MalformedRdf, PatchInapplicable, PatchRefused
 from podstead.rdf.graph import Graph
 from podstead.rdf.limits import RdfLimits
@@ -43,6 +44,8 @@ NODES = [BlankNode(f"n{number}") for number in range(3)]
 VARIABLES = [Variable(name) for name in "xyz"]
 CONDITION_NODES = [BlankNode("u"), BlankNode("v")]
 INSERTED_NODES = [BlankNode("i"), BlankNode("j")]
+MAX_COMPARED_NODES = 8
+MAX_SEARCHED_TRIPLES = 30  # three conditions have at most as many solutions as its cube
 
 
 def triples_of(
@@ -124,6 +127,27 @@ def known_to_rdflib(graph: Graph) -> rdflib.Graph:
     return read(serialize(graph, N_TRIPLES), N_TRIPLES)
 
 
+def known_from_rdflib(graph: rdflib.Graph) -> Graph:
+    return parse(graph.serialize(format="nt").encode(), N_TRIPLES, base_iri=BASE).graph
+
+
+def assert_alike(actual: Graph, expected: Graph) -> None:
+    """Assert that two graphs are the same but for the labels of their blank nodes.
+
+    A product of solutions makes many nodes that are all alike, and telling whether two such graphs
+    are the same takes exponential time; of those, what is said without labels is compared.
+    """
+    assert without_labels(actual) == without_labels(expected)
+    if len(blank_nodes_in(actual)) <= MAX_COMPARED_NODES:
+        assert_same(actual, expected)
+
+
+def without_labels(graph: Graph) -> Counter[tuple[object, ...]]:
+    return Counter(
+        tuple(None if isinstance(term, BlankNode) else term for term in triple) for triple in graph
+    )
+
+
 def update(text: str) -> Patch:
     return parse_sparql_update(text.encode(), base_iri=BASE)
 
@@ -139,9 +163,10 @@ def test_an_update_has_the_effect_that_a_sparql_engine_gives_it(
     engine = engine_with(graph)
     patched = graph
     for step in steps:
+        assume(len(patched) <= MAX_SEARCHED_TRIPLES)
         engine.update(update_text(step))
         patched = apply(update(update_text(step)), patched)
-    assert_same(patched, content_of(engine))
+    assert_alike(patched, content_of(engine))
 
 
 @given(graphs, st.lists(operations(), min_size=1, max_size=3))
@@ -152,10 +177,11 @@ def test_operations_of_one_update_are_those_of_several(
     # The same label in two operations is against SPARQL, and means two nodes here.
     patched = graph
     for step in steps:
+        assume(len(patched) <= MAX_SEARCHED_TRIPLES)
         patched = apply(Patch((step,), Semantics.ALL_SOLUTIONS), patched)
     together = " ;\n".join(update_text(step) for step in steps)
-    assert_same(apply(update(together), graph), patched)
-    assert_same(apply(update(together + " ;"), graph), patched)
+    assert_alike(apply(update(together), graph), patched)
+    assert_alike(apply(update(together + " ;"), graph), patched)
 
 
 @given(graphs, several(ground, at_most=4), several(ground, at_most=4))
@@ -166,7 +192,7 @@ def test_data_blocks_have_the_effect_that_rdflib_gives_them(
     text = f"DELETE DATA {{ {block(deleted)} }} ; INSERT DATA {{ {block(inserted)} }}"
     judge = known_to_rdflib(graph)
     judge.update(text)
-    assert_same(apply(update(text), graph), judge)
+    assert_alike(apply(update(text), graph), known_from_rdflib(judge))
 
 
 @given(graphs, several(deletions, at_most=3))
@@ -174,7 +200,9 @@ def test_delete_where_has_the_effect_that_rdflib_gives_it(graph: Graph, patterns
     """X-33: the long form for rdflib, which deletes while it still searches in the short one."""
     judge = known_to_rdflib(graph)
     judge.update(f"DELETE {{ {block(patterns)} }} WHERE {{ {block(patterns)} }}")
-    assert_same(apply(update(f"DELETE WHERE {{ {block(patterns)} }}"), graph), judge)
+    assert_alike(
+        apply(update(f"DELETE WHERE {{ {block(patterns)} }}"), graph), known_from_rdflib(judge)
+    )
 
 
 @given(graphs, operations())
@@ -244,7 +272,7 @@ def test_an_n3_patch_is_applied_when_a_sparql_engine_says_so(
         return
     # N3 has one solution, however many ways there are for blank nodes of its conditions.
     if not (blank_nodes_in(operation.where) and blank_nodes_in(operation.inserts)):
-        assert_same(patched, content_of(engine))
+        assert_alike(patched, content_of(engine))
 
 
 @given(graphs, several(insertions, at_most=4))
@@ -256,7 +284,7 @@ def test_inserted_blank_nodes_never_meet_those_of_the_document(
     patched = apply(Patch((Operation(inserts=inserts),), Semantics.ONE_SOLUTION), graph)
     judge = known_to_rdflib(graph)
     judge.update(f"INSERT {{ {block(inserts)} }} WHERE {{ }}")
-    assert_same(patched, judge)
+    assert_alike(patched, known_from_rdflib(judge))
 
 
 # --- Whatever else is sent ---------------------------------------------------------------------
@@ -325,14 +353,14 @@ def test_sparql_is_read_as_an_engine_reads_it_or_refused_by_name(text: str) -> N
         engine.update(text, base_iri=BASE)
     except SyntaxError:
         return
-    assert_same(patched, content_of(engine))
+    assert_alike(patched, content_of(engine))
 
 
 @given(st.binary(max_size=60))
 def test_bytes_are_read_or_refused_by_name(content: bytes) -> None:
-    for parse in (parse_n3_patch, parse_sparql_update):
+    for read_patch in (parse_n3_patch, parse_sparql_update):
         with suppress(MalformedRdf, PatchRefused):
-            parse(content, base_iri=BASE, limits=RdfLimits())
+            read_patch(content, base_iri=BASE, limits=RdfLimits())
 
 
 @given(st.sampled_from(SPARQL_SEEDS), st.data())
