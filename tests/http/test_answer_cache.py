@@ -226,7 +226,7 @@ class Deployment:
 FIRST = (put("alice", DOC, b"<#a> <#b> 9.", TURTLE), put("alice", OTHER, b"text", "text/plain"))
 
 
-@settings(max_examples=60)
+@settings(max_examples=100)
 @given(sequences)
 def test_answers_are_the_same_whether_or_not_they_are_kept(drawn: Sequence[Step]) -> None:
     """Issue, speed: renderings may be kept. W-5, A-33: rules and tokens count at once."""

@@ -1,153 +1,177 @@
-"""Kept answers: the answer to the same request at the same state, and to no other."""
+"""When is a kept answer given again? For the very same request, until anything at all changes."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
 from podstead.core.errors import StorageError
-from podstead.web.answers import AnswerKey, Answers
-from podstead.web.asgi import Scope
+from podstead.web.answers import Answers
 from podstead.web.response import Response
+from tests.unit.outbound.peer import MovedClock
 
-_MIB = 1024 * 1024
+CAPACITY_BYTES = 1 << 20
 
 
+@dataclass
 class Store:
-    """A store that tells its mark, or fails to."""
+    """Something that can be committed to."""
 
-    def __init__(self) -> None:
-        self.mark: int | None = 1
-        self.is_broken = False
+    mark: int | None = 1
+    broken: bool = False
 
     def state_mark(self) -> int | None:
-        if self.is_broken:
-            raise StorageError("broken")
+        if self.broken:
+            raise StorageError("The database cannot be read")
         return self.mark
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.time_ms = 0
+@dataclass
+class World:
+    store: Store
+    clock: MovedClock
+    answers: Answers
 
-    def now_ms(self) -> int:
-        return self.time_ms
+    def keep(self, asked: dict[str, Any], response: Response) -> None:
+        key = self.answers.key(asked)
+        assert key is not None
+        assert self.answers.get(key) is None
+        self.answers.keep(key, response)
+
+    def kept(self, asked: dict[str, Any]) -> Response | None:
+        key = self.answers.key(asked)
+        return None if key is None else self.answers.get(key)
 
 
 @pytest.fixture
-def store() -> Store:
-    return Store()
+def world() -> World:
+    store, clock = Store(), MovedClock()
+    return World(store, clock, Answers(store=store, clock=clock, capacity_bytes=CAPACITY_BYTES))
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def answers(store: Store, clock: Clock) -> Answers:
-    return Answers(store=store, clock=clock, capacity_bytes=_MIB)
-
-
-def request(*, method: str = "GET", path: bytes = b"/a", **fields: str) -> Scope:
+def scope(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever a scope holds
     return {
-        "method": method,
-        "raw_path": path,
+        "method": "GET",
+        "raw_path": b"/alice/",
         "query_string": b"",
+        "headers": [(b"host", b"localhost:3000"), (b"accept", b"text/turtle")],
         "client": ("127.0.0.1", 1),
-        "headers": [(name.encode(), value.encode()) for name, value in fields.items()],
+        **changes,
     }
 
 
-def answer(
-    body: bytes = b"", *, of_stored_state: bool = True, until_s: int | None = None
-) -> Response:
-    return Response(200, [], body, of_stored_state=of_stored_state, valid_until_s=until_s)
+def response(body: bytes = b"body", **changes: Any) -> Response:  # noqa: ANN401 - of its fields
+    return Response(200, [(b"etag", b'"x"')], body, **{"of_stored_state": True, **changes})
 
 
-def key_of(answers: Answers, scope: Scope) -> AnswerKey:
-    key = answers.key(scope)
+def test_the_same_request_has_the_same_answer(world: World) -> None:
+    made = response()
+    world.keep(scope(), made)
+    assert world.kept(scope()) is made
+    assert world.kept(scope(client=("127.0.0.1", 2))) is made  # another port of the same peer
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"method": "HEAD"},
+        {"raw_path": b"/alice"},
+        {"raw_path": b"/%61lice/"},
+        {"query_string": b"x"},
+        {"client": ("127.0.0.2", 1)},
+        {"client": None},
+        {"headers": []},
+        {"headers": [(b"host", b"localhost:3000"), (b"accept", b"*/*")]},
+        {"headers": [(b"host", b"other:3000"), (b"accept", b"text/turtle")]},
+        {"headers": [*scope()["headers"], (b"authorization", b"Bearer x")]},
+        {"headers": [*scope()["headers"], (b"origin", b"https://a.example")]},
+        {"headers": [*scope()["headers"], (b"range", b"bytes=0-1")]},
+        {"headers": [*scope()["headers"], (b"if-none-match", b"*")]},
+        {"headers": [*scope()["headers"], (b"anything", b"")]},
+        {"headers": [*scope()["headers"], scope()["headers"][1]]},
+    ],
+)
+def test_any_other_request_has_not(world: World, changes: dict[str, Any]) -> None:
+    world.keep(scope(), response())
+    assert world.kept(scope(**changes)) is None
+
+
+@pytest.mark.parametrize("method", ["PUT", "POST", "PATCH", "DELETE", "OPTIONS", "TRACE"])
+def test_only_reads_are_kept(world: World, method: str) -> None:
+    assert world.answers.key(scope(method=method)) is None
+
+
+def test_any_commit_makes_everything_worthless(world: World) -> None:
+    """W-5, A-33: also one whose mark was seen before, of another worker."""
+    world.keep(scope(), response())
+    world.keep(scope(raw_path=b"/bob/"), response())
+    for mark in (2, 1):
+        world.store.mark = mark
+        assert world.kept(scope()) is None
+        assert world.kept(scope(raw_path=b"/bob/")) is None
+
+
+def test_what_was_made_while_something_was_committed_is_not_kept(world: World) -> None:
+    key = world.answers.key(scope())
     assert key is not None
-    return key
+    assert world.answers.get(key) is None
+    world.store.mark = 2
+    world.answers.keep(key, response())
+    assert world.kept(scope()) is None
+    world.store.mark = 1
+    assert world.kept(scope()) is None
 
 
-def ask(answers: Answers, scope: Scope) -> Response | None:
-    return answers.get(key_of(answers, scope))
+def test_nothing_is_kept_where_changes_cannot_be_told(world: World) -> None:
+    world.store.mark = None
+    assert world.answers.key(scope()) is None
 
 
-def make(answers: Answers, scope: Scope, response: Response) -> None:
-    """Answer a request of which no answer is kept."""
-    key = key_of(answers, scope)
-    assert answers.get(key) is None
-    answers.keep(key, response)
+def test_trouble_is_left_to_the_ordinary_path(world: World) -> None:
+    world.keep(scope(), response())
+    world.store.broken = True
+    assert world.answers.key(scope()) is None
 
 
-def test_the_same_request_gets_the_kept_answer_and_others_do_not(answers: Answers) -> None:
-    kept = answer()
-    make(answers, request(accept="text/turtle"), kept)
-    assert ask(answers, request(accept="text/turtle")) is kept
-    for other in (
-        request(),
-        request(accept="text/html"),
-        request(accept="text/turtle", authorization="Bearer x"),
-        request(method="HEAD", accept="text/turtle"),
-        request(path=b"/b", accept="text/turtle"),
-        {**request(accept="text/turtle"), "query_string": b"q"},
-        {**request(accept="text/turtle"), "client": ("127.0.0.2", 1)},
-    ):
-        assert ask(answers, other) is None
+def test_an_answer_ends_with_the_credential_on_its_second(world: World) -> None:
+    """A-33, T-14."""
+    until_s = world.clock.now_ms() // 1000 + 60
+    world.keep(scope(), response(valid_until_s=until_s))
+    world.clock.move(59.999)
+    assert world.kept(scope()) is not None
+    world.clock.move(0.001)
+    assert world.kept(scope()) is None
 
 
-def test_a_commit_ends_every_kept_answer(answers: Answers, store: Store) -> None:
-    make(answers, request(), answer())
-    store.mark = 2
-    assert ask(answers, request()) is None
+def test_refusals_and_what_is_still_to_be_sent_are_not_kept(world: World) -> None:
+    world.keep(scope(), response(of_stored_state=False))
+    assert world.kept(scope()) is None
+
+    async def pieces() -> Any:  # noqa: ANN401 - a stream
+        yield b""
+
+    streamed = Response(200, [], pieces(), of_stored_state=True)
+    world.keep(scope(), streamed)
+    assert world.kept(scope()) is None
 
 
-def test_an_answer_begun_before_a_commit_is_not_kept_whoever_asked_meanwhile(
-    answers: Answers, store: Store
-) -> None:
-    """Another request that has seen the commit must not make the old answer look new."""
-    slow = key_of(answers, request())
-    assert answers.get(slow) is None
-    store.mark = 2
-    assert ask(answers, request(path=b"/other")) is None
-    answers.keep(slow, answer(b"of the state before"))
-    assert ask(answers, request()) is None
+def test_what_is_kept_has_a_bound_and_the_oldest_goes_first(world: World) -> None:
+    size_bytes = CAPACITY_BYTES // 16
+    for number in range(40):
+        world.keep(scope(query_string=b"%d" % number), response(b"x" * size_bytes))
+    found = [
+        number for number in range(40) if world.kept(scope(query_string=b"%d" % number)) is not None
+    ]
+    assert found == list(range(40 - len(found), 40))
+    assert 8 <= len(found) <= 16
+    world.keep(scope(), response(b"x" * CAPACITY_BYTES))
+    assert world.kept(scope()) is None
 
 
-@pytest.mark.parametrize("method", ["PUT", "POST", "PATCH", "DELETE", "OPTIONS"])
-def test_only_reads_are_kept(answers: Answers, method: str) -> None:
-    assert answers.key(request(method=method)) is None
-
-
-def test_what_does_not_follow_from_the_store_is_not_kept(answers: Answers) -> None:
-    make(answers, request(), answer(of_stored_state=False))
-    assert ask(answers, request()) is None
-
-
-def test_an_answer_to_a_credential_ends_with_it(answers: Answers, clock: Clock) -> None:
-    make(answers, request(), answer(until_s=10))
-    clock.time_ms = 9_999
-    assert ask(answers, request()) is not None
-    clock.time_ms = 10_000
-    assert ask(answers, request()) is None
-
-
-def test_a_store_in_trouble_has_no_kept_answers(answers: Answers, store: Store) -> None:
-    key = key_of(answers, request())
-    assert answers.get(key) is None
-    store.is_broken = True
-    answers.keep(key, answer())
-    assert answers.key(request()) is None
-    store.is_broken = False
-    assert ask(answers, request()) is None
-
-
-@pytest.mark.parametrize("body_bytes", [0, 20_000])
-def test_requests_count_towards_the_memory_used(answers: Answers, body_bytes: int) -> None:
-    """Whoever sends long headers must not make the server keep more than it is allowed."""
-    for number in range(100):
-        make(answers, request(n=str(number), junk="x" * 60_000), answer(b"x" * body_bytes))
-    kept = [ask(answers, request(n=str(number), junk="x" * 60_000)) for number in range(100)]
-    assert 0 < sum(found is not None for found in kept) <= _MIB // (60_000 + body_bytes)
-    assert kept[-1] is not None
+def test_no_capacity_keeps_nothing() -> None:
+    store = Store()
+    none = World(store, MovedClock(), Answers(store=store, clock=MovedClock(), capacity_bytes=0))
+    none.keep(scope(), response(b""))
+    assert none.kept(scope()) is None
