@@ -306,7 +306,7 @@ class Settings:
         Group.LIMITS,
         "How much work one patch may be; one that takes more gets 422.",
         unit="steps",
-        reason="About a second; patches of applications take some hundreds of steps.",
+        reason="One to three seconds; patches of applications take some hundreds of steps.",
     )
     max_json_bytes: int = setting(
         64 * _KIB,

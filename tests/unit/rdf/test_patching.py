@@ -180,7 +180,7 @@ def test_conditions_that_hold_in_one_way_let_the_patch_pass(where: Patterns) -> 
 )
 def test_every_deleted_triple_must_be_there(deletes: Patterns) -> None:
     """X-12, Q-8: 409; the message repeats nothing of the patch (P-16)."""
-    with pytest.raises(PatchInapplicable, match="not there$") as caught:
+    with pytest.raises(PatchInapplicable, match=r"not there$") as caught:
         apply(n3(deletes=deletes), GRAPH)
     assert isinstance(caught.value, Conflict)
 
