@@ -1,0 +1,124 @@
+"""The pages that a person sees: whole by themselves, usable everywhere, and safe to show."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from podstead.web.errors import STATUSES
+from podstead.web.pages import PAGE_POLICY, error_page, welcome_page
+
+MESSAGE = "There is no resource here"
+PAGES = {
+    "welcome": welcome_page(base_url="http://localhost:3000", version="1.2.3").decode(),
+    **{
+        f"error {status}": error_page(status=status, reason=reason, message=MESSAGE).decode()
+        for status, reason in STATUSES.values()
+    },
+}
+VOID = frozenset({"meta", "br", "hr", "img", "input", "link"})
+LOADING = frozenset(
+    {"link", "script", "img", "iframe", "object", "embed", "video", "audio", "source", "base",
+     "form", "input", "button"}
+)  # fmt: skip
+
+
+class Outline(HTMLParser):
+    """What a page is made of; knows when elements are not closed in turn."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.open: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] != ["style"]:
+            self.text += data
+
+    def attributes(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+def test_a_page_has_what_browsers_and_readers_need(page: str) -> None:
+    assert page.startswith("<!doctype html>")
+    outline = Outline(page)
+    assert outline.open == []
+    assert outline.attributes("html") == [{"lang": "en"}]
+    assert re.search(r"<title>\s*\S[^<]*</title>", page)
+    meta = outline.attributes("meta")
+    assert {"charset": "utf-8"} in meta
+    named = {attributes["name"]: attributes["content"] for attributes in meta[1:]}
+    assert named["viewport"] == "width=device-width, initial-scale=1"
+    assert named["color-scheme"] == "light dark"
+    assert len(outline.attributes("h1")) == len(outline.attributes("main")) == 1
+    assert "prefers-color-scheme: dark" in page
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+def test_a_page_loads_nothing_and_runs_nothing(page: str) -> None:
+    """A-192: it fits the policy that it is sent with."""
+    outline = Outline(page)
+    assert not {tag for tag, _ in outline.elements} & LOADING
+    for _, attributes in outline.elements:
+        assert not {"src", "href", "style", "srcset"} & set(attributes)
+        assert not [name for name in attributes if name.startswith("on")]
+    style = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
+    assert len(style) == 1
+    assert "url(" not in style[0]
+    assert "@import" not in style[0]
+    policy = PAGE_POLICY[1].decode()
+    assert policy.split("; ")[0] == "default-src 'none'"
+    assert "script-src" not in policy
+    assert "frame-ancestors 'none'" in policy
+
+
+@pytest.mark.parametrize(
+    "hostile", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "&amp;<b>", "</p>"]
+)
+def test_what_a_page_is_told_stands_there_as_text(hostile: str) -> None:
+    expected = len(Outline(error_page(status=400, reason="R", message="x").decode()).elements)
+    for page in (
+        error_page(status=400, reason="R", message=hostile),
+        error_page(status=400, reason="R", message=f"{hostile}."),
+    ):
+        outline = Outline(page.decode())
+        assert len(outline.elements) == expected
+        assert hostile in outline.text
+    welcome = Outline(welcome_page(base_url=f"http://{hostile}", version=hostile).decode())
+    assert len(welcome.elements) == len(Outline(PAGES["welcome"]).elements)
+
+
+def test_a_refusal_does_not_say_that_something_is_there() -> None:
+    """W-60, W-64: the words are the same for what exists and for what does not."""
+    for status in (401, 403):
+        text = Outline(error_page(status=status, reason="R", message="Denied").decode()).text
+        assert "is here" not in text
+        assert "is not public" not in text
+
+
+@pytest.mark.parametrize(("message", "shown"), [("No end", "No end."), ("An end.", "An end.")])
+def test_a_message_ends_as_a_sentence(message: str, shown: str) -> None:
+    text = Outline(error_page(status=404, reason="R", message=message).decode()).text
+    assert shown in text
+    assert f"{shown}." not in text
+
+
+def test_the_welcome_says_how_to_begin_here() -> None:
+    text = Outline(PAGES["welcome"]).text
+    assert "http://localhost:3000/.pods" in text
+    assert '{"name": "alice"}' in text
+    assert "1.2.3" in text
