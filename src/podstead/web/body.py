@@ -19,6 +19,9 @@ LINGER_S = 5.0
 LINGER_BYTES = 4 * 1024 * 1024
 """How much of such a rest is taken in; a client that sends more is cut off."""
 
+_MAX_LENGTH_DIGITS = 19
+"""More bytes than that nobody has, and Python refuses to read numbers that are much longer."""
+
 _BODY_HEADERS = (b"content-length", b"transfer-encoding")
 
 
@@ -120,7 +123,7 @@ def _content_length(fields: HeaderFields) -> int | None:
     value = fields.get(b"content-length")
     if value is None:
         return None
-    if not (value.isascii() and value.isdigit()):
+    if not (value.isascii() and value.isdigit()) or len(value) > _MAX_LENGTH_DIGITS:
         raise BadRequest("Content-Length must be a number")
     return int(value)
 
