@@ -11,6 +11,9 @@ from collections import OrderedDict
 RenderingKey = tuple[str, str, str]
 """Path, version part of the entity tag, media type."""
 
+_OVERHEAD_BYTES = 512
+"""What an entry takes beside its content and path: objects and its place, rounded up."""
+
 
 class Renderings:
     """Least-recently-used renderings up to a number of bytes."""
@@ -36,7 +39,12 @@ class Renderings:
         if len(content) > self.largest_bytes or key in self._entries:
             return
         self._entries[key] = content
-        self._used_bytes += len(content)
+        self._used_bytes += _taken_bytes(key, content)
         while self._used_bytes > self._capacity_bytes:
-            _, dropped = self._entries.popitem(last=False)
-            self._used_bytes -= len(dropped)
+            forgotten, dropped = self._entries.popitem(last=False)
+            self._used_bytes -= _taken_bytes(forgotten, dropped)
+
+
+def _taken_bytes(key: RenderingKey, content: bytes) -> int:
+    """What an entry takes in memory; of most documents the content is the smaller part."""
+    return len(content) + len(key[0]) + _OVERHEAD_BYTES
