@@ -1,0 +1,61 @@
+"""What was made before is remembered, within the memory that it may take."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+
+from podstead.resources.renderings import RenderingKey, Renderings
+
+CAPACITY_BYTES = 1 << 18
+
+
+def key(number: int, version: str = "v", media_type: str = "text/turtle") -> RenderingKey:
+    return f"/alice/private/document-{number}.ttl", version, media_type
+
+
+def test_a_rendering_is_that_of_its_path_version_and_type() -> None:
+    renderings = Renderings(capacity_bytes=CAPACITY_BYTES)
+    kept = key(1)
+    renderings.keep(kept, b"content")
+    assert renderings.get(kept) == b"content"
+    for other in (key(2), key(1, "w"), key(1, "v", "application/ld+json")):
+        assert renderings.get(other) is None
+
+
+@pytest.mark.parametrize("size_bytes", [0, 12, 500, CAPACITY_BYTES // 8])
+def test_the_memory_taken_stays_within_what_it_may_be(size_bytes: int) -> None:
+    """Also of documents that are empty, of which there may be any number."""
+    tracemalloc.start()
+    renderings = Renderings(capacity_bytes=CAPACITY_BYTES)
+    for number in range(5000):
+        renderings.keep(key(number), bytes(bytearray(size_bytes)))
+    taken_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken_bytes < CAPACITY_BYTES * 1.2
+    assert renderings.get(key(4999)) is not None
+    assert renderings.get(key(0)) is None
+
+
+def test_what_was_asked_for_lately_stays() -> None:
+    renderings = Renderings(capacity_bytes=CAPACITY_BYTES)
+    renderings.keep(key(0), b"often asked for")
+    for number in range(1, 5000):
+        renderings.keep(key(number), b"x" * 100)
+        assert renderings.get(key(0)) == b"often asked for"
+
+
+def test_what_would_push_out_too_many_is_not_kept() -> None:
+    renderings = Renderings(capacity_bytes=CAPACITY_BYTES)
+    renderings.keep(key(1), b"x" * renderings.largest_bytes)
+    renderings.keep(key(2), b"x" * (renderings.largest_bytes + 1))
+    assert renderings.get(key(1)) is not None
+    assert renderings.get(key(2)) is None
+
+
+def test_without_capacity_nothing_is_kept() -> None:
+    renderings = Renderings(capacity_bytes=0)
+    for content in (b"", b"x"):
+        renderings.keep(key(1), content)
+        assert renderings.get(key(1)) is None
