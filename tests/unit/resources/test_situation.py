@@ -1,0 +1,131 @@
+"""What is there around a target, and what may therefore come to be (P-47, P-49, P-52, W-1)."""
+
+from __future__ import annotations
+
+import pytest
+
+from podstead.core.errors import Conflict, StorageError
+from podstead.core.identifiers import ResourcePath
+from podstead.resources.situation import Situation
+from podstead.storage.records import Absent, Kind, Metadata, Present, Version
+from podstead.wac.effective import paths_to_read
+
+POD = "/alice/"
+
+
+def metadata(path: str) -> Metadata:
+    kind = Kind.CONTAINER if path.endswith("/") else Kind.DOCUMENT
+    if path == POD:
+        kind = Kind.STORAGE
+    if path.endswith(".acl"):
+        kind = Kind.ACL
+    return Metadata(ResourcePath(path), kind, Version("v"), "text/turtle", 0, 0, 0)
+
+
+def situation(target: str, *existing: str) -> Situation:
+    """A target, and all that exists around it beside the pod."""
+    path = ResourcePath(target)
+    there = {POD, *existing}
+    return Situation(
+        path,
+        {place: metadata(place) if place in there else None for place in paths_to_read(path)},
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "existing"),
+    [
+        ("/alice/x", []),
+        ("/alice/x/", []),
+        ("/alice/a/b/c", []),
+        ("/alice/a/b/c", ["/alice/a/"]),
+        ("/alice/x.acl", ["/alice/x"]),
+        ("/alice/x.meta", ["/alice/x"]),
+        ("/alice/c/.acl", ["/alice/c/"]),
+        ("/alice/x.acl.txt", []),
+        ("/alice/acl/", []),
+        ("/alice/.aclx/y", []),
+    ],
+)
+def test_there_is_room_where_nothing_stands_in_the_way(target: str, existing: list[str]) -> None:
+    situation(target, *existing).check_room_for_target()
+
+
+@pytest.mark.parametrize(
+    ("target", "existing"),
+    [
+        ("/alice/x", ["/alice/x/"]),  # P-47
+        ("/alice/x/", ["/alice/x"]),
+        ("/alice/x/y", ["/alice/x"]),  # P-49
+        ("/alice/x/y/z/", ["/alice/x"]),
+        ("/alice/x.acl/", []),  # P-52: the ACL of x must be able to stand there
+        ("/alice/x.meta/", []),
+        ("/alice/.acl/", []),
+        ("/alice/x.acl/y", []),
+        ("/alice/c/.meta/y/z", ["/alice/c/"]),
+        ("/alice/x.acl", []),  # the ACL of nothing
+        ("/alice/c/.acl", []),
+        ("/alice/x.acl.acl", ["/alice/x", "/alice/x.acl"]),  # W-1
+        ("/alice/x.acl.meta", ["/alice/x", "/alice/x.acl"]),
+        ("/alice/x.meta.acl", ["/alice/x", "/alice/x.meta"]),
+    ],
+)
+def test_there_is_no_room_where_something_stands_or_may_come_to(
+    target: str, existing: list[str]
+) -> None:
+    with pytest.raises(Conflict):
+        situation(target, *existing).check_room_for_target()
+
+
+def test_what_a_creation_would_make_and_what_it_relies_on() -> None:
+    """C-2: outermost first; and each must still be absent, in both slash forms, at the commit."""
+    made = situation("/alice/a/b/c", "/alice/")
+    assert made.missing_containers() == ("/alice/a/", "/alice/a/b/")
+    relied_on = set(made.creation_reliances())
+    for path in ("/alice/a/b/c", "/alice/a/b/", "/alice/a/"):
+        assert Absent(ResourcePath(path)) in relied_on
+        twin = path[:-1] if path.endswith("/") else f"{path}/"
+        assert Absent(ResourcePath(twin)) in relied_on
+    assert Present(ResourcePath(POD)) in relied_on
+
+
+def test_a_container_and_its_description_are_stored_in_one_place() -> None:
+    """C-30: a document's description has its own."""
+    described = situation("/alice/c/.meta", "/alice/c/")
+    assert described.stored_path == "/alice/c/"
+    assert described.existing is not None
+    apart = situation("/alice/x.meta", "/alice/x")
+    assert apart.stored_path == "/alice/x.meta"
+    assert apart.existing is None
+
+
+@pytest.mark.parametrize(
+    ("target", "existing", "expected"),
+    [
+        ("/alice/x.meta", ["/alice/x"], True),
+        ("/alice/c/.meta", ["/alice/c/"], True),
+        ("/alice/x.meta", [], False),
+        ("/alice/x", ["/alice/x"], False),
+        ("/alice/x.acl", ["/alice/x"], False),
+        ("/alice/x.acl.meta", ["/alice/x", "/alice/x.acl"], False),
+    ],
+)
+def test_only_what_exists_and_is_no_auxiliary_can_be_described(
+    target: str, existing: list[str], expected: bool
+) -> None:
+    assert situation(target, *existing).may_be_described is expected
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [("/alice/", True), ("/alice/.meta", True), ("/alice/.acl", False), ("/alice/c/", False)],
+)
+def test_a_storage_is_one_at_both_urls_of_its_triples(target: str, expected: bool) -> None:
+    """C-25, C-30."""
+    assert situation(target, "/alice/c/").is_storage_root is expected
+
+
+def test_not_having_looked_is_not_absence() -> None:
+    """Issue, storage: trouble never reads as absence."""
+    with pytest.raises(StorageError):
+        situation("/alice/x").metadata(ResourcePath("/bob/"))
