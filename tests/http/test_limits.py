@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from podstead.config import Settings
@@ -84,9 +86,10 @@ def nested_xml(depth: int) -> bytes:
     ("content_type", "nested"),
     [(JSON_LD, nested_json), (JSON_LD, nested_lists), (RDF_XML, nested_xml)],
 )
-async def test_rdf_is_nested_so_deep(start: Start, content_type: str, nested: object) -> None:
+async def test_rdf_is_nested_so_deep(
+    start: Start, content_type: str, nested: Callable[[int], bytes]
+) -> None:
     """T-103."""
-    assert callable(nested)
     server = await start(max_rdf_depth=20)
     found = await statuses(server.alice, content_type, nested(20), nested(21))
     assert found == [201, 400]
