@@ -117,6 +117,15 @@ def test_a_message_ends_as_a_sentence(message: str, shown: str) -> None:
     assert f"{shown}." not in text
 
 
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+def test_a_long_word_does_not_make_a_page_wider_than_its_window(page: str) -> None:
+    """Messages name URLs; on a telephone they ran out of the page."""
+    (paragraph,) = re.findall(r"^p \{([^}]*)\}", page, re.MULTILINE)
+    assert "overflow-wrap: anywhere" in paragraph
+    (block,) = re.findall(r"^pre \{([^}]*)\}", page, re.MULTILINE)
+    assert "overflow-x: auto" in block
+
+
 def test_the_welcome_says_how_to_begin_here() -> None:
     text = Outline(PAGES["welcome"]).text
     assert "http://localhost:3000/.pods" in text
