@@ -21,6 +21,7 @@ start: $(RUN_STAMP) ## Start the server; options in ARGS, as in: make start ARGS
 .PHONY: test
 test: $(DEV_STAMP) ## Run all tests; ARGS goes to pytest
 	@scripts/install-packages test
+	@$(BIN)/python -m tests.support.node
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(ARGS)
 
 .PHONY: check
@@ -29,7 +30,7 @@ check: $(DEV_STAMP) ## Check format, lint, types, import contracts and generated
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy $(CODE)
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python scripts/generate_docs.py --check
+	$(BIN)/python -m scripts.generate_docs --check
 
 .PHONY: format
 format: $(DEV_STAMP) ## Format the code and apply the safe fixes of the linter
@@ -38,7 +39,7 @@ format: $(DEV_STAMP) ## Format the code and apply the safe fixes of the linter
 
 .PHONY: docs
 docs: $(DEV_STAMP) ## Write the generated pages of docs/reference
-	$(BIN)/python scripts/generate_docs.py
+	$(BIN)/python -m scripts.generate_docs
 
 .PHONY: bench
 bench: $(DEV_STAMP) ## Measure this server beside others, on this machine
@@ -56,7 +57,7 @@ lock: $(DEV_STAMP) ## Pin the newest allowed versions of all dependencies, with 
 
 .PHONY: clean
 clean: ## Remove the environment and everything that was built; data stays
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	rm -rf $(VENV) build dist tests/clients/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 		.import_linter_cache
 	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 

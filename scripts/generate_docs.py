@@ -1,4 +1,7 @@
-"""Write the generated pages of docs/, or with --check say which of them are out of date."""
+"""Write the generated pages of docs/, or with --check say which of them are out of date.
+
+Run it as ``python -m scripts.generate_docs`` at the root of the repository.
+"""
 
 import re
 import sys
@@ -9,6 +12,7 @@ from pathlib import Path
 from podstead.cli.reference import commands_page
 from podstead.config.reference import settings_page
 from podstead.web.errors import STATUSES
+from scripts.requirements_page import requirements_page
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs/reference"
 
@@ -45,6 +49,7 @@ def main() -> int:
         REFERENCE / "settings.md": settings_page(),
         REFERENCE / "commands.md": commands_page(),
         REFERENCE / "errors.md": errors_page(),
+        REFERENCE / "requirements.md": requirements_page(),
     }
     if "--check" not in sys.argv[1:]:
         REFERENCE.mkdir(parents=True, exist_ok=True)

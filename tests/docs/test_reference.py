@@ -16,8 +16,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 def test_the_generated_pages_are_up_to_date() -> None:
     """`make docs` writes them."""
-    command = [sys.executable, str(REPOSITORY / "scripts/generate_docs.py"), "--check"]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "scripts.generate_docs", "--check"]
+    result = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr) == (0, "")
 
 

@@ -1,0 +1,136 @@
+"""Which requirements does the server meet, and which tests show it?
+
+The requirements stand in ``requirements/*.toml``, one file for each part of the protocol. A test
+names the one requirement it shows in its name: ``test_p_3_a_401_has_a_challenge`` shows P-3.
+Tests are found by reading their source, so no test is run and nothing is imported.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+LEVELS = {
+    "M": "must, by the specification",
+    "S": "should, by the specification",
+    "Y": "may, by the specification",
+    "T": "only a public conformance test asks for it",
+    "C": "only existing clients need it",
+    "R": "our recommendation where the specifications are silent",
+}
+
+_TEST_NAME = re.compile(r"test_([a-z])_([0-9]+)_\w+")
+_NO_CONFORMANCE_TESTS = {"test_catalogue.py"}
+_OPEN = {"skip", "skipif", "xfail", "importorskip"}
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One requirement on the server."""
+
+    id: str
+    """A letter, a hyphen and a number: ``P-3``."""
+    levels: tuple[str, ...]
+    """Keys of ``LEVELS``; the first says most."""
+    statement: str
+    """What is required, in one sentence."""
+    source: str
+    """Where it comes from; empty where the level says it all."""
+    not_tested: str
+    """Why no test here shows it; empty if one does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One part of the protocol."""
+
+    name: str
+    """The name of its file, without its ending."""
+    title: str
+    requirements: tuple[Requirement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConformanceTest:
+    """One test function."""
+
+    file: str
+    name: str
+    requirement: str | None
+    """The ID in its name; ``None`` if there is none."""
+    is_open: bool
+    """Whether it, or a case of it, is expected to fail or may be skipped."""
+
+
+class CatalogueError(ValueError):
+    """A requirement is not written as it should be."""
+
+
+def sections() -> list[Section]:
+    """All sections in their order. Raises CatalogueError."""
+    return [_section(path) for path in sorted((FOLDER / "requirements").glob("*.toml"))]
+
+
+def conformance_tests() -> list[ConformanceTest]:
+    """All tests, by file and then as they stand in it."""
+    return [
+        test
+        for path in sorted(FOLDER.glob("test_*.py"))
+        if path.name not in _NO_CONFORMANCE_TESTS
+        for test in _tests_in(path)
+    ]
+
+
+def _section(path: Path) -> Section:
+    content = tomllib.loads(path.read_text(encoding="utf-8"))
+    title = content.pop("title")
+    requirements = tuple(_requirement(id_, entry) for id_, entry in content.items())
+    return Section(path.stem, title, requirements)
+
+
+def _requirement(id_: str, entry: dict[str, str]) -> Requirement:
+    unknown = entry.keys() - {"level", "statement", "source", "not_tested"}
+    levels = tuple(entry["level"].split("/"))
+    if not re.fullmatch(r"[A-Z]-[1-9][0-9]*", id_) or unknown or not set(levels) <= set(LEVELS):
+        raise CatalogueError(f"{id_}: {entry}")
+    if any("|" in text or "\n" in text for text in entry.values()):
+        raise CatalogueError(f"{id_} does not fit into a row of a table")
+    return Requirement(
+        id_, levels, entry["statement"], entry.get("source", ""), entry.get("not_tested", "")
+    )
+
+
+def _tests_in(path: Path) -> Iterator[ConformanceTest]:
+    module = ast.parse(path.read_text(encoding="utf-8"))
+    module_is_open = any(
+        _is_open(statement) for statement in module.body if isinstance(statement, ast.Assign)
+    )
+    for node in ast.walk(module):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith(
+            "test_"
+        ):
+            match = _TEST_NAME.fullmatch(node.name)
+            requirement = f"{match[1].upper()}-{match[2]}" if match else None
+            yield ConformanceTest(
+                path.name, node.name, requirement, module_is_open or _is_open(node)
+            )
+
+
+def _is_open(node: ast.AST) -> bool:
+    """Whether a skip or an expected failure is written anywhere in it."""
+    return any(
+        isinstance(part, ast.Attribute) and part.attr in _OPEN and _is_of_pytest(part)
+        for part in ast.walk(node)
+    )
+
+
+def _is_of_pytest(attribute: ast.Attribute) -> bool:
+    base: ast.expr = attribute
+    while isinstance(base, ast.Attribute):
+        base = base.value
+    return isinstance(base, ast.Name) and base.id == "pytest"

@@ -1,0 +1,48 @@
+"""One server for the conformance tests of each test process, and two pods for each module."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conformance.agents import Agent, create_agent
+from tests.support.server import ServerProcess, running_server
+
+OPTIONS = ("--pod-creations-per-hour", "0", "--invalid-credentials-per-minute", "0")
+
+_names = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """The server; whatever the tests ask, nothing in it fails."""
+    root = tmp_path_factory.mktemp("conformance") / "root"
+    with running_server(ServerProcess(root=root, options=OPTIONS)) as server:
+        yield server
+        assert "Traceback" not in server.errors
+
+
+@pytest.fixture(scope="module")
+def alice(server: ServerProcess) -> Agent:
+    """The owner of what the tests are about."""
+    return create_agent(server)
+
+
+@pytest.fixture(scope="module")
+def bob(server: ServerProcess) -> Agent:
+    """Another agent, who has a pod of his own."""
+    return create_agent(server)
+
+
+@pytest.fixture(scope="session")
+def public(server: ServerProcess) -> Agent:
+    """A client without credentials."""
+    return Agent(server)
+
+
+@pytest.fixture
+def container(alice: Agent) -> str:
+    """The path of a new, empty container of Alice's, which only she has access to."""
+    return alice.create(f"{alice.pod}c{next(_names)}/")
