@@ -57,24 +57,31 @@ async def test_a_document_of_any_rdf_type_is_had_as_every_other(server: Server, 
         assert said(answer, url(path)) == expected
 
 
-@pytest.mark.parametrize("sent", [TURTLE, JSON_LD, N_TRIPLES])
-async def test_a_container_is_sent_and_had_as_turtle_json_ld_and_n_triples(
-    server: Server, sent: str
-) -> None:
-    """R-2, C-9."""
+@pytest.mark.parametrize("sent", FORMATS)
+async def test_a_container_is_sent_and_had_in_every_type(server: Server, sent: str) -> None:
+    """R-2, R-6, C-9."""
     path = "/alice/private/c/"
     own = triples("<> <http://purl.org/dc/terms/title> 'T'; <#b> [ <#c> 1 ].", TURTLE, url(path))
     assert (await server.alice.put(path, written(own, sent), sent)).status == 201
     await server.alice.put(f"{path}x.txt", "x", "text/plain")
     listings = []
-    for asked in (TURTLE, JSON_LD, N_TRIPLES):
+    for asked in FORMATS:
         answer = await server.alice.get(path, accept=asked)
         assert (answer.status, media_type(answer)) == (200, asked)
         listings.append(said(answer, url(path)))
-    assert listings[0] == listings[1] == listings[2]
+    assert len(set(listings)) == 1
     listed = {(str(s), str(p), str(o)) for s, p, o in listings[0]}
     assert (url(path), "http://www.w3.org/ns/ldp#contains", url(f"{path}x.txt")) in listed
     assert (url(path), "http://purl.org/dc/terms/title", "T") in listed
+
+
+async def test_a_container_that_xml_cannot_describe_is_not_had_as_xml(server: Server) -> None:
+    """R-5, P-15: a HEAD says the same as a GET, also where only the making tells."""
+    path = "/alice/private/c/"
+    await server.alice.put(path, f"<> <{EX}1> 'one'.", TURTLE)
+    assert (await server.alice.get(path, accept=RDF_XML)).status == 406
+    assert (await server.alice.head(path, accept=RDF_XML)).status == 406
+    assert (await server.alice.head(path, accept=f"{RDF_XML}, {TURTLE}")).status == 200
 
 
 @pytest.mark.parametrize("sent", [TURTLE, JSON_LD, N_TRIPLES])

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final, Protocol
 
 from podstead.core import media_types, vocab
-from podstead.rdf.codecs import UnsupportedRdfType, serialize
+from podstead.rdf.codecs import Document, UnsupportedRdfType, serialize
 from podstead.rdf.container import (
     CONTAINER_TYPES,
     ListedMember,
@@ -25,7 +25,7 @@ from podstead.rdf.container import (
     own_triples,
     server_managed,
 )
-from podstead.rdf.graph import Dataset, Graph
+from podstead.rdf.graph import EMPTY_GRAPH, Dataset, Graph
 from podstead.rdf.json_text import Json, encode_json
 from podstead.rdf.jsonld_writer import compose
 from podstead.rdf.turtle_writer import TurtleWriter
@@ -65,7 +65,8 @@ class Listing:
     """Writes the representation of one container in one media type, once.
 
     ``modified_ms`` is the time of the last containment change (P-8). Raises UnsupportedRdfType for
-    a type that is not in ``LISTING_TYPES``.
+    a type that is not in ``LISTING_TYPES``, and NotExpressible for own triples that RDF/XML cannot
+    say.
     """
 
     def __init__(
@@ -224,11 +225,47 @@ class _NTriplesListing:
         return ""
 
 
+class _XmlListing:
+    """Every page is written as a document of its own, of which only the middle is sent."""
+
+    def __init__(self, container_url: str, statements: Graph) -> None:
+        self._container_url = container_url
+        empty = _xml(EMPTY_GRAPH)
+        self._foot = empty[empty.rindex("</") :]
+        self._head = empty.removesuffix(self._foot)
+        self._begin = _xml(statements).removesuffix(self._foot)
+
+    def begin(self) -> str:
+        return self._begin
+
+    def page(self, members: Iterable[ListedMember]) -> str:
+        page = _xml(member_statements(self._container_url, members))
+        return page.removeprefix(self._head).removesuffix(self._foot)
+
+    def end(self) -> str:
+        return self._foot
+
+
+def _xml(statements: Graph) -> str:
+    document = Document(Dataset(statements), _XML_PREFIXES)
+    return serialize(document, media_types.RDF_XML).decode()
+
+
+_XML_PREFIXES: Final = MappingProxyType(
+    {"dcterms": vocab.DCTERMS, "ldp": vocab.LDP, "stat": vocab.STAT}
+)
+"""The same for every page, so that one head declares them for all."""
+
 _WRITERS: Final[Mapping[str, Callable[[str, Graph], _Writer]]] = MappingProxyType(
     {
         media_types.TURTLE: _TurtleListing,
         media_types.JSON_LD: _JsonLdListing,
         media_types.N_TRIPLES: _NTriplesListing,
+        # Whose documents without named graphs are the same.
+        media_types.N_QUADS: _NTriplesListing,
+        media_types.TRIG: _TurtleListing,
+        media_types.N3: _TurtleListing,
+        media_types.RDF_XML: _XmlListing,
     }
 )
 LISTING_TYPES: Final = tuple(_WRITERS)

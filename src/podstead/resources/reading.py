@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from podstead.core.conditional import Verdict, evaluate_read
 from podstead.core.identifiers import is_container
+from podstead.core.media_types import RDF_XML
 from podstead.core.operation import Operation
 from podstead.core.ranges import ByteRange, if_range_holds, select_range
 from podstead.resources.entity_tags import entity_tag, last_modified_ms
@@ -49,7 +50,9 @@ class Reader:
     async def _listing(
         self, operation: Operation, container: Metadata, media_type: str
     ) -> Representation:
-        if operation.method == "HEAD":  # the body of a large container is not made to be dropped
+        # The body of a large container is not made to be dropped, unless it is a form of which only
+        # the making tells whether the container can be had in it.
+        if operation.method == "HEAD" and media_type != RDF_XML:
             return Representation(media_type, b"", None)
         return await self._representations.listing(container, media_type)
 

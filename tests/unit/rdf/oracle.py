@@ -11,6 +11,7 @@ from rdflib.compare import isomorphic, to_isomorphic
 
 from podstead.core.media_types import (
     JSON_LD,
+    N3,
     N_QUADS,
     N_TRIPLES,
     RDF_XML,
@@ -31,6 +32,7 @@ FORMATS = {
     N_TRIPLES: "nt",
     N_QUADS: "nquads",
     TRIG: "trig",
+    N3: "n3",
     RDF_XML: "xml",
 }
 

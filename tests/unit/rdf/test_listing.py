@@ -7,9 +7,9 @@ import json
 import pytest
 
 from podstead.core.identifiers import encode_segment
-from podstead.core.media_types import JSON_LD, N_TRIPLES, TURTLE
+from podstead.core.media_types import JSON_LD, RDF_TYPES, RDF_XML, TURTLE
 from podstead.core.vocab import LDP, STAT
-from podstead.rdf.codecs import UnsupportedRdfType, parse
+from podstead.rdf.codecs import NotExpressible, UnsupportedRdfType, parse
 from podstead.rdf.container import container_statements, member_statements
 from podstead.rdf.graph import EMPTY_GRAPH, Graph
 from podstead.rdf.listing import LISTING_TYPES, ListedMember, Listing
@@ -199,7 +199,7 @@ def test_a_prefix_that_an_own_triple_would_suffer_from_is_not_used() -> None:
     assert graph.objects(Iri(f"{CONTAINER}a"), Iri(f"{STAT}size"))
 
 
-@pytest.mark.parametrize("media_type", ["application/n-quads", "text/html"])
+@pytest.mark.parametrize("media_type", ["application/json", "text/html"])
 def test_other_types_are_refused(media_type: str) -> None:
     with pytest.raises(UnsupportedRdfType):
         rendered(media_type)
@@ -207,4 +207,16 @@ def test_other_types_are_refused(media_type: str) -> None:
 
 def test_turtle_is_the_default() -> None:
     """Q-15."""
-    assert LISTING_TYPES == (TURTLE, JSON_LD, N_TRIPLES)
+    assert LISTING_TYPES[0] == TURTLE
+
+
+def test_a_container_is_had_as_every_type_that_documents_are() -> None:
+    """R-2, R-6."""
+    assert LISTING_TYPES == RDF_TYPES
+
+
+def test_own_triples_that_xml_cannot_say_are_refused_before_anything_is_sent() -> None:
+    """The last part of a property's IRI would have to be an XML name."""
+    own = Graph([(Iri(CONTAINER), Iri("https://example.org/1"), Literal("one"))])
+    with pytest.raises(NotExpressible):
+        rendered(RDF_XML, own=own)
