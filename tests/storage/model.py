@@ -90,6 +90,8 @@ class Model:
                 return not self.members(path)
             case NoPod(name):
                 return name.lower() not in [pod.name.lower() for pod in self.pods]
+            case _:
+                raise AssertionError("The model knows no entries")
 
     def _change(self, write: Write, contents: dict[str, bytes]) -> bool:
         touched: dict[str, bool] = {}

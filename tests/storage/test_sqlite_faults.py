@@ -15,13 +15,14 @@ import pytest
 
 from podstead.core.errors import Overloaded, StorageError
 from podstead.storage.layout import RootLayout
-from podstead.storage.records import Committed, TokenRecord, Write
+from podstead.storage.records import Committed, PodRecord, PodRemoval, TokenRecord, Write
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore, transaction
 from podstead.storage.testing.engine import (
     STORAGE,
     commit,
     content_of,
+    new_version,
     path,
     plant,
     put,
@@ -103,9 +104,10 @@ async def test_writing_goes_on_once_the_disk_is_well_again(
 async def test_a_failing_disk_is_trouble_to_writes_of_other_kinds(
     store: SqliteStore, vfs: FaultyVfs
 ) -> None:
+    await commit(store, write(records=[PodRecord("alice", path("/alice/"), "w", 1)]))
     with vfs.failing("sync", apsw.IOError), pytest.raises(StorageError):
-        await store.take("a", capacity=1, per_s=1, now_ms=0)
-    assert await store.take("a", capacity=1, per_s=1, now_ms=0) is None
+        await store.remove_pod(PodRemoval("alice", new_version(), 0))
+    assert await store.remove_pod(PodRemoval("alice", new_version(), 0))
 
 
 async def test_what_cannot_be_read_is_trouble_and_readable_later(

@@ -17,15 +17,22 @@ from podstead.storage.records import (
     Change,
     CommitOutcome,
     Committed,
+    DropEntry,
+    Entry,
+    EntryAt,
+    EntryReliance,
     MembersAt,
+    NoEntry,
     NoMembers,
     NoPod,
     OverQuota,
     PodRecord,
     Present,
     Put,
+    PutEntry,
     Record,
     Reliance,
+    ResourceReliance,
     StagedBlob,
     Version,
     VersionConflict,
@@ -52,7 +59,7 @@ def decide(write: Write, state: State) -> CommitOutcome:
     Raises UnsoundWrite, and leaves ``state`` as it was.
     """
     for reliance in write.relied_on:
-        if not _holds(reliance, state):
+        if not _holds(reliance, state, write.at_ms):
             return VersionConflict(reliance)
     draft = _Draft(write, state)
     try:
@@ -62,10 +69,15 @@ def decide(write: Write, state: State) -> CommitOutcome:
     return draft.join()
 
 
-def _holds(reliance: Reliance, state: State) -> bool:
+def _holds(reliance: Reliance, state: State, at_ms: int) -> bool:
     if isinstance(reliance, NoPod):
         return folded(reliance.name) not in state.taken_pods
-    row = state.resources[reliance.path]
+    if isinstance(reliance, EntryAt | NoEntry):
+        return _entry_holds(reliance, state.entries[reliance.entry], at_ms)
+    return _resource_holds(reliance, state.resources[reliance.path])
+
+
+def _resource_holds(reliance: ResourceReliance, row: ResourceRow | None) -> bool:
     match reliance:
         case AtVersion():
             return row is not None and row.version == reliance.version
@@ -77,6 +89,14 @@ def _holds(reliance: Reliance, state: State) -> bool:
             return row is not None and row.members_version == reliance.members_version
         case NoMembers():
             return row is None or row.member_count == 0
+
+
+def _entry_holds(reliance: EntryReliance, entry: Entry | None, at_ms: int) -> bool:
+    if entry is not None and entry.has_expired(at_ms):
+        entry = None
+    if isinstance(reliance, NoEntry):
+        return entry is None
+    return entry is not None and entry.version == reliance.version
 
 
 def _membership_of(
@@ -263,8 +283,19 @@ class _Draft:
         if isinstance(record, PodRecord):
             self.state.taken_pods.add(folded(record.name))
             self.state.pods.append(record)
+        elif isinstance(record, PutEntry):
+            self._join_entry(record)
+        elif isinstance(record, DropEntry):
+            self.state.entries[record.entry] = None
+            self.state.changed_entries.add(record.entry)
         else:
             self.state.tokens.append(record)
+
+    def _join_entry(self, put: PutEntry) -> None:
+        self.state.entries[put.entry] = Entry(
+            put.entry, self.write.version, put.value, put.owner, put.expires_ms
+        )
+        self.state.changed_entries.add(put.entry)
 
     def _join_change(self, change: Change) -> None:
         self.state.sequence += 1

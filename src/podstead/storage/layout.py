@@ -17,6 +17,11 @@ class RootLayout:
         return self.root / "podstead.db"
 
     @property
+    def passing(self) -> Path:
+        """The database of what may be lost when the machine fails: rate limits, proofs used."""
+        return self.root / "passing.db"
+
+    @property
     def blobs(self) -> Path:
         """Large bodies."""
         return self.root / "blobs"

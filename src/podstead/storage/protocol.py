@@ -14,9 +14,12 @@ from podstead.core.identifiers import ResourcePath
 from podstead.storage.records import (
     Body,
     CommitOutcome,
+    Entry,
+    EntryId,
     LoggedChange,
     Metadata,
     PodRecord,
+    PodRemoval,
     TokenRecord,
     Write,
 )
@@ -102,6 +105,25 @@ class PodRegistry(Protocol):
     async def used_bytes(self, name: str) -> int:
         """The bytes that a pod's resources take; 0 for a pod that does not exist."""
 
+    async def remove_pod(self, removal: PodRemoval) -> bool:
+        """Remove a pod whole, atomically and durably; False if there is none of that name.
+
+        Each of its resources gets a row in the change log. Raises StorageError or Overloaded.
+        """
+
+
+class EntryRegistry(Protocol):
+    """Small records of other parts of the server. Made and removed by records in a write."""
+
+    async def read_entry(self, entry: EntryId, *, now_ms: int) -> Entry | None:
+        """The entry, ``None`` also once it has expired. Raises StorageError."""
+
+    async def list_entries(
+        self, kind: str, *, owner: str | None = None, after: str = "", limit: int, now_ms: int
+    ) -> Sequence[Entry]:
+        """Up to ``limit`` entries of a kind that have not expired, of one owner if named, in the
+        byte order of their names, from behind ``after``. Raises StorageError."""
+
 
 class TokenRegistry(Protocol):
     """Which simple tokens were issued. Issued and revoked by records in a write."""
@@ -123,6 +145,19 @@ class RateCounters(Protocol):
         """
 
 
+class UsedOnce(Protocol):
+    """What may be used once only, such as the proof of a request; shared by all workers (A-104).
+
+    Outlives a crash of the server, not one of the machine.
+    """
+
+    async def use_once(self, key: bytes, *, until_ms: int, now_ms: int) -> bool:
+        """Note the use of ``key`` until ``until_ms``; False if it is noted already.
+
+        Raises StorageError, and Overloaded when there is no room for more.
+        """
+
+
 class ServerFacts(Protocol):
     """What the server remembers of itself, such as the base URL that everything stored is named
     under. Synchronous, for use before listening."""
@@ -134,7 +169,9 @@ class ServerFacts(Protocol):
         """Write the fact durably, whatever it was before. Raises StorageError."""
 
 
-class Store(ResourceStore, PodRegistry, TokenRegistry, RateCounters, Protocol):
+class Store(
+    ResourceStore, PodRegistry, TokenRegistry, EntryRegistry, RateCounters, UsedOnce, Protocol
+):
     """Everything one engine offers, with its life cycle."""
 
     async def open(self) -> None:
@@ -145,4 +182,5 @@ class Store(ResourceStore, PodRegistry, TokenRegistry, RateCounters, Protocol):
 
     async def sweep(self, *, now_ms: int) -> None:
         """Remove blobs that nothing refers to any more and that are past their grace time, rate
-        buckets that are full again, and change-log rows past their age."""
+        buckets that are full again, uses and entries that have expired, and change-log rows past
+        their age."""

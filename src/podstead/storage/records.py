@@ -22,6 +22,9 @@ given before to another state, and so that versions tell nothing of other pods' 
 BlobId = NewType("BlobId", str)
 """Names one immutable large body in the blob store."""
 
+EntryId = NewType("EntryId", str)
+"""Names one entry: its kind, a slash, and its key among those of the kind. See :class:`Entry`."""
+
 
 class Kind(IntEnum):
     """What a stored resource is. The numbers are stored; never reuse one."""
@@ -90,6 +93,27 @@ class StagedBlob:
 Body = InlineBody | StagedBlob
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A small record of a part of the server that the store need not understand, such as an
+    account or a session.
+
+    ``value`` is that part's own encoding. ``owner`` names what the entry belongs to: entries are
+    listed by it, and go with it. Past ``expires_ms`` (Unix milliseconds) the entry is as if it
+    were not there.
+    """
+
+    entry: EntryId
+    version: Version
+    value: bytes
+    owner: str | None = None
+    expires_ms: int | None = None
+
+    def has_expired(self, now_ms: int) -> bool:
+        """Whether the entry is as if it were not there."""
+        return self.expires_ms is not None and self.expires_ms <= now_ms
+
+
 # --- What a write relied on -----------------------------------------------------------------
 
 
@@ -137,7 +161,24 @@ class MembersAt:
     members_version: Version
 
 
-Reliance = AtVersion | Absent | Present | NoMembers | MembersAt | NoPod
+@dataclass(frozen=True, slots=True)
+class EntryAt:
+    """The entry exists with exactly this version and has not expired at the time of the write."""
+
+    entry: EntryId
+    version: Version
+
+
+@dataclass(frozen=True, slots=True)
+class NoEntry:
+    """There is no such entry, or it has expired at the time of the write."""
+
+    entry: EntryId
+
+
+ResourceReliance = AtVersion | Absent | Present | NoMembers | MembersAt
+EntryReliance = EntryAt | NoEntry
+Reliance = ResourceReliance | NoPod | EntryReliance
 
 
 # --- What a write does ----------------------------------------------------------------------
@@ -165,6 +206,20 @@ class PodRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class PodRemoval:
+    """A pod that goes, with every resource and token of it and every entry of ``entry_owner``.
+
+    ``agent`` is the IRI of who removes it, ``None`` for the operator; ``at_ms`` Unix milliseconds.
+    """
+
+    name: str
+    version: Version
+    at_ms: int
+    agent: str | None = None
+    entry_owner: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TokenRecord:
     """One issued simple token (A-30 to A-33). ``expires_s`` is Unix seconds, ``None`` for never.
 
@@ -187,8 +242,26 @@ class TokenRevocation:
     at_s: int
 
 
-Record = PodRecord | TokenRecord | TokenRevocation
-"""Registry records that can join a write; later kinds (accounts, channels) are added here."""
+@dataclass(frozen=True, slots=True)
+class PutEntry:
+    """Make or replace an entry, whatever was there; see :class:`Entry` for the fields."""
+
+    entry: EntryId
+    value: bytes
+    owner: str | None = None
+    expires_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropEntry:
+    """Remove an entry, if there is one."""
+
+    entry: EntryId
+
+
+EntryRecord = PutEntry | DropEntry
+Record = PodRecord | TokenRecord | TokenRevocation | EntryRecord
+"""Registry records that can join a write."""
 
 
 class Activity(IntEnum):

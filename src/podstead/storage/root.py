@@ -12,6 +12,7 @@ from podstead.core.errors import RootInUse, RootUnusable, StorageError
 from podstead.storage.blobs.local import DRAFTS
 from podstead.storage.layout import RootLayout
 from podstead.storage.sqlite.migrate import migrate
+from podstead.storage.sqlite.passing import prepare_passing
 
 _PRIVATE = 0o700
 _PRIVATE_FILE = 0o600
@@ -29,11 +30,13 @@ def prepare_root(root: Path) -> RootLayout:
         for directory in (layout.blobs, layout.blobs / DRAFTS, layout.keys):
             directory.mkdir(mode=_PRIVATE, exist_ok=True)
         layout.keys.chmod(_PRIVATE)
-        os.close(os.open(layout.database, os.O_RDWR | os.O_CREAT, _PRIVATE_FILE))
+        for database in (layout.database, layout.passing):
+            os.close(os.open(database, os.O_RDWR | os.O_CREAT, _PRIVATE_FILE))
     except OSError as error:
         raise _unusable(root, error) from error
     try:
         migrate(layout.database)
+        prepare_passing(layout.passing)
     except RootUnusable:
         raise
     except StorageError as error:

@@ -13,8 +13,14 @@ from typing import NamedTuple
 from podstead.core.identifiers import ResourcePath, parent_container, storage_root
 from podstead.storage.records import (
     BlobId,
+    DropEntry,
+    Entry,
+    EntryAt,
+    EntryId,
+    NoEntry,
     NoPod,
     PodRecord,
+    PutEntry,
     StagedBlob,
     TokenRecord,
     TokenRevocation,
@@ -68,12 +74,15 @@ class Needs:
     pods: set[str] = field(default_factory=set)
     roots: set[ResourcePath] = field(default_factory=set)
     blobs: set[BlobId] = field(default_factory=set)
+    entries: set[EntryId] = field(default_factory=set)
 
     def add(self, write: Write) -> None:
         """Add what deciding ``write`` takes."""
         for reliance in write.relied_on:
             if isinstance(reliance, NoPod):
                 self.pods.add(folded(reliance.name))
+            elif isinstance(reliance, EntryAt | NoEntry):
+                self.entries.add(reliance.entry)
             else:
                 self.paths.add(reliance.path)
         for put in write.puts:
@@ -85,6 +94,8 @@ class Needs:
         for record in write.records:
             if isinstance(record, PodRecord):
                 self.pods.add(folded(record.name))
+            elif isinstance(record, PutEntry | DropEntry):
+                self.entries.add(record.entry)
 
     def _add_changed(self, path: ResourcePath) -> None:
         self.paths.add(path)
@@ -104,19 +115,21 @@ class Needs:
 class State:
     """What is stored, as far as a batch needs it, and what the batch has changed so far.
 
-    The first five fields are loaded and kept current; the rest collects what is to be stored.
-    ``changed_paths`` are the keys of ``resources`` that differ; a body of ``None`` means that no
-    small body is kept for the path.
+    The first six fields are loaded and kept current; the rest collects what is to be stored.
+    ``changed_paths`` and ``changed_entries`` are the keys that differ; a body of ``None`` means
+    that no small body is kept for the path.
     """
 
     resources: dict[ResourcePath, ResourceRow | None]
     taken_pods: set[str]
     used_bytes: dict[ResourcePath, int]
     staged: set[BlobId]
+    entries: dict[EntryId, Entry | None]
     sequence: int
 
     changed_paths: set[ResourcePath] = field(default_factory=set)
     changed_roots: set[ResourcePath] = field(default_factory=set)
+    changed_entries: set[EntryId] = field(default_factory=set)
     bodies: dict[ResourcePath, bytes | None] = field(default_factory=dict)
     taken_blobs: list[BlobId] = field(default_factory=list)
     garbage: list[tuple[BlobId, int]] = field(default_factory=list)

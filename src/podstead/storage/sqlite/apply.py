@@ -9,7 +9,7 @@ from __future__ import annotations
 import apsw
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.records import TokenRecord, TokenRevocation
+from podstead.storage.records import Entry, EntryId, TokenRecord, TokenRevocation
 from podstead.storage.sqlite.statements import insert_rows, run_in
 from podstead.storage.state import Needs, ResourceRow, State, folded
 
@@ -41,6 +41,14 @@ _INSERT_CHANGES = "INSERT INTO changes (sequence, path, activity, agent, version
 _SELECT_PODS = "SELECT folded_name FROM pods WHERE folded_name IN"
 _INSERT_PODS = "INSERT INTO pods (folded_name, name, root, owner, created_ms)"
 
+_SELECT_ENTRIES = "SELECT entry, version, value, owner, expires_ms FROM entries WHERE entry IN"
+_INSERT_ENTRIES = "INSERT INTO entries (entry, version, value, owner, expires_ms)"
+_REPLACE_ENTRIES = (
+    "ON CONFLICT (entry) DO UPDATE SET version = excluded.version, value = excluded.value,"
+    " owner = excluded.owner, expires_ms = excluded.expires_ms"
+)
+_DELETE_ENTRIES = "DELETE FROM entries WHERE entry IN"
+
 _INSERT_TOKENS = "INSERT INTO tokens (token_id, pod, web_id, issued_s, expires_s, revoked_s)"
 _REVOKE = "UPDATE tokens SET revoked_s = ? WHERE token_id = ? AND revoked_s IS NULL"
 
@@ -51,6 +59,10 @@ def load(connection: apsw.Connection, needs: Needs) -> State:
     for values in run_in(connection, _SELECT_RESOURCES, tuple(needs.paths)):
         row = ResourceRow._make(values)
         resources[row.path] = row
+    entries: dict[EntryId, Entry | None] = dict.fromkeys(needs.entries)
+    for values in run_in(connection, _SELECT_ENTRIES, tuple(needs.entries)):
+        entry = Entry(*values)
+        entries[entry.entry] = entry
     pods = run_in(connection, _SELECT_PODS, tuple(needs.pods))
     storages = run_in(connection, _SELECT_STORAGES, tuple(needs.roots))
     staged = run_in(connection, _SELECT_STAGED, tuple(needs.blobs))
@@ -59,6 +71,7 @@ def load(connection: apsw.Connection, needs: Needs) -> State:
         taken_pods={name for (name,) in pods},
         used_bytes=dict(storages),
         staged={blob for (blob,) in staged},
+        entries=entries,
         sequence=connection.execute(_SELECT_SEQUENCE).get,
     )
 
@@ -79,6 +92,8 @@ def flush(connection: apsw.Connection, state: State) -> None:
         insert_rows(connection, _INSERT_PODS, [row])
     for token in state.tokens:
         _flush_token(connection, token)
+    if state.changed_entries:
+        _flush_entries(connection, state)
 
 
 def _flush_resources(connection: apsw.Connection, state: State) -> None:
@@ -104,6 +119,19 @@ def _flush_bodies(connection: apsw.Connection, state: State) -> None:
             bodies.append((path, content))
     run_in(connection, _DELETE_BODIES, gone)
     insert_rows(connection, _INSERT_BODIES, bodies, _REPLACE_BODIES)
+
+
+def _flush_entries(connection: apsw.Connection, state: State) -> None:
+    rows: list[tuple[EntryId, str, bytes, str | None, int | None]] = []
+    gone: list[EntryId] = []
+    for name in state.changed_entries:
+        entry = state.entries[name]
+        if entry is None:
+            gone.append(name)
+        else:
+            rows.append((name, entry.version, entry.value, entry.owner, entry.expires_ms))
+    run_in(connection, _DELETE_ENTRIES, gone)
+    insert_rows(connection, _INSERT_ENTRIES, rows, _REPLACE_ENTRIES)
 
 
 def _flush_token(connection: apsw.Connection, token: TokenRecord | TokenRevocation) -> None:

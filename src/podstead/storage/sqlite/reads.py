@@ -18,6 +18,8 @@ from podstead.storage.protocol import Snapshot
 from podstead.storage.records import (
     Activity,
     Change,
+    Entry,
+    EntryId,
     Kind,
     LoggedChange,
     Metadata,
@@ -55,6 +57,7 @@ _SELECT_PODS = "SELECT name, root, owner, created_ms FROM pods"
 _SELECT_USED_BYTES = (
     "SELECT s.used_bytes FROM pods p JOIN storages s ON s.root = p.root WHERE p.folded_name = ?"
 )
+_SELECT_ENTRIES = "SELECT entry, version, value, owner, expires_ms FROM entries"
 _SELECT_TOKENS = "SELECT token_id, pod, web_id, issued_s, expires_s, revoked_s FROM tokens"
 
 _KINDS: Final = {kind.value: kind for kind in Kind}
@@ -198,6 +201,32 @@ class Reader:
         if pod is None:
             return self._all(f"{_SELECT_TOKENS} {order}", (), _token)
         return self._all(f"{_SELECT_TOKENS} WHERE pod = ? {order}", (pod,), _token)
+
+    def read_entry(self, entry: EntryId, now_ms: int) -> Entry | None:
+        """The entry of that name, unless it has expired. Raises StorageError."""
+        try:
+            row: Row | None = self._one(f"{_SELECT_ENTRIES} WHERE entry = ?", entry)
+            read = None if row is None else Entry(*row)
+        except _TROUBLE as error:
+            raise _unreadable() from error
+        return None if read is None or read.has_expired(now_ms) else read
+
+    def list_entries(
+        self, kind: str, *, owner: str | None, after: str, limit: int, now_ms: int
+    ) -> list[Entry]:
+        """Entries of a kind that have not expired, by name, from behind ``after``. Raises
+        StorageError."""
+        # "0" is the character behind the slash that ends the kind.
+        condition = "entry > ? AND entry < ? AND (expires_ms IS NULL OR expires_ms > ?)"
+        values: list[str | int] = [max(f"{kind}/", after), f"{kind}0", now_ms]
+        if owner is not None:
+            condition += " AND owner = ?"
+            values.append(owner)
+        return self._all(
+            f"{_SELECT_ENTRIES} WHERE {condition} ORDER BY entry LIMIT ?",
+            (*values, limit),
+            lambda row: Entry(*row),
+        )
 
     def used_bytes(self, name: str) -> int:
         """The bytes that a pod's resources take. Raises StorageError."""

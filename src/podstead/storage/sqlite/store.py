@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
@@ -20,10 +21,13 @@ from podstead.storage.protocol import OpenBody, Snapshot
 from podstead.storage.records import (
     Body,
     CommitOutcome,
+    Entry,
+    EntryId,
     InlineBody,
     LoggedChange,
     Metadata,
     PodRecord,
+    PodRemoval,
     StagedBlob,
     TokenRecord,
     Write,
@@ -31,7 +35,9 @@ from podstead.storage.records import (
 from podstead.storage.sqlite import upkeep
 from podstead.storage.sqlite.connection import open_reader
 from podstead.storage.sqlite.migrate import check_schema
+from podstead.storage.sqlite.passing import Passing
 from podstead.storage.sqlite.reads import Reader
+from podstead.storage.sqlite.removal import remove_pod
 from podstead.storage.sqlite.transaction import WriteConnection
 from podstead.storage.sqlite.writer import Writer
 
@@ -84,7 +90,12 @@ class SqliteStore:
             reader = open_reader(database, vfs=self._vfs)
             try:
                 check_schema(reader)
-                writer = WriteConnection(database, vfs=self._vfs)
+                passing = Passing(self._layout.passing)
+                try:
+                    writer = WriteConnection(database, vfs=self._vfs)
+                except BaseException:
+                    passing.close()
+                    raise
             except BaseException:
                 reader.close()
                 raise
@@ -92,6 +103,7 @@ class SqliteStore:
             raise StorageError(f"The database {database} could not be opened") from error
         self._opened = _Opened(
             Reader(reader),
+            passing,
             Writer(writer, most_waiting=self._most_waiting),
             LocalBlobs(self._layout.blobs),
         )
@@ -101,6 +113,7 @@ class SqliteStore:
             return
         opened, self._opened = self._opened, None
         opened.reader.close()
+        opened.passing.close()
         try:
             await opened.writer.close()
         finally:
@@ -181,24 +194,41 @@ class SqliteStore:
     async def used_bytes(self, name: str) -> int:
         return self._use().reader.used_bytes(name)
 
+    async def remove_pod(self, removal: PodRemoval) -> bool:
+        return await self._use().writer.run(partial(remove_pod, removal=removal))
+
+    async def read_entry(self, entry: EntryId, *, now_ms: int) -> Entry | None:
+        return self._use().reader.read_entry(entry, now_ms)
+
+    async def list_entries(
+        self, kind: str, *, owner: str | None = None, after: str = "", limit: int, now_ms: int
+    ) -> Sequence[Entry]:
+        return self._use().reader.list_entries(
+            kind, owner=owner, after=after, limit=limit, now_ms=now_ms
+        )
+
     async def read_token(self, token_id: str) -> TokenRecord | None:
         return self._use().reader.read_token(token_id)
 
     async def list_tokens(self, *, pod: str | None = None) -> Sequence[TokenRecord]:
         return self._use().reader.list_tokens(pod)
 
-    # --- upkeep -------------------------------------------------------------------------------
+    # --- what passes --------------------------------------------------------------------------
 
     async def take(self, key: str, *, capacity: int, per_s: float, now_ms: int) -> int | None:
-        rate = BucketRate(capacity, per_s)
-        return await self._use().writer.run(
-            partial(upkeep.take_from_bucket, bucket=key, rate=rate, now_ms=now_ms)
-        )
+        return self._use().passing.take(key, BucketRate(capacity, per_s), now_ms=now_ms)
+
+    async def use_once(self, key: bytes, *, until_ms: int, now_ms: int) -> bool:
+        return self._use().passing.use_once(key, until_ms=until_ms, now_ms=now_ms)
+
+    # --- upkeep -------------------------------------------------------------------------------
 
     async def sweep(self, *, now_ms: int) -> None:
         opened = self._use()
         await _sweep_blobs(opened, now_ms)
-        await opened.writer.run(partial(upkeep.forget_full_buckets, now_ms=now_ms))
+        await _sweep_passing(opened.passing, now_ms)
+        while await opened.writer.run(partial(upkeep.forget_entries, now_ms=now_ms)):
+            pass
         oldest_kept_ms = now_ms - self._change_log_ms
         while await opened.writer.run(partial(upkeep.forget_changes, before_ms=oldest_kept_ms)):
             pass
@@ -209,8 +239,16 @@ class _Opened:
     """What the store holds while it is open."""
 
     reader: Reader
+    passing: Passing
     writer: Writer
     blobs: LocalBlobs
+
+
+async def _sweep_passing(passing: Passing, now_ms: int) -> None:
+    more = True
+    while more:
+        more = passing.sweep(now_ms=now_ms)
+        await asyncio.sleep(0)  # requests come first
 
 
 async def _sweep_blobs(opened: _Opened, now_ms: int) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import apsw
 
-from podstead.storage.buckets import BucketRate, Taken, take_one
 from podstead.storage.records import BlobId
 from podstead.storage.sqlite.statements import Row, run_in
 
@@ -77,27 +76,17 @@ def forget_changes(connection: apsw.Connection, *, before_ms: int) -> bool:
     return len(oldest) == BITE and last_old == oldest[-1][0]
 
 
-# --- Rate buckets -----------------------------------------------------------------------------
+# --- Entries ----------------------------------------------------------------------------------
 
 
-def take_from_bucket(
-    connection: apsw.Connection, bucket: str, rate: BucketRate, *, now_ms: int
-) -> int | None:
-    """Take one; ``None`` if one was there, else the seconds to wait. Raises apsw.Error."""
-    full_at_us: int | None = connection.execute(
-        "SELECT full_at_us FROM rate_buckets WHERE bucket = ?", (bucket,)
-    ).get
-    outcome = take_one(full_at_us, rate, now_ms=now_ms)
-    if not isinstance(outcome, Taken):
-        return outcome.seconds
+def forget_entries(connection: apsw.Connection, *, now_ms: int) -> bool:
+    """Forget a bite of the entries that have expired; whether there may be more.
+
+    Raises apsw.Error.
+    """
     connection.execute(
-        "INSERT INTO rate_buckets (bucket, full_at_us) VALUES (?, ?)"
-        " ON CONFLICT (bucket) DO UPDATE SET full_at_us = excluded.full_at_us",
-        (bucket, outcome.full_at_us),
+        "DELETE FROM entries WHERE entry IN (SELECT entry FROM entries"
+        " WHERE expires_ms <= ? ORDER BY expires_ms LIMIT ?)",
+        (now_ms, BITE),
     )
-    return None
-
-
-def forget_full_buckets(connection: apsw.Connection, *, now_ms: int) -> None:
-    """Forget the buckets that are full again. Raises apsw.Error."""
-    connection.execute("DELETE FROM rate_buckets WHERE full_at_us <= ?", (now_ms * 1000,))
+    return connection.changes() == BITE

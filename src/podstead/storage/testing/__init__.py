@@ -11,6 +11,7 @@ Needs pytest with the anyio plugin in its automatic mode.
 
 from podstead.storage.testing.contract import ContractSuite
 from podstead.storage.testing.engine import Engine
+from podstead.storage.testing.entries import EntrySuite
 from podstead.storage.testing.parallel import ParallelSuite
 from podstead.storage.testing.registries import RegistrySuite
 from podstead.storage.testing.staging import StagingSuite
@@ -19,7 +20,13 @@ from podstead.storage.testing.trouble import TroubleSuite
 
 
 class EngineSuite(
-    ContractSuite, StagingSuite, TransactionSuite, RegistrySuite, ParallelSuite, TroubleSuite
+    ContractSuite,
+    StagingSuite,
+    TransactionSuite,
+    RegistrySuite,
+    EntrySuite,
+    ParallelSuite,
+    TroubleSuite,
 ):
     """All of it."""
 

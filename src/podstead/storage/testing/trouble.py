@@ -9,13 +9,14 @@ import pytest
 
 from podstead.core.errors import StorageError
 from podstead.storage.protocol import Store
-from podstead.storage.records import Metadata, StagedBlob
+from podstead.storage.records import EntryId, Metadata, PodRemoval, StagedBlob
 from podstead.storage.testing.engine import (
     CONTAINER,
     NOW_MS,
     STORAGE,
     Engine,
     commit,
+    new_version,
     plant,
     put,
     read_present,
@@ -24,6 +25,9 @@ from podstead.storage.testing.engine import (
 )
 
 _Call = Callable[[Store, Metadata, StagedBlob], Awaitable[object]]
+
+
+_ENTRY = EntryId("account/1")
 
 
 async def _state_mark(store: Store) -> int | None:
@@ -44,6 +48,14 @@ _CALLS: Mapping[str, _Call] = {
     "used_bytes": lambda store, _present, _blob: store.used_bytes("alice"),
     "read_token": lambda store, _present, _blob: store.read_token("1"),
     "list_tokens": lambda store, _present, _blob: store.list_tokens(),
+    "remove_pod": lambda store, _present, _blob: store.remove_pod(
+        PodRemoval("alice", new_version(), NOW_MS)
+    ),
+    "read_entry": lambda store, _present, _blob: store.read_entry(_ENTRY, now_ms=NOW_MS),
+    "list_entries": lambda store, _present, _blob: store.list_entries("a", limit=1, now_ms=NOW_MS),
+    "use_once": lambda store, _present, _blob: store.use_once(
+        b"key", until_ms=NOW_MS, now_ms=NOW_MS
+    ),
     "take": lambda store, _present, _blob: store.take("a", capacity=1, per_s=1, now_ms=NOW_MS),
     "sweep": lambda store, _present, _blob: store.sweep(now_ms=NOW_MS),
 }

@@ -1,0 +1,178 @@
+"""What do the workers share that may be lost with the machine? Rate buckets and proofs used once.
+
+Such a note is made with most requests, so it must not cost a durable commit, nor wake those who
+wait for changes of the store. It has a database of its own, which no write waits for to reach the
+disk: a crash of the server leaves it whole, a failure of the machine may damage it, so that the
+first start after the machine's makes it anew. Notes are made on the event loop, some twenty
+microseconds each.
+"""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+from typing import Final
+
+import apsw
+
+from podstead.core.errors import Overloaded, StorageError
+from podstead.storage.buckets import BucketRate, Taken, take_one
+from podstead.storage.sqlite.connection import Patience
+
+MOST_BYTES: Final = 512 * 1024 * 1024
+"""Room for some five million notes; nothing is forgotten early to make more (A-104)."""
+
+BITE: Final = 2000
+"""Rows that one step of a sweep removes at most."""
+
+_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
+_PAGE_BYTES: Final = 4096
+_WAIT_S: Final = 0.25
+_SCHEMA = """
+    CREATE TABLE rate_buckets (
+        bucket TEXT NOT NULL PRIMARY KEY,
+        full_at_us BIGINT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE used_once (
+        key BLOB NOT NULL PRIMARY KEY,
+        until_ms BIGINT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX used_once_by_time ON used_once (until_ms);
+"""
+_SETTINGS = f"""
+    PRAGMA synchronous = OFF;
+    PRAGMA cache_size = -4096;
+    PRAGMA max_page_count = {MOST_BYTES // _PAGE_BYTES};
+"""
+_USE = (
+    "INSERT INTO used_once (key, until_ms) VALUES (?, ?) ON CONFLICT (key) DO UPDATE"
+    " SET until_ms = excluded.until_ms WHERE until_ms <= ? RETURNING 1"
+)
+
+
+def prepare_passing(database: Path, *, boot: Path = _BOOT) -> None:
+    """Make the database, anew if the machine was started since it was made. Raises StorageError.
+
+    Several processes may do this at once. ``boot`` holds what is another after each start of the
+    machine; where there is no such file, only a file that is no database is made anew.
+    """
+    mark = _boot_mark(boot)
+    try:
+        try:
+            fresh = _prepare(database, mark)
+        except (apsw.NotADBError, apsw.CorruptError):
+            fresh = False
+        if not fresh:
+            _remove(database)
+            _prepare(database, mark)
+    except (apsw.Error, OSError) as error:
+        raise _trouble() from error
+
+
+def _boot_mark(boot: Path) -> int:
+    """A number of this start of the machine that fits SQLite's ``user_version``; 0 if unknown."""
+    try:
+        return zlib.crc32(boot.read_bytes()) & 0x7FFFFFFF
+    except OSError:
+        return 0
+
+
+def _prepare(database: Path, mark: int) -> bool:
+    """Make the tables; False if they were made before the machine was started."""
+    connection = _connect(database, create=True)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.transaction_mode = "IMMEDIATE"
+        with connection:
+            if not connection.execute("SELECT count(*) FROM sqlite_schema").get:
+                connection.execute(_SCHEMA)
+                connection.pragma("user_version", mark)
+        made: int = connection.pragma("user_version")
+    finally:
+        connection.close()
+    return made == mark
+
+
+def _remove(database: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        database.with_name(database.name + suffix).unlink(missing_ok=True)
+
+
+def _connect(database: Path, *, create: bool = False) -> apsw.Connection:
+    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
+    connection = apsw.Connection(str(database), flags=flags)
+    connection.set_busy_handler(Patience(_WAIT_S))
+    connection.execute(_SETTINGS)
+    return connection
+
+
+class Passing:
+    """Makes and forgets notes. Used from one thread only."""
+
+    def __init__(self, database: Path) -> None:
+        """Open a prepared database. Raises apsw.Error."""
+        self._connection = _connect(database)
+
+    def close(self) -> None:
+        """Release the connection. Raises apsw.Error."""
+        self._connection.close()
+
+    def take(self, bucket: str, rate: BucketRate, *, now_ms: int) -> int | None:
+        """Take one from a bucket; ``None`` if one was there, else the whole seconds to wait.
+
+        Raises StorageError, Overloaded.
+        """
+        connection = self._connection
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                full_at_us: int | None = connection.execute(
+                    "SELECT full_at_us FROM rate_buckets WHERE bucket = ?", (bucket,)
+                ).get
+                outcome = take_one(full_at_us, rate, now_ms=now_ms)
+                if isinstance(outcome, Taken):
+                    connection.execute(
+                        "INSERT INTO rate_buckets (bucket, full_at_us) VALUES (?, ?)"
+                        " ON CONFLICT (bucket) DO UPDATE SET full_at_us = excluded.full_at_us",
+                        (bucket, outcome.full_at_us),
+                    )
+                connection.execute("COMMIT")
+            except BaseException:
+                _undo(connection)
+                raise
+        except apsw.Error as error:
+            raise _trouble(error) from error
+        return None if isinstance(outcome, Taken) else outcome.seconds
+
+    def use_once(self, key: bytes, *, until_ms: int, now_ms: int) -> bool:
+        """Note a use; False if it is noted already. Raises StorageError, Overloaded."""
+        try:
+            return self._connection.execute(_USE, (key, until_ms, now_ms)).get is not None
+        except apsw.Error as error:
+            raise _trouble(error) from error
+
+    def sweep(self, *, now_ms: int) -> bool:
+        """Forget a bite of what is over; whether there may be more. Raises StorageError."""
+        try:
+            self._connection.execute(
+                "DELETE FROM rate_buckets WHERE full_at_us <= ?", (now_ms * 1000,)
+            )
+            self._connection.execute(
+                "DELETE FROM used_once WHERE key IN (SELECT key FROM used_once"
+                " WHERE until_ms <= ? ORDER BY until_ms LIMIT ?)",
+                (now_ms, BITE),
+            )
+            return self._connection.changes() == BITE
+        except apsw.Error as error:
+            raise _trouble(error) from error
+
+
+def _undo(connection: apsw.Connection) -> None:
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+
+
+def _trouble(error: apsw.Error | None = None) -> StorageError | Overloaded:
+    if isinstance(error, apsw.FullError | apsw.BusyError):
+        return Overloaded("The server cannot note more requests at the moment")
+    return StorageError("What the workers share could not be read or noted")

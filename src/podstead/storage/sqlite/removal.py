@@ -1,0 +1,48 @@
+"""How does a pod go, whole? A few statements over everything below its root, in one transaction."""
+
+from __future__ import annotations
+
+import apsw
+
+from podstead.storage.records import Activity, PodRemoval
+from podstead.storage.state import folded
+
+_LOG_ALL = (
+    "INSERT INTO changes (sequence, path, activity, agent, version, at_ms)"
+    " SELECT ? + row_number() OVER (ORDER BY path DESC), path, ?, ?, ?, ? FROM resources"
+    " WHERE path >= ? AND path < ?"
+)
+
+
+def remove_pod(connection: apsw.Connection, removal: PodRemoval) -> bool:
+    """Remove the pod; False if there is none of that name. Raises apsw.Error."""
+    pod: tuple[str, str] | None = connection.execute(
+        "DELETE FROM pods WHERE folded_name = ? RETURNING name, root", (folded(removal.name),)
+    ).get
+    if pod is None:
+        return False
+    name, root = pod
+    # "0" is the character behind the slash: every path below the root, and the root.
+    below = (root, f"{root[:-1]}0")
+    _log_changes(connection, removal, below)
+    connection.execute(
+        "INSERT INTO garbage (blob, dropped_ms) SELECT blob, ? FROM resources"
+        " WHERE path >= ? AND path < ? AND blob IS NOT NULL",
+        (removal.at_ms, *below),
+    )
+    connection.execute("DELETE FROM bodies WHERE path >= ? AND path < ?", below)
+    connection.execute("DELETE FROM resources WHERE path >= ? AND path < ?", below)
+    connection.execute("DELETE FROM storages WHERE root = ?", (root,))
+    connection.execute("DELETE FROM tokens WHERE pod = ?", (name,))
+    if removal.entry_owner is not None:
+        connection.execute("DELETE FROM entries WHERE owner = ?", (removal.entry_owner,))
+    return True
+
+
+def _log_changes(connection: apsw.Connection, removal: PodRemoval, below: tuple[str, str]) -> None:
+    sequence: int = connection.execute("SELECT value FROM counters WHERE name = 'changes'").get
+    gone = (sequence, Activity.DELETE.value, removal.agent, removal.version, removal.at_ms)
+    connection.execute(_LOG_ALL, (*gone, *below))
+    connection.execute(
+        "UPDATE counters SET value = value + ? WHERE name = 'changes'", (connection.changes(),)
+    )
