@@ -23,7 +23,11 @@ from tests.http.conftest import Server, running
 from tests.http.rdf import TURTLE
 from tests.support.asgi import Client
 
-PUBLIC_SERVICES = {"/": {"GET", "HEAD"}, "/.pods": {"POST"}}
+PUBLIC_SERVICES = {
+    "/": {"GET", "HEAD"},
+    "/.pods": {"POST"},
+    "/.well-known/solid": {"GET", "HEAD"},
+}
 """All that may be asked without rights, beside the descriptions of storages."""
 
 PUBLIC_DESCRIPTION = {"GET", "HEAD"}

@@ -48,6 +48,7 @@ from podstead.web.resource_endpoint import ResourceEndpoint
 from podstead.web.response import Responder
 from podstead.web.root_endpoint import RootEndpoint
 from podstead.web.routes import Access, Route, Routes
+from podstead.web.server_description_endpoint import ServerDescriptionEndpoint
 from podstead.web.storage_description_endpoint import StorageDescriptionEndpoint
 
 logger = logging.getLogger("podstead.app")
@@ -160,6 +161,9 @@ def build_application(
         max_body_bytes=settings.max_json_bytes,
     )
     description = StorageDescriptionEndpoint(base_url=base_url, store=store)
+    server = ServerDescriptionEndpoint(
+        base_url=base_url, named_storages=store if settings.list_storages else None
+    )
     root = RootEndpoint(base_url=base_url, version=__version__)
     resources = ResourceEndpoint(
         service=service, responder=Responder(base_url=base_url), realm=base_url
@@ -170,6 +174,11 @@ def build_application(
             (
                 Route(ROOT, {"GET": root.get, "HEAD": root.get}, Access.PUBLIC),
                 Route(ResourcePath("/.pods"), {"POST": pods.post}, Access.PUBLIC),
+                Route(
+                    ResourcePath("/.well-known/solid"),
+                    {"GET": server.get, "HEAD": server.get},
+                    Access.PUBLIC,
+                ),
             ),
             storage_description={"GET": description.get, "HEAD": description.get},
             resources=resources.handle,

@@ -88,6 +88,14 @@ class Settings:
         Group.SERVER,
         "Print nothing but errors: no summary at the start, no messages below error.",
     )
+    list_storages: bool = setting(
+        False,
+        "list-storages",
+        kinds.SWITCH,
+        Group.SERVER,
+        "Whether /.well-known/solid names the pods of this server to everybody, up to 1,000.",
+        reason="Who has a pod here is for its owner to tell.",
+    )
     ssl_cert: Path | None = optional(
         "ssl-cert",
         kinds.FILE,
