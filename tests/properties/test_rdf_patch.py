@@ -304,6 +304,7 @@ N3_SEEDS = [
 ]
 SPARQL_SEEDS = [
     "PREFIX e: <urn:> DELETE DATA { e:a e:p '1' } ; INSERT DATA { e:a e:q _:b . _:b e:p 1.5 } ;",
+    "PREFIX e: <urn:> INSERT { (1 TRUE) . e:a e:q ?x } WHERE { e:a e:p ?x . e:a e:q [ e:p ?y ] }",
     'BASE <urn:a> DELETE { ?x ?p ?y } INSERT { ?y <urn:q> "{" } WHERE { ?x ?p ?y . # }\n }',
     "DELETE WHERE { <urn:a> <urn:p> ?x ; <urn:q> ?z }",
 ]
@@ -312,6 +313,7 @@ PIECES = (
     *("'''", '"""', "?x", "_:b", "e:p", "<urn:a>", "<<", ">>", "<<(", "=>", "^^", "@en", "%7B"),
     *("\\u007B", "@prefix", "@base", "@forAll", "PREFIX e: <urn:>", "FILTER", "LOAD", "INSERT"),
     *("DELETE", "WHERE", "DATA", "GRAPH", "a", "true", "1e5", "solid:where", "{ }", "; ;"),
+    *("TRUE", "(1 2) .", "[ e:p 1 ] .", "=>", "@forAll e:p .", "@forSome <urn:a>, e:b ."),
 )
 
 

@@ -119,12 +119,13 @@ def line_of(text: str, offset: int) -> int:
 class Lexer:
     """Reads a text token by token, without its comments."""
 
-    __slots__ = ("_media_type", "_position", "_text")
+    __slots__ = ("_media_type", "_position", "_text", "has_brackets")
 
     def __init__(self, text: str, media_type: str) -> None:
         self._text = text
         self._media_type = media_type
         self._position = 0
+        self.has_brackets = ")" in text or "]" in text
 
     def next(self) -> Token | None:
         """The next token; ``None`` at the end. Raises MalformedRdf for a string without end."""
@@ -142,9 +143,48 @@ class Lexer:
         """As ``next``, but without terms, numbers and the punctuation between them.
 
         What is left are variables, braces, words (but for ``a``), quantifiers, and characters that
-        have no place in triples.
+        have no place in triples. In a text with brackets nothing is left out, since what they
+        enclose may be a whole statement (``lone_subjects``).
         """
+        if self.has_brackets:
+            return self.next()
         plain = _PLAIN.match(self._text, self._position)
         if plain is not None:
             self._position = plain.end()
         return self.next()
+
+
+class Rewriting:
+    """A text of which stretches are replaced, from its start to its end."""
+
+    __slots__ = ("_pieces", "_text", "_written_until")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._pieces: list[str] = []
+        self._written_until = 0
+
+    def keep(self, until: int) -> None:
+        """Write all up to an offset as it is."""
+        self._pieces.append(self._text[self._written_until : until])
+        self._written_until = until
+
+    def insert(self, addition: str, offset: int) -> None:
+        """Write all up to an offset as it is, and then something that was not there."""
+        self.keep(offset)
+        self._pieces.append(addition)
+
+    def replace(self, token: Token, replacement: str) -> None:
+        """Write all up to a token as it is, and something else in its place."""
+        self.insert(replacement, token.start)
+        self._written_until = token.end
+
+    def drop(self, until: int) -> None:
+        """Leave out what stands before an offset, but not its lines."""
+        skipped = self._text.count("\n", self._written_until, until)
+        self._pieces.append("\n" * skipped + " ")
+        self._written_until = until
+
+    def result(self) -> str:
+        """All that was written, and the rest as it is."""
+        return "".join([*self._pieces, self._text[self._written_until :]])

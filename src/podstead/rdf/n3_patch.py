@@ -14,8 +14,9 @@ from podstead.core.media_types import N3
 from podstead.rdf.codecs import Document, parse_blocks
 from podstead.rdf.errors import MalformedRdf, PatchRefused
 from podstead.rdf.graph import Graph
-from podstead.rdf.lexing import Kind, Lexer, Token, decode, line_of
+from podstead.rdf.lexing import Kind, Lexer, Rewriting, Token, decode, line_of
 from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits
+from podstead.rdf.lone_subjects import LoneSubjects
 from podstead.rdf.patching import Operation, Patch, Semantics
 from podstead.rdf.patterns import Disguise, Patterns, blank_nodes_in, variables_in
 from podstead.rdf.terms import BlankNode, Iri, Subject
@@ -26,6 +27,7 @@ _PATCH: Final = Iri(vocab.SOLID + "Patch")
 _WHERE: Final = Iri(vocab.SOLID_WHERE)
 _DELETES: Final = Iri(vocab.SOLID_DELETES)
 _INSERTS: Final = Iri(vocab.SOLID_INSERTS)
+_QUANTIFIERS: Final = frozenset({"@forAll", "@forSome"})
 _CLAUSES: Final = {_WHERE: "solid:where", _DELETES: "solid:deletes", _INSERTS: "solid:inserts"}
 
 
@@ -50,36 +52,32 @@ def parse_n3_patch(content: bytes, *, base_iri: str, limits: RdfLimits = DEFAULT
 
 def _disguised(text: str, disguise: Disguise) -> str:
     """The text with variables as IRIs, and in each formula a triple, so that none is empty."""
-    pieces: list[str] = []
-    written_until = 0
-    open_formulas = formulas = 0
     lexer = Lexer(text, N3)
     token = lexer.next()
     if token is None:
         raise MalformedRdf(N3, "there is nothing in it")
+    rewriting = Rewriting(text)
+    lone_subjects = LoneSubjects(lexer)
+    filling = disguise.iri("")
+    open_formulas = formulas = 0
     while token is not None:
+        if lone_subjects.end_with(token):
+            rewriting.insert(f"{filling}{filling}", token.start)
         if token.kind is Kind.VARIABLE and token.text[0] == "?":
-            pieces += (text[written_until : token.start], disguise.iri(token.text[1:]))
-            written_until = token.end
-        elif token.kind is Kind.DIRECTIVE_OR_LANGUAGE:
-            _check_directive(text, token)
+            rewriting.replace(token, disguise.iri(token.text[1:]))
+        elif token.text in _QUANTIFIERS:
+            rewriting.replace(token, disguise.declaration())
         elif token.text == "{":
             open_formulas += 1
             formulas += 1
             _check_formula(text, token, open_formulas, formulas)
-            filling = disguise.iri("")
-            pieces += (text[written_until : token.end], filling, filling, filling, ".")
-            written_until = token.end
+            rewriting.insert(f"{filling}{filling}{filling}.", token.end)
         elif token.text == "}":
             open_formulas -= 1
+        elif open_formulas and token.kind is Kind.PUNCTUATION:
+            _check_no_rule(text, token)
         token = lexer.next_notable()
-    return "".join([*pieces, text[written_until:]])
-
-
-def _check_directive(text: str, token: Token) -> None:
-    if token.text in ("@forAll", "@forSome"):
-        reason = f"{token.text} is not supported; variables are written as ?name"
-        raise PatchRefused(N3, reason, line=line_of(text, token.start))
+    return rewriting.result()
 
 
 def _check_formula(text: str, token: Token, open_formulas: int, formulas: int) -> None:
@@ -92,8 +90,17 @@ def _check_formula(text: str, token: Token, open_formulas: int, formulas: int) -
         raise PatchRefused(N3, reason, line=line_of(text, token.start))
 
 
+def _check_no_rule(text: str, token: Token) -> None:
+    """X-6: a rule is no triple, also if it is about two IRIs."""
+    if text.startswith("<=", token.start) or text.endswith("=>", 0, token.end):
+        raise PatchRefused(N3, "a rule stands within a formula", line=line_of(text, token.start))
+
+
 def _operation(document: Document, disguise: Disguise) -> Operation:
     subject = _patch_subject(document.graph)
+    declared = disguise.declared(document.graph)
+    if disguise.is_variable(subject) or subject in declared:
+        raise PatchRefused(N3, "the patch is a variable, and must be an IRI or a blank node")
     formulas = {clause: _formula(document, subject, clause) for clause in _CLAUSES}
     if len(document.dataset.named) > len([name for name in formulas.values() if name is not None]):
         names = ", ".join(_CLAUSES.values())
@@ -101,7 +108,10 @@ def _operation(document: Document, disguise: Disguise) -> Operation:
 
     def patterns(clause: Iri) -> Patterns:
         name = formulas[clause]
-        return () if name is None else disguise.patterns(document.dataset.named[name])
+        if name is None:
+            return ()
+        formula = document.dataset.named[name]
+        return disguise.patterns(formula, declared | disguise.declared(formula))
 
     return Operation(where=patterns(_WHERE), deletes=patterns(_DELETES), inserts=patterns(_INSERTS))
 

@@ -8,6 +8,7 @@ digest of the whole text, which no text can hold.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TypeAlias
@@ -70,25 +71,49 @@ class Disguise:
             raise RdfTooLarge("The patch mentions more variables than a document may have terms")
         return f"<{self._prefix}{name}>"
 
-    def patterns(self, graph: Graph) -> Patterns:
-        """The patterns that were read, with their variables.
+    def declaration(self) -> str:
+        """What is written in the place of ``@forAll``: the IRIs after it become variables."""
+        return f"{self.iri('')} {self.iri(_DECLARES.name)}"
+
+    def declared(self, graph: Graph) -> frozenset[Iri]:
+        """The IRIs that a graph declares to be variables. Raises MalformedRdf for another term."""
+        subject, predicate = Iri(self._prefix), Iri(self._prefix + _DECLARES.name)
+        found: set[Iri] = set()
+        for term in graph.objects(subject, predicate):
+            if not isinstance(term, Iri) or self.is_variable(term):
+                raise MalformedRdf(self._media_type, "what is declared a variable is no IRI")
+            found.add(term)
+        return frozenset(found)
+
+    def is_variable(self, term: Object) -> bool:
+        """Whether a term that was read is one of the text's variables."""
+        return isinstance(term, Iri) and term.value.startswith(self._prefix)
+
+    def patterns(self, graph: Graph, declared: AbstractSet[Iri] = frozenset()) -> Patterns:
+        """The patterns that were read, with their variables, also those that are ``declared``.
 
         Raises MalformedRdf for a variable where no term of a triple can be one.
         """
-        return tuple(self._read(graph))
+        return tuple(self._read(graph, declared))
 
-    def _read(self, graph: Graph) -> Iterator[Pattern]:
-        for subject, predicate, object_ in graph:
-            pattern = self._term(subject), self._term(predicate), self._term(object_)
-            if pattern[1] != _FILLING:
-                yield pattern
+    def _read(self, graph: Graph, declared: AbstractSet[Iri]) -> Iterator[Pattern]:
+        for triple in graph:
+            subject, predicate, object_ = [self._term(term, declared) for term in triple]
+            if predicate == _FILLING or (subject, predicate) == (_FILLING, _DECLARES):
+                continue
+            if _FILLING in (subject, object_):
+                raise MalformedRdf(self._media_type, "a statement has too few terms")
+            yield subject, predicate, object_
 
-    def _term(self, term: Object) -> PatternTerm:
+    def _term(self, term: Object, declared: AbstractSet[Iri]) -> PatternTerm:
         if isinstance(term, Literal):
             if term.datatype.value.startswith(self._prefix):
                 raise MalformedRdf(self._media_type, "a variable stands where a datatype belongs")
-        elif isinstance(term, Iri) and term.value.startswith(self._prefix):
-            return Variable(term.value.removeprefix(self._prefix))
+        elif isinstance(term, Iri):
+            if term.value.startswith(self._prefix):
+                return Variable(term.value.removeprefix(self._prefix))
+            if term in declared:
+                return Variable(term.value)
         return term
 
     def check(self, document: Document) -> None:
@@ -103,4 +128,6 @@ class Disguise:
         return type(error)(self._media_type, reason, line=error.line)
 
 
+# No variable of a text has these names.
 _FILLING = Variable("")
+_DECLARES = Variable("/declares")

@@ -18,8 +18,9 @@ from typing import Final, NoReturn
 from podstead.core.media_types import SPARQL_UPDATE, TRIG
 from podstead.rdf.codecs import Document, parse_blocks
 from podstead.rdf.errors import MalformedRdf, PatchRefused
-from podstead.rdf.lexing import Kind, Lexer, Token, decode, line_of
+from podstead.rdf.lexing import Kind, Lexer, Rewriting, Token, decode, line_of
 from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits
+from podstead.rdf.lone_subjects import LoneSubjects
 from podstead.rdf.patching import Operation, Patch, Semantics
 from podstead.rdf.patterns import Disguise, Patterns, blank_nodes_in
 from podstead.rdf.terms import Iri
@@ -32,6 +33,7 @@ _QUERIES: Final = frozenset({"SELECT", "CONSTRUCT", "ASK", "DESCRIBE"})
 _OTHER_PATTERNS: Final = frozenset(
     {"FILTER", "OPTIONAL", "UNION", "MINUS", "BIND", "VALUES", "GRAPH", "SERVICE", "SELECT"}
 )
+_BOOLEANS: Final = frozenset({"TRUE", "FALSE"})
 _PATH_CHARACTERS: Final = frozenset("/|^*+!?")
 _MAX_SHOWN_LENGTH: Final = 40
 
@@ -50,7 +52,7 @@ def parse_sparql_update(
     request.read()
     try:
         document = parse_blocks(
-            "".join(request.trig).encode(), TRIG, base_iri=base_iri, limits=limits
+            request.trig.result().encode(), TRIG, base_iri=base_iri, limits=limits
         )
     except MalformedRdf as error:
         raise disguise.renamed(error) from error
@@ -96,15 +98,18 @@ def _operation(parts: _Parts, blocks: dict[_Block, Patterns]) -> Operation:
 
 
 class _Request:
-    """Splits the text by SPARQL's grammar of updates, and writes the TriG document meanwhile."""
+    """Splits the text by SPARQL's grammar of updates, and writes the TriG document meanwhile.
+
+    Where TriG says less than SPARQL, it is completed: keywords have one case, and a list that is
+    a statement of its own gets a predicate and an object that are left out again.
+    """
 
     def __init__(self, text: str, disguise: Disguise) -> None:
         self._text = text
         self._disguise = disguise
         self._lexer = Lexer(text, SPARQL_UPDATE)
         self._next = self._lexer.next()
-        self._written_until = 0
-        self.trig: list[str] = []
+        self.trig = Rewriting(text)
         self.blocks: list[_Block] = []
         self.operations: list[_Parts] = []
 
@@ -116,6 +121,7 @@ class _Request:
             if self._peek():
                 self._expect(";")
                 self._prologue()
+        self.trig.drop(len(self._text))
 
     def refuse(self, reason: str, token: Token) -> NoReturn:
         """Say what is not accepted, and on which line. Raises PatchRefused."""
@@ -124,10 +130,10 @@ class _Request:
     def _prologue(self) -> None:
         while self._peek() in ("PREFIX", "BASE"):
             start = self._take()
-            self._keep_lines(start)
+            self.trig.drop(start.start)
             if start.text.upper() == "PREFIX":
                 self._expect_kind(Kind.NAME, "a prefix")
-            self._copy(self._expect_kind(Kind.IRI, "an IRI"))
+            self.trig.keep(self._expect_kind(Kind.IRI, "an IRI").end)
 
     def _read_operation(self) -> None:
         start = self._take()
@@ -174,11 +180,14 @@ class _Request:
         start = self._expect("{")
         block = _Block(Iri(f"urn:block:{len(self.blocks)}"), keyword, start)
         self.blocks.append(block)
-        self._keep_lines(start)
-        self.trig.append(f"{block.graph_name} ")
+        self.trig.drop(start.start)
+        self.trig.insert(f"{block.graph_name} ", start.start)
         end, nested, depth = start, None, 1
+        lone_subjects = LoneSubjects(self._lexer)
         while depth:
             end = self._take(in_block=True)
+            if lone_subjects.end_with(end):
+                self.trig.insert(self._disguise.iri("") * 2, end.start)
             if end.text == "{":
                 depth += 1
                 nested = nested or end
@@ -189,33 +198,20 @@ class _Request:
         # Told last, since what makes the group may have a name: UNION, SELECT.
         if nested is not None:
             self.refuse("a group within a block is not supported", nested)
-        self._copy(end)
+        self.trig.keep(end.end)
         return block
 
     def _read_term(self, token: Token, keyword: str) -> None:
         if token.kind is Kind.VARIABLE:
             if keyword.endswith("DATA"):
                 self.refuse(f"{keyword} has the variable {token.text}", token)
-            self.trig += (
-                self._text[self._written_until : token.start],
-                self._disguise.iri(token.text[1:]),
-            )
-            self._written_until = token.end
+            self.trig.replace(token, self._disguise.iri(token.text[1:]))
+        elif token.kind is Kind.WORD and token.text.upper() in _BOOLEANS:
+            self.trig.replace(token, token.text.lower())
         elif token.kind is Kind.WORD and token.text.upper() in _OTHER_PATTERNS:
             self.refuse(f"{token.text.upper()} is not supported", token)
         elif token.kind is Kind.PUNCTUATION and token.text in _PATH_CHARACTERS:
             self.refuse(f"'{token.text}': property paths are not supported", token)
-
-    def _keep_lines(self, token: Token) -> None:
-        """Leave out what stands before a token, but not its lines."""
-        skipped = self._text.count("\n", self._written_until, token.start)
-        self.trig.append("\n" * skipped + " ")
-        self._written_until = token.start
-
-    def _copy(self, last: Token) -> None:
-        """Write the text up to a token's end as it is."""
-        self.trig.append(self._text[self._written_until : last.end])
-        self._written_until = last.end
 
     def _peek(self) -> str:
         """The next keyword or character, in upper case; empty at the end."""

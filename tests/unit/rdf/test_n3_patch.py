@@ -149,6 +149,45 @@ def test_variable_names_are_those_of_clients(name: str) -> None:
     assert patterns == ((Variable(name), P, Variable(name)), (Variable(name), P, Y))
 
 
+@pytest.mark.parametrize("quantifier", ["@forAll", "@forSome"])
+def test_declared_iris_are_variables(quantifier: str) -> None:
+    """X-7: in the whole patch, or in the formula that declares them."""
+    everywhere = operation(
+        f"@prefix e: <urn:e:> . {quantifier} <#v>, e:w . {TYPE} <#patch> solid:where "
+        "{ <#v> e:w e:x }; solid:deletes { <#v> <#p> e:w }; solid:inserts { <#q> <#p> <#v> } ."
+    )
+    v, w = Variable(f"{BASE}#v"), Variable("urn:e:w")
+    assert everywhere == Operation(
+        where=((v, w, Iri("urn:e:x")),), deletes=((v, P, w),), inserts=((Q, P, v),)
+    )
+    in_one = operation(
+        f"{TYPE} <#patch> solid:where {{ {quantifier} <#v> . <#v> <#p> <#q> }};"
+        "solid:inserts { <#v> <#p> <#q> } ."
+    )
+    assert in_one.where == ((v, P, Q),)
+    assert in_one.inserts == ((Iri(f"{BASE}#v"), P, Q),)
+
+
+@pytest.mark.parametrize(
+    ("statements", "count"),
+    [
+        ("(1 2) .", 4),
+        ("(1 2)", 4),
+        ("[ <#p> 1 ] . <#a> <#b> <#c>", 2),
+        ("<#a> <#b> <#c> . [ <#p> (1 [ <#q> 2 ]) ] # .\n .", 7),
+        ("<#a> <#b> (1), [ <#p> 'x)' ] . (<#a>) .", 7),
+    ],
+)
+def test_brackets_may_stand_alone_in_any_clause(statements: str, count: int) -> None:
+    for clauses in (
+        f"solid:where {{ {statements} }}; solid:inserts {{ <#d> <#e> <#f> }}",
+        f"solid:inserts {{ <#d> <#e> <#f> }}; solid:where {{ {statements} }}",
+    ):
+        found = operation(f"(3) . [] <#x> <#y> . {TYPE} <#patch> {clauses} . (4) .")
+        assert len(found.where) == count
+        assert found.inserts == (tuple(Iri(f"{BASE}#{name}") for name in "def"),)
+
+
 def test_an_iri_cannot_pass_for_a_variable() -> None:
     first = operation(f"{TYPE} {WHERE}")
     second = operation(f"{TYPE} <#patch> solid:where {{ <urn:x> <#p> ?x }} .")
@@ -184,6 +223,11 @@ def test_an_empty_body_is_malformed(text: str) -> None:
         (f"@prefix v: ?v . {TYPE}", None),
         (f"{TYPE} @base ?v .", None),
         (f"{TYPE} <#patch> solid:where {{ ? <#q> 'x' }} .", 2),
+        (f"@forAll 'x' . {TYPE}", None),
+        (f"@forAll ?x . {TYPE}", None),
+        (f"@forAll _:x . {TYPE}", None),
+        (f"@forAll <#x>; <#p> <#q> . {TYPE} <#patch> solid:where {{ @forAll . }} .", 2),
+        (f"{TYPE} <#patch> solid:where {{ @forAll <#x>; <#p> <#q> . }} .", None),
         (f"{TYPE} <#patch> solid:where {{ <<( <#a> <#b> <#c> )>> <#q> 'x' }} .", 2),
     ],
 )
@@ -208,6 +252,8 @@ def test_what_is_no_utf_8_is_malformed() -> None:
     [
         # X-3
         ("<#a> <#b> <#c> .", "no solid:InsertDeletePatch"),
+        ("?patch a solid:InsertDeletePatch .", "the patch is a variable"),
+        (f"@forAll <#patch> . {TYPE}", "the patch is a variable"),
         (f"{TYPE} {INSERTS} <#other> a solid:InsertDeletePatch .", "more than one patch"),
         (f"{TYPE} <#other> solid:inserts {{}} .", "more than one patch"),
         # X-4, Q-35
@@ -226,13 +272,16 @@ def test_what_is_no_utf_8_is_malformed() -> None:
         (f"{TYPE} <#patch> solid:where {{ <#a> <#b> {{ }} }} .", "within a formula"),
         (f"{TYPE} {{ <#a> <#b> <#c> }} => {{ <#a> <#b> <#d> }} .", "objects of solid:where"),
         (f"{TYPE} <#patch> <#other> {{ }} .", "objects of solid:where"),
+        (f"{TYPE} <#patch> solid:inserts {{ <#a> => <#b> }} .", "a rule stands within"),
+        (f"{TYPE} <#patch> solid:inserts {{ (1) => <#b> }} .", "a rule stands within"),
+        (f"{TYPE} <#patch> solid:where {{ <#a> <= ?x }} .", "a rule stands within"),
         (f"{TYPE} {WHERE} {DELETES} {INSERTS} <#a> <#b> {{}} .", "more formulas than one"),
         # X-7
         (f"{TYPE} {INSERTS}", r"\?x stands in solid:inserts and not in solid:where"),
         (f"{TYPE} {DELETES}", r"\?x stands in solid:deletes and not in solid:where"),
         (f"{TYPE} {WHERE} <#patch> solid:inserts {{ <#a> ?y ?x }} .", r"\?y stands in"),
-        (f"@forAll <#x> . {TYPE}", "@forAll is not supported"),
-        (f"{TYPE} <#patch> solid:where {{ @forSome <#x> . }} .", "@forSome is not supported"),
+        (f"@forAll <#v> . {TYPE} <#patch> solid:inserts {{ <#v> <#p> 1 }} .", "#v stands in"),
+        (f"{TYPE} <#patch> solid:deletes {{ @forSome <#v> . <#v> <#p> 1 }} .", "#v stands in"),
         # X-8
         (f"{TYPE} <#patch> solid:deletes {{ _:a <#b> <#c> }} .", "has a blank node"),
         (f"{TYPE} <#patch> solid:deletes {{ <#a> <#b> [] }} .", "has a blank node"),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pyoxigraph
 import pytest
 import rdflib
 
 from podstead.core.errors import BadRequest, Unprocessable
-from podstead.core.media_types import SPARQL_UPDATE, TURTLE
+from podstead.core.media_types import N_TRIPLES, SPARQL_UPDATE, TURTLE
 from podstead.rdf.codecs import parse
 from podstead.rdf.errors import MalformedRdf, PatchRefused, RdfTooLarge
 from podstead.rdf.graph import EMPTY_GRAPH
@@ -139,6 +140,42 @@ def test_the_sign_of_a_number_is_no_property_path() -> None:
     assert [str(triple[2])[:4] for triple in operation.inserts] == ['"+1"', '"+.5', '"-1e']
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT DATA { (1 2) . }",
+        "INSERT DATA { (1 2) }",
+        "INSERT DATA { (1 (2 [ <#p> 3 ])) . <#s> <#p> (4) . [ <#q> (5) ] . (<#s>) }",
+        "INSERT DATA { (1 2) <#p> (3), [ <#q> 4 ] }",
+        "INSERT { (true) } WHERE { } ; DELETE { ?l ?p ?o } INSERT { (1 ?o) } WHERE { ?l ?p ?o . }",
+    ],
+)
+def test_lists_may_stand_alone(text: str) -> None:
+    """X-33: judged by another engine."""
+    judge = pyoxigraph.Store()
+    judge.update(text, base_iri=BASE)
+    content = pyoxigraph.serialize(
+        [quad.triple for quad in judge], format=pyoxigraph.RdfFormat.N_TRIPLES
+    )
+    assert content is not None
+    assert_same(apply(read_update(text), EMPTY_GRAPH), read(content, N_TRIPLES))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT DATA { <#s> <#p> TRUE, False ; <#q> true }",
+        "PREFIX true: <urn:t:> INSERT DATA { true:TRUE a true:False ; <#p> 'TRUE', FALSE }",
+        "INSERT DATA { <#s> <#TRUE> 'FALSE'@en, \"TRUE\" # FALSE }\n, FALSE . }",
+    ],
+)
+def test_booleans_are_keywords_in_any_case(text: str) -> None:
+    """X-33: judged by rdflib; the other engine knows lower case only."""
+    judge = rdflib.Graph()
+    judge.update(f"BASE <{BASE}>\n{text}")
+    assert_same(apply(read_update(text), EMPTY_GRAPH), judge)
+
+
 def test_a_question_mark_escaped_in_a_local_name_is_no_variable() -> None:
     [operation] = read_update(r"PREFIX e: <urn:e:> INSERT DATA { e:a\?b e:b e:%7Bc }").operations
     assert operation.inserts == ((Iri("urn:e:a?b"), Iri("urn:e:b"), Iri("urn:e:%7Bc")),)
@@ -240,6 +277,14 @@ def test_what_is_not_supported_is_refused_by_name(text: str, reason: str, line: 
         ("INSERT DATA { PREFIX a: <urn:a> <#a> <#b> 1 }", 1),
         ("INSERT DATA { <#a> <#b> 1 . @prefix a: <urn:a> . }", 1),
         ("DELETE WHERE { <#a> <#b> ?x <#c> }", 1),
+        ("INSERT DATA { () . }", 1),
+        ("INSERT DATA { <#a> . (1) }", 1),
+        ("INSERT DATA { <#a> (1) . }", 1),
+        ("INSERT DATA { (1) (2) . }", 1),
+        ("INSERT DATA { [] . }", 1),
+        ("INSERT DATA { ( }", 1),
+        ("INSERT DATA { ) . }", 1),
+        ("INSERT DATA { <#a> A <#b> }", 1),
         ("DELETE WHERE { <#a> <#b> 'x'^^?x }", None),
         ("INSERT DATA { << <#a> <#b> <#c> >> <#d> 1 }", None),
         ("<#patch> a <#Patch> .", 1),
