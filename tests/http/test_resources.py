@@ -107,6 +107,27 @@ async def test_post_to_nothing_is_404_and_creates_nothing(server: Server, path: 
     assert await members(server, "/alice/private/") == set()
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE"])
+@pytest.mark.parametrize("path", ["missing.ttl", "missing/", "missing.ttl.acl"])
+async def test_404_tells_how_to_make_what_is_missing(
+    server: Server, method: str, path: str
+) -> None:
+    """K-7, P-11, P-12: rdflib and Comunica decide by it whether they can write there. It says what
+    OPTIONS says, so it tells nothing of the state; and those who may not read learn nothing."""
+    target = f"/alice/private/{path}"
+    answer = await server.alice.request(method, target)
+    assert answer.status == 404
+    assert "PUT" in (answer.header("allow") or "")
+    assert "application/sparql-update" in (answer.header("accept-patch") or "")
+    offered = await server.alice.request("OPTIONS", target)
+    for name in ("allow", "accept-patch", "accept-post", "accept-put"):
+        assert answer.header(name) == offered.header(name)
+    for other in (server.bob, server.public):
+        refused = await other.request(method, target)
+        assert refused.status in {401, 403}
+        assert refused.header("allow") is None
+
+
 async def test_post_to_a_document_is_405_with_allow(server: Server) -> None:
     """C-7, P-9."""
     await server.alice.put("/alice/private/a.ttl", "", TURTLE)

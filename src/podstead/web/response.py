@@ -13,6 +13,7 @@ from functools import lru_cache
 from podstead.core.errors import (
     AccessDenied,
     NotAuthenticated,
+    NotFound,
     PreconditionFailed,
     RequestRefused,
     UnsupportedMediaType,
@@ -118,7 +119,8 @@ class Responder:
         denied = isinstance(error, NotAuthenticated | AccessDenied)
         if denied or exchange.operation.method in _SAFE:
             _add_wac_allow(headers, exchange)
-        if isinstance(error, UnsupportedMediaType):
+        if isinstance(error, UnsupportedMediaType | NotFound):
+            # Of a missing resource, clients learn from these whether and how to make it (K-7).
             headers += _method_headers(target)
         if isinstance(error, PreconditionFailed) and exchange.existing is not None:
             headers.append((b"etag", stored_tag(exchange.existing).encode("ascii")))
