@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from podstead.config import Settings
+from podstead.core.media_types import SPARQL_UPDATE
 from tests.http.conftest import Server, Start
-from tests.http.rdf import JSON_LD, N_TRIPLES, RDF_XML, TURTLE
+from tests.http.rdf import JSON_LD, N3, N_TRIPLES, RDF_XML, TURTLE
 from tests.support.asgi import Client
 
 PATH = "/alice/private/limited"
@@ -49,6 +50,29 @@ async def test_containers_and_acls_have_the_limit_of_rdf(start: Start, target: s
     await server.alice.put("/alice/private/c/", None, TURTLE)
     assert (await server.alice.put(target, turtle(BYTES + 1), TURTLE)).status == 413
     assert (await server.alice.put(target, turtle(BYTES), TURTLE)).status in (201, 204)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "patch"),
+    [
+        (N3, b"[] a <http://www.w3.org/ns/solid/terms#InsertDeletePatch> . #"),
+        (SPARQL_UPDATE, b"INSERT DATA { <#a> <#b> <#c> } #"),
+    ],
+)
+async def test_a_patch_has_so_many_bytes(start: Start, content_type: str, patch: bytes) -> None:
+    """X-34: whatever an RDF document may have, announced or not."""
+    server = await start(max_patch_bytes=BYTES, max_rdf_bytes=2 * BYTES)
+    for length, status in ((BYTES + 1, 413), (BYTES, 201)):
+        body = patch.ljust(length, b"#")
+        for pieces in ([body], [body[:100], body[100:]]):
+            path = f"{PATH}{length}-{len(pieces)}"
+            headers = {"Content-Type": content_type}
+            if len(pieces) > 1:
+                headers["Transfer-Encoding"] = "chunked"
+            answer = await server.alice.request("PATCH", path, headers=headers, body=pieces)
+            assert answer.status == status
+            found = await server.alice.get(path)
+            assert found.status == (200 if status == 201 else 404)
 
 
 async def test_a_body_has_so_many_bytes_whether_or_not_they_are_announced(start: Start) -> None:

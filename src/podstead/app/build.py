@@ -7,7 +7,7 @@ import gc
 import logging
 import secrets
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from podstead import __version__
 from podstead.app.bundled_contexts import bundled_contexts
@@ -137,7 +137,7 @@ def build_application(
         patches=Patches(
             documents=documents,
             contents=contents,
-            limits=limits,
+            limits=replace(limits, max_bytes=settings.max_patch_bytes),
             budget_steps=settings.max_patch_steps,
         ),
         commits=Commits(store=store, quota_bytes=settings.quota_bytes),

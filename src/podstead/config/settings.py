@@ -307,6 +307,15 @@ class Settings:
         unit="levels",
         reason="Parsers use stack for each level; real documents stay below twenty.",
     )
+    max_patch_bytes: int = setting(
+        _MIB,
+        "max-patch-bytes",
+        kinds.integer(_KIB, 256 * _MIB),
+        Group.LIMITS,
+        "The largest patch that is read; larger ones get 413.",
+        unit="bytes",
+        reason="A patch is read word by word, at about half a second for this size.",
+    )
     max_patch_steps: int = setting(
         1_000_000,
         "max-patch-steps",
