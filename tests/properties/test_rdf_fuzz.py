@@ -28,6 +28,7 @@ from podstead.rdf.codecs import (
 )
 from podstead.rdf.identity_statements import identity_statements
 from podstead.rdf.jsonld_reader import unknown_contexts
+from tests.unit.rdf import json_ld_suite
 from tests.unit.rdf.oracle import BASE
 
 VECTORS = Path(__file__).parents[1] / "vectors/rdf"
@@ -61,10 +62,7 @@ XML = b"""<?xml version="1.0" encoding="UTF-8"?>
 TURTLES = [path.read_bytes() for path in sorted((VECTORS / "turtle").glob("*.ttl"))]
 TRIPLES = [path.read_bytes() for path in sorted((VECTORS / "turtle").glob("*.nt"))]
 JSONS = [
-    *(
-        vector["input"].encode()
-        for vector in json.loads((VECTORS / "json-ld-to-rdf.json").read_text())
-    ),
+    *(case.content for case in json_ld_suite.cases()),
     *(json.dumps(document).encode() for document in CONTEXTS),
 ]
 CORPUS: Mapping[str, list[bytes]] = {

@@ -225,9 +225,15 @@ class ContextsInPlay:
         return definition
 
     def _inline_scoped(self, value: Json) -> Json:
-        if isinstance(value, str) and value in self._open_urls:
-            # It may name the context that it stands in (JSON-LD 1.1 API, 4.1.2 step 5.2.5). That
-            # one is in force already where the term is, so nothing is to be added.
+        named = value
+        seen = set[str]()
+        while isinstance(named, str) and named not in self._open_urls and named not in seen:
+            seen.add(named)
+            context = self._contexts.get(named)
+            named = None if context is None else context.value
+        if isinstance(named, str) and named in self._open_urls:
+            # It may name the context that it stands in (JSON-LD 1.1 API, 4.1.2 step 5.2.5), also by
+            # way of another. That one is in force already where the term is: nothing to add.
             self._cuts += 1
             return {}
         return self.inline(value)

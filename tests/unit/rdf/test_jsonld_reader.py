@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TypedDict
 
 import pytest
 
-from podstead.core.media_types import JSON_LD, N_QUADS
+from podstead.core.media_types import JSON_LD
 from podstead.rdf.codecs import MalformedRdf, RdfLimits, RdfTooComplex, UnknownContext, parse
 from podstead.rdf.graph import Graph
 from podstead.rdf.jsonld_contexts import Context, read_context
@@ -18,36 +16,8 @@ from podstead.rdf.limits import DEFAULT_LIMITS
 from podstead.rdf.terms import Iri, Literal
 from tests.unit.rdf.oracle import BASE, assert_same_dataset
 
-VECTORS = Path(__file__).parents[2] / "vectors/rdf/json-ld-to-rdf.json"
-
 URL = "https://contexts.example/one"
 OTHER = "https://contexts.example/two"
-
-
-class Vector(TypedDict, total=False):
-    id: str
-    name: str
-    base: str
-    input: str
-    expect: str
-    error: str
-
-
-def vectors() -> list[Vector]:
-    loaded: list[Vector] = json.loads(VECTORS.read_text())
-    return loaded
-
-
-@pytest.mark.parametrize("vector", vectors(), ids=lambda vector: str(vector["id"]))
-def test_the_suite_of_the_specification(vector: Vector) -> None:
-    content = vector["input"].encode()
-    if "error" in vector:
-        with pytest.raises(MalformedRdf):
-            parse(content, JSON_LD, base_iri=vector["base"])
-        return
-    expected = parse(vector["expect"].encode(), N_QUADS, base_iri=BASE).dataset
-    document = parse(content, JSON_LD, base_iri=vector["base"])
-    assert_same_dataset(document.dataset, expected)
 
 
 def sources(**documents: object) -> Mapping[str, Context]:
