@@ -105,6 +105,7 @@ WISHES: list[tuple[tuple[str, str], ...]] = [
     (("Origin", "https://a.example"),),
     (("Origin", "https://b.example"),),
     (("Range", "bytes=1-3"),),
+    (("Prefer", 'return=representation; omit="http://www.w3.org/ns/ldp#PreferContainment"'),),
 ]
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from podstead.core.conditional import UNCONDITIONAL, Conditions
 from podstead.core.identifiers import ResourcePath
+from podstead.core.prefer import NO_PREFERENCES, Preferences
 
 
 class RequestBody(Protocol):
@@ -49,4 +50,5 @@ class Operation:
     slug: bytes | None = None
     link_types: tuple[str, ...] = ()
     origin: str | None = None
+    preferences: Preferences = NO_PREFERENCES
     signed_url: bool = False

@@ -45,6 +45,11 @@ LDP_INDIRECT_CONTAINER: Final = LDP + "IndirectContainer"
 LDP_CONTAINS: Final = LDP + "contains"
 LDP_INBOX: Final = LDP + "inbox"
 LDP_CONSTRAINED_BY: Final = LDP + "constrainedBy"
+LDP_PREFER_CONTAINMENT: Final = LDP + "PreferContainment"
+LDP_PREFER_MEMBERSHIP: Final = LDP + "PreferMembership"
+LDP_PREFER_MINIMAL_CONTAINER: Final = LDP + "PreferMinimalContainer"
+LDP_PREFER_EMPTY_CONTAINER: Final = LDP + "PreferEmptyContainer"
+"""What the minimal container was called in drafts; the vocabulary still has it."""
 
 # Web Access Control 1.0.0, section 4; the vocabulary document itself.
 ACL: Final = "http://www.w3.org/ns/auth/acl#"

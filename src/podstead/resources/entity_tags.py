@@ -1,5 +1,7 @@
 """What is the entity tag of a representation? ``"<version>-<form>"`` (P-24).
 
+The form holds no hyphen, so a version part ends at the last one.
+
 A container's version part joins its own version and its members' (Q-28): the tag changes with its
 description and with everything that its listing shows.
 """
@@ -27,9 +29,13 @@ def state_version(metadata: Metadata) -> str:
     return f"{metadata.version}.{metadata.members_version}"
 
 
-def entity_tag(metadata: Metadata, media_type: str) -> str:
-    """The strong entity tag of one representation, with its quotes."""
-    return f'"{state_version(metadata)}-{_FORMS.get(media_type, "b")}"'
+def entity_tag(metadata: Metadata, media_type: str, *, without_members: bool = False) -> str:
+    """The strong entity tag of one representation, with its quotes.
+
+    ``without_members`` is that of a container as it would be if it were empty.
+    """
+    form = _FORMS.get(media_type, "b") + (".min" if without_members else "")
+    return f'"{state_version(metadata)}-{form}"'
 
 
 def stored_tag(metadata: Metadata) -> str:

@@ -27,7 +27,8 @@ class Reader:
         """
         as_listing = existing.kind.is_container and is_container(operation.target)
         media_type = self._representations.choose(existing, operation.accept, as_listing=as_listing)
-        etag = entity_tag(existing, media_type)
+        without_members = as_listing and operation.preferences.without_members
+        etag = entity_tag(existing, media_type, without_members=without_members)
         if operation.conditions.any_given:
             verdict = evaluate_read(
                 operation.conditions, etag=etag, modified_ms=last_modified_ms(existing)
@@ -50,10 +51,12 @@ class Reader:
     async def _listing(
         self, operation: Operation, container: Metadata, media_type: str
     ) -> Representation:
-        # The body of a large container is not made to be dropped, unless it is a form of which only
-        # the making tells whether the container can be had in it.
-        if operation.method == "HEAD" and media_type != RDF_XML:
-            return Representation(media_type, b"", None)
+        head = operation.method == "HEAD"
+        if head and media_type != RDF_XML:
+            return Representation(media_type, b"", None)  # not made to be dropped
+        if head or operation.preferences.without_members:
+            # Only the making tells whether RDF/XML can say its owner's triples. No member is read.
+            return await self._representations.minimal_container(container, media_type)
         return await self._representations.listing(container, media_type)
 
 

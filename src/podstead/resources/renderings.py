@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 RenderingKey = tuple[str, str, str]
-"""Path, version part of the entity tag, media type."""
+"""Path, and version part and form of the entity tag: whatever bytes differ differ in these."""
 
 _OVERHEAD_BYTES = 512
 """What an entry takes beside its content and path: objects and its place, rounded up."""

@@ -8,6 +8,8 @@ is kept by version, so that a state is rendered once.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import partial
+from typing import NamedTuple
 
 from podstead.core.conneg import choose, excludes
 from podstead.core.errors import NotAcceptable
@@ -16,7 +18,7 @@ from podstead.core.media_types import RDF_TYPES, essence
 from podstead.rdf.codecs import serialize
 from podstead.rdf.graph import EMPTY_GRAPH, Graph
 from podstead.rdf.listing import LISTING_TYPES, ListedMember, Listing
-from podstead.resources.documents import Documents
+from podstead.resources.documents import Documents, run_work
 from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.outcome import Representation
 from podstead.resources.renderings import RenderingKey, Renderings
@@ -87,6 +89,17 @@ class Representations:
             self._renderings.keep(key, kept)
         return Representation(media_type, kept, len(kept))
 
+    async def minimal_container(self, container: Metadata, media_type: str) -> Representation:
+        """A container as it would be if it were empty (LDP 1.0 section 7.2.2.1), in the chosen
+        form. Raises Superseded and NotExpressible."""
+        key = _key(container.path, container, f"{media_type}; minimal")
+        kept = self._renderings.get(key)
+        if kept is None:
+            begun = await self._begin_listing(container, media_type)
+            kept = begun.head + begun.listing.end()
+            self._renderings.keep(key, kept)
+        return Representation(media_type, kept, len(kept))
+
     async def listing(self, container: Metadata, media_type: str) -> Representation:
         """A container in the chosen form. Raises Superseded.
 
@@ -98,7 +111,7 @@ class Representations:
             return Representation(media_type, kept, len(kept))
         pieces: list[bytes] = []
         size_bytes = 0
-        rest = await self._listing_pieces(container, media_type)
+        rest = self._render(await self._begin_listing(container, media_type), container)
         async for piece in rest:
             pieces.append(piece)
             size_bytes += len(piece)
@@ -109,18 +122,21 @@ class Representations:
             self._renderings.keep(key, content)
         return Representation(media_type, content, size_bytes)
 
-    async def _listing_pieces(self, container: Metadata, media_type: str) -> AsyncIterator[bytes]:
-        listing = Listing(
+    async def _begin_listing(self, container: Metadata, media_type: str) -> _BegunListing:
+        """A listing with all but its members written, which may be as long as any document."""
+        work = partial(
+            _begun,
             container_url=self._documents.url_of(container.path),
             is_storage=container.kind is Kind.STORAGE,
             modified_ms=last_modified_ms(container),
             own_triples=await self._own_triples(container),
             media_type=media_type,
         )
-        return self._render(listing, container)
+        return await run_work(work, size_bytes=container.size_bytes)
 
-    async def _render(self, listing: Listing, container: Metadata) -> AsyncIterator[bytes]:
-        yield listing.begin()
+    async def _render(self, begun: _BegunListing, container: Metadata) -> AsyncIterator[bytes]:
+        listing = begun.listing
+        yield begun.head
         after = None
         while True:
             members = await self._store.list_members(
@@ -150,8 +166,31 @@ def _chosen(accept: str | None, offered: tuple[str, ...]) -> str:
     return chosen
 
 
-def _key(path: ResourcePath, metadata: Metadata, media_type: str) -> RenderingKey:
-    return path, state_version(metadata), media_type
+class _BegunListing(NamedTuple):
+    listing: Listing
+    head: bytes
+
+
+def _begun(
+    *,
+    container_url: str,
+    is_storage: bool,
+    modified_ms: int,
+    own_triples: Graph,
+    media_type: str,
+) -> _BegunListing:
+    listing = Listing(
+        container_url=container_url,
+        is_storage=is_storage,
+        modified_ms=modified_ms,
+        own_triples=own_triples,
+        media_type=media_type,
+    )
+    return _BegunListing(listing, listing.begin())
+
+
+def _key(path: ResourcePath, metadata: Metadata, form: str) -> RenderingKey:
+    return path, state_version(metadata), form
 
 
 def listed_member(member: Metadata) -> ListedMember:

@@ -38,9 +38,7 @@ logger = logging.getLogger("podstead.web")
 
 _KNOWN_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "POST", "PATCH", "DELETE"})
 _REFUSED_METHODS = frozenset({"TRACE", "CONNECT"})
-_VARY = (b"vary", b"Accept, Authorization, Origin")
 _ON_EVERY_RESPONSE: Headers = [
-    _VARY,
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
 ]
@@ -117,6 +115,7 @@ class Application:
         except Exception:
             logger.exception("A request ended in an error that nothing foresaw")
             response = self._refuse(ServerTrouble(), scope)
+        response.headers.append((b"vary", response.vary))
         response.headers.extend(self._common)
         response.headers.extend(_cors(scope))
         return response

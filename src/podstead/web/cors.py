@@ -13,13 +13,13 @@ from podstead.web.asgi import Headers
 
 _EXPOSED = (
     b"Accept-Patch, Accept-Post, Accept-Put, Accept-Ranges, Allow, Content-Length, Content-Range, "
-    b"Date, DPoP-Nonce, ETag, Last-Modified, Link, Location, Retry-After, Vary, WAC-Allow, "
-    b"WWW-Authenticate"
+    b"Date, DPoP-Nonce, ETag, Last-Modified, Link, Location, Preference-Applied, Retry-After, "
+    b"Vary, WAC-Allow, WWW-Authenticate"
 )
 # Sent where the client did not list its headers. No name here may hold "Accept" (P-42).
 _DEFAULT_REQUEST_HEADERS = (
     b"Authorization, Content-Type, DPoP, If-Match, If-Modified-Since, If-None-Match, "
-    b"If-Unmodified-Since, Link, Range, Slug"
+    b"If-Unmodified-Since, Link, Prefer, Range, Slug"
 )
 _METHODS = b"GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE"
 _PREFLIGHT_MAX_AGE_S = b"86400"

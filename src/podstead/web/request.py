@@ -9,6 +9,7 @@ from podstead.core.errors import BadRequest, TargetTooLong
 from podstead.core.identifiers import ResourcePath, parse_path
 from podstead.core.links import type_links
 from podstead.core.operation import Operation
+from podstead.core.prefer import parse_prefer
 from podstead.web.asgi import Receive, Scope
 from podstead.web.authority import Authorities
 from podstead.web.body import AsgiBody
@@ -90,6 +91,7 @@ def operation_of(request: Request) -> Operation:
         slug=fields.get_raw(b"slug"),
         link_types=() if link is None else type_links([link]),
         origin=get(b"origin"),
+        preferences=parse_prefer(get(b"prefer")),
     )
 
 

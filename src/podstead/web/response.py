@@ -32,6 +32,7 @@ from podstead.core.identifiers import (
 from podstead.core.links import link_header
 from podstead.core.media_types import RDF_TYPES, essence
 from podstead.core.methods import allowed_methods, takes_only_rdf
+from podstead.core.prefer import Return
 from podstead.core.remembering import remember_short
 from podstead.core.vocab import (
     LDP_BASIC_CONTAINER,
@@ -50,6 +51,9 @@ from podstead.web.asgi import Headers
 
 Body = bytes | OpenBody | AsyncIterator[bytes]
 
+VARY = b"Accept, Authorization, Origin"
+_VARY_OF_CONTAINERS = VARY + b", Prefer"
+
 
 @dataclass(slots=True)
 class Response:
@@ -60,6 +64,7 @@ class Response:
     ``valid_until_s`` is when it stops being the answer to the same request although nothing was
     stored meanwhile: the credential expires (Unix seconds; ``None`` for never).
     ``of_stored_state`` tells that it follows from the request and the stored state alone.
+    ``vary`` names the request headers that may make another answer (P-28).
     """
 
     status: int
@@ -69,6 +74,7 @@ class Response:
     last: int | None = None
     valid_until_s: int | None = None
     of_stored_state: bool = False
+    vary: bytes = VARY
 
 
 _STATUSES = {
@@ -83,6 +89,7 @@ _STATUSES = {
 
 _SAFE = frozenset({"GET", "HEAD"})
 _READ = frozenset({Result.REPRESENTED, Result.PARTIAL, Result.NOT_MODIFIED})
+_WRITTEN = frozenset({Result.CREATED, Result.CHANGED, Result.DELETED})
 
 _RDF_INPUT = b"text/turtle, application/ld+json, application/n-triples"
 _PATCH_INPUT = b"text/n3, application/sparql-update"
@@ -106,6 +113,8 @@ class Responder:
         if outcome.result in _READ:
             response.of_stored_state = exchange.lasting
             response.valid_until_s = exchange.agent.expires_at_s if exchange.agent else None
+            if is_container(exchange.operation.target):
+                response.vary = _VARY_OF_CONTAINERS
         if outcome.representation is not None:
             _represent(response, outcome, outcome.representation, exchange)
         return response
@@ -147,6 +156,9 @@ class Responder:
         if exchange.operation.method in _SAFE:
             headers.append((b"cache-control", _cache_control(exchange)))
             _add_wac_allow(headers, exchange)
+        applied = _preference_applied(outcome, exchange)
+        if applied is not None:
+            headers.append((b"preference-applied", applied))
         return headers
 
 
@@ -179,6 +191,20 @@ def _represent(
         headers.append((b"content-length", str(size_bytes).encode("ascii")))
     if exchange.operation.method != "HEAD":
         response.body = representation.body
+
+
+def _preference_applied(outcome: Outcome, exchange: Exchange) -> bytes | None:
+    """What the answer owes to a preference (RFC 7240 section 3); ``None`` where it owes nothing.
+
+    No answer to a write has content, which is as little as one can have.
+    """
+    operation = exchange.operation
+    preferences = operation.preferences
+    if outcome.result in _WRITTEN:
+        return b"return=minimal" if preferences.returned is Return.MINIMAL else None
+    if outcome.result in _READ and is_container(operation.target) and preferences.choose_parts:
+        return b"return=representation"
+    return None
 
 
 def _add_wac_allow(headers: Headers, exchange: Exchange) -> None:
