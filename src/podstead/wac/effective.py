@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
+from podstead.core.bounded_cache import BoundedCache
 from podstead.core.errors import Overloaded, RequestRefused, TargetTooLong
 from podstead.core.identifiers import (
     ROOT,
@@ -33,7 +34,6 @@ from podstead.rdf.graph import Graph
 from podstead.storage.protocol import OpenBody, Snapshot
 from podstead.storage.records import Absent, AtVersion, Metadata, Reliance, Version
 from podstead.wac.acl import DENYING_ACL, AclDocument, read_acl
-from podstead.wac.bounded_cache import BoundedCache
 from podstead.wac.decision import NO_RULES, Rules
 from podstead.wac.modes import governed
 

@@ -15,11 +15,11 @@ from functools import lru_cache
 from typing import Protocol
 
 from podstead.core.agents import Agent
+from podstead.core.bounded_cache import BoundedCache
 from podstead.core.errors import AccessDenied, NotAuthenticated
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.storage.protocol import Snapshot
 from podstead.storage.records import Reliance
-from podstead.wac.bounded_cache import BoundedCache
 from podstead.wac.decision import Requester, Rules, agent_modes
 from podstead.wac.effective import EffectiveAcls
 from podstead.wac.groups import NO_MEMBERSHIPS, GroupMemberships

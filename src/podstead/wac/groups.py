@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from podstead.core import vocab
+from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.errors import OutboundError, Overloaded, RequestRefused
 from podstead.core.identifiers import ResourcePath
@@ -22,7 +23,6 @@ from podstead.rdf.graph import Graph
 from podstead.rdf.terms import Iri
 from podstead.storage.protocol import Snapshot
 from podstead.storage.records import Absent, AtVersion, Metadata, Reliance, Version
-from podstead.wac.bounded_cache import BoundedCache
 from podstead.wac.effective import (
     CACHE_OVERHEAD_BYTES,
     MAX_ATTEMPTS,
