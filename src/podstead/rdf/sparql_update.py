@@ -1,9 +1,9 @@
 """What does a SPARQL 1.1 Update ask for, as far as one document can be asked? (X-30 to X-35.)
 
 Accepted are DATA blocks, ``DELETE WHERE``, and ``DELETE``/``INSERT`` with a ``WHERE`` of triple
-patterns, also with the ``WHERE`` first as the oldest clients send it. What would read or write
-anything but the document (``LOAD``, ``GRAPH``, ``SERVICE``, …), and what conditions may have beyond
-triple patterns, is refused by name.
+patterns, also with the ``WHERE`` first and a needless ``DATA`` after it, as the oldest clients have
+it. What would read or write anything but the document (``LOAD``, ``GRAPH``, ``SERVICE``, …), and
+what conditions may have beyond triple patterns, is refused by name.
 
 The blocks and the prologue are put together as one TriG document, in which each block is a named
 graph: TriG and SPARQL agree on what stands between braces but for variables. Lines stay where they
@@ -170,6 +170,9 @@ class _Request:
             self._check_operation(token, keyword)
             if keyword in clauses:
                 self._fail(f"there is a second {keyword} before the next ';'", token)
+            # rdflib.js sends WHERE { … } DELETE DATA { … }, with variables in both.
+            if start.text.upper() == "WHERE" and self._peek() == "DATA":
+                self._take()
             clauses[keyword] = self._block(keyword)
         if "WHERE" not in clauses or len(clauses) == 1:
             self._fail("INSERT and DELETE need a WHERE, and WHERE one of them", start)

@@ -53,6 +53,7 @@ DELETED_WHERE = Operation(where=((X, P, Y),), deletes=((X, P, Y),))
         ("INSERT { ?x <#q> ?y } DELETE { ?x <#p> ?y } WHERE { ?x <#p> ?y }", [CHANGED]),
         ("WHERE { ?x <#p> ?y } DELETE { ?x <#p> ?y } INSERT { ?x <#q> ?y }", [CHANGED]),
         ("WHERE { ?x <#p> ?y }\nINSERT { ?x <#q> ?y }\nDELETE { ?x <#p> ?y };", [CHANGED]),
+        ("WHERE { ?x <#p> ?y }\nDELETE DATA { ?x <#p> ?y }", [DELETED_WHERE]),
         ("DELETE { ?x <#p> ?y } WHERE { ?x <#p> ?y }", [DELETED_WHERE]),
         ("INSERT { <#s> <#p> 1 } WHERE { }", [INSERTED]),
         # Prologues, before any operation
@@ -266,6 +267,7 @@ def test_what_is_not_supported_is_refused_by_name(text: str, reason: str, line: 
         ("DELETE { <#a> <#b> 1 }\nDELETE { <#a> <#b> 1 } WHERE { }", 2),
         ("DELETE { <#a> <#b> 1 } WHERE { }\nWHERE { }", 2),
         ("INSERT WHERE { <#a> <#b> 1 }", 1),
+        ("DELETE { <#a> <#b> 1 }\nINSERT DATA { <#a> <#b> 1 } WHERE { }", 2),
         ("WHERE DATA { <#a> <#b> 1 }", 1),
         ("SELECT * WHERE { ?s ?p ?o }", 1),
         ("@prefix a: <urn:a> .", 1),
