@@ -44,9 +44,9 @@ class Home:
         return self.owner.get(self.path + name, Accept=accept)
 
     def put(self, name: str, body: str | bytes, content_type: str = "text/turtle") -> str:
-        """Make a resource in the container; its URL."""
+        """Make or replace a resource in the container; its URL."""
         answer = self.owner.put(self.path + name, body, content_type)
-        assert answer.status in {201, 205}, answer.text
+        assert answer.status in {201, 204}, answer.text
         return self.url + name
 
     def triples(self, name: str = "") -> Triples:

@@ -39,6 +39,8 @@ class Sent:
     url: str
     headers: dict[str, str]
     """By names in lower case."""
+    patch: str | None
+    """The body of a PATCH."""
     status: int | None
     """``None`` when there was no answer."""
 
