@@ -46,3 +46,35 @@ def public(server: ServerProcess) -> Agent:
 def container(alice: Agent) -> str:
     """The path of a new, empty container of Alice's, which only she has access to."""
     return alice.create(f"{alice.pod}c{next(_names)}/")
+
+
+PLACES = {
+    "root": "",
+    "container": "shown/",
+    "rdf": "shown/rdf.ttl",
+    "text": "shown/text.txt",
+    "root ACL": ".acl",
+    "ACL": "shown/.acl",
+    "description": "shown/rdf.ttl.meta",
+    "storage description": ".well-known/solid",
+    "missing": "shown/missing.ttl",
+    "missing container": "shown/missing/",
+    "missing ACL": "shown/rdf.ttl.acl",
+}
+"""What ``places`` has, by kind: paths in Alice's pod."""
+EXISTING = tuple(kind for kind in PLACES if not kind.startswith("missing"))
+
+
+@pytest.fixture(scope="module")
+def places(alice: Agent) -> dict[str, str]:
+    """The paths of one resource of each kind, and of what is missing, for tests that only read.
+
+    All but the pod's root and its storage description is only Alice's.
+    """
+    found = {kind: alice.pod + path for kind, path in PLACES.items()}
+    alice.create(found["container"])
+    alice.create(found["rdf"], '<> <#says> "something".')
+    alice.create(found["text"], "Hello", "text/plain")
+    alice.create(found["description"], "<rdf.ttl> <#is> <#described>.")
+    alice.grant(found["container"])
+    return found
