@@ -392,6 +392,9 @@ async def test_everything_is_found_from_the_webid(server: Server, accept: str) -
     assert of_me(f"{SOLID}oidcIssuer") == set()
     types = values(answer, document, pod, RDF_TYPE)
     assert types >= {f"{PIM}Storage", f"{LDP}BasicContainer", f"{LDP}Container"}
+    # By this, libraries such as soukai's know a profile whose issuer is not told.
+    assert f"{FOAF}PersonalProfileDocument" in types
+    assert values(answer, document, pod, f"{FOAF}primaryTopic") == {web_id}
     members = values(answer, document, pod, f"{LDP}contains")
     names = {"profile/", "inbox/", "public/", "private/", "settings/"}
     assert members == {pod + name for name in names}

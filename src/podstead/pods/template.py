@@ -18,7 +18,8 @@ _PROFILE = """\
 @prefix pim: <http://www.w3.org/ns/pim/space#>.
 @prefix solid: <http://www.w3.org/ns/solid/terms#>.
 
-<> foaf:maker <#me>;
+<> a foaf:PersonalProfileDocument;
+    foaf:maker <#me>;
     foaf:primaryTopic <#me>.
 
 <#me> a foaf:Person;
