@@ -44,6 +44,8 @@ def prepare_json_ld(
     Raises MalformedRdf, RdfTooComplex and UnknownContext.
     """
     document = decode_json(content, max_depth=limits.max_depth)
+    if not isinstance(document, dict | list):  # JSON-LD 1.1 section 9
+        raise MalformedRdf(JSON_LD, "a document is an object or an array of objects")
     holders, in_play = _survey(document, base_iri, contexts, limits)
     for holder in holders:
         absolute = absolute_references(holder["@context"], base_iri=base_iri)

@@ -561,3 +561,10 @@ def test_a_context_of_many_terms_that_lead_nowhere_is_fine() -> None:
     context = {"x": "http://x.example/", **{f"t{n}": f"x:{n}" for n in range(1000)}}
     content = json.dumps({"@context": context, "@id": "#a", "t999": 1}).encode()
     assert len(parse(content, JSON_LD, base_iri=BASE).graph) == 1
+
+
+@pytest.mark.parametrize("content", [b'"text"', b"5", b"true", b"null"])
+def test_a_scalar_is_no_document(content: bytes) -> None:
+    """JSON-LD 1.1 section 9."""
+    with pytest.raises(MalformedRdf, match="object or an array"):
+        parse(content, JSON_LD, base_iri=BASE)
