@@ -152,7 +152,7 @@ async def test_answer_follows_the_rights_and_refusals_tell_nothing(
 
     anonymous = await server.public.request(method, path, headers=headers, body=content)
     assert anonymous.status == 401  # W-60
-    assert anonymous.header("www-authenticate")  # P-3
+    assert anonymous.header_lines("www-authenticate")  # P-3
     answer = await server.bob.request(method, path, headers=headers, body=content)
     assert answer.status in expected
     if answer.status == 403:

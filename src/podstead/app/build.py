@@ -13,8 +13,11 @@ from podstead import __version__
 from podstead.app.bundled_contexts import bundled_contexts
 from podstead.app.foreign import ForeignDocuments
 from podstead.app.keys import load_token_keys
-from podstead.authn.authenticate import Authenticator
+from podstead.authn.authenticate import Authenticator, PodTokens
+from podstead.authn.issuers import IssuerKeys
 from podstead.authn.pod_token import SigningKey
+from podstead.authn.resource_tokens import ResourceTokens, TokenRules
+from podstead.authn.web_ids import WebIdIssuers
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import ServerTrouble
@@ -26,6 +29,7 @@ from podstead.resources.commits import Commits
 from podstead.resources.contents import Contents
 from podstead.resources.contexts import ContextLibrary
 from podstead.resources.documents import Documents
+from podstead.resources.listings import Listings
 from podstead.resources.patching import Patches
 from podstead.resources.reading import Reader
 from podstead.resources.received import Receiver
@@ -41,6 +45,7 @@ from podstead.wac.groups import GroupMemberships
 from podstead.web.answers import Answers
 from podstead.web.application import Application, Lifespan
 from podstead.web.authority import Authorities, is_loopback_url, served_hosts
+from podstead.web.challenges import Challenges
 from podstead.web.limits import InvalidCredentialLimit, PodCreationLimit
 from podstead.web.pods_endpoint import PodsEndpoint
 from podstead.web.request import RequestLimits
@@ -115,21 +120,21 @@ def build_application(
         document = await documents.parse_at(content, content_type, base_iri=base_iri)
         return document.graph
 
+    challenges = Challenges(base_url)
     gate = Gate(
         acls=EffectiveAcls(store, parse_rules, base_url=base_url),
         groups=GroupMemberships(store, parse_rules, foreign, clock, base_url=base_url),
         owners=Owners(store),
     )
-    representations = Representations(
-        store=store,
-        documents=documents,
-        renderings=Renderings(capacity_bytes=settings.rendering_cache_bytes),
-    )
+    renderings = Renderings(capacity_bytes=settings.rendering_cache_bytes)
     contents = Contents(store=store, documents=documents, gate=gate)
     service = ResourceService(
         store=store,
         gate=gate,
-        reader=Reader(representations=representations),
+        reader=Reader(
+            representations=Representations(documents=documents, renderings=renderings),
+            listings=Listings(store=store, documents=documents, renderings=renderings),
+        ),
         receiver=Receiver(store=store, documents=documents, max_body_bytes=settings.max_body_bytes),
         contents=contents,
         clock=clock,
@@ -166,7 +171,7 @@ def build_application(
     )
     root = RootEndpoint(base_url=base_url, version=__version__)
     resources = ResourceEndpoint(
-        service=service, responder=Responder(base_url=base_url), realm=base_url
+        service=service, responder=Responder(base_url=base_url), challenges=challenges
     )
     return Application(
         base_url=base_url,
@@ -184,8 +189,26 @@ def build_application(
             resources=resources.handle,
         ),
         authenticator=Authenticator(
-            keys=keys, registries=store, clock=clock, enabled=settings.simple_tokens
+            pod_tokens=PodTokens(
+                keys=keys, registries=store, clock=clock, enabled=settings.simple_tokens
+            ),
+            resource_tokens=ResourceTokens(
+                issuers=IssuerKeys(foreign, clock),
+                web_ids=WebIdIssuers(
+                    base_url=base_url,
+                    store=store,
+                    foreign=foreign,
+                    parse=parse_rules,
+                    clock=clock,
+                ),
+                own=None,
+                used=store,
+                counters=store,
+                rules=_token_rules(settings),
+                clock=clock,
+            ),
         ),
+        challenges=challenges,
         authorities=Authorities(
             hosts=served_hosts(base_url, port=settings.port, aliases=settings.host_aliases),
             trusted_proxies=settings.trusted_proxies,
@@ -201,6 +224,16 @@ def build_application(
             store=store, clock=clock, capacity_bytes=settings.rendering_cache_bytes // 4
         ),
         lifespan=_lifespan(store, foreign, clock),
+    )
+
+
+def _token_rules(settings: Settings) -> TokenRules:
+    return TokenRules(
+        allow_loopback=is_loopback_url(settings.base_url),
+        require_ath=settings.require_ath,
+        refuse_replay=settings.refuse_replayed_proofs,
+        allowed_issuers=frozenset(settings.accepted_issuers),
+        denied_issuers=frozenset(settings.refused_issuers),
     )
 
 

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from podstead.authn.issuers import ProviderDocument
+from podstead.authn.web_ids import ProfileDocument
 from podstead.config import Settings
 from podstead.core.clock import Clock
+from podstead.core.errors import OutboundError
 
 if TYPE_CHECKING:
     from podstead.outbound.documents import RemoteDocument, RemoteDocuments
-    from podstead.outbound.fetch import Fetcher
+    from podstead.outbound.fetch import FetchedDocument, Fetcher
+    from podstead.outbound.policies import FetchPolicy
     from podstead.outbound.resolver import SystemResolver
 
 
@@ -34,6 +38,26 @@ class ForeignDocuments:
     async def fetch_context(self, url: str) -> bytes:
         """A JSON-LD context of an origin that the operator listed (R-11). Raises OutboundError."""
         return (await self._load().fetch_jsonld_context(url)).content
+
+    async def fetch_profile(self, url: str) -> ProfileDocument:
+        """The document of a WebID (A-109). Raises OutboundError."""
+        from podstead.outbound.documents import PROFILE_POLICY
+
+        fetched = await self._fetch(url, PROFILE_POLICY)
+        return ProfileDocument(fetched.content, fetched.content_type, fetched.final_url)
+
+    async def fetch_provider_document(self, url: str) -> ProviderDocument:
+        """A discovery document or key set of a provider (A-108). Raises OutboundError."""
+        from podstead.outbound.documents import PROVIDER_POLICY
+
+        fetched = await self._fetch(url, PROVIDER_POLICY)
+        return ProviderDocument(fetched.content, fetched.max_age_s)
+
+    async def _fetch(self, url: str, policy: FetchPolicy) -> FetchedDocument:
+        self._load()
+        if self._fetcher is None:
+            raise OutboundError("The server is stopping")
+        return await self._fetcher.fetch(url, policy)
 
     async def close(self) -> None:
         """Stop what is under way."""

@@ -8,16 +8,31 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Final, Protocol
 
-from podstead.authn.credentials import read_credential
+from podstead.authn.credentials import UnverifiedBearer, UnverifiedDpop, read_credential
 from podstead.authn.pod_token import InvalidToken, SigningKey, VerifiedPodToken, verify_token
+from podstead.authn.resource_tokens import ResourceTokens
 from podstead.core.agents import Agent, AuthenticationMethod, Identity
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
 from podstead.storage.protocol import PodRegistry, TokenRegistry
 
 _MAX_VERIFIED_TOKENS = 4096
+_DOTS_OF_A_JWT: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a request shows of its sender: the Authorization and DPoP fields, the method and URL
+    that a proof must be about, and the address that asks (IPv6 by its network)."""
+
+    authorization: Sequence[bytes]
+    proofs: Sequence[bytes]
+    method: str
+    url: str
+    client_address: str
 
 
 class Registries(TokenRegistry, PodRegistry, Protocol):
@@ -25,7 +40,37 @@ class Registries(TokenRegistry, PodRegistry, Protocol):
 
 
 class Authenticator:
-    """Verifies credentials against our signing keys and the store's registries."""
+    """Dispatches a credential to what verifies its kind."""
+
+    def __init__(self, *, pod_tokens: PodTokens, resource_tokens: ResourceTokens) -> None:
+        self._pod_tokens = pod_tokens
+        self._resource_tokens = resource_tokens
+
+    async def authenticate(self, shown: Shown) -> Agent:
+        """The identity that a request's credential proves, ``None`` without any.
+
+        Raises NotAuthenticated with ``invalid`` for a credential that is not valid, and what
+        :func:`~podstead.authn.credentials.read_credential` raises.
+        """
+        credential = read_credential(shown.authorization, shown.proofs)
+        match credential:
+            case None:
+                return None
+            case UnverifiedDpop():
+                return await self._resource_tokens.verify_dpop(
+                    credential,
+                    method=shown.method,
+                    url=shown.url,
+                    client_address=shown.client_address,
+                )
+            case UnverifiedBearer(token) if token.count(".") == _DOTS_OF_A_JWT:
+                return await self._resource_tokens.verify_bearer(credential)
+            case UnverifiedBearer(token):
+                return await self._pod_tokens.verify(token)
+
+
+class PodTokens:
+    """Verifies simple tokens against our signing keys and the store's registries."""
 
     def __init__(
         self, *, keys: Sequence[SigningKey], registries: Registries, clock: Clock, enabled: bool
@@ -37,19 +82,12 @@ class Authenticator:
         self._enabled = enabled
         self._verified: OrderedDict[str, tuple[VerifiedPodToken, Identity]] = OrderedDict()
 
-    async def authenticate(self, authorization: Sequence[bytes]) -> Agent:
-        """The identity that the Authorization fields prove, ``None`` without any.
-
-        Raises NotAuthenticated with ``invalid`` for a credential that is not valid, and what
-        :func:`~podstead.authn.credentials.read_credential` raises.
-        """
-        credential = read_credential(authorization)
-        if credential is None:
-            return None
+    async def verify(self, token: str) -> Identity:
+        """The owner of the pod that the token is for. Raises NotAuthenticated."""
         try:
             if not self._enabled:
                 raise InvalidToken("Invalid token")
-            verified, identity = self._verify(credential.token)
+            verified, identity = self._verify(token)
             await self._check_registered(verified)
         except InvalidToken as refusal:
             raise NotAuthenticated(str(refusal), invalid=True, scheme="Bearer") from refusal

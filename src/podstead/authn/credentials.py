@@ -15,7 +15,7 @@ from podstead.core.errors import BadRequest, HeadersTooLarge, NotAuthenticated
 MAX_CREDENTIAL_BYTES = 16 * 1024
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _SCHEME = re.compile(_TOKEN + rb"(?= |\Z)")
-_BEARER_TOKEN = re.compile(rb"[A-Za-z0-9\-._~+/]+=*")
+_TOKEN_68 = re.compile(rb"[A-Za-z0-9\-._~+/]+=*")
 # A parameter of the same credential has its "=" where a second credential has a space.
 _SECOND_CREDENTIAL = re.compile(rb",[ \t]*" + _TOKEN + rb" +[^ =,]")
 
@@ -27,14 +27,23 @@ class UnverifiedBearer:
     token: str
 
 
-Credential = UnverifiedBearer | None
+@dataclass(frozen=True, slots=True)
+class UnverifiedDpop:
+    """A token that is bound to a key, and the proof of having that key, as received."""
+
+    token: str
+    proof: str
 
 
-def read_credential(authorization: Sequence[bytes]) -> Credential:
-    """The credential of a request from its Authorization fields; ``None`` if there is none.
+Credential = UnverifiedBearer | UnverifiedDpop | None
+
+
+def read_credential(authorization: Sequence[bytes], proofs: Sequence[bytes] = ()) -> Credential:
+    """The credential of a request from its Authorization and DPoP fields; ``None`` without any.
 
     Raises BadRequest for several credentials (A-6), HeadersTooLarge (A-3), and NotAuthenticated
-    for a scheme that this server does not accept or a token that none can be.
+    for a scheme that this server does not accept, a token that none can be, or a DPoP token
+    without exactly one proof.
     """
     if not authorization:
         return None
@@ -46,9 +55,25 @@ def read_credential(authorization: Sequence[bytes]) -> Credential:
     if _SECOND_CREDENTIAL.search(value):
         raise BadRequest("Send one credential only in the Authorization header")
     scheme = _SCHEME.match(value)
-    if scheme is None or scheme[0].lower() != b"bearer":
+    name = b"" if scheme is None else scheme[0].lower()
+    if scheme is None or name not in (b"bearer", b"dpop"):
         raise NotAuthenticated("Authentication scheme not accepted", invalid=True)
     token = value[scheme.end() :].lstrip(b" ")
-    if not _BEARER_TOKEN.fullmatch(token):
-        raise NotAuthenticated("Invalid token", invalid=True, scheme="Bearer")
-    return UnverifiedBearer(token=token.decode("ascii"))
+    if not _TOKEN_68.fullmatch(token):
+        raise NotAuthenticated(
+            "Invalid token", invalid=True, scheme="Bearer" if name == b"bearer" else "DPoP"
+        )
+    if name == b"bearer":
+        return UnverifiedBearer(token.decode("ascii"))
+    return UnverifiedDpop(token.decode("ascii"), _only_proof(proofs))
+
+
+def _only_proof(proofs: Sequence[bytes]) -> str:
+    if len(proofs) == 1 and proofs[0].isascii():
+        return proofs[0].strip(b" \t").decode("ascii")
+    raise NotAuthenticated(
+        "Send one DPoP header only" if proofs else "Missing DPoP proof header",
+        invalid=True,
+        scheme="DPoP",
+        error="invalid_dpop_proof",
+    )

@@ -117,6 +117,15 @@ def _parse_base_url(text: str) -> str:
     return _parse_origin(stem) + bare[len(stem) :]
 
 
+def _parse_issuer(text: str) -> str:
+    bare = text.removesuffix("/")
+    scheme, separator, rest = bare.partition("://")
+    authority, slash, path = rest.partition("/")
+    if not bare.isprintable() or any(character in bare for character in " ?#"):
+        raise ValueError(text)
+    return f"{_parse_origin(f'{scheme}{separator}{authority}')}{slash}{path}"
+
+
 def _parse_secret_key(text: str) -> Secret:
     octets = _decode_octets(text.strip())
     if len(octets) < MIN_KEY_BYTES or len(set(octets)) < _MIN_DISTINCT_BYTES:
@@ -161,6 +170,13 @@ BASE_URL = Kind(
     _parse_base_url,
 )
 """An origin; its port may be 0 until the system has chosen one."""
+
+ISSUER = Kind(
+    "URL",
+    "give the URL by which a provider names itself, such as https://login.example",
+    _parse_issuer,
+)
+"""The issuer of a Solid-OIDC provider, without a slash at its end."""
 
 NETWORK: Kind[Network] = Kind(
     "ADDRESS[/BITS]",

@@ -206,6 +206,41 @@ class Settings:
         ),
     )
 
+    # --- Identity providers -------------------------------------------------------------------
+
+    accepted_issuers: tuple[str, ...] = several(
+        "accepted-issuer",
+        kinds.ISSUER,
+        Group.IDENTITY,
+        (
+            "A provider whose tokens are accepted; if any is given, those of no other are, but "
+            "of this server's own."
+        ),
+        reason="Without any, a WebID's own document decides which providers speak for it.",
+    )
+    refused_issuers: tuple[str, ...] = several(
+        "refused-issuer",
+        kinds.ISSUER,
+        Group.IDENTITY,
+        "A provider whose tokens are not accepted.",
+    )
+    require_ath: bool = setting(
+        False,
+        "require-ath",
+        kinds.SWITCH,
+        Group.IDENTITY,
+        "Whether a DPoP proof must name the access token that it is sent with.",
+        reason="RFC 9449 asks for it, yet applications in use do not do it.",
+    )
+    refuse_replayed_proofs: bool = setting(
+        True,
+        "refuse-replayed-proofs",
+        kinds.SWITCH,
+        Group.IDENTITY,
+        "Whether a DPoP proof can be used for one request only.",
+        reason="Turn it off for test suites that repeat requests as they are.",
+    )
+
     # --- Trust --------------------------------------------------------------------------------
 
     trusted_proxies: tuple[Network, ...] = several(

@@ -21,6 +21,7 @@ class Group(Enum):
     SERVER = "Server"
     STORAGE = "Storage"
     TOKENS = "Simple tokens"
+    IDENTITY = "Identity providers"
     TRUST = "Trust"
     LIMITS = "Limits"
     TIMES = "Time-outs"

@@ -10,6 +10,8 @@ class AuthenticationMethod(Enum):
     """How an identity was proven (A-4)."""
 
     SIMPLE = "simple"
+    OIDC_BEARER = "oidc-bearer"
+    DPOP = "dpop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +19,8 @@ class Identity:
     """A proven identity (A-4).
 
     ``agent`` is the primary IRI (a WebID); ``aliases`` are further IRIs proven by the same
-    credential, which access rules may name just as well. ``expires_at_s`` is Unix time in seconds.
+    credential, which access rules may name just as well. ``issuer`` and ``client_id`` are those of
+    a provider's token. ``expires_at_s`` is Unix time in seconds.
     """
 
     agent: str
@@ -25,6 +28,8 @@ class Identity:
     aliases: frozenset[str] = frozenset()
     token_id: str | None = None
     expires_at_s: int | None = None
+    issuer: str | None = None
+    client_id: str | None = None
 
     def names(self) -> frozenset[str]:
         """Every IRI under which an access rule may name this identity."""

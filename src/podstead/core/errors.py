@@ -51,7 +51,7 @@ class NotAuthenticated(RequestRefused):
     """No credentials where some are needed, or credentials that are not valid.
 
     ``invalid`` tells the two apart: an invalid credential is refused even on public resources
-    (A-5) and the challenge then carries ``error="invalid_token"`` on ``scheme`` (A-8).
+    (A-5) and the challenge then carries ``error`` on ``scheme`` (A-8).
     """
 
     def __init__(
@@ -60,10 +60,12 @@ class NotAuthenticated(RequestRefused):
         *,
         invalid: bool = False,
         scheme: str | None = None,
+        error: str = "invalid_token",
     ) -> None:
         super().__init__(message)
         self.invalid = invalid
         self.scheme = scheme
+        self.error = error
 
 
 class AccessDenied(RequestRefused):

@@ -38,6 +38,37 @@ CONTEXT_POLICY = FetchPolicy(
 """JSON-LD contexts; every hop must lie in an origin that the operator listed (R-11)."""
 
 
+PROFILE_POLICY = FetchPolicy(
+    accept="text/turtle, application/ld+json;q=0.9, application/n-triples;q=0.8",
+    content_types=frozenset({"text/turtle", "application/ld+json", "application/n-triples"}),
+    max_wire_bytes=_MIB,
+    max_content_bytes=_MIB,
+    max_redirects=3,
+    cross_origin_redirects=True,
+)
+"""WebID documents (A-109, A-189)."""
+
+PROVIDER_POLICY = FetchPolicy(
+    accept="application/json",
+    content_types=frozenset(
+        {"application/json", "application/jwk-set+json", "application/ld+json"}
+    ),
+    max_wire_bytes=256 * _KIB,
+    max_content_bytes=256 * _KIB,
+    max_redirects=1,
+)
+"""Discovery documents and key sets of providers (A-111, A-189)."""
+
+CLIENT_POLICY = FetchPolicy(
+    accept="application/ld+json, application/json;q=0.9",
+    content_types=frozenset({"application/ld+json", "application/json"}),
+    max_wire_bytes=64 * _KIB,
+    max_content_bytes=64 * _KIB,
+    max_redirects=1,
+)
+"""Documents that a client's identifier leads to (A-51)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Freshness:
     """For how long a document is used again; its own max-age counts between the bounds."""

@@ -69,11 +69,13 @@ class Answers:
     def key(self, scope: Scope) -> AnswerKey | None:
         """What identifies a request, ``None`` if its answer is never kept."""
         method: str = scope["method"]
-        mark = self._mark_now() if method in _KEPT_METHODS else None
+        fields = tuple(scope["headers"])
+        if method not in _KEPT_METHODS or not all(map(_is_good_again, fields)):
+            return None
+        mark = self._mark_now()
         if mark is None:
             return None
         peer: str = (scope.get("client") or ("",))[0]
-        fields = tuple(scope["headers"])
         return AnswerKey(mark, method, scope["raw_path"], scope["query_string"], peer, fields)
 
     def get(self, key: AnswerKey) -> Response | None:
@@ -117,3 +119,9 @@ class Answers:
         self._entries.clear()
         self._used_bytes = 0
         self._mark = mark
+
+
+def _is_good_again(field: tuple[bytes, bytes]) -> bool:
+    """Whether a field means the same when it is sent again; a proof of a request does not."""
+    name, value = field
+    return name != b"authorization" or value[:7].lower() == b"bearer "

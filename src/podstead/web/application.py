@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from podstead.authn.authenticate import Authenticator
+from podstead.authn.authenticate import Authenticator, Shown
 from podstead.core.agents import Agent
 from podstead.core.errors import (
     MethodNotAllowed,
@@ -26,9 +26,10 @@ from podstead.web.answers import Answers
 from podstead.web.asgi import Headers, Receive, Scope, Send
 from podstead.web.authority import Authorities
 from podstead.web.body import Incoming
+from podstead.web.challenges import Challenges
 from podstead.web.cors import cors_headers
 from podstead.web.errors import refusal
-from podstead.web.limits import InvalidCredentialLimit
+from podstead.web.limits import InvalidCredentialLimit, address_key
 from podstead.web.request import Request, RequestLimits, read_request
 from podstead.web.response import Response, options_response
 from podstead.web.routes import Routes
@@ -65,10 +66,13 @@ class Application:
         authorities: Authorities,
         limits: RequestLimits,
         invalid_credentials: InvalidCredentialLimit,
+        challenges: Challenges,
         answers: Answers,
         lifespan: Lifespan,
     ) -> None:
-        self._realm = base_url
+        self._base_url = base_url
+        self._scheme = base_url.partition(":")[0]
+        self._challenges = challenges
         self.routes = routes
         self._authenticator = authenticator
         self._authorities = authorities
@@ -138,18 +142,27 @@ class Application:
     def _options(self, path: ResourcePath) -> Response:
         methods = self.routes.service_methods(path)
         if methods is None:
-            return options_response(path, base_url=self._realm)
+            return options_response(path, base_url=self._base_url)
         return Response(204, [(b"allow", ", ".join(methods).encode("ascii"))])
 
     async def _authenticate(self, request: Request) -> Agent:
-        authorization = request.fields.authorization
-        if not authorization:
+        if not request.fields.authorization:
             return None
         try:
-            return await self._authenticator.authenticate(authorization)
+            return await self._authenticator.authenticate(self._shown(request))
         except NotAuthenticated:
             await self._invalid_credentials.count(request.client_address)
             raise
+
+    def _shown(self, request: Request) -> Shown:
+        path = request.raw_path.decode("latin-1")
+        return Shown(
+            authorization=request.fields.authorization,
+            proofs=request.fields.proofs,
+            method=request.method,
+            url=f"{self._scheme}://{request.host}{path}",
+            client_address=address_key(request.client_address),
+        )
 
     def _refuse(self, error: PodsteadError, scope: Scope) -> Response:
         accept = next((v for n, v in scope["headers"] if n == b"accept"), None)
@@ -157,7 +170,7 @@ class Application:
             error,
             method=scope["method"],
             accept=None if accept is None else accept.decode("latin-1"),
-            challenge_realm=self._realm,
+            challenges=self._challenges,
         )
 
     async def _live(self, receive: Receive, send: Send) -> None:

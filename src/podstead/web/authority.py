@@ -24,15 +24,16 @@ class Authorities:
     hosts: frozenset[str]
     trusted_proxies: tuple[Network, ...] = ()
 
-    def check_host(self, fields: HeaderFields, *, peer: str) -> None:
-        """Raises BadRequest without a Host, Misdirected for one that is not ours."""
+    def check_host(self, fields: HeaderFields, *, peer: str) -> str:
+        """The host asked for, in lower case. Raises BadRequest without one, Misdirected for one
+        that is not ours."""
         host = fields.get(b"host")
         if self._trusts(peer):
             host = _last_value(fields.get(b"x-forwarded-host")) or host
         if not host:
             raise BadRequest("The Host header is missing")
-        if host in self.hosts or host.lower() in self.hosts:
-            return
+        if host in self.hosts or (host := host.lower()) in self.hosts:
+            return host
         raise Misdirected(
             "This server does not go by the name in the Host header: use its base URL, or have its "
             "operator add the name with --host-alias"

@@ -37,6 +37,7 @@ from podstead.core.errors import (
 from podstead.core.ranges import unsatisfied_content_range
 from podstead.pods.names import PodNameTaken, UnusablePodName
 from podstead.web.asgi import Headers
+from podstead.web.challenges import Challenges
 from podstead.web.pages import PAGE_POLICY, error_page
 from podstead.web.response import Response
 
@@ -88,11 +89,11 @@ def status_of(error: PodsteadError) -> tuple[int, str]:
 
 
 def refusal(
-    error: PodsteadError, *, method: str, accept: str | None, challenge_realm: str
+    error: PodsteadError, *, method: str, accept: str | None, challenges: Challenges
 ) -> Response:
-    """The response that says a refusal; ``challenge_realm`` is the realm of a 401's challenge."""
+    """The response that says a refusal; ``challenges`` are what a 401 asks for."""
     status, reason = status_of(error)
-    headers = _error_headers(error, challenge_realm)
+    headers = _error_headers(error, challenges)
     message = INTERNAL_MESSAGE if status == 500 else str(error)
     if prefers_html(accept):
         body = error_page(status=status, reason=reason, message=message)
@@ -108,9 +109,9 @@ def refusal(
     return Response(status, headers, b"" if method == "HEAD" else body)
 
 
-def _error_headers(error: PodsteadError, realm: str) -> Headers:
+def _error_headers(error: PodsteadError, challenges: Challenges) -> Headers:
     if isinstance(error, NotAuthenticated):
-        return [(b"www-authenticate", _challenge(error, realm))]
+        return challenges.headers(error)
     if isinstance(error, MethodNotAllowed):
         return [(b"allow", ", ".join(error.allow).encode("ascii"))]
     if isinstance(error, RangeNotSatisfiable):
@@ -120,11 +121,3 @@ def _error_headers(error: PodsteadError, realm: str) -> Headers:
     if isinstance(error, Overloaded):
         return [(b"retry-after", str(_OVERLOADED_RETRY_S).encode("ascii"))]
     return []
-
-
-def _challenge(error: NotAuthenticated, realm: str) -> bytes:
-    """The WWW-Authenticate value (A-7, A-8): an error is named only for a credential sent."""
-    challenge = f'Bearer realm="{realm}", scope="openid webid"'
-    if error.invalid and error.scheme == "Bearer":
-        challenge += f', error="invalid_token", error_description="{error}"'
-    return challenge.encode("ascii")

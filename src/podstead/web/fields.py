@@ -28,15 +28,18 @@ _SINGLETONS = frozenset(
 class HeaderFields:
     """The fields of one request by lower-case name; values as received, Latin-1 when decoded."""
 
-    __slots__ = ("_fields", "authorization")
+    __slots__ = ("_fields", "authorization", "proofs")
 
     def __init__(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
         """Raises BadRequest for a repeated field that holds one value only."""
         fields: dict[bytes, bytes] = {}
         authorization: list[bytes] = []
+        proofs: list[bytes] = []
         for name, value in headers:
             if name == b"authorization":
                 authorization.append(value)
+            elif name == b"dpop":
+                proofs.append(value)
             elif name not in fields:
                 fields[name] = value
             elif name in _SINGLETONS:
@@ -46,6 +49,8 @@ class HeaderFields:
         self._fields = fields
         self.authorization = authorization
         """Every Authorization field apart, since more than one is refused (A-6)."""
+        self.proofs = proofs
+        """Every DPoP field apart, for the same reason (RFC 9449 section 4.3)."""
 
     def get(self, name: bytes) -> str | None:
         value = self._fields.get(name)

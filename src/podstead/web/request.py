@@ -35,6 +35,11 @@ class Request:
     fields: HeaderFields
     body: AsgiBody
     client_address: str
+    host: str
+    """The name under which the server was asked, one of its own."""
+    raw_path: bytes
+    """The target as sent, which is what proofs are about; without its query."""
+    query: bytes
 
 
 async def read_request(
@@ -50,7 +55,7 @@ async def read_request(
         raise TargetTooLong(f"The request target is limited to {limits.target_bytes} bytes")
     fields = HeaderFields(scope["headers"])
     peer: str = (scope.get("client") or ("",))[0]
-    authorities.check_host(fields, peer=peer)
+    host = authorities.check_host(fields, peer=peer)
     method: str = scope["method"]
     body = AsgiBody(receive, fields, idle_timeout_s=limits.body_idle_timeout_s)
     if body.size_bytes is None and scope["http_version"] == "2" and method in _METHODS_WITH_BODY:
@@ -61,6 +66,9 @@ async def read_request(
         fields=fields,
         body=body,
         client_address=authorities.client_address(fields, peer=peer),
+        host=host,
+        raw_path=raw_path,
+        query=query,
     )
 
 

@@ -6,6 +6,7 @@ from podstead.core.agents import Agent
 from podstead.core.errors import RequestRefused
 from podstead.resources.outcome import Exchange
 from podstead.resources.service import ResourceService
+from podstead.web.challenges import Challenges
 from podstead.web.errors import refusal
 from podstead.web.request import Request, operation_of
 from podstead.web.response import Responder, Response
@@ -14,10 +15,12 @@ from podstead.web.response import Responder, Response
 class ResourceEndpoint:
     """Carries out operations and says how they ended."""
 
-    def __init__(self, *, service: ResourceService, responder: Responder, realm: str) -> None:
+    def __init__(
+        self, *, service: ResourceService, responder: Responder, challenges: Challenges
+    ) -> None:
         self._service = service
         self._responder = responder
-        self._realm = realm
+        self._challenges = challenges
 
     async def handle(self, request: Request, agent: Agent) -> Response:
         """Raises ServerTrouble; a refusal is answered here, with the facts it may carry."""
@@ -29,7 +32,7 @@ class ResourceEndpoint:
                 error,
                 method=request.method,
                 accept=exchange.operation.accept,
-                challenge_realm=self._realm,
+                challenges=self._challenges,
             )
             response.headers.extend(self._responder.refusal_facts(exchange, error))
             return response

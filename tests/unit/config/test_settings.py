@@ -126,6 +126,8 @@ def example(row: Row[Any]) -> str:
         "trusted-proxy": "10.1.0.0/16",
         "host-alias": "alias.example:8443",
         "context-origin": "https://contexts.example",
+        "accepted-issuer": "https://login.example/realm/",
+        "refused-issuer": "https://login.example",
         "allow-private-origin": "http://10.0.0.5:8080",
     }.get(row.name, f"/elsewhere/{row.name}")
 

@@ -1,0 +1,118 @@
+"""Is a token meant for a Solid resource server, and for now? (Solid-OIDC section 8, A-107)
+
+Pure, and only about what a token says: who signed it is asked elsewhere. ID tokens are accepted
+as well as access tokens, since clients present either (A-74).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from podstead.jose.compact import CompactToken, claim_number, claim_text
+from podstead.jose.errors import InvalidJose
+
+AUDIENCE: Final = "solid"
+MAX_TOKEN_CHARACTERS: Final = 8192
+SKEW_S: Final = 60
+FUTURE_S: Final = 120
+MAX_LIFETIME_S: Final = 24 * 3600
+
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class TokenClaims:
+    """What a token says, of the right form and for this time. Times are Unix seconds."""
+
+    issuer: str
+    """As in the token; compares modulo one slash at its end (A-40)."""
+    web_id: str
+    subject: str | None
+    client_id: str | None
+    token_id: str | None
+    issued_s: int
+    expires_s: int
+    thumbprint: str | None
+    """The key that the token is bound to (RFC 9449 section 6.1)."""
+
+    def is_over(self, now_s: int) -> bool:
+        """Whether the token has expired."""
+        return now_s >= self.expires_s + SKEW_S
+
+
+def read_claims(token: CompactToken, *, now_s: int, allow_loopback: bool) -> TokenClaims:
+    """Check what a token says; ``allow_loopback`` takes plain http on this machine (D-8).
+
+    Raises InvalidJose.
+    """
+    claims = token.claims
+    expires_s, issued_s = claim_number(claims, "exp"), claim_number(claims, "iat")
+    if expires_s is None or issued_s is None or not _times_hold(claims, issued_s, expires_s, now_s):
+        raise InvalidJose("Access token expired or not valid yet")
+    if AUDIENCE not in _audience(claims.get("aud")):
+        raise InvalidJose("The token is not meant for Solid resource servers")
+    issuer = claim_text(claims, "iss")
+    web_id = claim_text(claims, "webid") if "webid" in claims else claim_text(claims, "sub")
+    if not _is_address(issuer, allow_loopback=allow_loopback) or not _is_address(
+        web_id, allow_loopback=allow_loopback
+    ):
+        raise InvalidJose("The token lacks an issuer or a WebID that can be used")
+    return TokenClaims(
+        issuer=issuer or "",
+        web_id=web_id or "",
+        subject=claim_text(claims, "sub"),
+        client_id=claim_text(claims, "client_id") or claim_text(claims, "azp"),
+        token_id=claim_text(claims, "jti"),
+        issued_s=int(issued_s),
+        expires_s=int(expires_s),
+        thumbprint=_thumbprint(claims.get("cnf")),
+    )
+
+
+def same_issuer(one: str, other: str) -> bool:
+    """Whether two issuer identifiers name one provider: they may differ by a slash at the end."""
+    return one.removesuffix("/") == other.removesuffix("/")
+
+
+def _times_hold(claims: dict[str, object], issued_s: float, expires_s: float, now_s: int) -> bool:
+    if "nbf" in claims:
+        starts_s = claim_number(claims, "nbf")
+        if starts_s is None or starts_s > now_s + SKEW_S:
+            return False
+    return (
+        expires_s > now_s - SKEW_S
+        and issued_s <= now_s + FUTURE_S
+        and expires_s - issued_s <= MAX_LIFETIME_S
+    )
+
+
+def _audience(audience: object) -> Sequence[object]:
+    return audience if isinstance(audience, list) else [audience]
+
+
+def _thumbprint(confirmation: object) -> str | None:
+    if not isinstance(confirmation, dict):
+        return None
+    return claim_text(confirmation, "jkt")
+
+
+def _is_address(url: str | None, *, allow_loopback: bool) -> bool:
+    if url is None or not url.isprintable() or " " in url:
+        return False
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        return False
+    if not host or parts.username is not None:
+        return False
+    return parts.scheme == "https" or (
+        parts.scheme == "http" and allow_loopback and _is_loopback(host)
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    return host in _LOOPBACK or host.endswith(".localhost")

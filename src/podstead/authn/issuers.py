@@ -1,0 +1,169 @@
+"""With which keys does a provider sign? Discovery and key sets of other servers (A-108, A-110).
+
+A provider's keys are known by its discovery document, which must name the issuer asked for, and
+the key set that it points to. What was read is used for some minutes, and a while longer if the
+provider cannot be reached; a key that is not among them makes the set be read once more, at most
+once a minute, since providers change their keys.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from podstead.authn.claims import same_issuer
+from podstead.core.bounded_cache import BoundedCache
+from podstead.core.clock import Clock
+from podstead.core.errors import OutboundError
+from podstead.jose.compact import CompactToken
+from podstead.jose.errors import InvalidJose
+from podstead.jose.keys import PublicKey, import_public_key
+from podstead.jose.strict_json import Json, read_object
+
+CONFIGURATION_PATH: Final = "/.well-known/openid-configuration"
+LIFETIME_S: Final = 15 * 60
+SHORTEST_LIFETIME_S: Final = 60
+STALE_S: Final = 60 * 60
+REFETCH_S: Final = 60
+MOST_KEYS: Final = 32
+MOST_TRIED: Final = 10
+MOST_ISSUERS: Final = 1000
+
+_UNVERIFIABLE: Final = "The token's issuer could not be verified"
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderDocument:
+    """A JSON document of a provider; ``max_age_s`` is how long it says that it stays fresh."""
+
+    content: bytes
+    max_age_s: int | None
+
+
+class ProviderDocuments(Protocol):
+    """Reads other providers' documents through the guarded way out."""
+
+    async def fetch_provider_document(self, url: str) -> ProviderDocument:
+        """Raises OutboundError."""
+
+
+@dataclass(frozen=True, slots=True)
+class IssuerKey:
+    """A key of an issuer as published; ``key_id`` and ``use`` as its JWK says."""
+
+    key: PublicKey
+    key_id: str | None
+    algorithm: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _KeySet:
+    keys: tuple[IssuerKey, ...]
+    read_ms: int
+    fresh_until_ms: int
+    stale_until_ms: int
+
+
+class IssuerKeys:
+    """The keys of every provider that was asked for, as far as they are fresh."""
+
+    def __init__(self, documents: ProviderDocuments, clock: Clock) -> None:
+        self._documents = documents
+        self._clock = clock
+        self._sets = BoundedCache[str, _KeySet](MOST_ISSUERS)
+
+    def knows(self, issuer: str) -> bool:
+        """Whether the issuer's keys are known without asking it."""
+        known = self._sets.get(issuer.removesuffix("/"))
+        return known is not None and self._clock.now_ms() < known.fresh_until_ms
+
+    async def publishes(self, issuer: str, key: PublicKey) -> bool:
+        """Whether the key is still one of the issuer's. Raises InvalidJose."""
+        known = await self._current(issuer.removesuffix("/"), issuer)
+        return any(each.key.thumbprint == key.thumbprint for each in known.keys)
+
+    async def candidates(self, token: CompactToken, issuer: str) -> tuple[PublicKey, ...]:
+        """The keys of ``issuer`` that may have signed the token. Raises InvalidJose."""
+        name = issuer.removesuffix("/")
+        known = await self._current(name, issuer)
+        found = _matching(known.keys, token)
+        now_ms = self._clock.now_ms()
+        if not found and now_ms - known.read_ms >= REFETCH_S * 1000:
+            # The provider may have a new key. One try a minute, whether it brings one or not.
+            self._sets.put(name, replace(known, read_ms=now_ms))
+            found = _matching((await self._read(name, issuer, known)).keys, token)
+        if not found:
+            raise InvalidJose("The token was signed with a key that its issuer does not publish")
+        return found
+
+    async def _current(self, name: str, issuer: str) -> _KeySet:
+        known = self._sets.get(name)
+        if known is not None and self._clock.now_ms() < known.fresh_until_ms:
+            return known
+        return await self._read(name, issuer, known)
+
+    async def _read(self, name: str, issuer: str, known: _KeySet | None) -> _KeySet:
+        now_ms = self._clock.now_ms()
+        try:
+            read = await self._fetch(issuer)
+        except OutboundError as error:
+            if known is not None and now_ms < known.stale_until_ms:
+                return known
+            raise InvalidJose(_UNVERIFIABLE) from error
+        self._sets.put(name, read)
+        return read
+
+    async def _fetch(self, issuer: str) -> _KeySet:
+        fetch = self._documents.fetch_provider_document
+        described = await fetch(issuer.removesuffix("/") + CONFIGURATION_PATH)
+        configuration = read_object(described.content)
+        named, jwks_uri = configuration.get("issuer"), configuration.get("jwks_uri")
+        if not isinstance(named, str) or not same_issuer(named, issuer):
+            raise InvalidJose(_UNVERIFIABLE)
+        if not isinstance(jwks_uri, str):
+            raise InvalidJose(_UNVERIFIABLE)
+        published = await fetch(jwks_uri)
+        now_ms = self._clock.now_ms()
+        ages_s = [age for age in (described.max_age_s, published.max_age_s) if age is not None]
+        lifetime_s = max(SHORTEST_LIFETIME_S, min([LIFETIME_S, *ages_s]))
+        fresh_until_ms = now_ms + lifetime_s * 1000
+        keys = read_key_set(read_object(published.content))
+        return _KeySet(keys, now_ms, fresh_until_ms, fresh_until_ms + STALE_S * 1000)
+
+
+def read_key_set(key_set: Json) -> tuple[IssuerKey, ...]:
+    """The keys of a JWK Set that can verify signatures; any other key in it is passed over.
+
+    Raises InvalidJose for what is no key set.
+    """
+    published = key_set.get("keys")
+    if not isinstance(published, list) or len(published) > MOST_KEYS:
+        raise InvalidJose(_UNVERIFIABLE)
+    keys = []
+    for jwk in published:
+        if not isinstance(jwk, dict) or jwk.get("use", "sig") != "sig":
+            continue
+        try:
+            key = import_public_key(jwk)
+        except InvalidJose:
+            continue
+        key_id, algorithm = jwk.get("kid"), jwk.get("alg")
+        keys.append(
+            IssuerKey(
+                key,
+                key_id if isinstance(key_id, str) else None,
+                algorithm if isinstance(algorithm, str) else None,
+            )
+        )
+    return tuple(keys)
+
+
+def _matching(keys: tuple[IssuerKey, ...], token: CompactToken) -> tuple[PublicKey, ...]:
+    able = [
+        each
+        for each in keys
+        if token.algorithm in each.key.algorithms and each.algorithm in (None, token.algorithm)
+    ]
+    if token.key_id is not None:
+        able = [each for each in able if each.key_id == token.key_id]
+    return tuple(each.key for each in able[:MOST_TRIED])

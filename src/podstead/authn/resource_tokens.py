@@ -1,0 +1,261 @@
+"""Whose token is this, and may it be believed? Tokens of Solid-OIDC providers (A-76, A-100 ff.).
+
+The cheap and local checks come first: no provider and no WebID is asked before the sender has
+proven to hold the key of the proof. A token that was verified once is not verified again while its
+issuer publishes the same key; that its WebID still trusts the issuer, that it is not revoked, and
+that the proof is new, is looked at with every request.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from podstead.authn.claims import MAX_TOKEN_CHARACTERS, TokenClaims, read_claims, same_issuer
+from podstead.authn.credentials import UnverifiedBearer, UnverifiedDpop
+from podstead.authn.issuers import IssuerKeys
+from podstead.authn.web_ids import WebIdIssuers
+from podstead.core.agents import AuthenticationMethod, Identity
+from podstead.core.bounded_cache import BoundedCache
+from podstead.core.clock import Clock
+from podstead.core.errors import NotAuthenticated
+from podstead.jose.compact import CompactToken, read_token, verify_signature
+from podstead.jose.errors import InvalidJose
+from podstead.jose.keys import KeyRing, PublicKey
+from podstead.jose.proof import Proof, ProvenRequest, check_proof
+from podstead.storage.protocol import RateCounters, UsedOnce
+
+ACCESS_TOKEN_TYPES: Final = ("at+jwt", "application/at+jwt")
+MOST_VERIFIED: Final = 8192
+LOOKUPS_PER_MINUTE: Final = 30
+
+
+class OwnProvider(Protocol):
+    """The provider of this server, which is not asked over the network."""
+
+    @property
+    def issuer(self) -> str:
+        """Its issuer identifier."""
+
+    async def key(self, key_id: str | None) -> PublicKey | None:
+        """The key of that id, if it is one that tokens still in use were signed with."""
+
+    async def check(self, claims: TokenClaims) -> None:
+        """Raises InvalidJose unless the token's account speaks for its WebID and has not revoked
+        it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRules:
+    """What the operator chose about tokens."""
+
+    allow_loopback: bool = False
+    """Take providers and WebIDs of plain http on this machine (D-8)."""
+    require_ath: bool = False
+    """Refuse proofs that do not name the access token (A-105)."""
+    refuse_replay: bool = True
+    """Refuse a proof that was used before (A-104)."""
+    allowed_issuers: frozenset[str] = frozenset()
+    """If any, no other provider is believed (A-112); without a slash at their ends."""
+    denied_issuers: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Presented:
+    """A token that says the right things; its signature was verified if ``signer`` is there."""
+
+    token: CompactToken
+    claims: TokenClaims
+    signer: PublicKey | None = None
+
+
+class ResourceTokens:
+    """Verifies tokens of our own provider and of any other."""
+
+    def __init__(
+        self,
+        *,
+        issuers: IssuerKeys,
+        web_ids: WebIdIssuers,
+        own: OwnProvider | None,
+        used: UsedOnce,
+        counters: RateCounters,
+        rules: TokenRules,
+        clock: Clock,
+    ) -> None:
+        """``own`` is ``None`` where this server is no provider."""
+        self._issuers = issuers
+        self._web_ids = web_ids
+        self._own = own
+        self._used = used
+        self._counters = counters
+        self._rules = rules
+        self._clock = clock
+        self._keys = KeyRing()
+        self._verified = BoundedCache[bytes, _Presented](MOST_VERIFIED)
+
+    async def verify_dpop(
+        self, credential: UnverifiedDpop, *, method: str, url: str, client_address: str
+    ) -> Identity:
+        """The identity of a token that is bound to the key of its proof. Raises NotAuthenticated,
+        and Overloaded when no more proofs can be noted."""
+        try:
+            presented = self._read(credential.token)
+            thumbprint = presented.claims.thumbprint
+            if thumbprint is None:
+                raise InvalidJose("The token is not bound to a key")
+            proof = self._proof(credential, method=method, url=url)
+            if not hmac.compare_digest(proof.thumbprint, thumbprint):
+                raise InvalidJose("The token is bound to another key")
+            await self._believe(presented, client_address)
+        except InvalidJose as refusal:
+            raise _refused(refusal, "DPoP") from refusal
+        await self._use(proof)
+        return _identity(presented.claims, AuthenticationMethod.DPOP)
+
+    async def verify_bearer(self, credential: UnverifiedBearer) -> Identity:
+        """The identity of an access token of our own that is bound to no key (A-76).
+
+        Raises NotAuthenticated, for every other token.
+        """
+        try:
+            presented = self._read(credential.token)
+            if presented.claims.thumbprint is not None:
+                raise InvalidJose("The token is bound to a key: send it as DPoP")
+            if self._own_of(presented.claims) is None:
+                raise InvalidJose("Tokens of other servers must be bound to a key")
+            if presented.token.header.get("typ") not in ACCESS_TOKEN_TYPES:
+                raise InvalidJose("This is no access token")
+            await self._believe(presented, client_address="")
+        except InvalidJose as refusal:
+            raise _refused(refusal, "Bearer") from refusal
+        return _identity(presented.claims, AuthenticationMethod.OIDC_BEARER)
+
+    # --- the steps ----------------------------------------------------------------------------
+
+    def _read(self, text: str) -> _Presented:
+        """The token with its claims, read before or now."""
+        known = self._verified.get(_digest(text))
+        if known is not None:
+            if known.claims.is_over(self._now_s()):
+                raise InvalidJose("Access token expired or not valid yet")
+            return known
+        token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
+        rules = self._rules
+        claims = read_claims(token, now_s=self._now_s(), allow_loopback=rules.allow_loopback)
+        issuer = claims.issuer.removesuffix("/")
+        if issuer in rules.denied_issuers or (
+            rules.allowed_issuers
+            and issuer not in rules.allowed_issuers
+            and self._own_of(claims) is None
+        ):
+            raise InvalidJose("The token's issuer is not accepted here")
+        return _Presented(token, claims)
+
+    def _proof(self, credential: UnverifiedDpop, *, method: str, url: str) -> Proof:
+        request = ProvenRequest(method, url, credential.token)
+        try:
+            return check_proof(
+                credential.proof,
+                request,
+                now_s=self._now_s(),
+                keys=self._keys,
+                require_ath=self._rules.require_ath,
+            )
+        except InvalidJose as refusal:
+            raise _refused(refusal, "DPoP", error="invalid_dpop_proof") from refusal
+
+    async def _believe(self, presented: _Presented, client_address: str) -> None:
+        """See that the issuer signed the token, and that it may speak for the WebID now."""
+        claims = presented.claims
+        own = self._own_of(claims)
+        if own is None and not (
+            self._issuers.knows(claims.issuer) and self._web_ids.knows(claims.web_id)
+        ):
+            await self._count_lookup(client_address)
+        if presented.signer is None or not await self._still_signs(
+            own, presented, presented.signer
+        ):
+            await self._verify(presented, own)
+        if own is not None:
+            await own.check(claims)
+        elif not await self._web_ids.trusts(claims.web_id, claims.issuer):
+            raise InvalidJose("The WebID does not name the token's issuer")
+
+    async def _still_signs(
+        self, own: OwnProvider | None, presented: _Presented, signer: PublicKey
+    ) -> bool:
+        if own is None:
+            return await self._issuers.publishes(presented.claims.issuer, signer)
+        return await own.key(presented.token.key_id) is not None
+
+    async def _verify(self, presented: _Presented, own: OwnProvider | None) -> None:
+        token = presented.token
+        if own is None:
+            candidates = await self._issuers.candidates(token, presented.claims.issuer)
+        else:
+            key = await own.key(token.key_id)
+            candidates = () if key is None else (key,)
+        signer = _signer(token, candidates)
+        self._verified.put(_digest(token.text), replace(presented, signer=signer))
+
+    async def _count_lookup(self, client_address: str) -> None:
+        wait_s = await self._counters.take(
+            f"lookup {client_address}",
+            capacity=LOOKUPS_PER_MINUTE,
+            per_s=LOOKUPS_PER_MINUTE / 60,
+            now_ms=self._clock.now_ms(),
+        )
+        if wait_s is not None:
+            raise InvalidJose("Too many tokens of issuers that are not known here: try later")
+
+    async def _use(self, proof: Proof) -> None:
+        if not self._rules.refuse_replay:
+            return
+        until_ms = proof.usable_until_s * 1000
+        now_ms = self._clock.now_ms()
+        if not await self._used.use_once(proof.use_key, until_ms=until_ms, now_ms=now_ms):
+            raise _refused(
+                InvalidJose("DPoP proof jti already used"), "DPoP", error="invalid_dpop_proof"
+            )
+
+    def _own_of(self, claims: TokenClaims) -> OwnProvider | None:
+        """Our own provider, if the token names it as its issuer."""
+        own = self._own
+        return own if own is not None and same_issuer(claims.issuer, own.issuer) else None
+
+    def _now_s(self) -> int:
+        return self._clock.now_ms() // 1000
+
+
+def _signer(token: CompactToken, candidates: tuple[PublicKey, ...]) -> PublicKey:
+    for key in candidates:
+        try:
+            verify_signature(token, key)
+        except InvalidJose:
+            continue
+        return key
+    raise InvalidJose("Invalid token")
+
+
+def _identity(claims: TokenClaims, method: AuthenticationMethod) -> Identity:
+    return Identity(
+        agent=claims.web_id,
+        method=method,
+        token_id=claims.token_id,
+        expires_at_s=claims.expires_s,
+        issuer=claims.issuer,
+        client_id=claims.client_id,
+    )
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("ascii")).digest()
+
+
+def _refused(
+    refusal: InvalidJose, scheme: str, *, error: str = "invalid_token"
+) -> NotAuthenticated:
+    return NotAuthenticated(str(refusal), invalid=True, scheme=scheme, error=error)

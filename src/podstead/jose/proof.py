@@ -1,0 +1,118 @@
+"""Does whoever sends this request hold the key? DPoP proofs (RFC 9449 section 4.3, A-101 to A-106).
+
+Pure: the request and the time come in as values. That a proof is used once only is for the caller
+to see to, with :attr:`Proof.use_key` and :attr:`Proof.usable_until_s`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.core.remembering import remember_short
+from podstead.jose.compact import claim_number, claim_text, read_token, verify_signature
+from podstead.jose.errors import InvalidJose
+from podstead.jose.keys import KeyRing
+
+MAX_PROOF_CHARACTERS: Final = 4096
+PAST_S: Final = 300
+"""How old a proof may be (A-103)."""
+FUTURE_S: Final = 120
+"""How far ahead of ours the sender's clock may be."""
+PROOF_ID_CHARACTERS: Final = range(8, 257)
+
+_URL: Final = re.compile(
+    r"(?P<scheme>https?)://(?P<authority>[^/?#@]*)(?P<path>[^?#]*)", re.IGNORECASE
+)
+_ESCAPE: Final = re.compile(r"%[0-9A-Fa-f]{2}")
+_DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenRequest:
+    """What a proof is about: the method, the URL asked for, and the access token shown, if any."""
+
+    method: str
+    url: str
+    access_token: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A proof that holds: the sender has the private key of ``thumbprint`` (RFC 7638)."""
+
+    thumbprint: str
+    use_key: bytes
+    """Names this proof among all; one that was used before is a replay (A-104)."""
+    usable_until_s: int
+    """Unix time from which on no request with this proof would be accepted."""
+
+
+def check_proof(
+    text: str, request: ProvenRequest, *, now_s: int, keys: KeyRing, require_ath: bool = False
+) -> Proof:
+    """Check a ``DPoP`` field value in every point but its being new.
+
+    ``require_ath`` refuses a proof that does not name the access token; clients in use do not
+    (A-105), so without it the name is compared where it is there. Raises InvalidJose.
+    """
+    token = read_token(text, max_characters=MAX_PROOF_CHARACTERS)
+    jwk = token.header.get("jwk")
+    if token.header.get("typ") != "dpop+jwt" or not isinstance(jwk, dict):
+        raise InvalidJose("Invalid DPoP proof")
+    claims = token.claims
+    _check_request(claims, request)
+    issued_s = claim_number(claims, "iat")
+    if issued_s is None or not now_s - PAST_S <= issued_s <= now_s + FUTURE_S:
+        raise InvalidJose("DPoP proof is too old or from the future")
+    proof_id = claim_text(claims, "jti")
+    if proof_id is None or len(proof_id) not in PROOF_ID_CHARACTERS:
+        raise InvalidJose("DPoP proof lacks a jti")
+    _check_access_token(claims.get("ath"), request.access_token, require=require_ath)
+    key = keys.import_key(jwk)
+    verify_signature(token, key)
+    use_key = hashlib.sha256(f"{key.thumbprint}|{proof_id}".encode("utf-8", "surrogatepass"))
+    return Proof(key.thumbprint, use_key.digest(), int(issued_s) + PAST_S + 1)
+
+
+def _check_request(claims: dict[str, object], request: ProvenRequest) -> None:
+    method, url = claim_text(claims, "htm"), claim_text(claims, "htu")
+    if method is None or method.upper() != request.method:
+        raise InvalidJose("DPoP proof is for another method")
+    proven = None if url is None else comparable_url(url)
+    if proven is None or proven != comparable_url(request.url):
+        raise InvalidJose("DPoP proof is for another URL")
+
+
+def _check_access_token(ath: object, access_token: str | None, *, require: bool) -> None:
+    if ath is None and not require:
+        return
+    expected = _hash(access_token or "")
+    if access_token is None or not isinstance(ath, str) or not ath.isascii():
+        raise InvalidJose("DPoP proof is for another access token")
+    if not hmac.compare_digest(ath.rstrip("="), expected):
+        raise InvalidJose("DPoP proof is for another access token")
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode("ascii")).digest()
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
+
+
+@remember_short
+def comparable_url(url: str) -> str | None:
+    """A URL as ``htu`` compares: without query and fragment, scheme and host in lower case, no
+    default port, ``/`` for an empty path, escapes in upper case; all else stays (A-102).
+
+    ``None`` for what is no ``http(s)`` URL.
+    """
+    match = _URL.match(url)
+    if match is None or not match["authority"]:
+        return None
+    scheme, authority = match["scheme"].lower(), match["authority"].lower()
+    path = _ESCAPE.sub(lambda escape: escape[0].upper(), match["path"] or "/")
+    return f"{scheme}://{authority.removesuffix(_DEFAULT_PORTS[scheme])}{path}"

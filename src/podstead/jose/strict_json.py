@@ -1,0 +1,47 @@
+"""Is this one plain JSON object? Parsing what a token or key holds, with nothing left in doubt.
+
+A member named twice means another thing to another reader, and depth costs; so both are refused
+(A-114).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from podstead.jose.errors import InvalidJose
+
+MAX_DEPTH = 16
+
+Json = dict[str, Any]
+
+
+def read_object(content: bytes) -> Json:
+    """Read a JSON object of at most :data:`MAX_DEPTH` levels. Raises InvalidJose."""
+    try:
+        read = json.loads(content, object_pairs_hook=_unique, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise InvalidJose("Invalid token") from error
+    if not isinstance(read, dict) or _deeper_than(read, MAX_DEPTH):
+        raise InvalidJose("Invalid token")
+    return read
+
+
+def _unique(pairs: Sequence[tuple[str, Any]]) -> Json:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("A member is named twice")
+    return members
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _deeper_than(value: object, levels: int) -> bool:
+    if isinstance(value, dict):
+        return levels == 0 or any(_deeper_than(each, levels - 1) for each in value.values())
+    if isinstance(value, list):
+        return levels == 0 or any(_deeper_than(each, levels - 1) for each in value)
+    return False
