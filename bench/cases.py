@@ -1,8 +1,8 @@
 """What is measured? Each case is one value in `CASES`.
 
 To add a case, add a value: a key for `--only`, a title for the table, an exercise, what it needs
-of a server, and the ratios to reach, if any. A new kind of work (PATCH, a proof for each request)
-is a new class beside those in `exercises`.
+of a server, and the ratios to reach, if any. A new kind of work (a proof for each request) is a
+new class beside those in `exercises` and `patches`.
 """
 
 from __future__ import annotations
@@ -14,23 +14,31 @@ from typing import Final
 from bench.documents import HUNDRED, MEBIBYTE, PRIVATE_CARD, PUBLIC_CARD
 from bench.exercises import CreateByPost, CreateByPut, Exercise, Read, Replace
 from bench.messages import JSON_LD, OCTETS, TURTLE
+from bench.patches import N3_INSERT, SPARQL_INSERT, SPARQL_REPLACE, Patch
 from bench.servers import Feature
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One line of the table. `goals`: least podstead/peer ratio, by the peer's column."""
+    """One line of the table. `goals`: least podstead/peer ratio, by the peer's column.
+
+    `connections` is for a case that asks for a number of its own.
+    """
 
     key: str
     title: str
     exercise: Exercise
     needs: frozenset[Feature] = frozenset()
     goals: Mapping[str, float] = field(default_factory=dict)
+    connections: int | None = None
 
 
 _READ_GOAL: Final = {"jss": 6.0}
 _WRITE_GOAL: Final = {"jss": 3.0}
+_PATCH_GOAL: Final = {"jss": 2.0}
 _WRITES: Final = frozenset({Feature.WRITES, Feature.CREDENTIALS})
+_PATCHES: Final = _WRITES | {Feature.CONVERSION}
+_WRITERS: Final = 50
 
 CASES: Final = (
     Case(
@@ -70,4 +78,41 @@ CASES: Final = (
     Case("put-replace", "PUT, replacing", Replace("private/replaced/"), _WRITES, _WRITE_GOAL),
     Case("put-create", "PUT, creating", CreateByPut("private/put/"), _WRITES, _WRITE_GOAL),
     Case("post-create", "POST, creating", CreateByPost("private/posted/"), _WRITES, _WRITE_GOAL),
+    Case(
+        "n3-insert",
+        "PATCH, N3, inserting",
+        Patch("private/n3-insert/", N3_INSERT),
+        _PATCHES,
+        _PATCH_GOAL,
+    ),
+    Case(
+        "sparql-insert",
+        "PATCH, SPARQL, inserting",
+        Patch("private/sparql-insert/", SPARQL_INSERT),
+        _PATCHES,
+        _PATCH_GOAL,
+    ),
+    Case(
+        "sparql-replace",
+        "PATCH, SPARQL, deleting and inserting",
+        Patch("private/sparql-replace/", SPARQL_REPLACE),
+        _PATCHES,
+        _PATCH_GOAL,
+    ),
+    Case(
+        "n3-one-document",
+        f"PATCH, N3, {_WRITERS} writers of one document",
+        Patch("private/n3-one/", N3_INSERT, documents=160, in_a_row=_WRITERS),
+        _PATCHES,
+        _PATCH_GOAL,
+        connections=_WRITERS,
+    ),
+    Case(
+        "sparql-one-document",
+        f"PATCH, SPARQL, {_WRITERS} writers of one document",
+        Patch("private/sparql-one/", SPARQL_INSERT, documents=160, in_a_row=_WRITERS),
+        _PATCHES,
+        _PATCH_GOAL,
+        connections=_WRITERS,
+    ),
 )

@@ -9,6 +9,7 @@ right), and verifies afterwards. What it cannot show to be right makes the figur
 - Writes: every status is counted, only the expected one may occur. Afterwards what was
   acknowledged must be there: of the requests sent, at most those cut off unanswered at the end
   may be missing or broken.
+- Patches (`patches`): what is there afterwards is counted, and the rest told.
 """
 
 from __future__ import annotations
@@ -39,6 +40,35 @@ CHUNK_FRAMING: Final = 1.01
 HEADER_SECTION_BYTES: Final = 4096
 
 
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a round of patches came to: answers, those of success, and patches there afterwards."""
+
+    answered: int = 0
+    acknowledged: int = 0
+    present: int = 0
+
+    def __add__(self, other: Effect) -> Effect:
+        """Both rounds together."""
+        return Effect(
+            self.answered + other.answered,
+            self.acknowledged + other.acknowledged,
+            self.present + other.present,
+        )
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every patch was accepted, and none was lost."""
+        return self.answered == self.acknowledged <= self.present
+
+    def __str__(self) -> str:
+        """Say it for the report."""
+        return (
+            f"of {self.answered:,} patches {self.acknowledged:,} were acknowledged, "
+            f"and {self.present:,} are there"
+        )
+
+
 class Exercise(Protocol):
     """One kind of work. `label` names the round, so that each round writes to a fresh place."""
 
@@ -53,8 +83,11 @@ class Exercise(Protocol):
             NotMeasurable: wrk cannot take its answers.
         """
 
-    def verify(self, site: Site, label: str, load: Load, outcome: Outcome) -> None:
-        """Raise WrongAnswer unless everything answered in the round was right."""
+    def verify(self, site: Site, label: str, load: Load, outcome: Outcome) -> Effect | None:
+        """Raise WrongAnswer unless everything answered in the round was right.
+
+        Returns what the figure is to be made of, `None` for all the answers.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 -- The requests of one round, sent in turn; written for wrk 4. The plan is a Lua file made by
 -- load.py: { tally = boolean, send_s = number, block = integer, per_address = integer,
--- requests = { ... } }.
+-- in_a_row = integer, requests = { ... } }.
 --
 -- A single request without placeholders is left to wrk as its fixed request, which costs no Lua
 -- at all: with a fast server and two cores the generator must not be what is measured.
@@ -73,7 +73,7 @@ end
 
 local function next_request()
   sequence = sequence + 1
-  return filled(templates[sequence % #templates + 1])
+  return filled(templates[math.floor(sequence / plan.in_a_row) % #templates + 1])
 end
 
 local function pause_ms()

@@ -31,16 +31,22 @@ class Load:
     """Requests sent in turn, over and over.
 
     `tally`: count the answers by status, and give those in flight at the end of the time
-    `DRAIN_S` more to arrive. The rate is then taken up to the last answer.
+    `DRAIN_S` more to arrive. The rate is then taken up to the last answer. Each request is sent
+    `in_a_row` times before the next one's turn.
     """
 
     requests: Sequence[Request]
     tally: bool = False
+    in_a_row: int = 1
+
+    def request_of(self, number: int) -> int:
+        """Return the index of the request that is sent as number `number`, counted from 1."""
+        return number // self.in_a_row % len(self.requests)
 
     def last_number(self, index: int, sent: int) -> int:
         """Return the number of the last sending of request `index`, or one below 1 if none.
 
-        Requests are numbered from 1 on; number n is request n modulo their count.
+        For requests that are not sent several times in a row.
         """
         return sent - (sent - index) % len(self.requests)
 
@@ -73,24 +79,32 @@ class Outcome:
         """How many requests of a tallied load were cut off: carried out or not, nobody knows."""
         return self.sent - self.answered
 
-    @property
-    def rate_per_s(self) -> float:
-        """Answers per second."""
-        return self.answered / self.duration_s
-
     def require_no_errors(self) -> None:
         """Do nothing when every request was answered below status 400.
 
         Raises:
             WrongAnswer: a connection failed, an answer took too long, or had another status.
         """
-        seen = {kind: count for kind, count in self.errors.items() if count}
+        self._require_none_of(self.errors)
+        if not self.answered:
+            raise WrongAnswer("no answer at all")
+
+    def require_whole_connections(self) -> None:
+        """Do nothing when every request was answered in time, with whatever status.
+
+        Raises:
+            WrongAnswer: a connection failed, or an answer took too long.
+        """
+        self._require_none_of({kind: n for kind, n in self.errors.items() if kind != "status"})
+        if not self.answered:
+            raise WrongAnswer("no answer at all")
+
+    def _require_none_of(self, errors: Mapping[str, int]) -> None:
+        seen = {kind: count for kind, count in errors.items() if count}
         if seen:
             listed = ", ".join(f"{count} {kind}" for kind, count in sorted(seen.items()))
             statuses = f"; statuses {dict(self.statuses)}" if self.statuses else ""
             raise WrongAnswer(f"errors among {self.answered} answers: {listed}{statuses}")
-        if not self.answered:
-            raise WrongAnswer("no answer at all")
 
 
 def run(load: Load, port: int, intensity: Intensity) -> Outcome:
@@ -153,7 +167,8 @@ def _plan(load: Load, send_s: int, block: int) -> str:
     requests = ",\n".join(_lua_request(request) for request in load.requests)
     return (
         f"return {{ tally = {str(load.tally).lower()}, send_s = {send_s}, block = {block}, "
-        f"per_address = {REQUESTS_PER_ADDRESS}, requests = {{\n{requests}\n}} }}\n"
+        f"per_address = {REQUESTS_PER_ADDRESS}, in_a_row = {load.in_a_row}, "
+        f"requests = {{\n{requests}\n}} }}\n"
     )
 
 

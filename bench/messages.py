@@ -23,6 +23,8 @@ REQUESTS_PER_ADDRESS: Final = 50
 
 JSON_LD: Final = "application/ld+json"
 TURTLE: Final = "text/turtle"
+N3: Final = "text/n3"
+SPARQL_UPDATE: Final = "application/sparql-update"
 OCTETS: Final = "application/octet-stream"
 
 

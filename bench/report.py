@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import re
@@ -43,10 +44,12 @@ class Results:
     verdicts: Sequence[Verdict]
 
     def reached(self) -> bool:
-        """Return whether our own figures are all there and no trial failed."""
-        ours = (entry for entry in self.entries if entry.column == OURS)
-        return all(not entry.figure.void for entry in ours) and all(
-            verdict.reached for verdict in self.verdicts
+        """Return whether our own figures are all there, no patch is lost and no trial failed."""
+        ours = [entry.figure for entry in self.entries if entry.column == OURS]
+        return (
+            all(not figure.void for figure in ours)
+            and all(figure.effect is None or figure.effect.is_whole for figure in ours)
+            and all(verdict.reached for verdict in self.verdicts)
         )
 
 
@@ -103,7 +106,7 @@ def _ratio(ours: Entry, peer: Entry) -> str:
     if mine is None or theirs is None:
         return "n/a"
     goal = ours.case.goals.get(peer.column)
-    ratio = mine / theirs
+    ratio = mine / theirs if theirs else math.inf
     if goal is None:
         return f"{ratio:.2f}"
     if ratio >= goal:
@@ -112,10 +115,13 @@ def _ratio(ours: Entry, peer: Entry) -> str:
 
 
 def _remarks(entries: Sequence[Entry]) -> str:
-    """One line for each column and reason that there is no figure."""
+    """One line for each column and reason that there is no figure, or that some patches failed."""
     cases: dict[tuple[str, str], list[str]] = {}
     for entry in entries:
         reason = entry.figure.absent or entry.figure.void
+        effect = entry.figure.effect
+        if reason is None and effect is not None and not effect.is_whole:
+            reason = str(effect)
         if reason:
             cases.setdefault((entry.column, reason), []).append(entry.case.key)
     return "\n".join(

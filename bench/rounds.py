@@ -11,12 +11,13 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.client import HTTPException
 from typing import Final
 
 from bench import load
 from bench.cases import Case
+from bench.exercises import Effect
 from bench.load import Intensity, Outcome
 from bench.messages import NotMeasurable, WrongAnswer
 from bench.servers import Server
@@ -30,6 +31,7 @@ class Figure:
     """What one server did in one case. `void` and `absent` say why there is no number."""
 
     rates_per_s: list[float] = field(default_factory=list)
+    effect: Effect | None = None
     void: str | None = None
     absent: str | None = None
 
@@ -81,7 +83,7 @@ class Entry:
             return
         where = f"{self.case.key:14} {self.column:9} round {number}"
         try:
-            outcome = self._round(self.server, number, intensity)
+            outcome, effect = self._round(self.server, number, intensity)
         except NotMeasurable as reason:
             self.figure.absent = str(reason)
             progress(f"{where}: left out, {reason}")
@@ -90,17 +92,23 @@ class Entry:
             self.figure.void = f"round {number}: {failure}"
             progress(f"{where}: VOID, {failure}")
             return
-        told = f"{outcome.rate_per_s:9.0f}/s, p50 {outcome.p50_ms:.1f} p99 {outcome.p99_ms:.1f} ms"
-        progress(f"{where}: {told}")
+        counted = outcome.answered if effect is None else effect.present
+        rate_per_s = counted / outcome.duration_s
+        told = f"{rate_per_s:9.0f}/s, p50 {outcome.p50_ms:.1f} p99 {outcome.p99_ms:.1f} ms"
+        progress(f"{where}: {told}" + (f"; {effect}" if effect else ""))
         if number:
-            self.figure.rates_per_s.append(outcome.rate_per_s)
+            self.figure.rates_per_s.append(rate_per_s)
+            if effect is not None:
+                self.figure.effect = (self.figure.effect or Effect()) + effect
 
-    def _round(self, server: Server, number: int, intensity: Intensity) -> Outcome:
+    def _round(
+        self, server: Server, number: int, intensity: Intensity
+    ) -> tuple[Outcome, Effect | None]:
         exercise, label = self.case.exercise, f"round-{number}"
         made = exercise.load(server.site, label)
-        outcome = load.run(made, server.port, intensity)
-        exercise.verify(server.site, label, made, outcome)
-        return outcome
+        connections = self.case.connections or intensity.connections
+        outcome = load.run(made, server.port, replace(intensity, connections=connections))
+        return outcome, exercise.verify(server.site, label, made, outcome)
 
 
 def entries(cases: Sequence[Case], servers: Sequence[Server]) -> list[Entry]:

@@ -16,7 +16,7 @@ from bench import load
 from bench.cases import CASES, Case
 from bench.documents import Container
 from bench.load import Intensity, Outcome
-from bench.messages import JSON_LD, TURTLE
+from bench.messages import JSON_LD, TURTLE, WrongAnswer
 from bench.rounds import FAILURES, progress
 from bench.site import Site
 
@@ -87,7 +87,9 @@ def crowd(site: Site) -> Verdict:
         ports = [site.port] * len(CASES)
         outcomes = list(pool.map(load.run, loads, ports, intensities))
     for case, made, outcome in zip(CASES, loads, outcomes, strict=True):
-        case.exercise.verify(site, label, made, outcome)
+        effect = case.exercise.verify(site, label, made, outcome)
+        if effect is not None and not effect.is_whole:
+            raise WrongAnswer(f"{case.key}: {effect}")
     return _crowd_verdict(CASES, outcomes)
 
 

@@ -251,6 +251,34 @@ async def test_parallel_patches_are_all_applied(server: Server) -> None:
     assert entries == set(range(50))
 
 
+async def test_patches_in_a_row_make_what_they_would_make_of_what_is_stored(
+    server: Server,
+) -> None:
+    """What a patch leaves is remembered for the next one, and is no other than what is read."""
+    path = "/alice/private/row.ttl"
+    ex = "PREFIX ex: <http://example.org/>\n"
+    for number in range(3):
+        text = f"{ex}INSERT DATA {{ <#me> ex:has [ ex:number {number} ] }}"
+        assert (await patch(server.alice, path, text, SPARQL)).status in (201, 204)
+    nodes = set((await graph(server.alice, path)).objects(None, EX.has))
+    assert len(nodes) == 3, "each patch has blank nodes of its own"
+    text = f"{ex}DELETE {{ ?n ex:number 1 }} INSERT {{ ?n ex:number 7 }} WHERE {{ ?n ex:number 1 }}"
+    assert (await patch(server.alice, path, text, SPARQL)).status == 204
+    numbers = (await graph(server.alice, path)).objects(None, EX.number)
+    assert sorted(map(str, numbers)) == ["0", "2", "7"]
+
+
+async def test_what_was_put_in_between_is_what_is_patched(server: Server) -> None:
+    path = "/alice/private/between.ttl"
+    await patch(server.alice, path, n3(inserts="<#a> ex:b 1 ."))
+    await server.alice.put(path, "<#a> <http://example.org/b> 2 .", TURTLE)
+    refused = await patch(server.alice, path, n3(deletes="<#a> ex:b 1 ."))
+    assert refused.status == 409
+    await patch(server.alice, path, n3(inserts="<#a> ex:b 3 ."))
+    numbers = (await graph(server.alice, path)).objects(None, EX.b)
+    assert sorted(map(str, numbers)) == ["2", "3"]
+
+
 async def test_preconditions_apply_to_patches(server: Server) -> None:
     """X-17, P-21, P-22."""
     path = "/alice/private/a.ttl"

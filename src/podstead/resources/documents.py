@@ -1,7 +1,8 @@
 """What does a stored RDF resource say? Reading bodies as RDF, and bytes that were just sent.
 
 Parsing is the pure ``rdf`` layer's; here it gets its bytes, its base IRI, its contexts, and a
-worker thread when a document is long enough to hold up other requests.
+worker thread when a document is long enough to hold up other requests. What was patched lately is
+kept, the newest version of each: a version names one state, so what is kept is never out of date.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import asyncio
 from functools import partial
 from typing import TypeVar
 
+from podstead.core.bounded_cache import BoundedCache
 from podstead.core.errors import BadRequest, NotAcceptable, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.core.media_types import RDF_TYPES, essence
@@ -19,12 +21,16 @@ from podstead.rdf.graph import EMPTY_GRAPH, Dataset
 from podstead.rdf.limits import RdfLimits, check_size
 from podstead.resources.contexts import ContextLibrary
 from podstead.storage.protocol import OpenBody, ResourceStore
-from podstead.storage.records import Metadata
+from podstead.storage.records import Metadata, Version
 
 _THREAD_FROM_BYTES = 64 * 1024
 _MAX_FETCHED_CONTEXTS = 16
 BYTES_OF_A_TRIPLE = 40
 """What a triple takes in Turtle, roughly."""
+
+KEPT_BYTES = 32 * 1024 * 1024
+_KEPT_BYTES_OF_A_TRIPLE = 1024
+"""What a triple takes in memory with its terms and places in indexes, rounded up."""
 
 EMPTY_DATASET = Dataset(EMPTY_GRAPH)
 _Result = TypeVar("_Result")
@@ -44,6 +50,7 @@ class Documents:
         self._store = store
         self._contexts = contexts
         self._limits = limits
+        self._kept: BoundedCache[ResourcePath, tuple[Version, Document]] = BoundedCache(KEPT_BYTES)
 
     @property
     def max_bytes(self) -> int:
@@ -104,13 +111,28 @@ class Documents:
         except BadRequest as error:
             raise StorageError(f"The stored document {metadata.path} cannot be read") from error
 
+    async def recalled(self, metadata: Metadata) -> Document:
+        """As :meth:`stored`, from memory if it can be: what it says is the same, but not the
+        order of triples, the labels and the prefixes. Not for answers, whose bytes are those of
+        their entity tag. Raises as :meth:`stored` does."""
+        kept = self._kept.get(metadata.path)
+        if kept is not None and kept[0] == metadata.version:
+            return kept[1]
+        return await self.stored(metadata)
+
+    def keep(self, path: ResourcePath, version: Version, document: Document) -> None:
+        """Remember what a version says that is about to be stored, for a while."""
+        size = 1 + len(document.prefixes) + len(document.dataset)
+        if (weight := size * _KEPT_BYTES_OF_A_TRIPLE) <= KEPT_BYTES // 8:
+            self._kept.put(path, (version, document), weight=weight)
+
     async def stored_dataset(self, metadata: Metadata | None) -> Dataset:
         """What a stored resource says as far as it can be known: nothing if there is no such
         resource, it is not RDF, or its context is not known (see docs/decisions)."""
         if metadata is None or not is_rdf(metadata.content_type):
             return EMPTY_DATASET
         try:
-            return (await self.stored(metadata)).dataset
+            return (await self.recalled(metadata)).dataset
         except UnknownContext:
             return EMPTY_DATASET
 

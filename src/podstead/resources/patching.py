@@ -27,6 +27,7 @@ from podstead.resources.documents import BYTES_OF_A_TRIPLE, Documents, is_rdf, r
 from podstead.resources.outcome import Exchange
 from podstead.resources.planning import Content
 from podstead.resources.situation import Situation
+from podstead.storage.records import Version
 from podstead.wac.modes import PatchContent
 
 _PARSERS: dict[str, Callable[..., Patch]] = {
@@ -88,8 +89,10 @@ class Patches:
         )
         return await run_work(parse, size_bytes=len(content))
 
-    async def apply(self, exchange: Exchange, situation: Situation, patch: Patch) -> Content:
-        """The content to store at the situation's target after the patch.
+    async def apply(
+        self, exchange: Exchange, situation: Situation, patch: Patch, version: Version
+    ) -> Content:
+        """The content to store at the situation's target after the patch, as this version.
 
         Raises Conflict for what is stored and cannot be patched, or for conditions that do not
         hold; what :meth:`Contents.accept` raises; and Superseded.
@@ -106,9 +109,11 @@ class Patches:
         media_type = TURTLE
         if situation.existing is not None:
             media_type = essence(situation.existing.content_type)
-        return await self._contents.accept_document(
-            exchange, situation, document.with_graph(graph), media_type
-        )
+        patched = document.with_graph(graph)
+        content = await self._contents.accept_document(exchange, situation, patched, media_type)
+        # Who patches a document mostly patches it again, and reading it takes longest.
+        self._documents.keep(situation.stored_path, version, patched)
+        return content
 
     async def _evaluation(
         self, situation: Situation, patch: Patch, document: Document
@@ -142,7 +147,7 @@ class Patches:
                 f"Only RDF can be patched, and what is here is {essence(existing.content_type)}"
             )
         try:
-            document = await self._documents.stored(existing)
+            document = await self._documents.recalled(existing)
         except UnknownContext as unknown:  # R-11
             raise Conflict(f"This document cannot be patched: {unknown}") from unknown
         return document.with_prefixes(patch.prefixes)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.conditional import check_write
@@ -26,6 +25,7 @@ from podstead.core.identifiers import (
     storage_root,
 )
 from podstead.core.methods import allowed_methods, takes_only_rdf
+from podstead.rdf.patching import Patch
 from podstead.resources.commits import MAX_ATTEMPTS, Commits
 from podstead.resources.contents import Contents
 from podstead.resources.documents import Superseded
@@ -213,26 +213,32 @@ class ResourceService:
 
     async def _patch(self, exchange: Exchange) -> Outcome:
         check_patch_type(exchange.operation)
-        await self._authorize_patch(exchange, modes.UNREAD_PATCH)
+        admitted = await self._look(exchange, exchange.operation.target)
+        await self._authorize_patch(exchange, admitted, modes.UNREAD_PATCH)
         patch = await self._patches.receive(exchange.operation)
-        admit = partial(self._admit_patch, content=content_of(patch))
+        await self._admit_patch(exchange, admitted, patch)
+
+        async def admit(exchange: Exchange) -> Situation:
+            situation = await self._look(exchange, exchange.operation.target)
+            await self._admit_patch(exchange, situation, patch)
+            return situation
 
         async def plan(situation: Situation) -> Plan:
-            content = await self._patches.apply(exchange, situation, patch)
-            return plan_put(situation, content, self._stamp(), exchange.agent)
+            stamp = self._stamp()
+            content = await self._patches.apply(exchange, situation, patch, stamp.version)
+            return plan_put(situation, content, stamp, exchange.agent)
 
-        return await self._commits.commit(exchange, await admit(exchange), admit, plan)
+        return await self._commits.commit(exchange, admitted, admit, plan)
 
-    async def _admit_patch(self, exchange: Exchange, content: modes.PatchContent) -> Situation:
-        situation = await self._authorize_patch(exchange, content)
+    async def _admit_patch(self, exchange: Exchange, situation: Situation, patch: Patch) -> None:
+        await self._authorize_patch(exchange, situation, content_of(patch))
         self._check_conditions(exchange, situation)
-        return situation
 
-    async def _authorize_patch(self, exchange: Exchange, content: modes.PatchContent) -> Situation:
-        situation = await self._look(exchange, exchange.operation.target)
+    async def _authorize_patch(
+        self, exchange: Exchange, situation: Situation, content: modes.PatchContent
+    ) -> None:
         required = modes.patch(situation.target, situation.snapshot, content)
         await self._authorize(exchange, situation, required)
-        return situation
 
     async def _delete(self, exchange: Exchange) -> Outcome:
         async def plan(situation: Situation) -> Plan:
