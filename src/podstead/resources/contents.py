@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from podstead.core.errors import BadRequest, BodyTooLarge
 from podstead.core.identifiers import (
@@ -36,12 +37,17 @@ from podstead.rdf.listing import (
     mentioned_members,
     server_managed,
 )
-from podstead.resources.documents import EMPTY_DATASET, Documents
+from podstead.resources.documents import (
+    BYTES_OF_A_TRIPLE,
+    EMPTY_DATASET,
+    Documents,
+    run_work,
+)
 from podstead.resources.entity_tags import last_modified_ms
+from podstead.resources.listings import listed_member, pages_of_members
 from podstead.resources.outcome import Exchange
 from podstead.resources.planning import Content
 from podstead.resources.received import Received
-from podstead.resources.representations import listed_member
 from podstead.resources.situation import Situation
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import InlineBody, Kind, Metadata, Reliance
@@ -50,6 +56,7 @@ from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode, identity_change
 
 _MAX_MEMBERS_IN_MEMORY = 20_000
+_TRIPLES_OF_A_MEMBER = 6
 
 
 class Contents:
@@ -181,15 +188,22 @@ class Contents:
     async def all_server_statements(self, situation: Situation) -> Graph:
         """All that the server states about the container at the situation's target.
 
+        What comes or goes while it is read may be missing or not: a write on it relies on the
+        container's state as well (:meth:`Exchange.rely_on_state`), and is made again then.
         Raises BodyTooLarge for more members than can be held at once.
         """
         path = situation.stored_path
-        members = await self._store.list_members(path, limit=_MAX_MEMBERS_IN_MEMORY + 1)
-        if len(members) > _MAX_MEMBERS_IN_MEMORY:
-            raise BodyTooLarge(
-                f"A patch with conditions is applied to at most {_MAX_MEMBERS_IN_MEMORY} members"
-            )
-        return _stated(situation, self._documents.url_of(path), members)
+        members: list[Metadata] = []
+        async for page in pages_of_members(self._store, path):
+            members += page
+            if len(members) > _MAX_MEMBERS_IN_MEMORY:
+                raise BodyTooLarge(
+                    "A patch with conditions is applied to at most "
+                    f"{_MAX_MEMBERS_IN_MEMORY} members"
+                )
+        work = partial(_stated, situation, self._documents.url_of(path), members)
+        size_bytes = len(members) * _TRIPLES_OF_A_MEMBER * BYTES_OF_A_TRIPLE
+        return await run_work(work, size_bytes=size_bytes)
 
     async def _check_identity(
         self, exchange: Exchange, situation: Situation, after: Dataset

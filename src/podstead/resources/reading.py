@@ -8,6 +8,7 @@ from podstead.core.media_types import RDF_XML
 from podstead.core.operation import Operation
 from podstead.core.ranges import ByteRange, if_range_holds, select_range
 from podstead.resources.entity_tags import entity_tag, last_modified_ms
+from podstead.resources.listings import Listings
 from podstead.resources.outcome import Outcome, Representation, Result
 from podstead.resources.representations import Representations
 from podstead.storage.records import Metadata
@@ -16,8 +17,9 @@ from podstead.storage.records import Metadata
 class Reader:
     """Answers reads of resources that exist."""
 
-    def __init__(self, *, representations: Representations) -> None:
+    def __init__(self, *, representations: Representations, listings: Listings) -> None:
         self._representations = representations
+        self._listings = listings
 
     async def answer(self, operation: Operation, existing: Metadata) -> Outcome:
         """The outcome of a GET or HEAD that was authorized.
@@ -56,8 +58,8 @@ class Reader:
             return Representation(media_type, b"", None)  # not made to be dropped
         if head or operation.preferences.without_members:
             # Only the making tells whether RDF/XML can say its owner's triples. No member is read.
-            return await self._representations.minimal_container(container, media_type)
-        return await self._representations.listing(container, media_type)
+            return await self._listings.without_members(container, media_type)
+        return await self._listings.whole(container, media_type)
 
 
 def _range(operation: Operation, representation: Representation, etag: str) -> ByteRange | None:

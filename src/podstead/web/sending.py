@@ -1,14 +1,14 @@
 """How do the bytes of a response get out? Whole, as a file by the server, or piece by piece.
 
 After a client has gone the server goes on taking pieces, so a stream watches for the disconnect
-itself and ends.
+itself and ends; nothing is read any more, and what was open for reading is closed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 from podstead.core.errors import PodsteadError
 from podstead.web.asgi import Receive, Scope, Send
@@ -58,6 +58,8 @@ async def _stream(pieces: AsyncIterator[bytes], receive: Receive, send: Send) ->
         raise
     finally:
         gone.cancel()
+        if isinstance(pieces, AsyncGenerator):
+            await pieces.aclose()
     await send({"type": "http.response.body", "body": b""})
 
 
