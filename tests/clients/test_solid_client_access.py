@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.clients.conftest import Home, StartClient
-from tests.clients.process import Agent, ClientProcess
+from tests.clients.process import Agent, ClientFailed, ClientProcess
 from tests.support.client import Client
 from tests.support.server import ServerProcess
 
@@ -88,6 +88,18 @@ def test_the_way_up_to_the_server_root_ends_without_an_error(
         (root, 200),
         (home.pod.server.base_url + "/", 200),
     ]
+
+
+def test_the_way_up_ends_at_a_container_that_may_not_be_read(
+    access: ClientProcess, home: Home, other: Agent
+) -> None:
+    """K-4: the library gives up on the 403, although the resource itself was read."""
+    url = home.put("it", "<> a <#it>.")
+    home.put("it.acl", home.pod.acl(home.path + "it", public=["Read"]))
+    with pytest.raises(ClientFailed) as failed:
+        access.run("readDatasetWithAcl", other, url=url)
+    assert failed.value.status == 403
+    assert [sent.status for sent in failed.value.requests] == [200, 403, 403]
 
 
 def test_rules_that_the_library_saves_hold_at_once(
