@@ -45,6 +45,11 @@ class Preferences:
         matched = self._matching_range(media_type)
         return 0.0 if matched is None else self.weights[matched]
 
+    def rank(self, media_type: str) -> tuple[float, bool]:
+        """The weight, and of equal weights more for a type that is named than for one that a
+        wildcard accepts: who sends ``text/turtle, */*`` wants Turtle, and takes anything."""
+        return self.weight(media_type), media_type in self.weights
+
     def excludes(self, media_type: str) -> bool:
         """Whether the type is ruled out by ``q=0`` and ``*/*`` does not accept anything (R-5)."""
         ruled_out = self._matching_range(media_type) is not None and not self.weight(media_type)
@@ -61,8 +66,9 @@ _INDIFFERENT = Preferences({_ANY: 1.0})
 def choose(accept: str | None, offered: Sequence[str]) -> str | None:
     """The offered media type that the header prefers, or ``None`` if it accepts none of them.
 
-    ``offered`` are types without parameters, in lower case; among types of equal weight the first
-    offered wins (R-3), so the stored type comes first. A tuple is answered fastest.
+    ``offered`` are types without parameters, in lower case; among types of equal weight those that
+    are named precede those that wildcards accept, and of these the first offered wins (R-3), so
+    the stored type comes first. A tuple is answered fastest.
     """
     return _choose(_bounded(accept), tuple(offered))
 
@@ -103,7 +109,7 @@ def _prefers_html(accept: str | None) -> bool:
 def _choose(accept: str | None, offered: tuple[str, ...]) -> str | None:
     preferences = _parse(accept)
     # max() keeps the first of equals.
-    best = max(offered, key=preferences.weight, default=None)
+    best = max(offered, key=preferences.rank, default=None)
     return best if best is not None and preferences.weight(best) > 0 else None
 
 

@@ -15,6 +15,7 @@ RDFLIB = (
     "image/*;q=0.9, */*;q=0.1, application/rdf+xml;q=0.9, application/xhtml+xml, text/xml;q=0.5,"
     " application/xml;q=0.5, text/html;q=0.9, text/plain;q=0.5, text/n3;q=1.0, text/turtle;q=1"
 )
+LDO = "text/turtle, */*"
 OLD_JAVA = "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2"
 
 
@@ -76,6 +77,30 @@ def test_the_preferred_type_is_chosen(accept: str, chosen: str) -> None:
 def test_ties_go_to_the_first_offered(accept: str | None, offered: tuple[str, str]) -> None:
     """R-3, R-4: the caller puts the stored type first, and Turtle before JSON-LD."""
     assert choose(accept, offered) == offered[0]
+
+
+@pytest.mark.parametrize(
+    ("accept", "chosen"),
+    [
+        (LDO, TURTLE),
+        ("*/*, application/ld+json", JSON_LD),
+        ("text/*, application/ld+json", JSON_LD),
+        ("application/*, text/turtle", TURTLE),
+        ("*/*;q=0.5, text/turtle;q=0.5", TURTLE),
+        ("text/turtle, */*, application/ld+json;q=0.9", TURTLE),
+    ],
+)
+@pytest.mark.parametrize("offered", [(TURTLE, JSON_LD), (JSON_LD, TURTLE)])
+def test_a_named_type_precedes_one_that_a_wildcard_accepts(
+    accept: str, chosen: str, offered: tuple[str, str]
+) -> None:
+    """R-3: specificity, before the order in which types are offered."""
+    assert choose(accept, offered) == chosen
+
+
+@pytest.mark.parametrize("media_type", ["text/html", "image/png"])
+def test_a_wildcard_that_weighs_more_than_a_name_decides(media_type: str) -> None:
+    assert choose("text/turtle;q=0.9, */*", (TURTLE, media_type)) == media_type
 
 
 @pytest.mark.parametrize(
