@@ -1,0 +1,119 @@
+"""Where are the provider's keys? One private JWK a file under ``<root>/keys/provider/`` (A-43).
+
+Only the server's account may look inside, and no URL leads there. Workers look at the folder again
+every few minutes, and at once for a key that they do not know.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from podstead.core.clock import Clock
+from podstead.core.errors import StorageError
+from podstead.idp.keys import ALGORITHMS, KeyRoster, ProviderKey, next_key
+from podstead.jose.errors import InvalidJose
+from podstead.jose.signing import KeyPair
+
+LOOK_AGAIN_MS: Final = 60_000
+_SUFFIX: Final = ".json"
+
+
+class KeyFolder:
+    """Implements ProviderKeys on a folder."""
+
+    def __init__(self, keys: Path, clock: Clock) -> None:
+        """``keys`` is the root's folder of signing keys."""
+        self._folder = keys / "provider"
+        self._clock = clock
+        self._read: Sequence[ProviderKey] = ()
+        self._read_ms: int | None = None
+        self._seen_ns: int | None = None
+
+    async def current(self) -> KeyRoster:
+        """All keys as of now. Raises StorageError."""
+        now_ms = self._clock.now_ms()
+        if self._read_ms is None or not 0 <= now_ms - self._read_ms < LOOK_AGAIN_MS:
+            self._look(now_ms)
+        return KeyRoster(self._read, now_ms // 1000)
+
+    def maintain(self) -> None:
+        """Make keys that are missing or due, and remove outlived ones. Raises StorageError.
+
+        Safe when several processes do it at once: a key too many does no harm.
+        """
+        try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            now_s = self._clock.now_ms() // 1000
+            roster = KeyRoster(read_folder(self._folder), now_s)
+            for algorithm in ALGORITHMS:
+                if roster.wants_new(algorithm):
+                    first = not any(key.pair.algorithm == algorithm for key in roster.keys)
+                    self._add(next_key(algorithm, now_s=now_s, first=first))
+            for key in roster.outlived():
+                self._path_of(key).unlink(missing_ok=True)
+        except OSError as error:
+            raise StorageError(f"The keys in {self._folder} could not be kept") from error
+        self._read_ms = None
+
+    def rotate(self) -> None:
+        """Make new keys now; they sign after a day. Raises StorageError."""
+        now_s = self._clock.now_ms() // 1000
+        try:
+            for algorithm in ALGORITHMS:
+                self._add(next_key(algorithm, now_s=now_s, first=False))
+        except OSError as error:
+            raise StorageError(f"The keys in {self._folder} could not be kept") from error
+        self._read_ms = None
+
+    def _look(self, now_ms: int) -> None:
+        try:
+            changed_ns = self._folder.stat().st_mtime_ns
+            if changed_ns != self._seen_ns:
+                self._read = read_folder(self._folder)
+                self._seen_ns = changed_ns
+        except OSError as error:
+            raise StorageError(f"The keys in {self._folder} could not be read") from error
+        self._read_ms = now_ms
+
+    def _add(self, key: ProviderKey) -> None:
+        content = json.dumps(
+            {
+                "key": json.loads(key.pair.dump()),
+                "made_s": key.made_s,
+                "signs_from_s": key.signs_from_s,
+            }
+        )
+        draft = self._folder / f".{secrets.token_hex(8)}"
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            os.write(descriptor, content.encode())
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        draft.replace(self._path_of(key))
+        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def _path_of(self, key: ProviderKey) -> Path:
+        return self._folder / f"{key.pair.key_id}{_SUFFIX}"
+
+
+def read_folder(folder: Path) -> Sequence[ProviderKey]:
+    """Every key in the folder. Raises StorageError, OSError."""
+    keys = []
+    for path in sorted(folder.glob(f"*{_SUFFIX}")):
+        try:
+            kept = json.loads(path.read_bytes())
+            pair = KeyPair.load(json.dumps(kept["key"]).encode())
+            keys.append(ProviderKey(pair, int(kept["made_s"]), int(kept["signs_from_s"])))
+        except (ValueError, LookupError, TypeError, InvalidJose) as error:
+            raise StorageError(f"The key {path} is damaged") from error
+    return keys

@@ -1,0 +1,1 @@
+"""The built-in Solid-OIDC provider: accounts, sign-in, and the tokens that speak for a WebID."""

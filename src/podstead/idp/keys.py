@@ -1,0 +1,102 @@
+"""Which of the provider's keys signs now, and which are published? (A-42, A-44)
+
+A new key is published a day before it signs, so that nobody who keeps the key set for a while meets
+a token they cannot verify; a replaced one stays published until no token that it signed is in use.
+Two algorithms have a key each: RS256 for access tokens, ES256 for the ID tokens of most clients.
+Pure: keys and times come in as values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from podstead.jose.keys import PublicKey
+from podstead.jose.signing import KeyPair, SigningAlgorithm
+from podstead.jose.strict_json import Json
+
+ALGORITHMS: Final[tuple[SigningAlgorithm, ...]] = ("RS256", "ES256")
+DAY_S: Final = 24 * 3600
+PUBLISHED_BEFORE_S: Final = DAY_S
+PUBLISHED_AFTER_S: Final = 2 * DAY_S
+HINTS_TAKEN_S: Final = 14 * DAY_S
+"""For how long an ID token of a replaced key is taken as a hint of who signs out (A-44)."""
+ROTATION_S: Final = 90 * DAY_S
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderKey:
+    """A key pair and when it was made; it signs from ``signs_from_s`` on (Unix seconds)."""
+
+    pair: KeyPair
+    made_s: int
+    signs_from_s: int
+
+
+class ProviderKeys(Protocol):
+    """Where the provider's keys come from."""
+
+    async def current(self) -> KeyRoster:
+        """All keys as of now. Raises StorageError."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRoster:
+    """Every key of the provider at one time."""
+
+    keys: Sequence[ProviderKey]
+    now_s: int
+
+    def signer(self, algorithm: SigningAlgorithm) -> KeyPair:
+        """The pair that signs now: the newest of the algorithm whose time has come."""
+        able = [key for key in self._of(algorithm) if key.signs_from_s <= self.now_s]
+        return max(able or self._of(algorithm), key=_age).pair
+
+    def published(self) -> Sequence[Json]:
+        """The JWKs of the key set."""
+        return [key.pair.public_jwk() for key in self._in_use(PUBLISHED_AFTER_S)]
+
+    def verifier(self, key_id: str | None, *, of_hint: bool = False) -> PublicKey | None:
+        """The public key of that id, if tokens of it are still to be believed.
+
+        ``of_hint`` asks about an ID token that only tells who wants to sign out.
+        """
+        after_s = HINTS_TAKEN_S if of_hint else PUBLISHED_AFTER_S
+        for key in self._in_use(after_s):
+            if key.pair.key_id == key_id:
+                return key.pair.public
+        return None
+
+    def wants_new(self, algorithm: SigningAlgorithm) -> bool:
+        """Whether it is time to make the next key."""
+        keys = self._of(algorithm)
+        return not keys or self.now_s >= max(map(_age, keys)) + ROTATION_S - PUBLISHED_BEFORE_S
+
+    def outlived(self) -> Sequence[ProviderKey]:
+        """Keys of which nothing is in use any more."""
+        kept = {key.pair.key_id for key in self._in_use(HINTS_TAKEN_S)}
+        return [key for key in self.keys if key.pair.key_id not in kept]
+
+    def _of(self, algorithm: SigningAlgorithm) -> Sequence[ProviderKey]:
+        return [key for key in self.keys if key.pair.algorithm == algorithm]
+
+    def _in_use(self, after_s: int) -> Iterable[ProviderKey]:
+        for key in sorted(self.keys, key=_age, reverse=True):
+            replaced = [
+                other.signs_from_s
+                for other in self._of(key.pair.algorithm)
+                if _age(other) > _age(key)
+            ]
+            if not replaced or self.now_s < min(replaced) + after_s:
+                yield key
+
+
+def next_key(algorithm: SigningAlgorithm, *, now_s: int, first: bool) -> ProviderKey:
+    """Make a key: the first signs at once, a later one when it has been published for a day."""
+    signs_from_s = now_s if first else now_s + PUBLISHED_BEFORE_S
+    return ProviderKey(KeyPair.generate(algorithm), now_s, signs_from_s)
+
+
+def _age(key: ProviderKey) -> int:
+    return key.signs_from_s

@@ -1,0 +1,125 @@
+"""What stands in the tokens? Access tokens, ID tokens and refresh tokens (A-65 to A-72)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.authn.claims import AUDIENCE
+from podstead.core.clock import Randomness
+from podstead.idp.keys import KeyRoster
+from podstead.idp.oauth.token import Minted, Subject
+from podstead.idp.records import REFRESH_TOKENS, Client, RefreshToken
+from podstead.idp.registry import secret_key
+from podstead.jose.signing import KeyPair, SigningAlgorithm
+
+ACCESS_TOKEN_S: Final = 3600
+REFRESH_TOKEN_S: Final = 14 * 24 * 3600
+GRANT_S: Final = 90 * 24 * 3600
+"""How long refreshing may go on before the person has to sign in again."""
+
+TOKEN_ID_BYTES: Final = 16
+SECRET_BYTES: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Mint:
+    """Makes the tokens of one answer, at one time, with the keys of that time."""
+
+    issuer: str
+    roster: KeyRoster
+    randomness: Randomness
+    now_s: int
+
+    def mint(self, subject: Subject, *, client: Client, with_refresh: bool) -> Minted:
+        """The members of a token answer, and the record of its refresh token."""
+        access_token = self.access_token(subject)
+        body: dict[str, object] = {
+            "access_token": access_token,
+            "token_type": "Bearer" if subject.jkt is None else "DPoP",
+            "expires_in": ACCESS_TOKEN_S,
+            "scope": " ".join(subject.scopes),
+        }
+        if "openid" in subject.scopes:
+            body["id_token"] = self._id_token(subject, client, access_token)
+        if not with_refresh or subject.grant is None:
+            return Minted(body)
+        secret = self.randomness.token_hex(SECRET_BYTES)
+        body["refresh_token"] = secret
+        expires_s = min(self.now_s + REFRESH_TOKEN_S, subject.grant.began_s + GRANT_S)
+        record = REFRESH_TOKENS.put(
+            secret_key(secret),
+            RefreshToken(
+                grant_id=subject.grant.grant_id,
+                client_id=subject.client_id,
+                scopes=subject.scopes,
+                # A client with a secret may change its key; one without is known by it (A-66).
+                jkt=subject.jkt if client.auth_method == "none" else None,
+            ),
+            owner=subject.account.account_id,
+            expires_ms=expires_s * 1000,
+        )
+        return Minted(body, (record,))
+
+    def access_token(self, subject: Subject) -> str:
+        """A token for resource servers (A-70)."""
+        claims: dict[str, object] = {
+            "iss": self.issuer,
+            "sub": subject.account.account_id,
+            "aud": AUDIENCE,
+            "webid": subject.web_id,
+            "client_id": subject.client_id,
+            "azp": subject.client_id,
+            "scope": " ".join(subject.scopes),
+            "iat": self.now_s,
+            "exp": self.now_s + ACCESS_TOKEN_S,
+            "jti": self.randomness.token_hex(TOKEN_ID_BYTES),
+        }
+        return self.roster.signer("RS256").sign(_bound(claims, subject), media_type="at+jwt")
+
+    def _id_token(self, subject: Subject, client: Client, access_token: str) -> str:
+        """What tells the client who signed in (A-71)."""
+        account, grant = subject.account, subject.grant
+        claims: dict[str, object] = {
+            "iss": self.issuer,
+            "sub": account.account_id,
+            "aud": [subject.client_id, AUDIENCE],
+            "azp": subject.client_id,
+            "webid": subject.web_id,
+            "iat": self.now_s,
+            "exp": self.now_s + ACCESS_TOKEN_S,
+            "jti": self.randomness.token_hex(TOKEN_ID_BYTES),
+            "at_hash": _half_hash(access_token),
+        }
+        if grant is not None:
+            claims |= {"auth_time": grant.authenticated_s, "sid": grant.session_id}
+            if grant.nonce is not None:
+                claims["nonce"] = grant.nonce
+        claims |= personal_claims(subject)
+        return self._id_key(client).sign(_bound(claims, subject), media_type="JWT")
+
+    def _id_key(self, client: Client) -> KeyPair:
+        algorithm: SigningAlgorithm = "ES256" if client.identity_algorithm == "ES256" else "RS256"
+        return self.roster.signer(algorithm)
+
+
+def personal_claims(subject: Subject) -> dict[str, object]:
+    """The claims about a person that the scopes ask for (A-72)."""
+    claims: dict[str, object] = {}
+    if "profile" in subject.scopes:
+        claims["name"] = subject.account.pod
+    if "email" in subject.scopes and subject.account.email is not None:
+        claims |= {"email": subject.account.email, "email_verified": False}
+    return claims
+
+
+def _bound(claims: dict[str, object], subject: Subject) -> dict[str, object]:
+    return claims if subject.jkt is None else {**claims, "cnf": {"jkt": subject.jkt}}
+
+
+def _half_hash(access_token: str) -> str:
+    """OIDC Core section 3.1.3.6, for the SHA-256 of both our algorithms."""
+    half = hashlib.sha256(access_token.encode("ascii")).digest()[:16]
+    return base64.urlsafe_b64encode(half).rstrip(b"=").decode("ascii")

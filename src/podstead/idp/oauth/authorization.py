@@ -1,0 +1,161 @@
+"""Is this authorization request one that can go on? (RFC 6749 section 4.1.1, A-53)
+
+Pure. What is wrong with the client or its redirect URI is told to the person, never by a redirect;
+everything else to the client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from authlib.oauth2 import AuthorizationServer, OAuth2Error
+from authlib.oauth2.rfc6749.grants import AuthorizationCodeGrant
+from authlib.oauth2.rfc7636 import CodeChallenge
+
+from podstead.idp.oauth.clients import OAuthClient
+from podstead.idp.oauth.messages import LibraryRequest, Parameters, repeated
+from podstead.idp.records import AuthorizationRequest, Client
+
+RESPONSE_MODES: Final = ("query", "fragment", "form_post")
+PROMPTS: Final = frozenset({"none", "login", "consent", "select_account", "create"})
+_MAX_CHARACTERS: Final = 2048
+_MAX_HINT_CHARACTERS: Final = 254
+_MAX_AGE_DIGITS: Final = 9
+
+
+class UnusableClient(Exception):
+    """The request must not be answered by a redirect; ``str()`` is a sentence for the person."""
+
+
+class RefusedRequest(Exception):
+    """What a client is told at its redirect URI, in the response mode that it asked for."""
+
+    def __init__(self, error: str, description: str, *, reply: ReplyAddress) -> None:
+        super().__init__(description)
+        self.error = error
+        self.description = description
+        self.reply = reply
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyAddress:
+    """Where and how a client is answered."""
+
+    redirect_uri: str
+    response_mode: str
+    state: str | None
+
+
+def check_authorization_request(parameters: Parameters, client: Client) -> AuthorizationRequest:
+    """The request with what it asks for. Raises UnusableClient, RefusedRequest."""
+    oauth_client = OAuthClient(client)
+    reply = _reply_address(parameters, oauth_client)
+    given = {name: values[0] for name, values in parameters.items()}
+    complaint = _complaint(parameters, given)
+    if complaint is not None:
+        raise RefusedRequest(*complaint, reply=reply)
+    try:
+        scopes = _validate(parameters, oauth_client)
+    except OAuth2Error as error:
+        description = error.description or "The request is not valid"
+        raise RefusedRequest(error.error, description, reply=reply) from error
+    if "openid" not in scopes:
+        raise RefusedRequest("invalid_scope", "The scope must contain openid", reply=reply)
+    max_age = given.get("max_age")
+    return AuthorizationRequest(
+        client_id=client.client_id,
+        redirect_uri=reply.redirect_uri,
+        scopes=scopes,
+        code_challenge=given["code_challenge"],
+        response_mode=reply.response_mode,
+        state=reply.state,
+        nonce=given.get("nonce"),
+        prompts=tuple(given.get("prompt", "").split()),
+        max_age_s=None if max_age is None else int(max_age),
+        login_hint=given.get("login_hint", "")[:_MAX_HINT_CHARACTERS] or None,
+        dpop_jkt=given.get("dpop_jkt"),
+    )
+
+
+def _reply_address(parameters: Parameters, client: OAuthClient) -> ReplyAddress:
+    redirect_uris = parameters.get("redirect_uri", ())
+    if len(redirect_uris) != 1:
+        raise UnusableClient("The application did not say where to return to (redirect_uri).")
+    if not client.check_redirect_uri(redirect_uris[0]):
+        raise UnusableClient(
+            "The application wants to return to an address that it has not registered."
+        )
+    mode = next(iter(parameters.get("response_mode", ())), "query")
+    state = next(iter(parameters.get("state", ())), None)
+    return ReplyAddress(redirect_uris[0], mode if mode in RESPONSE_MODES else "query", state)
+
+
+def _complaint(parameters: Parameters, given: Mapping[str, str]) -> tuple[str, str] | None:
+    """The error and description for what is wrong beside what the library looks at."""
+    name = repeated(parameters)
+    if name is not None:
+        return "invalid_request", f"The parameter {_shown(name)} is given twice"
+    for name in ("request", "request_uri"):
+        if name in given:
+            return f"{name}_not_supported", f"The parameter {name} is not supported"
+    if given.get("response_type", "code") == "code" and (
+        given.get("code_challenge_method") != "S256" or "code_challenge" not in given
+    ):
+        return (
+            "invalid_request",
+            "Authorization Server policy requires PKCE to be used for this request",
+        )
+    unusable = next((name for name in given if not _is_usable(name, given[name])), None)
+    if unusable is not None:
+        return "invalid_request", f"The value of {_shown(unusable)} is not supported"
+    return None
+
+
+def _is_usable(name: str, value: str) -> bool:
+    match name:
+        case "response_mode":
+            return value in RESPONSE_MODES
+        case "prompt":
+            prompts = value.split()
+            return PROMPTS.issuperset(prompts) and ("none" not in prompts or len(prompts) == 1)
+        case "max_age":
+            return value.isascii() and value.isdigit() and len(value) <= _MAX_AGE_DIGITS
+        case "state" | "nonce" | "dpop_jkt":
+            return len(value) <= _MAX_CHARACTERS
+        case _:
+            return True
+
+
+def _validate(parameters: Parameters, client: OAuthClient) -> tuple[str, ...]:
+    request = LibraryRequest("GET", parameters)
+    _Server(client).get_consent_grant(request)
+    scope: str = request.scope
+    return tuple(scope.split())
+
+
+def _shown(name: str) -> str:
+    return name if name.isascii() and name.isidentifier() else "of one name"
+
+
+class _S256Challenge(CodeChallenge):
+    SUPPORTED_CODE_CHALLENGE_METHOD = ["S256"]  # noqa: RUF012 - the library's own name
+
+
+class _Server(AuthorizationServer):
+    """The library's server for one authorization request."""
+
+    def __init__(self, client: OAuthClient) -> None:
+        super().__init__()
+        self._client = client
+        self.register_grant(AuthorizationCodeGrant, [_S256Challenge(required=True)])
+
+    def query_client(self, client_id: str) -> OAuthClient | None:
+        return self._client if client_id == self._client.get_client_id() else None
+
+    def create_oauth2_request(self, request: LibraryRequest) -> LibraryRequest:
+        return request
+
+    def send_signal(self, name: str, *args: object, **kwargs: object) -> None:
+        """Nobody listens."""

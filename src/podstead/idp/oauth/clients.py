@@ -1,0 +1,52 @@
+"""How does the library see a client? Its registration, answering the library's questions."""
+
+from __future__ import annotations
+
+import hmac
+from typing import Final
+
+from authlib.oauth2.rfc6749 import ClientMixin
+
+from podstead.idp.records import Client
+from podstead.idp.redirects import matches_redirect
+from podstead.idp.registry import secret_key
+
+SCOPES: Final = ("openid", "webid", "profile", "email", "offline_access")
+"""The scopes of this provider; others are dropped (A-53)."""
+
+
+class OAuthClient(ClientMixin):
+    """A client as the library asks about it."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    def get_client_id(self) -> str:
+        return self.client.client_id
+
+    def get_default_redirect_uri(self) -> str | None:
+        # A request must name it, so that what was registered and what is meant are the same.
+        return None
+
+    def get_allowed_scope(self, scope: str | None) -> str:
+        asked = (scope or "").split()
+        return " ".join(each for each in SCOPES if each in asked)
+
+    def check_redirect_uri(self, redirect_uri: str) -> bool:
+        return matches_redirect(redirect_uri, self.client)
+
+    def check_client_secret(self, client_secret: str) -> bool:
+        expected = self.client.secret_hash
+        return expected is not None and hmac.compare_digest(expected, secret_key(client_secret))
+
+    def check_endpoint_auth_method(self, method: str, endpoint: str) -> bool:  # noqa: ARG002
+        if self.client.auth_method == "none":
+            return method == "none"
+        # Clients mix the two ways of sending a secret; either proves the same.
+        return method in ("client_secret_basic", "client_secret_post")
+
+    def check_response_type(self, response_type: str) -> bool:
+        return response_type == "code" and "authorization_code" in self.client.grant_types
+
+    def check_grant_type(self, grant_type: str) -> bool:
+        return grant_type in self.client.grant_types

@@ -1,0 +1,344 @@
+"""Which tokens does a token request get? The grants of RFC 6749 with Solid-OIDC's rules (A-62 ff.).
+
+Pure but for the tokens' randomness and signatures, which come in as :class:`Minting`. The caller
+reads the :class:`Facts` and commits what the :class:`Exchange` says has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol
+
+import msgspec
+from authlib.oauth2 import AuthorizationServer, OAuth2Error
+from authlib.oauth2.rfc6749 import InvalidGrantError
+from authlib.oauth2.rfc6749.grants import (
+    AuthorizationCodeGrant,
+    ClientCredentialsGrant,
+    RefreshTokenGrant,
+)
+from authlib.oauth2.rfc7636 import CodeChallenge
+
+from podstead.idp.oauth.clients import OAuthClient
+from podstead.idp.oauth.messages import (
+    LibraryAnswer,
+    LibraryRequest,
+    OAuthAnswer,
+    Parameters,
+    repeated,
+)
+from podstead.idp.records import (
+    CODES,
+    GRANTS,
+    REFRESH_TOKENS,
+    Account,
+    AuthorizationCode,
+    Client,
+    ClientCredential,
+    Grant,
+    RefreshToken,
+)
+from podstead.idp.registry import Kept
+from podstead.storage.records import Record, Reliance
+
+_AUTH_METHODS: Final = ["client_secret_basic", "client_secret_post", "none"]
+_NO_STORE: Final = (("Cache-Control", "no-store"), ("Pragma", "no-cache"))
+_REFUSED: Final = "The code or token is invalid, expired, revoked, or of another client or key"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRequest:
+    """A token request: its form, its Authorization field, and the key that its DPoP proof holds."""
+
+    form: Parameters
+    authorization: str | None
+    jkt: str | None
+    now_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is stored about what a token request names; ``None`` for what there is not."""
+
+    client: Client | None = None
+    credential: ClientCredential | None = None
+    code: Kept[AuthorizationCode] | None = None
+    refresh_token: Kept[RefreshToken] | None = None
+    grant: Kept[Grant] | None = None
+    account: Account | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Whom and what tokens are made for."""
+
+    account: Account
+    web_id: str
+    client_id: str
+    scopes: tuple[str, ...]
+    jkt: str | None
+    grant: Grant | None = None
+    """``None`` for client credentials."""
+
+
+@dataclass(frozen=True, slots=True)
+class Minted:
+    """The tokens of one answer, and the record of the refresh token among them."""
+
+    body: dict[str, object]
+    records: Sequence[Record] = ()
+
+
+class Minting(Protocol):
+    """Makes tokens."""
+
+    def mint(self, subject: Subject, *, client: Client, with_refresh: bool) -> Minted:
+        """Sign the tokens and make the refresh token, if there is to be one."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One token request on its way: what it changes, and what its answer relied on."""
+
+    request: TokenRequest
+    facts: Facts
+    minting: Minting
+    records: list[Record] = field(default_factory=list)
+    relied_on: list[Reliance] = field(default_factory=list)
+
+    def respond(self) -> OAuthAnswer:
+        """The answer; a refusal too may come with changes, as when a code is used again."""
+        name = repeated(self.request.form)
+        if name is not None:
+            return refused("invalid_request", "A parameter is given twice")
+        headers = {}
+        if self.request.authorization is not None:
+            headers["Authorization"] = self.request.authorization
+        library_request = LibraryRequest("POST", self.request.form, headers)
+        answer: LibraryAnswer = _Server(self).create_token_response(library_request)
+        return _own(answer)
+
+    # --- what the grants ask --------------------------------------------------------------------
+
+    def client(self, client_id: str) -> OAuthClient | None:
+        """The client of that id."""
+        client = self.facts.client
+        return OAuthClient(client) if client is not None and client.client_id == client_id else None
+
+    def usable_code(self, client_id: str) -> AuthorizationCode | None:
+        """The code of the request, if it can be exchanged; a second use ends its grant (A-64)."""
+        kept = self.facts.code
+        if kept is None:
+            return None
+        if kept.value.used:
+            self.revoke_grant()
+            return None
+        code = kept.value
+        if code.client_id != client_id or self.request.now_s >= code.expires_s:
+            return None
+        if code.dpop_jkt is not None and code.dpop_jkt != self.request.jkt:
+            return None
+        return code if self.subject(self.request.jkt) is not None else None
+
+    def usable_refresh_token(self) -> RefreshToken | None:
+        """The refresh token of the request, if it can be used; a second use ends its grant
+        (A-66)."""
+        kept = self.facts.refresh_token
+        if kept is None:
+            return None
+        if kept.value.used:
+            self.revoke_grant()
+            return None
+        if kept.value.jkt is not None and kept.value.jkt != self.request.jkt:
+            return None
+        return kept.value if self.subject(self.request.jkt) is not None else None
+
+    def subject(self, jkt: str | None) -> Subject | None:
+        """Whom the grant speaks for, while it, the account and its sign-in all still count."""
+        grant, account = self.facts.grant, self.facts.account
+        if grant is None or account is None or grant.value.revoked or account.disabled:
+            return None
+        if grant.value.authenticated_s < account.valid_after_s:
+            return None
+        value = grant.value
+        return Subject(account, value.web_id, value.client_id, value.scopes, jkt, value)
+
+    def revoke_grant(self) -> None:
+        """End everything that came of the grant."""
+        kept = self.facts.grant
+        if kept is not None and not kept.value.revoked:
+            self.records.append(
+                GRANTS.replace(kept, msgspec.structs.replace(kept.value, revoked=True))
+            )
+
+    def use_code(self) -> None:
+        """Note that the code is used, in the write that gives its tokens out."""
+        kept = self.facts.code
+        if kept is not None:
+            self.relied_on.append(kept.at)
+            used = msgspec.structs.replace(kept.value, used=True)
+            self.records.append(CODES.replace(kept, used))
+
+    def use_refresh_token(self) -> None:
+        """Note that the refresh token is used, in the write that gives the next one out."""
+        kept = self.facts.refresh_token
+        if kept is not None:
+            self.relied_on.append(kept.at)
+            used = msgspec.structs.replace(kept.value, used=True)
+            self.records.append(REFRESH_TOKENS.replace(kept, used))
+
+    def mint(self, subject: Subject, client: Client, *, with_refresh: bool) -> dict[str, object]:
+        """Make the tokens, and rely on the grant that they come of."""
+        minted = self.minting.mint(subject, client=client, with_refresh=with_refresh)
+        self.records.extend(minted.records)
+        kept = self.facts.grant
+        if kept is not None and subject.grant is not None:
+            self.relied_on.append(kept.at)
+            last_used = msgspec.structs.replace(kept.value, last_used_s=self.request.now_s)
+            self.records.append(GRANTS.replace(kept, last_used))
+        return minted.body
+
+
+def refused(error: str, description: str, *, status: int = 400) -> OAuthAnswer:
+    """An error as RFC 6749 section 5.2 says it."""
+    return OAuthAnswer(status, {"error": error, "error_description": description}, _NO_STORE)
+
+
+def _own(answer: LibraryAnswer) -> OAuthAnswer:
+    body = dict(answer.body)
+    if body.get("error") == "invalid_grant":
+        # One description for every reason: it must not tell which of them it was (A-64).
+        body["error_description"] = _REFUSED
+    challenge = [
+        (name, 'Basic realm="client"')
+        for name, _ in answer.headers
+        if name.lower() == "www-authenticate"
+    ]
+    return OAuthAnswer(answer.status, body, (*_NO_STORE, *challenge))
+
+
+# --- the library's side ---------------------------------------------------------------------------
+
+
+class _Server(AuthorizationServer):
+    """The library's server for one token request."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        super().__init__()
+        self.exchange = exchange
+        self.register_grant(_CodeGrant, [CodeChallenge(required=True)])
+        self.register_grant(_RefreshGrant)
+        self.register_grant(_CredentialsGrant)
+        self.register_token_generator("default", _generate_nothing)
+
+    def query_client(self, client_id: str) -> OAuthClient | None:
+        return self.exchange.client(client_id)
+
+    def save_token(self, token: object, request: LibraryRequest) -> None:
+        """Saved with everything else that the exchange changes."""
+
+    def create_oauth2_request(self, request: LibraryRequest) -> LibraryRequest:
+        return request
+
+    def handle_response(self, status: int, body: Any, headers: Any) -> LibraryAnswer:  # noqa: ANN401
+        return LibraryAnswer(status, dict(body), list(headers))
+
+    def handle_error_response(self, request: LibraryRequest, error: OAuth2Error) -> LibraryAnswer:
+        status, body, headers = error(self.get_error_uri(request, error))
+        return LibraryAnswer(status, dict(body), list(headers))
+
+    def send_signal(self, name: str, *args: object, **kwargs: object) -> None:
+        """Nobody listens."""
+
+
+def _generate_nothing(**_: object) -> dict[str, object]:
+    return {}
+
+
+class _CodeOfLibrary:
+    """An authorization code as the library reads it."""
+
+    code_challenge_method = "S256"
+
+    def __init__(self, code: AuthorizationCode) -> None:
+        self.code_challenge = code.code_challenge
+        self._redirect_uri = code.redirect_uri
+
+    def get_redirect_uri(self) -> str:
+        return self._redirect_uri
+
+    def get_scope(self) -> str:
+        return ""
+
+
+class _CodeGrant(AuthorizationCodeGrant):
+    TOKEN_ENDPOINT_AUTH_METHODS = _AUTH_METHODS
+    server: _Server
+
+    def query_authorization_code(self, code: str, client: OAuthClient) -> _CodeOfLibrary | None:  # noqa: ARG002
+        usable = self.server.exchange.usable_code(client.get_client_id())
+        return None if usable is None else _CodeOfLibrary(usable)
+
+    def authenticate_user(self, authorization_code: object) -> Subject | None:  # noqa: ARG002
+        exchange = self.server.exchange
+        return exchange.subject(exchange.request.jkt)
+
+    def generate_token(self, user: Subject, **_: object) -> dict[str, object]:
+        client: Client = self.request.client.client
+        offline = "offline_access" in user.scopes and "refresh_token" in client.grant_types
+        return self.server.exchange.mint(user, client, with_refresh=offline)
+
+    def delete_authorization_code(self, authorization_code: object) -> None:  # noqa: ARG002
+        self.server.exchange.use_code()
+
+
+class _RefreshOfLibrary:
+    """A refresh token as the library reads it."""
+
+    def __init__(self, token: RefreshToken) -> None:
+        self.token = token
+
+    def check_client(self, client: OAuthClient) -> bool:
+        return client.get_client_id() == self.token.client_id
+
+    def get_scope(self) -> str:
+        return " ".join(self.token.scopes)
+
+
+class _RefreshGrant(RefreshTokenGrant):
+    TOKEN_ENDPOINT_AUTH_METHODS = _AUTH_METHODS
+    INCLUDE_NEW_REFRESH_TOKEN = True
+    server: _Server
+
+    def authenticate_refresh_token(self, refresh_token: str) -> _RefreshOfLibrary | None:  # noqa: ARG002
+        usable = self.server.exchange.usable_refresh_token()
+        return None if usable is None else _RefreshOfLibrary(usable)
+
+    def authenticate_user(self, refresh_token: _RefreshOfLibrary) -> Subject | None:  # noqa: ARG002
+        exchange = self.server.exchange
+        return exchange.subject(exchange.request.jkt)
+
+    def generate_token(self, user: Subject, scope: str, **_: object) -> dict[str, object]:
+        narrowed = replace(user, scopes=tuple(scope.split()))
+        return self.server.exchange.mint(narrowed, self.request.client.client, with_refresh=True)
+
+    def revoke_old_credential(self, refresh_token: object) -> None:  # noqa: ARG002
+        self.server.exchange.use_refresh_token()
+
+
+class _CredentialsGrant(ClientCredentialsGrant):
+    TOKEN_ENDPOINT_AUTH_METHODS = ["client_secret_basic", "client_secret_post"]  # noqa: RUF012
+    server: _Server
+
+    def generate_token(self, scope: str | None = None, **_: object) -> dict[str, object]:
+        exchange = self.server.exchange
+        credential, account = exchange.facts.credential, exchange.facts.account
+        if credential is None or account is None or account.disabled:
+            raise InvalidGrantError
+        asked = OAuthClient(self.request.client.client).get_allowed_scope(scope or "webid")
+        scopes = tuple(each for each in asked.split() if each != "offline_access") or ("webid",)
+        subject = Subject(
+            account, credential.web_id, credential.credential_id, scopes, exchange.request.jkt
+        )
+        return exchange.mint(subject, self.request.client.client, with_refresh=False)

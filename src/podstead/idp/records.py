@@ -1,0 +1,194 @@
+"""What does the provider remember? The shapes of its records, one kind each.
+
+Times are Unix seconds (``_s``). Every record of a person belongs to their account (its owner is the
+account's id), so that all of them go with it (A-97). Members may be added with a default, never
+renamed: the records of earlier versions are read as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from podstead.idp.registry import Records
+
+
+class Account(msgspec.Struct, frozen=True):
+    """A person's account: one pod, one WebID, and the ways to sign in.
+
+    ``account_id`` is random and tells nothing; it is the ``sub`` of tokens. ``email`` is as given,
+    ``None`` for an account without one. ``password_hash`` is argon2's encoding, ``None`` if there
+    is no password. Tokens and sessions older than ``valid_after_s`` count no more (A-76).
+    """
+
+    account_id: str
+    pod: str
+    web_id: str
+    email: str | None
+    password_hash: str | None
+    created_s: int
+    disabled: bool = False
+    valid_after_s: int = 0
+
+
+class AccountName(msgspec.Struct, frozen=True):
+    """What a login name leads to; the key is the e-mail address or the name of the pod, folded."""
+
+    account_id: str
+
+
+class BrowserSession(msgspec.Struct, frozen=True):
+    """A signed-in browser; the key is the hash of its cookie.
+
+    ``factor`` is how it signed in: ``password``, later ``passkey`` or ``nostr``.
+    """
+
+    account_id: str
+    authenticated_s: int
+    created_s: int
+    factor: str
+    csrf_token: str
+    lasting: bool
+    """Whether the person asked to stay signed in on this device."""
+    user_agent: str = ""
+    public_id: str = ""
+    """By which the account page names it; not the secret of the cookie."""
+
+
+class AuthorizationRequest(msgspec.Struct, frozen=True):
+    """The parameters of a validated authorization request (RFC 6749 section 4.1.1, OIDC Core)."""
+
+    client_id: str
+    redirect_uri: str
+    scopes: tuple[str, ...]
+    code_challenge: str
+    response_mode: str = "query"
+    state: str | None = None
+    nonce: str | None = None
+    prompts: tuple[str, ...] = ()
+    max_age_s: int | None = None
+    login_hint: str | None = None
+    dpop_jkt: str | None = None
+
+
+class Interaction(msgspec.Struct, frozen=True):
+    """A sign-in or consent that is under way; the key is the hash of its uid (A-57).
+
+    ``browser_hash`` binds it to the browser that began it. ``account_id`` and ``authenticated_s``
+    are there once a factor was verified; ``here`` tells that it was in this interaction.
+    """
+
+    request: AuthorizationRequest
+    browser_hash: str
+    began_s: int
+    account_id: str | None = None
+    authenticated_s: int | None = None
+    here: bool = False
+    consented: bool = False
+    finished: bool = False
+
+
+class Client(msgspec.Struct, frozen=True):
+    """A registered client, or one that a client-ID document describes (A-47 to A-51).
+
+    ``auth_method`` is ``none``, ``client_secret_basic`` or ``client_secret_post``. Secrets are kept
+    as their SHA-256. ``registered`` is false for a client-ID document.
+    """
+
+    client_id: str
+    redirect_uris: tuple[str, ...]
+    grant_types: tuple[str, ...]
+    auth_method: str
+    identity_algorithm: str
+    registered: bool
+    application_type: str = "web"
+    client_name: str | None = None
+    client_uri: str | None = None
+    post_logout_redirect_uris: tuple[str, ...] = ()
+    secret_hash: str | None = None
+    registration_token_hash: str | None = None
+    issued_s: int = 0
+
+
+class Consent(msgspec.Struct, frozen=True):
+    """What a person lets a client do; the key names account, client and redirect host (A-56)."""
+
+    client_id: str
+    client_name: str | None
+    redirect_host: str
+    scopes: tuple[str, ...]
+    given_s: int
+
+
+class Grant(msgspec.Struct, frozen=True):
+    """One authorization: what every token that comes of one code has in common."""
+
+    grant_id: str
+    account_id: str
+    web_id: str
+    client_id: str
+    client_name: str | None
+    scopes: tuple[str, ...]
+    authenticated_s: int
+    session_id: str
+    began_s: int
+    last_used_s: int
+    nonce: str | None = None
+    revoked: bool = False
+
+
+class AuthorizationCode(msgspec.Struct, frozen=True):
+    """A code; the key is its hash. A used one is kept, so that a second use is noticed (A-64)."""
+
+    grant_id: str
+    client_id: str
+    redirect_uri: str
+    code_challenge: str
+    expires_s: int
+    dpop_jkt: str | None = None
+    used: bool = False
+
+
+class RefreshToken(msgspec.Struct, frozen=True):
+    """A refresh token; the key is its hash. A used one is kept as well (A-66).
+
+    ``jkt`` is the key that a public client must prove to have.
+    """
+
+    grant_id: str
+    client_id: str
+    scopes: tuple[str, ...]
+    jkt: str | None
+    used: bool = False
+
+
+class ClientCredential(msgspec.Struct, frozen=True):
+    """An id and secret by which a script acts as a WebID (A-67, A-86); the key is the id."""
+
+    credential_id: str
+    name: str
+    account_id: str
+    web_id: str
+    secret_hash: str
+    created_s: int
+
+
+class RevokedToken(msgspec.Struct, frozen=True):
+    """An access token that counts no more; the key is its ``jti``."""
+
+    revoked_s: int
+
+
+ACCOUNTS: Final = Records("account", Account)
+EMAILS: Final = Records("email", AccountName)
+USERNAMES: Final = Records("username", AccountName)
+SESSIONS: Final = Records("session", BrowserSession)
+INTERACTIONS: Final = Records("interaction", Interaction)
+CLIENTS: Final = Records("client", Client)
+CONSENTS: Final = Records("consent", Consent)
+GRANTS: Final = Records("grant", Grant)
+CODES: Final = Records("code", AuthorizationCode)
+REFRESH_TOKENS: Final = Records("refresh", RefreshToken)
+CREDENTIALS: Final = Records("credential", ClientCredential)
+REVOKED_TOKENS: Final = Records("revoked", RevokedToken)

@@ -1,0 +1,73 @@
+"""May a client be answered at this URL? Rules of redirect URIs (A-49, RFC 8252).
+
+Pure. A registered URI must match exactly; only a native application may choose the port of a
+loopback address when it asks.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+from podstead.idp.records import Client
+
+LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+MAX_CHARACTERS: Final = 2048
+_PRINTABLE: Final = re.compile(r"[!-~]+")
+
+
+def is_usable_redirect(uri: str, *, application_type: str, allow_http: bool) -> bool:
+    """Whether a client may register the URI. ``allow_http`` takes plain http to any host."""
+    parts = _parts(uri)
+    if parts is None or "#" in uri or parts.username is not None or "@" in parts.netloc:
+        return False
+    if parts.scheme == "https":
+        return bool(parts.hostname)
+    if parts.scheme == "http":
+        return bool(parts.hostname) and (allow_http or parts.hostname in LOOPBACK)
+    return application_type == "native" and "." in parts.scheme
+
+
+def matches_redirect(uri: str, client: Client) -> bool:
+    """Whether the client has registered the URI."""
+    if uri in client.redirect_uris:
+        return True
+    if client.application_type != "native":
+        return False
+    asked = _without_loopback_port(uri)
+    return asked is not None and any(
+        asked == _without_loopback_port(each) for each in client.redirect_uris
+    )
+
+
+def redirect_host(uri: str) -> str:
+    """What a person is shown of a redirect URI, and consent is given to."""
+    parts = _parts(uri)
+    if parts is None:
+        return uri
+    return parts.netloc or f"{parts.scheme}:"
+
+
+def redirect_origin(uri: str) -> str | None:
+    """The origin that a form may be answered to, ``None`` for an application's own scheme."""
+    parts = _parts(uri)
+    return f"{parts.scheme}://{parts.netloc}" if parts and parts.netloc else None
+
+
+def _without_loopback_port(uri: str) -> str | None:
+    parts = _parts(uri)
+    if parts is None or parts.scheme != "http" or parts.hostname not in LOOPBACK:
+        return None
+    return parts._replace(netloc=parts.hostname or "").geturl()
+
+
+def _parts(uri: str) -> SplitResult | None:
+    if len(uri) > MAX_CHARACTERS or not _PRINTABLE.fullmatch(uri):
+        return None
+    try:
+        parts = urlsplit(uri)
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts if parts.scheme else None

@@ -1,0 +1,36 @@
+"""How does the provider change its records? One write, whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from podstead.core.clock import Randomness
+from podstead.storage.protocol import ResourceStore
+from podstead.storage.records import Committed, Record, Reliance, Version, Write
+
+VERSION_BYTES: Final = 8
+
+
+async def commit(
+    store: ResourceStore,
+    records: Iterable[Record],
+    *,
+    relied_on: Iterable[Reliance] = (),
+    now_ms: int,
+    randomness: Randomness,
+) -> bool:
+    """Make the changes durable; False, and nothing is changed, if a reliance does not hold.
+
+    Nothing to change is nothing to write. Raises StorageError, Overloaded.
+    """
+    changed, relied = tuple(records), tuple(relied_on)
+    if not changed:
+        return True
+    write = Write(
+        version=Version(randomness.token_hex(VERSION_BYTES)),
+        at_ms=now_ms,
+        relied_on=relied,
+        records=changed,
+    )
+    return isinstance(await store.commit(write), Committed)
