@@ -1,14 +1,12 @@
-"""Preconditions, entity tags, simultaneous writes, ranges and caching (P-21 to P-28)."""
+"""Preconditions, entity tags, ranges and caching (P-21 to P-28)."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.conformance.agents import N3_PATCH, SPARQL_UPDATE, Agent, Response, Rule
+from tests.conformance.agents import Agent, Response, Rule
 from tests.conformance.conftest import EXISTING, PLACES
 from tests.http.rdf import JSON_LD, N_TRIPLES, TURTLE
 
@@ -124,6 +122,21 @@ def test_p_22_a_document_modified_since_is_not_written(
     assert write(alice, method, document, If_Unmodified_Since=LONG_AGO).status == 412
     modified = alice.head(document).header("Last-Modified") or ""
     assert write(alice, method, document, If_Unmodified_Since=modified).status == 204
+
+
+@pytest.mark.parametrize("method", READS)
+def test_p_22_a_read_whose_condition_fails_is_refused(
+    alice: Agent, document: str, method: str
+) -> None:
+    tag = alice.head(document).header("ETag") or ""
+    for fields, status in (
+        ({"If-Match": '"x"'}, 412),
+        ({"If-Match": f"W/{tag}"}, 412),
+        ({"If-Match": tag}, 200),
+        ({"If-Unmodified-Since": LONG_AGO}, 412),
+        ({"If-Unmodified-Since": LONG_AGO, "If-Match": tag}, 200),
+    ):
+        assert alice.request(method, document, None, fields).status == status
 
 
 # --- P-23: 304 --------------------------------------------------------------------------------
@@ -253,59 +266,6 @@ def test_p_25_a_deleted_state_never_returns(alice: Agent, document: str) -> None
     alice.delete(document)
     again = alice.put(document, before.body)
     assert again.header("ETag") != before.header("ETag")
-
-
-# --- P-26: simultaneous writes ----------------------------------------------------------------
-
-
-def at_once(requests: list[Callable[[], Response]]) -> Counter[int]:
-    """Send all requests at the same time; how often each status came."""
-    with ThreadPoolExecutor(len(requests)) as threads:
-        answers = [threads.submit(request) for request in requests]
-    return Counter(answer.result().status for answer in answers)
-
-
-@pytest.mark.parametrize("name", ["x.ttl", "x/"])
-def test_p_26_one_of_many_creations_succeeds(alice: Agent, container: str, name: str) -> None:
-    create = [lambda: write(alice, "PUT", container + name, If_None_Match="*")] * 10
-    assert at_once(create) == {201: 1, 412: 9}
-
-
-def insertion(number: int) -> tuple[str, str]:
-    """Two patches that do the same, as SPARQL Update and as N3 Patch."""
-    return (
-        f"INSERT DATA {{ <#n{number}> <#is> {number} . }}",
-        (
-            "@prefix solid: <http://www.w3.org/ns/solid/terms#>.\n"
-            f"[] a solid:InsertDeletePatch; solid:inserts {{ <#n{number}> <#is> {number} . }}."
-        ),
-    )
-
-
-@pytest.mark.parametrize("content_type", [SPARQL_UPDATE, N3_PATCH])
-@pytest.mark.parametrize("name", ["x.ttl", "x/"])
-def test_p_26_patches_at_once_are_all_applied(
-    alice: Agent, container: str, name: str, content_type: str
-) -> None:
-    target = alice.create(container + name)
-
-    def patch(number: int) -> Callable[[], Response]:
-        body = insertion(number)[content_type == N3_PATCH]
-        return lambda: alice.patch(target, body, content_type)
-
-    assert at_once([patch(number) for number in range(10)]) == {204: 10}
-    inserted = {
-        str(subject)
-        for subject, predicate, _ in alice.read(target).triples
-        if str(predicate) == alice.url(f"{target}#is")
-    }
-    assert inserted == {alice.url(f"{target}#n{number}") for number in range(10)}
-
-
-def test_p_26_one_of_many_replacements_of_one_state_succeeds(alice: Agent, document: str) -> None:
-    tag = alice.head(document).header("ETag") or ""
-    replace = [lambda: write(alice, "PUT", document, If_Match=tag)] * 10
-    assert at_once(replace) == {204: 1, 412: 9}
 
 
 # --- P-27: ranges -----------------------------------------------------------------------------

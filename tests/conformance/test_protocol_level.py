@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from email.utils import parsedate_to_datetime
 
 import pytest
@@ -135,13 +136,16 @@ def test_p_3_invalid_credentials_have_401_and_a_challenge_also_where_all_may_rea
     assert response.values("WWW-Authenticate")
 
 
-def test_p_4_the_challenge_names_scheme_realm_and_scope(
-    public: Agent, places: dict[str, str]
+@pytest.mark.parametrize("scheme", ["DPoP", "Bearer"])
+def test_p_4_the_challenge_offers_each_scheme_with_realm_and_scope(
+    public: Agent, places: dict[str, str], scheme: str
 ) -> None:
-    challenge = ", ".join(public.get(places["container"]).values("WWW-Authenticate"))
-    assert "Bearer " in challenge
-    assert f'realm="{public.server.base_url}"' in challenge
-    assert 'scope="openid webid"' in challenge
+    offered = ", ".join(public.get(places["container"]).values("WWW-Authenticate"))
+    [challenge] = re.findall(rf'{scheme}((?:,? \w+="[^"]*")+)', offered)
+    parameters = dict(re.findall(r'(\w+)="([^"]*)"', challenge))
+    assert parameters["realm"] == public.server.base_url
+    assert parameters["scope"] == "openid webid"
+    assert scheme != "DPoP" or {"ES256", "RS256"} <= set(parameters["algs"].split())
 
 
 def test_p_4_scripts_may_read_the_challenge(public: Agent, places: dict[str, str]) -> None:
@@ -391,6 +395,18 @@ def test_p_15_head_is_get_without_its_body(
     assert get.body
     assert comparable(head) == comparable(get)
     assert head.header("Content-Length") in {None, str(len(get.body))}
+
+
+@pytest.mark.parametrize("kind", PLACES)
+def test_p_15_nothing_follows_the_header_of_an_answer_to_head(
+    server: ServerProcess, host: str, alice: Agent, places: dict[str, str], kind: str
+) -> None:
+    credential = {"Authorization": f"Bearer {alice.token}"}
+    with Wire(server) as wire:
+        wire.send(compose("HEAD", places[kind], credential, host=host))
+        assert wire.receive("HEAD").status in {200, 404}
+        wire.send(compose("GET", "/", host=host))
+        assert wire.receive().status == 200
 
 
 def comparable(response: Response) -> list[tuple[str, str]]:

@@ -56,6 +56,24 @@ def test_p_47_who_may_not_read_what_exists_learns_nothing_of_it(
 
 
 @pytest.mark.parametrize("name", ["x", "x/"])
+def test_p_47_who_may_read_the_container_only_is_not_redirected(
+    alice: Agent, bob: Agent, container: str, name: str
+) -> None:
+    """To such a reader of a container's members, the one that exists is as good as missing."""
+    alice.create(container + name)
+    alice.grant(container, Rule(bob.named, "Read", default=True))
+    alice.grant(container + name)
+    twin = f"{container}x" if name == "x/" else f"{container}x/"
+    response = bob.get(twin)
+    assert (response.status, response.header("Location")) == (404, None)
+
+
+def test_p_47_everybody_is_redirected_to_the_root_of_a_pod(alice: Agent, public: Agent) -> None:
+    response = public.get(alice.pod.rstrip("/"))
+    assert (response.status, response.location) == (301, alice.url(alice.pod))
+
+
+@pytest.mark.parametrize("name", ["x", "x/"])
 @pytest.mark.parametrize("how", RDF_WRITES)
 def test_p_47_the_other_spelling_cannot_be_made(
     alice: Agent, container: str, how: str, name: str
