@@ -34,10 +34,10 @@ class KeyFolder:
         self._read_ms: int | None = None
         self._seen_ns: int | None = None
 
-    async def current(self) -> KeyRoster:
+    async def current(self, *, look_again: bool = False) -> KeyRoster:
         """All keys as of now. Raises StorageError."""
         now_ms = self._clock.now_ms()
-        if self._read_ms is None or not 0 <= now_ms - self._read_ms < LOOK_AGAIN_MS:
+        if look_again or self._read_ms is None or not 0 <= now_ms - self._read_ms < LOOK_AGAIN_MS:
             self._look(now_ms)
         return KeyRoster(self._read, now_ms // 1000)
 

@@ -37,8 +37,9 @@ class ProviderKey:
 class ProviderKeys(Protocol):
     """Where the provider's keys come from."""
 
-    async def current(self) -> KeyRoster:
-        """All keys as of now. Raises StorageError."""
+    async def current(self, *, look_again: bool = False) -> KeyRoster:
+        """All keys as of now; ``look_again`` for those that another worker has just made. Raises
+        StorageError."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ class Mint:
             "scope": " ".join(subject.scopes),
             "iat": self.now_s,
             "exp": self.now_s + ACCESS_TOKEN_S,
-            "jti": self.randomness.token_hex(TOKEN_ID_BYTES),
+            "jti": f"{source_of(subject)}.{self.randomness.token_hex(TOKEN_ID_BYTES)}",
         }
         return self.roster.signer("RS256").sign(_bound(claims, subject), media_type="at+jwt")
 
@@ -90,7 +90,7 @@ class Mint:
             "webid": subject.web_id,
             "iat": self.now_s,
             "exp": self.now_s + ACCESS_TOKEN_S,
-            "jti": self.randomness.token_hex(TOKEN_ID_BYTES),
+            "jti": f"{source_of(subject)}.{self.randomness.token_hex(TOKEN_ID_BYTES)}",
             "at_hash": _half_hash(access_token),
         }
         if grant is not None:
@@ -103,6 +103,15 @@ class Mint:
     def _id_key(self, client: Client) -> KeyPair:
         algorithm: SigningAlgorithm = "ES256" if client.identity_algorithm == "ES256" else "RS256"
         return self.roster.signer(algorithm)
+
+
+def source_of(subject: Subject) -> str:
+    """What a token comes of: it counts while that does. The first part of its ``jti``."""
+    if subject.grant is not None:
+        return f"g-{subject.grant.grant_id}"
+    if subject.credential_id is not None:
+        return f"c-{subject.credential_id}"
+    return "d"
 
 
 def personal_claims(subject: Subject) -> dict[str, object]:

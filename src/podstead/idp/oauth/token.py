@@ -79,7 +79,9 @@ class Subject:
     scopes: tuple[str, ...]
     jkt: str | None
     grant: Grant | None = None
-    """``None`` for client credentials."""
+    """``None`` for client credentials, and for a password sent directly."""
+    credential_id: str | None = None
+    """The client credential that asks, if it is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,6 +341,11 @@ class _CredentialsGrant(ClientCredentialsGrant):
         asked = OAuthClient(self.request.client.client).get_allowed_scope(scope or "webid")
         scopes = tuple(each for each in asked.split() if each != "offline_access") or ("webid",)
         subject = Subject(
-            account, credential.web_id, credential.credential_id, scopes, exchange.request.jkt
+            account,
+            credential.web_id,
+            credential.credential_id,
+            scopes,
+            exchange.request.jkt,
+            credential_id=credential.credential_id,
         )
         return exchange.mint(subject, self.request.client.client, with_refresh=False)

@@ -1,0 +1,58 @@
+"""Does a token of our own still count? What the resource server asks the provider (A-76, A-109).
+
+The account table is the authority for WebIDs of this server: a token speaks for one while its
+account has it, is not disabled, and has not revoked the token or what the token came of.
+"""
+
+from __future__ import annotations
+
+from podstead.authn.claims import TokenClaims
+from podstead.core.clock import Clock
+from podstead.idp.keys import ProviderKeys
+from podstead.idp.records import ACCOUNTS, CREDENTIALS, GRANTS, REVOKED_TOKENS
+from podstead.jose.errors import InvalidJose
+from podstead.jose.keys import PublicKey
+from podstead.storage.protocol import EntryRegistry
+
+
+class OwnTokens:
+    """Implements OwnProvider of ``authn.resource_tokens``."""
+
+    def __init__(
+        self, *, issuer: str, store: EntryRegistry, keys: ProviderKeys, clock: Clock
+    ) -> None:
+        self._issuer = issuer
+        self._store = store
+        self._keys = keys
+        self._clock = clock
+
+    @property
+    def issuer(self) -> str:
+        return self._issuer
+
+    async def key(self, key_id: str | None) -> PublicKey | None:
+        known = (await self._keys.current()).verifier(key_id)
+        if known is None:
+            known = (await self._keys.current(look_again=True)).verifier(key_id)
+        return known
+
+    async def check(self, claims: TokenClaims) -> None:
+        now_ms = self._clock.now_ms()
+        account = await ACCOUNTS.read(self._store, claims.subject or "", now_ms=now_ms)
+        if account is None or account.value.disabled or account.value.web_id != claims.web_id:
+            raise InvalidJose("The token's account does not speak for its WebID")
+        if claims.issued_s < account.value.valid_after_s:
+            raise InvalidJose("The token is revoked")
+        if claims.token_id is None or not await self._counts(claims.token_id, now_ms):
+            raise InvalidJose("The token is revoked")
+
+    async def _counts(self, token_id: str, now_ms: int) -> bool:
+        if await REVOKED_TOKENS.read(self._store, token_id, now_ms=now_ms) is not None:
+            return False
+        kind, _, source = token_id.partition(".")[0].partition("-")
+        if kind == "g":
+            grant = await GRANTS.read(self._store, source, now_ms=now_ms)
+            return grant is not None and not grant.value.revoked
+        if kind == "c":
+            return await CREDENTIALS.read(self._store, source, now_ms=now_ms) is not None
+        return kind == "d"
