@@ -32,7 +32,10 @@ LDP = rdflib.Namespace("http://www.w3.org/ns/ldp#")
 STAT = rdflib.Namespace("http://www.w3.org/ns/posix/stat#")
 MEDIA_TYPES = "http://www.w3.org/ns/iana/media-types/"
 CONTAINER = "/alice/private/large/"
-PAGE = listings.PAGE_MEMBERS
+MEMBERS = 4_000
+"""Several times what is listed whole, in every form."""
+
+PAGES = MEMBERS // listings.PAGE_MEMBERS
 _CONTAINS = re.compile(rb"\n<> ldp:contains <([^>]*)> \.\n")
 
 
@@ -205,8 +208,7 @@ async def test_a_long_listing_is_sent_while_it_is_read(
     reads: Reads, server: Server, settings: Settings, accept: str
 ) -> None:
     """C-29: the first byte does not wait for the last member, and pieces do not pile up."""
-    size = 8 * PAGE
-    await furnish(settings, size)
+    await furnish(settings, MEMBERS)
     pages_at_start = -1
     ahead: list[int] = []
 
@@ -222,10 +224,10 @@ async def test_a_long_listing_is_sent_while_it_is_read(
     assert (answer.status, answer.header("content-length")) == (200, None)
     assert 0 < pages_at_start <= len(reads.pages) // 2
     assert max(ahead) <= pages_at_start, "no more is read ahead than was before the start"
-    assert reads.members == size
+    assert reads.members == MEMBERS
     assert len(reads.pages) == len(set(reads.pages))
     contained = [o for o in oxigraph_objects(answer) if o.startswith(BASE + CONTAINER)]
-    assert sorted(contained) == [f"{BASE}{CONTAINER}{name}" for name in names_of(size)]
+    assert sorted(contained) == [f"{BASE}{CONTAINER}{name}" for name in names_of(MEMBERS)]
 
 
 def oxigraph_objects(answer: Answer) -> list[str]:
@@ -275,8 +277,7 @@ async def test_a_client_that_goes_away_stops_the_reading(
     reads: Reads, server: Server, settings: Settings
 ) -> None:
     """Issue; and what was begun for it neither is kept nor keeps the next from being kept."""
-    size = 8 * PAGE
-    await furnish(settings, size)
+    await furnish(settings, MEMBERS)
 
     async def leave(message: Message) -> None:
         if message.get("body"):
@@ -285,18 +286,17 @@ async def test_a_client_that_goes_away_stops_the_reading(
 
     watched = Watched(server.application, leave)
     await watching(server.alice, watched).get(CONTAINER)
-    assert 0 < len(reads.pages) <= size // PAGE // 2
-    assert listed((await server.alice.get(CONTAINER)).body) == names_of(size)
+    assert 0 < len(reads.pages) <= PAGES // 2
+    assert listed((await server.alice.get(CONTAINER)).body) == names_of(MEMBERS)
     read = len(reads.pages)
     again = await server.alice.get(CONTAINER)
-    assert (listed(again.body), len(reads.pages)) == (names_of(size), read)
+    assert (listed(again.body), len(reads.pages)) == (names_of(MEMBERS), read)
 
 
 async def test_a_connection_that_breaks_stops_the_reading(
     reads: Reads, server: Server, settings: Settings
 ) -> None:
-    size = 8 * PAGE
-    await furnish(settings, size)
+    await furnish(settings, MEMBERS)
 
     async def break_off(message: Message) -> None:
         if message.get("body"):
@@ -304,14 +304,14 @@ async def test_a_connection_that_breaks_stops_the_reading(
 
     with pytest.raises(ConnectionResetError):
         await watching(server.alice, Watched(server.application, break_off)).get(CONTAINER)
-    assert 0 < len(reads.pages) <= size // PAGE // 2
+    assert 0 < len(reads.pages) <= PAGES // 2
 
 
 async def test_what_was_sent_is_kept_and_sent_again_in_pieces(
     reads: Reads, server: Server, settings: Settings
 ) -> None:
     """A slow reader holds no more of what is kept than of what is made."""
-    await furnish(settings, 8 * PAGE)
+    await furnish(settings, MEMBERS)
     first = await server.alice.get(CONTAINER)
     read = len(reads.pages)
     again = await server.alice.get(CONTAINER)
@@ -325,7 +325,7 @@ async def test_only_one_long_listing_is_kept_while_it_is_sent(
     reads: Reads, server: Server, settings: Settings
 ) -> None:
     """However many slow readers there are, they hold one listing between them."""
-    await furnish(settings, 8 * PAGE)
+    await furnish(settings, MEMBERS)
     inner: list[Answer] = []
 
     async def ask_another_form(message: Message) -> None:
@@ -349,11 +349,11 @@ async def test_members_that_come_and_go_while_a_listing_is_sent_do_not_tear_it(
     reads: Reads, server: Server, settings: Settings
 ) -> None:
     """What ``resources.listings`` promises; and what was not of one state is not kept."""
-    size = 6 * PAGE
-    await furnish(settings, size)
-    names = names_of(size)
-    gone = [names[0], names[PAGE * 3 - 1], names[PAGE * 4], names[-1]]
-    new = ["a-first", f"{names[PAGE * 4]}x", "z-last"]
+    await furnish(settings, MEMBERS)
+    names = names_of(MEMBERS)
+    late = MEMBERS * 3 // 4
+    gone = [names[0], names[late], names[-1]]
+    new = ["a-first", f"{names[late]}x", "z-last"]
     changed = [names[1], names[-2]]
     done = False
 
@@ -402,7 +402,7 @@ async def test_a_patch_that_asks_about_many_members_reads_them_beside_other_requ
     reads: Reads, server: Server, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """X-37: page by page, and what is said of them is put together in another thread."""
-    size = 2 * PAGE + 1
+    size = 10 * listings.PAGE_MEMBERS + 1
     await furnish(settings, size)
     threads = noting_threads(monkeypatch, contents, "_stated")
     last = names_of(size)[-1]
@@ -415,7 +415,7 @@ async def test_a_patch_that_asks_about_many_members_reads_them_beside_other_requ
         "PATCH", CONTAINER, headers={"Content-Type": "text/n3"}, body=patch.encode()
     )
     assert patched.status == 204, patched.text
-    assert len(reads.pages) == 3
+    assert len(reads.pages) == 11
     assert threads.pop() != threading.get_ident()
     own = await server.alice.get(CONTAINER, accept=N_TRIPLES)
     assert own.body.count(b"#last>") == 1

@@ -30,11 +30,14 @@ from podstead.resources.renderings import RenderingKey, Renderings
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import Kind, Metadata
 
-PAGE_MEMBERS = 500
-"""Some hundred KiB, and a few milliseconds to read and write."""
+PAGE_MEMBERS = 100
+"""Some tens of KiB, and a millisecond or two to read and write."""
 
 MOST_WHOLE_BYTES = 256 * 1024
 """A longer listing is sent in pieces: this much and a page is what a slow reader holds."""
+
+
+_PIECE_BYTES = 64 * 1024
 
 
 class Listings:
@@ -200,8 +203,8 @@ def _kept(media_type: str, content: bytes) -> Representation:
 
 async def _cut(content: bytes) -> AsyncIterator[bytes]:
     """Content in pieces: a slow reader shall hold no copy of all of it."""
-    for first in range(0, len(content), MOST_WHOLE_BYTES):
-        yield content[first : first + MOST_WHOLE_BYTES]
+    for first in range(0, len(content), _PIECE_BYTES):
+        yield content[first : first + _PIECE_BYTES]
 
 
 async def _joined(pieces: deque[bytes], rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
