@@ -60,16 +60,22 @@ def refers(value: Json) -> bool:
 
 
 def _is_type_map(definition: dict[str, Json]) -> bool:
+    return "@type" in _containers(definition)
+
+
+def _containers(definition: dict[str, Json]) -> list[Json]:
     container = definition.get("@container")
-    return container == "@type" or (isinstance(container, list) and "@type" in container)
+    return container if isinstance(container, list) else [container]
 
 
 class ContextsInPlay:
     """The definitions that one document can reach.
 
     ``unknown`` are the URLs of contexts that it needs and that are not at hand, in the order found.
-    ``scoped_terms``, ``json_terms`` and ``type_map_terms`` are the terms with a scoped context, of
-    type ``@json``, and with ``@type`` as container; ``none_names`` are the names of ``@none``.
+    ``scoped_terms``, ``json_terms``, ``type_map_terms`` and ``graph_terms`` are the terms with a
+    scoped context, of type ``@json``, and with ``@type`` or ``@graph`` as container (with it, the
+    other kinds of container); ``none_names`` and ``array_names`` are the names of ``@none``, and of
+    ``@list`` and ``@set``.
     """
 
     def __init__(
@@ -79,11 +85,14 @@ class ContextsInPlay:
         names: set[str] | None,
         contexts: ContextSource,
         max_terms: int,
+        keep_type_maps: bool = False,
     ) -> None:
         """``references`` hold absolute URLs; ``names`` are those in the document, and grow.
 
-        ``None`` means all names: a document that refers to nothing needs no choice.
+        ``None`` means all names: a document that refers to nothing needs no choice. What is
+        inlined has no maps by type, unless they are to be kept.
         """
+        self._keep_type_maps = keep_type_maps
         self._contexts = contexts
         self._names = names
         self._terms_left = max_terms
@@ -96,13 +105,18 @@ class ContextsInPlay:
         self.scoped_terms: set[str] = set()
         self.json_terms: set[str] = set()
         self.type_map_terms: set[str] = set()
+        self.graph_terms: dict[str, set[str]] = {}
         self.none_names: set[str] = {"@none"}
+        self.array_names: set[str] = {"@list", "@set"}
+        self._aliases: dict[str, set[str]] = {}
         self._other_terms: set[str] = set()
         for reference in references:
             self._enter(reference)
         self._close()
         if self.type_map_terms & self._other_terms:
             raise MalformedRdf(JSON_LD, "a term is a map by type in one context, not in another")
+        if self.graph_terms:
+            self._follow_aliases()
 
     def _enter(self, value: Json) -> None:
         if isinstance(value, str):
@@ -144,7 +158,19 @@ class ContextsInPlay:
             return list(part)
         return [term for term in part if term in names or term.startswith("@")]
 
+    def _follow_aliases(self) -> None:
+        """Find the names of ``@list`` and ``@set``, which may be names of names."""
+        pending = list(self.array_names)
+        while pending:
+            for alias in self._aliases.get(pending.pop(), ()):
+                if alias not in self.array_names:
+                    self.array_names.add(alias)
+                    pending.append(alias)
+
     def _reach(self, term: str, definition: Json) -> None:
+        meant = definition.get("@id") if isinstance(definition, dict) else definition
+        if isinstance(meant, str):
+            self._aliases.setdefault(meant, set()).add(term)
         if not isinstance(definition, dict):
             self._use(term, definition)
             self._other_terms.add(term)
@@ -157,6 +183,9 @@ class ContextsInPlay:
             self._enter(definition["@context"])
         if definition.get("@type") == "@json":
             self.json_terms.add(term)
+        kinds = {kind for kind in _containers(definition) if isinstance(kind, str)}
+        if "@graph" in kinds:
+            self.graph_terms.setdefault(term, set()).update(kinds)
         if _is_type_map(definition):
             self.type_map_terms.add(term)
         else:
@@ -213,7 +242,7 @@ class ContextsInPlay:
     def _inline_definition(self, definition: Json) -> Json:
         if not isinstance(definition, dict):
             return definition
-        if _is_type_map(definition):
+        if _is_type_map(definition) and not self._keep_type_maps:
             # The reader unfolds the maps, so that the parser never sees one.
             container = definition["@container"]
             kept: list[Json] = container if isinstance(container, list) else []

@@ -52,6 +52,8 @@ def prepare_json_ld(
         holder["@context"] = in_play.inline(absolute)
     if in_play.type_map_terms:
         _unfold_type_maps(document, in_play)
+    if in_play.graph_terms:
+        _check_graphs(document, in_play)
     for holder in holders:
         check_definitions(holder["@context"], max_depth=limits.max_depth)
     if len(holders) > 1 or in_play.scoped_terms:
@@ -121,6 +123,31 @@ def _unfold_type_maps(document: Json, in_play: ContextsInPlay) -> None:
                     for type_, nodes in value.items()
                     for node in (nodes if isinstance(nodes, list) else [nodes])
                 ]
+
+
+def _check_graphs(document: Json, in_play: ContextsInPlay) -> None:
+    """Refuse what is no node where a graph is wanted: a list there makes the parser abort.
+
+    It takes the whole process with it, so there is no error to be caught.
+    """
+    for holder in _objects(document):
+        for term in in_play.graph_terms.keys() & holder.keys():
+            kinds = in_play.graph_terms[term]
+            is_map = "@index" in kinds or "@id" in kinds
+            _check_graph(holder[term], in_play, is_map=is_map)
+
+
+def _check_graph(value: Json, in_play: ContextsInPlay, *, is_map: bool) -> None:
+    pending = [(value, is_map)]
+    while pending:
+        current, may_be_map = pending.pop()
+        if isinstance(current, list):
+            pending.extend((part, may_be_map) for part in current)
+        elif isinstance(current, dict):
+            if not in_play.array_names.isdisjoint(current):
+                raise MalformedRdf(JSON_LD, "a list or set stands where a graph is wanted")
+            if may_be_map:
+                pending.extend((part, False) for part in current.values())
 
 
 def _typed(type_: str, node: Json) -> Json:

@@ -471,6 +471,47 @@ def test_a_term_that_is_a_map_by_type_only_sometimes_is_refused() -> None:
         read({"@context": context, "@id": "#a", "http://x.example/q": inner}, {})
 
 
+# --- Graphs as values ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("type_", [{}, {"@type": "@id"}])
+@pytest.mark.parametrize(
+    ("container", "value"),
+    [
+        ("@graph", {"@list": []}),
+        ("@graph", [[{"@list": ["x"]}]]),
+        ("@graph", {"@set": ["x"]}),
+        (["@graph", "@set"], [{"@id": "#b"}, {"@list": []}]),
+        ("@graph", {"items": []}),
+        ("@graph", {"members": []}),
+        (["@graph", "@index"], {"key": {"@list": []}}),
+        (["@graph", "@id"], {"#b": [{"items": []}]}),
+        (["@graph", "@id"], {"@list": []}),
+    ],
+)
+def test_a_list_where_a_graph_is_wanted_does_not_reach_the_parser(
+    container: object, value: object, type_: dict[str, object]
+) -> None:
+    """It would abort the whole process, and this test with it."""
+    context = {
+        "p": {"@id": "http://x.example/p", "@container": container, **type_},
+        "items": {"@id": "more"},
+        "more": "@list",
+        "members": "@set",
+    }
+    for at_hand, reference in ({}, context), (sources(one=context), URL):
+        with pytest.raises(MalformedRdf, match="where a graph is wanted"):
+            read({"@context": reference, "@id": "#a", "p": value}, at_hand)
+
+
+def test_a_graph_may_hold_a_list() -> None:
+    context = {"p": {"@id": "http://x.example/p", "@container": "@graph"}}
+    inner = {"@id": "#b", "http://x.example/q": {"@list": [1]}}
+    content = json.dumps({"@context": context, "@id": "#a", "p": inner}).encode()
+    (graph,) = parse(content, JSON_LD, base_iri=BASE).dataset.named.values()
+    assert len(graph) == 3
+
+
 # --- Work -----------------------------------------------------------------------------------------
 
 MANY: dict[str, object] = {f"t{number}": f"http://x.example/{number}" for number in range(100)}
