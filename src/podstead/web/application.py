@@ -27,12 +27,12 @@ from podstead.web.asgi import Headers, Receive, Scope, Send
 from podstead.web.authority import Authorities
 from podstead.web.body import Incoming
 from podstead.web.challenges import Challenges
-from podstead.web.cors import cors_headers
+from podstead.web.cors import Sharing, cors_headers
 from podstead.web.errors import refusal
 from podstead.web.limits import InvalidCredentialLimit, address_key
 from podstead.web.request import Request, RequestLimits, read_request
 from podstead.web.response import Response, options_response
-from podstead.web.routes import Routes
+from podstead.web.routes import Access, Route, Routes
 from podstead.web.sending import send_response
 
 logger = logging.getLogger("podstead.web")
@@ -106,11 +106,15 @@ class Application:
         return response
 
     async def _make(self, scope: Scope, receive: Receive) -> Response:
+        sharing = Sharing.REFLECTED
         try:
             request = await read_request(
                 scope, receive, limits=self._limits, authorities=self._authorities
             )
-            response = await self._answer(request)
+            service = self.routes.service(request.path)
+            if service is not None:
+                sharing = service.sharing
+            response = await self._answer(request, service)
         except ServerTrouble as trouble:
             logger.exception("A request could not be answered")
             response = self._refuse(trouble, scope)
@@ -121,17 +125,18 @@ class Application:
             response = self._refuse(ServerTrouble(), scope)
         response.headers.append((b"vary", response.vary))
         response.headers.extend(self._common)
-        response.headers.extend(_cors(scope))
+        response.headers.extend(_cors(scope, sharing))
         return response
 
-    async def _answer(self, request: Request) -> Response:
+    async def _answer(self, request: Request, service: Route | None) -> Response:
         method, path = request.method, request.path
         if method not in _KNOWN_METHODS:
             self._refuse_method(method, path)
         if method == "OPTIONS":
             return self._options(path)
-        agent = await self._authenticate(request)
-        return await self.routes.endpoint(path, method)(request, agent)
+        own = service is not None and service.access is Access.OWN
+        agent = None if own else await self._authenticate(request)
+        return await self.routes.endpoint(service, path, method)(request, agent)
 
     def _refuse_method(self, method: str, path: ResourcePath) -> None:
         if method not in _REFUSED_METHODS:
@@ -190,11 +195,12 @@ class Application:
                 return
 
 
-def _cors(scope: Scope) -> tuple[tuple[bytes, bytes], ...]:
+def _cors(scope: Scope, sharing: Sharing) -> tuple[tuple[bytes, bytes], ...]:
     origin = requested = None
     for name, value in scope["headers"]:
         if name == b"origin":
             origin = value
         elif name == b"access-control-request-headers":
             requested = value
-    return cors_headers(origin, requested, preflight=scope["method"] == "OPTIONS")
+    preflight = scope["method"] == "OPTIONS"
+    return cors_headers(origin, requested, preflight=preflight, sharing=sharing)

@@ -1,12 +1,15 @@
-"""Which CORS headers go on a response? Every origin may ask; access is decided elsewhere.
+"""Which CORS headers go on a response? Every origin may ask for resources.
 
-CORS is never used to refuse (P-43), so the headers depend on the request alone and go on every
-response, refusals included (P-39 to P-46). Credentials are allowed with the reflected origin
-because these routes ignore cookies (P-45, A-2).
+There CORS is never used to refuse (P-43), so the headers depend on the request alone and go on
+every response, refusals included (P-39 to P-46). Credentials are allowed with the reflected origin
+because these routes ignore cookies (P-45, A-2). The identity provider's own addresses are another
+matter: applications may ask its protocol endpoints without credentials, and nobody its pages
+(A-46).
 """
 
 from __future__ import annotations
 
+from enum import Enum
 from functools import lru_cache
 
 from podstead.web.asgi import Headers
@@ -28,15 +31,30 @@ _PREFLIGHT_MAX_AGE_S = b"86400"
 _LONGEST_REMEMBERED_BYTES = 1024
 
 
+class Sharing(Enum):
+    """With which pages of other origins a response is shared."""
+
+    REFLECTED = "with any, also with credentials"
+    ANYONE = "with any, without credentials"
+    NOBODY = "with none"
+
+
 def cors_headers(
-    origin: bytes | None, requested_headers: bytes | None, *, preflight: bool
+    origin: bytes | None,
+    requested_headers: bytes | None,
+    *,
+    preflight: bool,
+    sharing: Sharing = Sharing.REFLECTED,
 ) -> tuple[tuple[bytes, bytes], ...]:
     """The CORS headers for a request with this Origin and Access-Control-Request-Headers.
 
     Without an Origin there are none. Requested header names are echoed letter by letter (P-41).
     """
-    if origin is None:
+    if origin is None or sharing is Sharing.NOBODY:
         return ()
+    if sharing is Sharing.ANYONE:
+        reflected = _make(b"*", requested_headers, preflight=preflight)
+        return tuple(each for each in reflected if each[0] != b"access-control-allow-credentials")
     if len(origin) + len(requested_headers or b"") > _LONGEST_REMEMBERED_BYTES:
         return _make(origin, requested_headers, preflight=preflight)
     return _remembered(origin, requested_headers, preflight=preflight)

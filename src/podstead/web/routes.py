@@ -6,6 +6,7 @@ Everything that no service owns is a resource, and resources have one gate (``wa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -14,8 +15,11 @@ from podstead.core.agents import Agent
 from podstead.core.errors import MethodNotAllowed, NotFound
 from podstead.core.identifiers import ResourcePath, storage_description_of, storage_root
 from podstead.pods.names import RESERVED_NAMES
+from podstead.web.cors import Sharing
 from podstead.web.request import Request
 from podstead.web.response import Response
+
+_SEGMENT = re.compile(r"\{[a-z_]+\}")
 
 Endpoint = Callable[[Request, Agent], Awaitable[Response]]
 
@@ -24,16 +28,21 @@ class Access(Enum):
     """By what right a route may be asked. Every route states one."""
 
     PUBLIC = "anyone may ask; the endpoint bounds what asking can do"
+    OWN = "the endpoint reads credentials of its own kind, such as a session's cookie"
     WEB_ACCESS_CONTROL = "the gate of wac decides, for every method but OPTIONS"
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One path of a service, its methods, and by what right they may be asked."""
+    """One path of a service, its methods, and by what right they may be asked.
+
+    A segment of the path such as ``{uid}`` stands for any one segment.
+    """
 
     path: ResourcePath
     endpoints: Mapping[str, Endpoint]
     access: Access
+    sharing: Sharing = Sharing.REFLECTED
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -53,37 +62,47 @@ class Routes:
         """``storage_description`` are the endpoints, by method, of each storage's description,
         which anyone may read (W-43)."""
         self.services = services
-        self._by_path = {route.path: route for route in services}
+        self._by_path = {route.path: route for route in services if "{" not in route.path}
+        self._patterns = tuple(
+            (re.compile(_SEGMENT.sub("[^/]+", route.path)), route)
+            for route in services
+            if "{" in route.path
+        )
         self.storage_description = storage_description
         self._resources = resources
 
-    def endpoint(self, path: ResourcePath, method: str) -> Endpoint:
-        """Who answers. Raises NotFound below reserved names, MethodNotAllowed on a service."""
-        route = self._service(path)
-        if route is None:
+    def endpoint(self, service: Route | None, path: ResourcePath, method: str) -> Endpoint:
+        """Who answers for a path and the service that owns it, if one does.
+
+        Raises NotFound below reserved names, MethodNotAllowed on a service.
+        """
+        if service is None:
             if is_reserved(path):
                 raise NotFound
             return self._resources
-        endpoint = route.endpoints.get(method)
+        endpoint = service.endpoints.get(method)
         if endpoint is None:
             raise MethodNotAllowed(
-                f"This address supports {', '.join(route.methods)}", allow=route.methods
+                f"This address supports {', '.join(service.methods)}", allow=service.methods
             )
         return endpoint
 
     def service_methods(self, path: ResourcePath) -> tuple[str, ...] | None:
         """The methods of a service path, ``None`` for paths of resources."""
-        route = self._service(path)
+        route = self.service(path)
         if route is not None:
             return route.methods
         return ("OPTIONS",) if is_reserved(path) else None
 
-    def _service(self, path: ResourcePath) -> Route | None:
+    def service(self, path: ResourcePath) -> Route | None:
         """The service that owns a path; a storage's description is one in each storage."""
         root = storage_root(path)
         if root is not None and path == storage_description_of(root) and not is_reserved(path):
             return Route(path, self.storage_description, Access.PUBLIC)
-        return self._by_path.get(path)
+        exact = self._by_path.get(path)
+        if exact is not None or not self._patterns or not is_reserved(path):
+            return exact
+        return next((route for form, route in self._patterns if form.fullmatch(path)), None)
 
 
 def is_reserved(path: ResourcePath) -> bool:
