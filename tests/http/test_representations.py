@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import threading
 
 import pytest
 
+from podstead.rdf.codecs import repair_missing_final_dot
+from podstead.resources import contents
 from tests.http.conftest import BASE, Server, acl_turtle
 from tests.http.rdf import (
     FORMATS,
@@ -482,6 +485,23 @@ async def test_turtle_that_only_lacks_its_last_dot_may_be_posted_but_not_put(
         assert read.body.startswith(content.encode())
         assert len(said(read, url(path))) == 1
         assert read.header("etag") == posted.header("etag")
+
+
+async def test_a_long_text_is_mended_while_others_are_answered(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Q-5: it is read a second time, for which nobody else waits either."""
+    threads: list[threading.Thread] = []
+
+    def noting(content: bytes) -> bytes | None:
+        threads.append(threading.current_thread())
+        return repair_missing_final_dot(content)
+
+    monkeypatch.setattr(contents, "repair_missing_final_dot", noting)
+    text = "<#a> <#b> <#c>.\n" * 8192 + "<#a> <#b> <#d>"
+    assert (await server.alice.post("/alice/private/", text, TURTLE)).status == 201
+    assert len(threads) == 1
+    assert threads[0] is not threading.current_thread()
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,9 @@ class Contents:
                 raise BadRequest(str(unknown)) from unknown
             return received, None
         except MalformedRdf:
-            mended = repair_missing_final_dot(rdf) if posted and _is_turtle(received) else None
+            if not posted or not _is_turtle(received):
+                raise
+            mended = await run_work(partial(repair_missing_final_dot, rdf), size_bytes=len(rdf))
             if mended is None:
                 raise
         received = replace(received, rdf=mended, body=InlineBody(mended))
