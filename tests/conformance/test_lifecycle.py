@@ -225,6 +225,17 @@ def test_c_5_a_slug_that_is_taken_in_either_slash_form_overwrites_nothing(
     assert alice.read(container).members == sorted([before.url, made.location])
 
 
+@pytest.mark.parametrize("headers", [{}, {"Link": CONTAINER_LINKS[0]}])
+def test_c_5_a_long_slug_that_is_taken_still_makes_a_member(
+    alice: Agent, container: str, headers: dict[str, str]
+) -> None:
+    slug = "%C3%A9" * 127
+    made = [alice.post(container, "", TURTLE, {"Slug": slug, **headers}) for _ in range(3)]
+    assert {each.status for each in made} == {201}
+    assert alice.read(container).members == sorted(each.location for each in made)
+    assert [alice.get(each.location).status for each in made] == [200, 200, 200]
+
+
 def test_c_5_without_slug_the_name_is_a_uuid_without_extension(
     alice: Agent, container: str
 ) -> None:
@@ -306,6 +317,14 @@ def test_c_8_post_with_a_container_link_makes_a_container(
     assert ("mine" in listing.text) == bool(body)
     assert alice.read(container).members == [made.location]
     assert alice.post(made.location, "", TURTLE).status == 201
+
+
+def test_c_8_the_container_link_may_stand_in_a_line_of_its_own(
+    alice: Agent, container: str
+) -> None:
+    lines = [("Link", f'<{LDP}{name}>; rel="type"') for name in ("Resource", "BasicContainer")]
+    headers = [("Content-Type", TURTLE), ("Slug", "new"), *lines]
+    assert alice.request("POST", container, "", headers).location.endswith("/new/")
 
 
 def test_c_8_a_container_without_slug_has_a_slash_all_the_same(

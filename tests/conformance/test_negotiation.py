@@ -97,6 +97,12 @@ def media_types(alice: Agent, target: str, accept: str) -> set[str]:
     return {answer.media_type for answer in answers}
 
 
+def test_r_3_several_accept_lines_are_one_list(alice: Agent, container: str) -> None:
+    lines = [("Accept", each) for each in ("image/png", f"{TURTLE};q=0.5", JSON_LD)]
+    for target in (stored(alice, container, TURTLE), container):
+        assert alice.request("GET", target, headers=lines).media_type == JSON_LD
+
+
 @pytest.mark.parametrize("content_type", [*FORMATS, TEXT, "application/json"])
 def test_r_4_without_accept_a_document_is_had_as_it_is_stored(
     alice: Agent, container: str, content_type: str

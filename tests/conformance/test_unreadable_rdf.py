@@ -216,13 +216,14 @@ def test_r_12_malformed_rdf_changes_nothing_where_rdf_must_be(
     ["<> a <#test>", "<#a> <#b> <#c>.\n<> <#d> 'e'", "<#a> <#b> 1", "<#a> <#b> <#c> # the end"],
 )
 @pytest.mark.parametrize("link", ["Resource", "BasicContainer"])
+@pytest.mark.parametrize("content_type", [TURTLE, f"{TURTLE}; charset=UTF-8"])
 def test_r_12_a_posted_text_may_lack_its_last_dot_and_a_put_one_may_not(
-    alice: Agent, container: str, content: str, link: str
+    alice: Agent, container: str, content: str, link: str, content_type: str
 ) -> None:
     headers = {"Link": f'<{LDP}{link}>; rel="type"', "Slug": "doc"}
-    made = alice.post(container, content, TURTLE, headers)
+    made = alice.post(container, content, content_type, headers)
     assert made.status == 201
     stated = {str(p) for _, p, _ in alice.read(made.location).triples}
     assert any(each.startswith((f"{made.location}#", "http://www.w3.org/1999")) for each in stated)
-    assert alice.put(made.location, content).status == 400
-    assert alice.put(f"{container}new", content).status == 400
+    assert alice.put(made.location, content, content_type).status == 400
+    assert alice.put(f"{container}new", content, content_type).status == 400
