@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 
 import pytest
 from rdflib import RDF, XSD, Literal, URIRef
@@ -12,6 +13,8 @@ from rdflib.namespace import FOAF
 from tests.clients.conftest import Home, StartClient
 from tests.clients.process import Agent, ClientFailed, ClientProcess
 from tests.http.rdf import TURTLE, triples
+from tests.support.client import create_pod
+from tests.support.server import ServerProcess, running_server
 
 LDP = "http://www.w3.org/ns/ldp#"
 BYTES = bytes(range(256))
@@ -355,6 +358,19 @@ def test_the_pods_of_a_person_are_found(solid_client: ClientProcess, home: Home)
     root = home.pod.server.base_url + home.pod.root
     assert solid_client.run("findPods", home.agent).value == [root]
     assert solid_client.run("isStorage", home.agent, url=root).value
+
+
+def test_the_owner_of_a_pod_is_found_where_the_operator_lets_it(
+    solid_client: ClientProcess, home: Home, tmp_path: Path
+) -> None:
+    """K-5: the podOwner link of the root; by default there is none."""
+    hidden = home.pod.server.base_url + home.pod.root
+    assert solid_client.run("findPodOwner", home.agent, url=hidden).value is None
+    telling = ServerProcess(root=tmp_path / "root", options=("--advertise-owners",))
+    with running_server(telling) as server:
+        pod = create_pod(server)
+        found = solid_client.run("findPodOwner", url=server.base_url + pod.root)
+        assert found.value == pod.web_id
 
 
 def test_the_description_of_the_server_is_found(solid_client: ClientProcess, home: Home) -> None:

@@ -121,10 +121,11 @@ def build_application(
         return document.graph
 
     challenges = Challenges(base_url)
+    owners = Owners(store)
     gate = Gate(
         acls=EffectiveAcls(store, parse_rules, base_url=base_url),
         groups=GroupMemberships(store, parse_rules, foreign, clock, base_url=base_url),
-        owners=Owners(store),
+        owners=owners,
     )
     renderings = Renderings(capacity_bytes=settings.rendering_cache_bytes)
     contents = Contents(store=store, documents=documents, gate=gate)
@@ -134,6 +135,7 @@ def build_application(
         reader=Reader(
             representations=Representations(documents=documents, renderings=renderings),
             listings=Listings(store=store, documents=documents, renderings=renderings),
+            named_owners=owners if settings.advertise_owners else None,
         ),
         receiver=Receiver(store=store, documents=documents, max_body_bytes=settings.max_body_bytes),
         contents=contents,

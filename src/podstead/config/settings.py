@@ -96,6 +96,14 @@ class Settings:
         "Whether /.well-known/solid names the pods of this server to everybody, up to 1,000.",
         reason="Who has a pod here is for its owner to tell.",
     )
+    advertise_owners: bool = setting(
+        False,
+        "advertise-owners",
+        kinds.SWITCH,
+        Group.SERVER,
+        "Whether the root of a pod links to its owner's WebID, for all who may read the root.",
+        reason="An owner who closes the profile may want to stay unknown.",
+    )
     ssl_cert: Path | None = optional(
         "ssl-cert",
         kinds.FILE,

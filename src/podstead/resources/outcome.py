@@ -52,6 +52,8 @@ class Outcome:
     representation: Representation | None = None
     byte_range: ByteRange | None = None
     location: ResourcePath | None = None
+    owner: str | None = None
+    """The WebID to name as the owner of the storage whose root was read."""
 
 
 @dataclass(slots=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from podstead.core.conditional import Verdict, evaluate_read
-from podstead.core.identifiers import is_container
+from podstead.core.identifiers import is_container, storage_root
 from podstead.core.media_types import RDF_XML
 from podstead.core.operation import Operation
 from podstead.core.ranges import ByteRange, if_range_holds, select_range
@@ -12,14 +14,23 @@ from podstead.resources.listings import Listings
 from podstead.resources.outcome import Outcome, Representation, Result
 from podstead.resources.representations import Representations
 from podstead.storage.records import Metadata
+from podstead.wac.gate import StorageOwners
 
 
 class Reader:
     """Answers reads of resources that exist."""
 
-    def __init__(self, *, representations: Representations, listings: Listings) -> None:
+    def __init__(
+        self,
+        *,
+        representations: Representations,
+        listings: Listings,
+        named_owners: StorageOwners | None,
+    ) -> None:
+        """``named_owners`` tells whom to name as the owner of a storage; ``None`` for nobody."""
         self._representations = representations
         self._listings = listings
+        self._named_owners = named_owners
 
     async def answer(self, operation: Operation, existing: Metadata) -> Outcome:
         """The outcome of a GET or HEAD that was authorized.
@@ -27,6 +38,12 @@ class Reader:
         Negotiation comes before the preconditions (P-23). Raises NotAcceptable,
         PreconditionFailed, RangeNotSatisfiable, and Superseded if the resource changed meanwhile.
         """
+        if self._named_owners is None or storage_root(operation.target) != operation.target:
+            return await self._answer(operation, existing)
+        owner = await self._named_owners.owner_of(operation.target)
+        return replace(await self._answer(operation, existing), owner=owner)
+
+    async def _answer(self, operation: Operation, existing: Metadata) -> Outcome:
         as_listing = existing.kind.is_container and is_container(operation.target)
         media_type = self._representations.choose(existing, operation.accept, as_listing=as_listing)
         without_members = as_listing and operation.preferences.without_members

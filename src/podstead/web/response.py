@@ -41,6 +41,8 @@ from podstead.core.vocab import (
     LDP_RDF_SOURCE,
     LDP_RESOURCE,
     PIM_STORAGE_CLASS,
+    SOLID_OWNER,
+    SOLID_POD_OWNER,
     SOLID_STORAGE_DESCRIPTION,
 )
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
@@ -150,7 +152,8 @@ class Responder:
             rdf = (
                 outcome.metadata is not None and essence(outcome.metadata.content_type) in RDF_TYPES
             )
-            headers.append((b"link", _links(target, kind, self._base_url, rdf=rdf)))
+            links = _links(target, kind, self._base_url, rdf=rdf, owner=outcome.owner)
+            headers.append((b"link", links))
         if outcome.result in _READ:
             headers += _method_headers(exchange.operation.target)
         if exchange.operation.method in _SAFE:
@@ -225,7 +228,14 @@ def http_date(unix_s: int) -> bytes:
 
 
 @remember_short
-def _links(target: ResourcePath, kind: Kind | None, base_url: str, *, rdf: bool = False) -> bytes:
+def _links(
+    target: ResourcePath,
+    kind: Kind | None,
+    base_url: str,
+    *,
+    rdf: bool = False,
+    owner: str | None = None,
+) -> bytes:
     """The Link header on one line (P-29 to P-31, P-35); without ``kind`` what the URL tells."""
     subject = subject_of(target)
     links = [(base_url + acl_of(subject), "acl")]
@@ -237,6 +247,8 @@ def _links(target: ResourcePath, kind: Kind | None, base_url: str, *, rdf: bool 
     root = storage_root(target)
     if root is not None:
         links.append((base_url + storage_description_of(root), SOLID_STORAGE_DESCRIPTION))
+    if owner is not None:  # P-33; clients look for the one or the other (K-5)
+        links += [(owner, SOLID_OWNER), (owner, SOLID_POD_OWNER)]
     links += [(iri, "type") for iri in _types(target, kind, rdf=rdf)]
     return link_header(links).encode("ascii")
 
