@@ -1,0 +1,83 @@
+"""A body that is made while it is sent: piece by piece, for as long as somebody takes it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from podstead.web.asgi import Message, Scope
+from podstead.web.response import Response
+from podstead.web.sending import send_response
+
+SCOPE: Scope = {"extensions": {}}
+
+
+class Pieces:
+    """Numbers, and whether anybody may still ask for more of them."""
+
+    def __init__(self) -> None:
+        self.made = 0
+        self.closed = False
+
+    async def make(self) -> AsyncIterator[bytes]:
+        try:
+            while self.made < 10:
+                self.made += 1
+                yield b"%d" % self.made
+        finally:
+            self.closed = True
+
+
+class Client:
+    """Takes what is sent, and leaves, or breaks down, at some message."""
+
+    def __init__(self, *, leaves_at: int = 99, breaks_at: int = 99) -> None:
+        self.taken: list[Message] = []
+        self._leaves_at, self._breaks_at = leaves_at, breaks_at
+        self._gone = asyncio.Event()
+
+    async def receive(self) -> Message:
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        self.taken.append(message)
+        if len(self.taken) >= self._breaks_at:
+            raise ConnectionResetError
+        if len(self.taken) >= self._leaves_at:
+            self._gone.set()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+
+async def test_every_piece_is_sent_and_the_end_told() -> None:
+    pieces, client = Pieces(), Client()
+    await send_response(Response(200, [], pieces.make()), SCOPE, client.receive, client.send)
+    start, *body, end = client.taken
+    assert (start["type"], start["status"]) == ("http.response.start", 200)
+    assert [(m["body"], m["more_body"]) for m in body] == [
+        (b"%d" % number, True) for number in range(1, 11)
+    ]
+    assert (end["body"], end.get("more_body", False)) == (b"", False)
+    assert pieces.closed
+
+
+@pytest.mark.parametrize("leaves_at", [2, 5])
+async def test_nothing_is_made_for_who_has_left_and_what_was_open_is_closed(
+    leaves_at: int,
+) -> None:
+    pieces, client = Pieces(), Client(leaves_at=leaves_at)
+    body = pieces.make()  # held here, so that nothing but the sender closes it
+    await send_response(Response(200, [], body), SCOPE, client.receive, client.send)
+    assert len(client.taken) == leaves_at, "an end would say that the body was whole"
+    assert (pieces.made, pieces.closed) == (leaves_at, True)
+
+
+async def test_a_connection_that_breaks_closes_what_was_open_too() -> None:
+    pieces, client = Pieces(), Client(breaks_at=3)
+    body = pieces.make()
+    with pytest.raises(ConnectionResetError):
+        await send_response(Response(200, [], body), SCOPE, client.receive, client.send)
+    assert (pieces.made, pieces.closed) == (2, True)
