@@ -71,16 +71,16 @@ class CatalogueError(ValueError):
     """A requirement is not written as it should be."""
 
 
-def sections() -> list[Section]:
+def sections(folder: Path = FOLDER) -> list[Section]:
     """All sections in their order. Raises CatalogueError."""
-    return [_section(path) for path in sorted((FOLDER / "requirements").glob("*.toml"))]
+    return [_section(path) for path in sorted((folder / "requirements").glob("*.toml"))]
 
 
-def conformance_tests() -> list[ConformanceTest]:
+def conformance_tests(folder: Path = FOLDER) -> list[ConformanceTest]:
     """All tests, by file and then as they stand in it."""
     return [
         test
-        for path in sorted(FOLDER.glob("test_*.py"))
+        for path in sorted(folder.glob("test_*.py"))
         if path.name not in _NO_CONFORMANCE_TESTS
         for test in _tests_in(path)
     ]
@@ -94,9 +94,13 @@ def _section(path: Path) -> Section:
 
 
 def _requirement(id_: str, entry: dict[str, str]) -> Requirement:
-    unknown = entry.keys() - {"level", "statement", "source", "not_tested"}
-    levels = tuple(entry["level"].split("/"))
-    if not re.fullmatch(r"[A-Z]-[1-9][0-9]*", id_) or unknown or not set(levels) <= set(LEVELS):
+    levels = tuple(entry.get("level", "").split("/"))
+    if (
+        not re.fullmatch(r"[A-Z]-[1-9][0-9]*", id_)
+        or not entry.keys() >= {"level", "statement"}
+        or not entry.keys() <= {"level", "statement", "source", "not_tested"}
+        or not set(levels) <= set(LEVELS)
+    ):
         raise CatalogueError(f"{id_}: {entry}")
     if any("|" in text or "\n" in text for text in entry.values()):
         raise CatalogueError(f"{id_} does not fit into a row of a table")
@@ -108,7 +112,9 @@ def _requirement(id_: str, entry: dict[str, str]) -> Requirement:
 def _tests_in(path: Path) -> Iterator[ConformanceTest]:
     module = ast.parse(path.read_text(encoding="utf-8"))
     module_is_open = any(
-        _is_open(statement) for statement in module.body if isinstance(statement, ast.Assign)
+        _is_open(statement)
+        for statement in module.body
+        if isinstance(statement, ast.Assign | ast.AnnAssign)
     )
     for node in ast.walk(module):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith(

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from tests.conformance.catalogue import Section, conformance_tests, sections
+from tests.conformance.catalogue import (
+    CatalogueError,
+    ConformanceTest,
+    Section,
+    conformance_tests,
+    sections,
+)
 
 NUMBERS = {
     "1-http": {"P": {*range(1, 55)}, "S": {*range(1, 12)}, "F": {*range(1, 11)}},
@@ -57,3 +64,66 @@ def test_every_test_names_a_requirement() -> None:
 def test_no_two_tests_have_one_name() -> None:
     counts = Counter((test.file, test.name) for test in TESTS)
     assert [test for test, count in counts.items() if count > 1] == []
+
+
+# --- The catalogue itself ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "requirement", "is_open"),
+    [
+        ("def test_p_3_it_holds(): ...", "P-3", False),
+        ("async def test_w_64_it_holds(): ...", "W-64", False),
+        ("@pytest.mark.parametrize('a', [1])\ndef test_p_3_it_holds(a): ...", "P-3", False),
+        ("@pytest.mark.xfail\ndef test_p_3_fails(): ...", "P-3", True),
+        ("@pytest.mark.skipif(True, reason='')\ndef test_p_3_no(): ...", "P-3", True),
+        ("def test_p_3_no():\n    pytest.skip('no')", "P-3", True),
+        ("pytestmark = pytest.mark.skip\ndef test_p_3_no(): ...", "P-3", True),
+        (
+            (
+                "@pytest.mark.parametrize('a', [pytest.param(1, marks=pytest.mark.xfail)])\n"
+                "def test_p_3_partly(a): ..."
+            ),
+            "P-3",
+            True,
+        ),
+        (
+            (
+                "CASES: list = [pytest.param(1, marks=pytest.mark.xfail)]\n"
+                "@pytest.mark.parametrize('a', CASES)\n"
+                "def test_p_3_partly(a): ..."
+            ),
+            "P-3",
+            True,
+        ),
+        ("def test_it_holds(): ...", None, False),
+        ("def test_p3_it_holds(): ...", None, False),
+    ],
+)
+def test_a_test_is_found_with_its_requirement_and_whether_it_may_fail(
+    tmp_path: Path, source: str, requirement: str | None, *, is_open: bool
+) -> None:
+    (tmp_path / "test_x.py").write_text(f"import pytest\n{source}\ndef helper(): ...\n")
+    [test] = conformance_tests(tmp_path)
+    assert test == ConformanceTest("test_x.py", test.name, requirement, is_open)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "[P-1]\nlevel = 'M'",
+        "[P-1]\nstatement = 'It holds.'",
+        "[P-1]\nlevel = 'X'\nstatement = 'It holds.'",
+        "[P-1]\nlevel = 'M'\nstatement = 'It | holds.'",
+        "[P-1]\nlevel = 'M'\nstatement = 'It holds.'\nreason = 'none'",
+        "[P-01]\nlevel = 'M'\nstatement = 'It holds.'",
+        "[Q]\nlevel = 'M'\nstatement = 'It holds.'",
+    ],
+)
+def test_a_requirement_that_is_not_written_as_it_should_be_is_refused(
+    tmp_path: Path, entry: str
+) -> None:
+    (tmp_path / "requirements").mkdir()
+    (tmp_path / "requirements/1-x.toml").write_text(f"title = 'X'\n{entry}\n")
+    with pytest.raises(CatalogueError):
+        sections(tmp_path)

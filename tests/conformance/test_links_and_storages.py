@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from rdflib import URIRef
@@ -16,9 +17,11 @@ from tests.conformance.agents import (
     Agent,
     Response,
     Rule,
+    create_agent,
 )
 from tests.conformance.conftest import EXISTING, PLACES
 from tests.http.rdf import JSON_LD, TURTLE
+from tests.support.server import ServerProcess, running_server
 
 READS = ("GET", "HEAD")
 STORAGE_DESCRIPTION = f"{SOLID}storageDescription"
@@ -279,6 +282,25 @@ def test_p_36_everybody_reads_what_the_server_is(public: Agent, accept: str | No
     response = public.get("/.well-known/solid", headers=fields)
     assert (response.status, response.media_type) == (200, accept or TURTLE)
     assert response.triples
+
+
+def named_storages(server: Agent) -> set[str]:
+    """The storages that the server names to everybody."""
+    description = server.read("/.well-known/solid")
+    return {
+        str(storage)
+        for subject, predicate, storage in description.triples
+        if (str(subject), str(predicate)) == (server.url("/"), f"{PIM}storage")
+    }
+
+
+def test_p_36_the_server_names_its_storages_only_if_it_was_told_to(
+    public: Agent, alice: Agent, tmp_path: Path
+) -> None:
+    assert named_storages(public) == set()
+    with running_server(ServerProcess(tmp_path / "root", ("--list-storages",))) as server:
+        owners = [create_agent(server) for _ in range(2)]
+        assert named_storages(Agent(server)) == {owner.url(owner.pod) for owner in owners}
 
 
 NOTIFICATION = {

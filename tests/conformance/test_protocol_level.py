@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import socket
+import ssl
+from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
 
 import pytest
@@ -14,13 +17,15 @@ from tests.conformance.agents import (
     WRITTEN,
     Agent,
     Response,
+    create_agent,
 )
 from tests.conformance.conftest import EXISTING, PLACES
 from tests.http.rdf import JSON_LD, TURTLE
-from tests.support.server import ServerProcess
+from tests.support.server import DEADLINE_S, REPOSITORY, ServerProcess, running_server
 from tests.support.waiting import wait_until
 from tests.support.wire import Wire, compose
 
+CERTIFICATE = REPOSITORY / "tests/serving/tls/certificate.pem"
 READS = ("GET", "HEAD", "OPTIONS")
 CONTAINER_LINK = {"Link": '<http://www.w3.org/ns/ldp#BasicContainer>; rel="type"'}
 INSERT = "INSERT DATA { <#a> <#b> <#c> . }"
@@ -101,6 +106,36 @@ def test_p_1_a_request_of_ambiguous_length_is_refused_and_the_connection_closed(
         wire.send_what_is_taken(head[:-2] + lengths + b"\r\n" + b"ab")
         assert set(wire.receive_statuses()) <= {400}  # one refusal, or none, and then the end
     assert alice.get(f"{container}x.txt").status == 404
+
+
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server that speaks HTTPS."""
+    options = ("--ssl-cert", str(CERTIFICATE), "--ssl-key", str(CERTIFICATE.with_name("key.pem")))
+    root = tmp_path_factory.mktemp("secure") / "root"
+    tls = ssl.create_default_context(cafile=str(CERTIFICATE))
+    with running_server(ServerProcess(root=root, options=options, tls=tls)) as server:
+        yield server
+
+
+@pytest.mark.parametrize("version", ["h2", "http/1.1"])
+def test_p_1_https_is_spoken_in_the_version_that_the_client_speaks(
+    secure: ServerProcess, version: str
+) -> None:
+    tls = ssl.create_default_context(cafile=str(CERTIFICATE))
+    tls.set_alpn_protocols([version])
+    with (
+        socket.create_connection(("127.0.0.1", secure.port or 0), DEADLINE_S) as connection,
+        tls.wrap_socket(connection, server_hostname="localhost") as channel,
+    ):
+        assert channel.selected_alpn_protocol() == version
+
+
+def test_p_1_resources_of_an_https_server_have_https_urls(secure: ServerProcess) -> None:
+    owner = create_agent(secure)
+    created = owner.put(f"{owner.pod}x.txt", "Hello", "text/plain")
+    assert created.header("Location") == f"https://localhost:{secure.port}{owner.pod}x.txt"
+    assert owner.get(created.location).text == "Hello"
 
 
 # --- P-3, P-4: the challenge ------------------------------------------------------------------
