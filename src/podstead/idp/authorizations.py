@@ -1,0 +1,340 @@
+"""How does a person let a client act for them? From the authorization request to the code (3.4).
+
+Each step reads what is stored, decides by ``interactions``, and commits. An interaction belongs to
+the browser that began it; a finished one gives nothing more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from podstead.core.clock import Clock, Randomness
+from podstead.core.errors import AccessDenied, BadRequest, NotFound, Overloaded
+from podstead.idp.clients import ClientDirectory
+from podstead.idp.interactions import Stage, begun, granted_scopes, stage_of
+from podstead.idp.minting import GRANT_S
+from podstead.idp.oauth.authorization import (
+    RefusedRequest,
+    ReplyAddress,
+    UnusableClient,
+    check_authorization_request,
+)
+from podstead.idp.oauth.messages import Parameters
+from podstead.idp.records import (
+    ACCOUNTS,
+    CODES,
+    CONSENTS,
+    GRANTS,
+    INTERACTIONS,
+    Account,
+    AuthorizationCode,
+    BrowserSession,
+    Client,
+    Consent,
+    Grant,
+    Interaction,
+)
+from podstead.idp.redirects import redirect_host
+from podstead.idp.registry import Kept, secret_key
+from podstead.idp.token_service import ProviderStore
+from podstead.idp.writing import commit
+from podstead.storage.records import Record
+
+INTERACTION_S: Final = 3600
+CODE_S: Final = 120
+USED_CODE_S: Final = 3600
+"""How long a code is remembered, so that its second use is noticed."""
+SHORT_GRANT_S: Final = 2 * 3600
+"""How long a grant without refresh tokens is kept: longer than its last access token lives."""
+SECRET_BYTES: Final = 32
+_ID_BYTES: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer to the client, by way of the browser."""
+
+    redirect_uri: str
+    response_mode: str
+    parameters: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Interact:
+    """The person has something to do, at the interaction of this uid."""
+
+    uid: str
+
+
+Next = Reply | Interact
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """An interaction with everything a page says of it."""
+
+    uid: str
+    kept: Kept[Interaction]
+    client: Client
+    stage: Stage
+    account: Account | None
+
+    @property
+    def interaction(self) -> Interaction:
+        return self.kept.value
+
+    @property
+    def redirect_host(self) -> str:
+        """Where the person will be sent afterwards."""
+        return redirect_host(self.interaction.request.redirect_uri)
+
+
+class Authorizations:
+    """Begins, continues and finishes interactions."""
+
+    def __init__(
+        self,
+        *,
+        issuer: str,
+        store: ProviderStore,
+        clients: ClientDirectory,
+        clock: Clock,
+        randomness: Randomness,
+    ) -> None:
+        self._issuer = issuer
+        self._store = store
+        self._clients = clients
+        self._clock = clock
+        self._randomness = randomness
+
+    async def begin(
+        self, parameters: Parameters, *, session: BrowserSession | None, browser: str
+    ) -> Next:
+        """Begin with the parameters of an authorization request.
+
+        ``browser`` is the secret that binds the interaction to its browser. Raises UnusableClient
+        for what must not be answered by a redirect, StorageError, Overloaded.
+        """
+        client_ids = parameters.get("client_id", ())
+        client = await self._clients.find(client_ids[0]) if len(client_ids) == 1 else None
+        if client is None:
+            raise UnusableClient(
+                "This server does not know the application. If you have used it here before, "
+                "clear the data that your browser keeps of the application's site, and try again."
+            )
+        try:
+            request = check_authorization_request(parameters, client)
+        except RefusedRequest as refusal:
+            return self._refusal(refusal.reply, refusal.error, refusal.description)
+        interaction = begun(
+            request,
+            session,
+            browser_hash=secret_key(browser),
+            now_s=self._clock.now_ms() // 1000,
+        )
+        stage = await self._stage(interaction)
+        if "none" in request.prompts and stage is not Stage.DONE:
+            return self._refusal(
+                ReplyAddress(request.redirect_uri, request.response_mode, request.state),
+                stage.value,
+                "The person would have to do something",
+            )
+        return await self._store_begun(interaction, session, stage)
+
+    async def pending(self, uid: str, *, browser: str | None) -> Pending:
+        """The interaction of a uid, for the browser that began it.
+
+        Raises NotFound for one that there is not, or no more, AccessDenied for another browser's,
+        and BadRequest for one that is finished.
+        """
+        kept = await INTERACTIONS.read(self._store, secret_key(uid), now_ms=self._clock.now_ms())
+        if kept is None:
+            raise NotFound("This sign-in has expired. Go back to the application and start again")
+        if browser is None or secret_key(browser) != kept.value.browser_hash:
+            raise AccessDenied("This sign-in was begun in another browser")
+        if kept.value.finished:
+            raise BadRequest("This sign-in is finished. Go back to the application")
+        client = await self._clients.find(kept.value.request.client_id)
+        if client is None:
+            raise BadRequest("The application is not known any more")
+        account = await self._account(kept.value.account_id)
+        return Pending(uid, kept, client, await self._stage(kept.value), account)
+
+    async def signed_in(self, pending: Pending, session: BrowserSession) -> None:
+        """Note that a factor was verified in this interaction. Raises StorageError, Overloaded."""
+        await self._replace(
+            pending,
+            account_id=session.account_id,
+            authenticated_s=session.authenticated_s,
+            here=True,
+        )
+
+    async def consented(self, pending: Pending) -> None:
+        """Note that the person agreed on the page. Raises StorageError, Overloaded, BadRequest."""
+        if pending.interaction.account_id is None:
+            raise BadRequest("Sign in first")
+        await self._replace(pending, consented=True)
+
+    async def aborted(self, pending: Pending) -> Reply:
+        """The person does not want to. Raises StorageError, Overloaded."""
+        await self._replace(pending, finished=True)
+        return self._refusal(_address(pending), "access_denied", "The person declined")
+
+    async def proceed(self, pending: Pending, session: BrowserSession | None) -> Next:
+        """Give the code if everything is done, else say that there is something to do.
+
+        ``session`` must be of the account that signed in. Raises StorageError, Overloaded.
+        """
+        interaction = pending.interaction
+        if pending.stage is not Stage.DONE or session is None:
+            return Interact(pending.uid)
+        if session.account_id != interaction.account_id:
+            return Interact(pending.uid)
+        code = self._randomness.token_hex(SECRET_BYTES)
+        await self._finish(pending, session, code)
+        parameters = {"code": code}
+        return self._reply(_address(pending), parameters)
+
+    # --- the steps ----------------------------------------------------------------------------
+
+    async def _store_begun(
+        self, interaction: Interaction, session: BrowserSession | None, stage: Stage
+    ) -> Next:
+        uid = self._randomness.token_hex(SECRET_BYTES)
+        now_ms = self._clock.now_ms()
+        record = INTERACTIONS.put(
+            secret_key(uid), interaction, expires_ms=now_ms + INTERACTION_S * 1000
+        )
+        await self._commit([record], now_ms=now_ms)
+        if stage is not Stage.DONE:
+            return Interact(uid)
+        kept = await INTERACTIONS.read(self._store, secret_key(uid), now_ms=now_ms)
+        client = await self._clients.find(interaction.request.client_id)
+        if kept is None or client is None:
+            return Interact(uid)
+        account = await self._account(interaction.account_id)
+        return await self.proceed(Pending(uid, kept, client, stage, account), session)
+
+    async def _finish(self, pending: Pending, session: BrowserSession, code: str) -> None:
+        interaction, client = pending.interaction, pending.client
+        request = interaction.request
+        account = pending.account
+        if account is None or account.disabled:
+            raise BadRequest("The account cannot be used")
+        now_ms = self._clock.now_ms()
+        now_s = now_ms // 1000
+        before = await self._consent(interaction)
+        scopes = granted_scopes(interaction, before)
+        grant = Grant(
+            grant_id=self._randomness.token_hex(_ID_BYTES),
+            account_id=account.account_id,
+            web_id=account.web_id,
+            client_id=client.client_id,
+            client_name=client.client_name,
+            scopes=scopes,
+            authenticated_s=interaction.authenticated_s or now_s,
+            session_id=session.public_id,
+            began_s=now_s,
+            last_used_s=now_s,
+            nonce=request.nonce,
+        )
+        lasts_s = GRANT_S if "offline_access" in scopes else SHORT_GRANT_S
+        consent = Consent(
+            client_id=client.client_id,
+            client_name=client.client_name,
+            redirect_host=pending.redirect_host,
+            scopes=tuple(dict.fromkeys((*(before.scopes if before else ()), *scopes))),
+            given_s=before.given_s if before else now_s,
+        )
+        owner = account.account_id
+        done = msgspec.structs.replace(interaction, finished=True)
+        await self._commit(
+            [
+                INTERACTIONS.replace(pending.kept, done),
+                GRANTS.put(grant.grant_id, grant, owner=owner, expires_ms=now_ms + lasts_s * 1000),
+                CODES.put(
+                    secret_key(code),
+                    AuthorizationCode(
+                        grant_id=grant.grant_id,
+                        client_id=client.client_id,
+                        redirect_uri=request.redirect_uri,
+                        code_challenge=request.code_challenge,
+                        expires_s=now_s + CODE_S,
+                        dpop_jkt=request.dpop_jkt,
+                    ),
+                    owner=owner,
+                    expires_ms=now_ms + USED_CODE_S * 1000,
+                ),
+                CONSENTS.put(_consent_key(interaction), consent, owner=owner),
+            ],
+            pending=pending,
+            now_ms=now_ms,
+        )
+        await self._clients.note_use(client.client_id)
+
+    async def _stage(self, interaction: Interaction) -> Stage:
+        return stage_of(interaction, await self._consent(interaction))
+
+    async def _consent(self, interaction: Interaction) -> Consent | None:
+        if interaction.account_id is None:
+            return None
+        key = _consent_key(interaction)
+        kept = await CONSENTS.read(self._store, key, now_ms=self._clock.now_ms())
+        return None if kept is None else kept.value
+
+    async def _account(self, account_id: str | None) -> Account | None:
+        if account_id is None:
+            return None
+        kept = await ACCOUNTS.read(self._store, account_id, now_ms=self._clock.now_ms())
+        return None if kept is None else kept.value
+
+    async def _replace(self, pending: Pending, **changes: object) -> None:
+        changed = msgspec.structs.replace(pending.interaction, **changes)
+        await self._commit(
+            [INTERACTIONS.replace(pending.kept, changed)],
+            pending=pending,
+            now_ms=self._clock.now_ms(),
+        )
+
+    async def _commit(
+        self, records: list[Record], *, now_ms: int, pending: Pending | None = None
+    ) -> None:
+        relied_on = () if pending is None else (pending.kept.at,)
+        if not await commit(
+            self._store,
+            records,
+            relied_on=relied_on,
+            now_ms=now_ms,
+            randomness=self._randomness,
+        ):
+            raise Overloaded("This sign-in went on in another window: try again")
+
+    # --- answers ------------------------------------------------------------------------------
+
+    def _refusal(self, address: ReplyAddress, error: str, description: str) -> Reply:
+        return self._reply(address, {"error": error, "error_description": description})
+
+    def _reply(self, address: ReplyAddress, parameters: Mapping[str, str]) -> Reply:
+        """With the issuer in it, by which a client tells providers apart (RFC 9207)."""
+        state = {} if address.state is None else {"state": address.state}
+        return Reply(
+            address.redirect_uri,
+            address.response_mode,
+            {**parameters, **state, "iss": self._issuer},
+        )
+
+
+def _address(pending: Pending) -> ReplyAddress:
+    request = pending.interaction.request
+    return ReplyAddress(request.redirect_uri, request.response_mode, request.state)
+
+
+def _consent_key(interaction: Interaction) -> str:
+    request = interaction.request
+    named = (interaction.account_id or "", request.client_id, redirect_host(request.redirect_uri))
+    return hashlib.sha256("\n".join(named).encode()).hexdigest()

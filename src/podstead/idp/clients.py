@@ -1,0 +1,160 @@
+"""Which clients does the provider know? Registered ones, and those that a document describes.
+
+A client-ID document is fetched through the guarded way out and used for some minutes (A-51); a
+registration is kept while it is used (A-50).
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from podstead.core.bounded_cache import BoundedCache
+from podstead.core.clock import Clock, Randomness
+from podstead.core.errors import OutboundError, Overloaded
+from podstead.idp.client_metadata import (
+    UnusableMetadata,
+    client_of,
+    read_client_document,
+    read_metadata,
+)
+from podstead.idp.records import CLIENTS, Client
+from podstead.idp.registry import secret_key
+from podstead.idp.token_service import ProviderStore
+from podstead.idp.writing import commit
+from podstead.jose.errors import InvalidJose
+from podstead.jose.strict_json import Json, read_object
+from podstead.storage.records import Record
+
+REGISTRATION_MS: Final = 90 * 24 * 3600 * 1000
+RENEW_MS: Final = 24 * 3600 * 1000
+"""A registration that is used is renewed once a day at most."""
+DOCUMENT_S: Final = 300
+MOST_DOCUMENTS: Final = 1000
+_ID_BYTES: Final = 16
+_SECRET_BYTES: Final = 32
+
+
+class ClientDocuments(Protocol):
+    """Reads the documents that clients' identifiers lead to."""
+
+    async def fetch_client_document(self, url: str) -> bytes:
+        """The document's content. Raises OutboundError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A new registration with the secrets that are shown once."""
+
+    client: Client
+    secret: str | None
+    registration_token: str
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownDocument:
+    client: Client
+    until_ms: int
+
+
+class ClientDirectory:
+    """Finds, registers and removes clients."""
+
+    def __init__(
+        self,
+        *,
+        store: ProviderStore,
+        documents: ClientDocuments,
+        allow_http: bool,
+        clock: Clock,
+        randomness: Randomness,
+    ) -> None:
+        """``allow_http`` takes plain http addresses of this machine (D-8)."""
+        self._store = store
+        self._documents = documents
+        self._allow_http = allow_http
+        self._clock = clock
+        self._randomness = randomness
+        self._known = BoundedCache[str, _KnownDocument](MOST_DOCUMENTS)
+
+    async def find(self, client_id: str) -> Client | None:
+        """The client; ``None`` if there is none, or its document cannot be used."""
+        kept = await CLIENTS.read(self._store, client_id, now_ms=self._clock.now_ms())
+        if kept is not None:
+            return kept.value
+        if not self._is_document(client_id):
+            return None
+        try:
+            return await self._described(client_id)
+        except (UnusableMetadata, OutboundError, InvalidJose):
+            return None
+
+    async def register(self, sent: Json) -> Registered:
+        """Register a client (RFC 7591). Raises UnusableMetadata, StorageError, Overloaded."""
+        metadata = read_metadata(sent, allow_http=False)
+        now_ms = self._clock.now_ms()
+        secret = None
+        if metadata.auth_method != "none":
+            secret = self._randomness.token_hex(_SECRET_BYTES)
+        registration_token = self._randomness.token_hex(_SECRET_BYTES)
+        client = client_of(
+            metadata,
+            client_id=self._randomness.token_hex(_ID_BYTES),
+            registered=True,
+            secret_hash=None if secret is None else secret_key(secret),
+            registration_token_hash=secret_key(registration_token),
+            issued_s=now_ms // 1000,
+        )
+        record = CLIENTS.put(client.client_id, client, expires_ms=now_ms + REGISTRATION_MS)
+        if not await self._commit([record], now_ms):
+            raise Overloaded("The client could not be registered: try again")
+        return Registered(client, secret, registration_token)
+
+    async def managed(self, client_id: str, registration_token: str) -> Client | None:
+        """The registered client, if the token is the one to manage it (RFC 7592)."""
+        kept = await CLIENTS.read(self._store, client_id, now_ms=self._clock.now_ms())
+        if kept is None or kept.value.registration_token_hash is None:
+            return None
+        shown = secret_key(registration_token)
+        matches = hmac.compare_digest(kept.value.registration_token_hash, shown)
+        return kept.value if matches else None
+
+    async def remove(self, client_id: str) -> None:
+        """Remove a registration. Raises StorageError, Overloaded."""
+        await self._commit([CLIENTS.drop(client_id)], self._clock.now_ms())
+
+    async def note_use(self, client_id: str) -> None:
+        """Keep a registration that is in use for longer. Raises StorageError, Overloaded."""
+        now_ms = self._clock.now_ms()
+        kept = await CLIENTS.read(self._store, client_id, now_ms=now_ms)
+        until_ms = now_ms + REGISTRATION_MS
+        if kept is None or kept.expires_ms is None or kept.expires_ms > until_ms - RENEW_MS:
+            return
+        await self._commit([CLIENTS.put(client_id, kept.value, expires_ms=until_ms)], now_ms)
+
+    def _is_document(self, client_id: str) -> bool:
+        return client_id.startswith("https://") or (
+            self._allow_http and client_id.startswith("http://")
+        )
+
+    async def _described(self, client_id: str) -> Client:
+        now_ms = self._clock.now_ms()
+        known = self._known.get(client_id)
+        if known is not None and now_ms < known.until_ms:
+            return known.client
+        content = await self._documents.fetch_client_document(client_id)
+        client = read_client_document(
+            read_object(content), client_id=client_id, allow_http=self._allow_http
+        )
+        self._known.put(client_id, _KnownDocument(client, now_ms + DOCUMENT_S * 1000))
+        return client
+
+    async def _commit(self, records: Sequence[Record], now_ms: int) -> bool:
+        return await commit(
+            self._store,
+            records,
+            now_ms=now_ms,
+            randomness=self._randomness,
+        )

@@ -1,0 +1,73 @@
+"""What is left to do before a client gets its code? The stages of an authorization (A-55 to A-57).
+
+Pure. Signing in comes before consent; both may have happened before, in which case the person sees
+nothing. Consent is never implied by a session alone (D-4): the one exception is a person who signs
+in on the very page that names the client, and even then lasting access is not included.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+from podstead.idp.records import AuthorizationRequest, BrowserSession, Consent, Interaction
+
+OFFLINE: Final = "offline_access"
+_FRESH_SIGN_IN: Final = frozenset({"login", "select_account", "create"})
+
+
+class Stage(Enum):
+    """What is to be done next; the values are the words of errors for ``prompt=none``."""
+
+    SIGN_IN = "login_required"
+    CONSENT = "consent_required"
+    DONE = "done"
+
+
+def begun(
+    request: AuthorizationRequest,
+    session: BrowserSession | None,
+    *,
+    browser_hash: str,
+    now_s: int,
+) -> Interaction:
+    """The interaction of a new request, signed in already if the session is good enough for it."""
+    interaction = Interaction(request=request, browser_hash=browser_hash, began_s=now_s)
+    if session is None or not _FRESH_SIGN_IN.isdisjoint(request.prompts):
+        return interaction
+    if request.max_age_s is not None and now_s - session.authenticated_s > request.max_age_s:
+        return interaction
+    return Interaction(
+        request=request,
+        browser_hash=browser_hash,
+        began_s=now_s,
+        account_id=session.account_id,
+        authenticated_s=session.authenticated_s,
+    )
+
+
+def stage_of(interaction: Interaction, consent: Consent | None) -> Stage:
+    """What is next; ``consent`` is what the account has let this client do before."""
+    if interaction.account_id is None:
+        return Stage.SIGN_IN
+    if interaction.consented:
+        return Stage.DONE
+    if "consent" in interaction.request.prompts:
+        return Stage.CONSENT
+    if interaction.here or _covers(consent, interaction.request):
+        return Stage.DONE
+    return Stage.CONSENT
+
+
+def granted_scopes(interaction: Interaction, consent: Consent | None) -> tuple[str, ...]:
+    """The scopes that a finished interaction gives: lasting access only if a page asked for it,
+    now or before (A-56)."""
+    asked = interaction.request.scopes
+    if interaction.consented or (consent is not None and OFFLINE in consent.scopes):
+        return asked
+    return tuple(scope for scope in asked if scope != OFFLINE)
+
+
+def _covers(consent: Consent | None, request: AuthorizationRequest) -> bool:
+    asked = {scope for scope in request.scopes if scope != OFFLINE}
+    return consent is not None and asked.issubset(consent.scopes)
