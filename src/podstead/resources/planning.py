@@ -25,6 +25,7 @@ from podstead.storage.records import (
     Absent,
     Activity,
     AtVersion,
+    BlobId,
     Body,
     Change,
     InlineBody,
@@ -34,6 +35,7 @@ from podstead.storage.records import (
     Present,
     Put,
     Reliance,
+    StagedBlob,
     Version,
     Write,
 )
@@ -152,6 +154,7 @@ def _replacement(existing: Metadata, put: Put, stamp: Stamp, agent: Agent) -> Pl
         content_type=put.content_type,
         size_bytes=put.body.size_bytes,
         modified_ms=stamp.at_ms,
+        blob=_blob_of(put.body),
     )
     return Plan(write, Outcome(Result.CHANGED, after, stored_tag(after)))
 
@@ -189,9 +192,14 @@ def _metadata_of(put: Put, stamp: Stamp) -> Metadata:
         size_bytes=put.body.size_bytes,
         modified_ms=stamp.at_ms,
         created_ms=stamp.at_ms,
+        blob=_blob_of(put.body),
         members_version=stamp.version if contains else None,
         members_modified_ms=stamp.at_ms if contains else None,
     )
+
+
+def _blob_of(body: Body) -> BlobId | None:
+    return body.blob if isinstance(body, StagedBlob) else None
 
 
 def _kind_at(situation: Situation) -> Kind:

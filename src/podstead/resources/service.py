@@ -45,7 +45,7 @@ from podstead.resources.received import (
 )
 from podstead.resources.situation import Situation
 from podstead.storage.protocol import ResourceStore
-from podstead.storage.records import Version
+from podstead.storage.records import Metadata, Version
 from podstead.wac import modes
 from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import Gate
@@ -158,8 +158,8 @@ class ResourceService:
         async with self._giving_back(received):
             return await self._commits.commit(exchange, admitted, self._admit_put, plan)
 
-    async def _admit_put(self, exchange: Exchange) -> Situation:
-        situation = await self._look(exchange, exchange.operation.target)
+    async def _admit_put(self, exchange: Exchange, expected: Metadata | None = None) -> Situation:
+        situation = await self._look(exchange, exchange.operation.target, expected=expected)
         required = modes.put(situation.target, situation.snapshot)
         await self._authorize(exchange, situation, required)
         self._check_conditions(exchange, situation)
@@ -191,7 +191,7 @@ class ResourceService:
                 exchange, admitted, self._admit_post, plan, turn_on=proposal.path()
             )
 
-    async def _admit_post(self, exchange: Exchange) -> Situation:
+    async def _admit_post(self, exchange: Exchange, _: Metadata | None = None) -> Situation:
         target = exchange.operation.target
         situation = await self._look(exchange, target)
         await self._authorize(exchange, situation, modes.post(target))
@@ -218,8 +218,8 @@ class ResourceService:
         patch = await self._patches.receive(exchange.operation)
         await self._admit_patch(exchange, admitted, patch)
 
-        async def admit(exchange: Exchange) -> Situation:
-            situation = await self._look(exchange, exchange.operation.target)
+        async def admit(exchange: Exchange, expected: Metadata | None) -> Situation:
+            situation = await self._look(exchange, exchange.operation.target, expected=expected)
             await self._admit_patch(exchange, situation, patch)
             return situation
 
@@ -248,9 +248,11 @@ class ResourceService:
         admitted = await self._admit_delete(exchange)
         return await self._commits.commit(exchange, admitted, self._admit_delete, plan)
 
-    async def _admit_delete(self, exchange: Exchange) -> Situation:
+    async def _admit_delete(
+        self, exchange: Exchange, expected: Metadata | None = None
+    ) -> Situation:
         target = exchange.operation.target
-        situation = await self._look(exchange, target, description_of(target))
+        situation = await self._look(exchange, target, description_of(target), expected=expected)
         await self._authorize(exchange, situation, modes.delete(target, situation.snapshot))
         if "DELETE" not in allowed_methods(target):
             raise MethodNotAllowed(
@@ -274,10 +276,17 @@ class ResourceService:
     # --- steps ----------------------------------------------------------------------------
 
     async def _look(
-        self, exchange: Exchange, target: ResourcePath, *also: ResourcePath
+        self,
+        exchange: Exchange,
+        target: ResourcePath,
+        *also: ResourcePath,
+        expected: Metadata | None = None,
     ) -> Situation:
-        paths = (*paths_to_read(target), *also)
-        situation = Situation(target, await self._store.read_metadata(paths))
+        """What is there, but for ``expected``, which a write under way is to leave."""
+        snapshot = await self._store.read_metadata((*paths_to_read(target), *also))
+        if expected is not None:
+            snapshot = {**snapshot, expected.path: expected}
+        situation = Situation(target, snapshot)
         exchange.existing = situation.existing
         return situation
 

@@ -84,9 +84,10 @@ class ResourceStore(Protocol):
         A put that does not find what ``creates`` says, a delete of what is not there, a member
         without its container and a container deleted before its members are conflicts too, as if
         the write had relied on the opposite. May share one transaction with other writes; each
-        stands or falls alone. Raises StorageError (nothing was changed), also for a write that no
-        state makes sound (a resource put twice, a changed kind, a blob that is not staged), or
-        Overloaded when too many writes are waiting.
+        stands or falls alone. Writes given to one store are decided in that order, so a write may
+        rely on what the one given before it is to leave. Raises StorageError (nothing was
+        changed), also for a write that no state makes sound (a resource put twice, a changed kind,
+        a blob that is not staged), or Overloaded when too many writes are waiting.
         """
 
     async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 
 import pytest
 
 from podstead.core.identifiers import ResourcePath
 from podstead.resources.turns import Turns
+from podstead.storage.records import Kind, Metadata, Version
 
 ONE, OTHER = ResourcePath("/alice/one"), ResourcePath("/alice/other")
 
@@ -16,13 +18,13 @@ async def test_one_writes_at_a_time_in_the_order_of_coming() -> None:
     turns, order, writing = Turns(), list[int](), list[int]()
 
     async def write(number: int) -> bool:
-        async with turns.of(ONE) as had_to_wait:
+        async with turns.of(ONE) as turn:
             assert writing == []
             writing.append(number)
             await asyncio.sleep(0)
             writing.remove(number)
             order.append(number)
-            return had_to_wait
+            return turn.had_to_wait
 
     waited = await asyncio.gather(*(write(number) for number in range(20)))
     assert order == list(range(20))
@@ -32,7 +34,8 @@ async def test_one_writes_at_a_time_in_the_order_of_coming() -> None:
 async def test_other_resources_are_written_meanwhile() -> None:
     turns = Turns()
     async with turns.of(ONE) as first, turns.of(OTHER) as second:
-        assert (first, second) == (False, False)
+        assert not first.had_to_wait
+        assert not second.had_to_wait
 
 
 async def test_a_writer_that_fails_or_is_cancelled_gives_its_turn_back() -> None:
@@ -55,14 +58,83 @@ async def test_a_writer_that_fails_or_is_cancelled_gives_its_turn_back() -> None
             await task
     with pytest.raises(LookupError, match="over"):
         await fail()
-    async with turns.of(ONE) as had_to_wait:
-        assert not had_to_wait
+    async with turns.of(ONE) as turn:
+        assert not turn.had_to_wait
 
 
 async def test_nothing_is_remembered_of_resources_that_nobody_writes() -> None:
     turns = Turns()
     for number in range(100):
         async with turns.of(ResourcePath(f"/alice/{number}")):
-            assert len(turns._locks) == len(turns._writers) == 1
-    assert turns._locks == {}
-    assert turns._writers == {}
+            assert len(turns._queues) == 1
+    assert turns._queues == {}
+
+
+def left(version: str) -> Metadata:
+    return Metadata(ONE, Kind.DOCUMENT, Version(version), "text/plain", 0, 0, 0)
+
+
+async def test_who_comes_next_is_told_what_the_write_before_is_to_leave() -> None:
+    turns = Turns()
+    async with turns.of(ONE) as first:
+        assert first.expected is None
+        first.pass_on(left("1"))
+        async with turns.of(ONE) as second:
+            assert second.had_to_wait
+            assert second.expected == left("1")
+            second.pass_on(left("2"))
+            async with turns.of(ONE) as third:
+                assert third.expected == left("2")
+            second.stands()
+        first.stands()
+        async with turns.of(ONE) as fourth:
+            assert fourth.expected == left("2")
+    async with turns.of(ONE) as later:
+        assert later.expected is None, "nothing is under way, so the store tells"
+
+
+async def test_nobody_goes_on_from_a_write_that_failed() -> None:
+    turns = Turns()
+    async with turns.of(ONE) as first:
+        first.pass_on(left("1"))
+        async with turns.of(ONE) as second:
+            second.pass_on(left("2"))
+        async with turns.of(ONE) as third:
+            assert third.expected is None
+            third.pass_on(left("3"))
+            async with turns.of(ONE) as fourth:
+                assert fourth.expected == left("3")
+
+
+async def test_a_failure_of_old_does_not_touch_those_who_began_anew() -> None:
+    turns = Turns()
+    async with turns.of(ONE) as waiting, AsyncExitStack() as doomed:
+        waiting.pass_on(left("1"))
+        second = await doomed.enter_async_context(turns.of(ONE))
+        second.pass_on(left("2"))
+        async with turns.of(ONE) as third:
+            third.pass_on(left("3"))
+        async with turns.of(ONE) as anew:
+            anew.pass_on(left("4"))
+            await doomed.aclose()
+            async with turns.of(ONE) as last:
+                assert last.expected == left("4")
+
+
+async def test_one_is_alone_when_all_writes_under_way_have_ended() -> None:
+    turns, alone = Turns(), asyncio.Event()
+
+    async def be_alone() -> None:
+        async with turns.of(ONE) as turn:
+            await turn.alone()
+            alone.set()
+
+    async with AsyncExitStack() as writes:
+        for version in ("1", "2"):
+            turn = await writes.enter_async_context(turns.of(ONE))
+            turn.pass_on(left(version))
+        waiting = asyncio.create_task(be_alone())
+        await asyncio.sleep(0)
+        assert not alone.is_set()
+    await waiting
+    assert alone.is_set()

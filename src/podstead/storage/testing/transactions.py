@@ -15,6 +15,7 @@ from podstead.storage.records import (
     AtVersion,
     Change,
     Committed,
+    InlineBody,
     Kind,
     MembersAt,
     NoMembers,
@@ -298,6 +299,50 @@ class TransactionSuite:
         conflict = VersionConflict(Absent(path("/alice/c/x")))
         assert outcomes == [Committed(None), conflict, Committed(None)]
         assert await content_of(store, "/alice/c/x") == b"3"
+
+    async def test_a_write_may_rely_on_what_the_one_before_is_to_leave(
+        self, engine: Engine
+    ) -> None:
+        """Each is a change of its own, and of what was replaced at once nothing is left over."""
+        store = await _prepared(engine)
+        await commit(store, write(records=[PodRecord("alice", STORAGE, _POD.owner, NOW_MS)]))
+        target = path("/alice/c/chain")
+        logged = len(await store.changes_after(0, limit=100))
+        used = await store.used_bytes("alice")
+        bodies = [
+            InlineBody(b"first"),
+            await stage_large(store),
+            InlineBody(b"a"),
+            InlineBody(b"b"),
+        ]
+        writes, change = list[Write](), Change(target, Activity.UPDATE)
+        for body in bodies:
+            relied_on = AtVersion(target, writes[-1].version) if writes else Absent(target)
+            puts = put(target, body, creates=not writes)
+            writes.append(write(puts, relied_on=[relied_on], changes=[change]))
+        outcomes = await asyncio.gather(*(store.commit(each) for each in writes))
+        assert all(isinstance(outcome, Committed) for outcome in outcomes)
+        assert (await read_present(store, target)).version == writes[-1].version
+        assert await content_of(store, target) == b"b"
+        changes = (await store.changes_after(0, limit=100))[logged:]
+        assert [change.version for change in changes] == [each.version for each in writes]
+        assert await store.used_bytes("alice") == used + 1
+
+    async def test_with_a_write_fall_those_that_rely_on_it(self, engine: Engine) -> None:
+        store = await _prepared(engine)
+        target, other = path("/alice/c/chain"), path("/alice/c/other")
+        first = write(put(target), relied_on=[Present(other)])
+        second = write(
+            put(target, b"2", creates=False), relied_on=[AtVersion(target, first.version)]
+        )
+        third = write(put(other))
+        outcomes = await asyncio.gather(*(store.commit(each) for each in (first, second, third)))
+        assert [type(outcome) for outcome in outcomes] == [
+            VersionConflict,
+            VersionConflict,
+            Committed,
+        ]
+        assert await read(store, target) is None
 
 
 async def _prepared(engine: Engine) -> Store:

@@ -1,0 +1,242 @@
+"""Writers of one resource go on from one another, and from nothing that does not come to be."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from podstead.core.errors import Conflict, StorageError
+from podstead.core.identifiers import ResourcePath, description_of
+from podstead.core.operation import Operation
+from podstead.resources.commits import Commits
+from podstead.resources.documents import Superseded
+from podstead.resources.outcome import Exchange, Outcome
+from podstead.resources.planning import Content, Plan, Stamp, plan_delete, plan_put
+from podstead.resources.situation import Situation
+from podstead.storage.records import (
+    CommitOutcome,
+    InlineBody,
+    Kind,
+    Metadata,
+    Version,
+    Write,
+)
+from podstead.storage.root import prepare_root
+from podstead.storage.sqlite import SqliteStore
+from podstead.storage.testing.engine import content_of, new_version, plant, put, read, write
+from podstead.wac.effective import paths_to_read
+
+DOCUMENT, ACL = ResourcePath("/alice/c/a"), ResourcePath("/alice/c/a.acl")
+
+Before = Callable[[Write], Awaitable[None]]
+
+
+class Unread:
+    """A request body that nobody asks for: plans hold what is to be written."""
+
+    announced = True
+    size_bytes = None
+
+    def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:
+        raise AssertionError(limit_bytes)
+
+    async def read(self, *, limit_bytes: int) -> bytes:
+        raise AssertionError(limit_bytes)
+
+
+class WatchedStore(SqliteStore):
+    """Counts the commits under way, and does something before each."""
+
+    before: Before | None = None
+    under_way = 0
+    most_under_way = 0
+
+    async def commit(self, write: Write) -> CommitOutcome:
+        self.under_way += 1
+        self.most_under_way = max(self.most_under_way, self.under_way)
+        try:
+            if self.before is not None:
+                await self.before(write)
+            return await super().commit(write)
+        finally:
+            self.under_way -= 1
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[WatchedStore]:
+    store = WatchedStore(prepare_root(tmp_path / "data").root)
+    await store.open()
+    await plant(store)
+    store.most_under_way = 0
+    yield store
+    await store.close()
+
+
+class Writers:
+    """Many writers of one process; ``decided_on`` are the versions that plans were made on."""
+
+    def __init__(self, store: WatchedStore) -> None:
+        self._store = store
+        self._commits = Commits(store=store, quota_bytes=0)
+        self.decided_on: list[Version | None] = []
+
+    async def write(
+        self,
+        target: ResourcePath,
+        text: str,
+        *,
+        refuse: Callable[[Metadata | None], bool] = lambda _: False,
+    ) -> Outcome:
+        """Append a text; ``refuse`` tells whether to be refused on what is there."""
+
+        async def plan(situation: Situation) -> Plan:
+            existing = situation.existing
+            self.decided_on.append(None if existing is None else existing.version)
+            if refuse(existing):
+                raise Conflict("refused")
+            content = Content("text/plain", InlineBody(text.encode()))
+            return plan_put(situation, content, Stamp(new_version(), 1), None)
+
+        return await self._commit(target, plan)
+
+    async def delete(self, target: ResourcePath) -> Outcome:
+        async def plan(situation: Situation) -> Plan:
+            return plan_delete(situation, Stamp(new_version(), 1), None)
+
+        return await self._commit(target, plan)
+
+    async def _commit(
+        self, target: ResourcePath, plan: Callable[[Situation], Awaitable[Plan]]
+    ) -> Outcome:
+        exchange = Exchange(Operation("PUT", target, Unread()), None)
+
+        async def admit(_: Exchange, expected: Metadata | None = None) -> Situation:
+            paths = (*paths_to_read(target), description_of(target))
+            snapshot = await self._store.read_metadata(paths)
+            if expected is not None:
+                snapshot = {**snapshot, expected.path: expected}
+            return Situation(target, snapshot)
+
+        return await self._commits.commit(exchange, await admit(exchange), admit, plan)
+
+
+async def test_writers_of_one_document_go_on_from_one_another(store: WatchedStore) -> None:
+    """Each is decided once, on what the one before is to leave, and logged as a change."""
+    writers = Writers(store)
+    outcomes = await asyncio.gather(*(writers.write(DOCUMENT, f"{n}") for n in range(20)))
+    versions = [outcome.metadata and outcome.metadata.version for outcome in outcomes]
+    assert writers.decided_on == [None, *versions[:-1]]
+    assert store.most_under_way > 1
+    assert await content_of(store, DOCUMENT) == b"19"
+    changes = [
+        row for row in await store.changes_after(0, limit=100) if row.change.path == DOCUMENT
+    ]
+    assert [row.version for row in changes] == versions
+
+
+async def test_access_rules_are_in_force_before_anybody_goes_on_from_them(
+    store: WatchedStore,
+) -> None:
+    writers = Writers(store)
+    await writers.write(DOCUMENT, "a")
+    store.most_under_way = 0
+    await asyncio.gather(*(writers.write(ACL, f"{n}") for n in range(5)))
+    assert store.most_under_way == 1
+    assert await content_of(store, ACL) == b"4"
+
+
+async def test_when_a_write_fails_those_relying_on_it_are_decided_again(
+    store: WatchedStore,
+) -> None:
+    writers, failed = Writers(store), list[Version]()
+
+    async def fail_once(write: Write) -> None:
+        if not failed:
+            failed.append(write.version)
+            await asyncio.sleep(0)
+            raise StorageError("no")
+
+    store.before = fail_once
+    ended = await asyncio.gather(
+        *(writers.write(DOCUMENT, f"{n}") for n in range(10)), return_exceptions=True
+    )
+    assert [type(end) for end in ended] == [StorageError] + [Outcome] * 9
+    assert failed[0] in writers.decided_on, "the next was decided on what did not come to be"
+    assert len(await store.changes_after(0, limit=100)) == 9
+
+
+async def test_nobody_is_refused_by_what_does_not_come_to_be(store: WatchedStore) -> None:
+    writers = Writers(store)
+
+    async def fail_first(write: Write) -> None:
+        if write.puts[0].body == InlineBody(b"first"):
+            await asyncio.sleep(0)
+            raise StorageError("no")
+
+    store.before = fail_first
+    first, second = await asyncio.gather(
+        writers.write(DOCUMENT, "first"),
+        writers.write(DOCUMENT, "second", refuse=lambda existing: existing is not None),
+        return_exceptions=True,
+    )
+    assert isinstance(first, StorageError)
+    assert isinstance(second, Outcome)
+    assert len(writers.decided_on) == 3
+
+
+async def test_who_is_refused_by_what_came_to_be_is_refused(store: WatchedStore) -> None:
+    writers = Writers(store)
+    first, second = await asyncio.gather(
+        writers.write(DOCUMENT, "first"),
+        writers.write(DOCUMENT, "second", refuse=lambda existing: existing is not None),
+        return_exceptions=True,
+    )
+    assert isinstance(first, Outcome)
+    assert isinstance(second, Conflict)
+    assert await content_of(store, DOCUMENT) == b"first"
+
+
+async def test_writers_of_other_processes_may_get_in_between(
+    store: WatchedStore, tmp_path: Path
+) -> None:
+    writers = Writers(store)
+    other = SqliteStore(tmp_path / "data")
+    await other.open()
+    intruders = [b"x"] * 3
+
+    async def intrude(_: Write) -> None:
+        if intruders:
+            there = await read(other, DOCUMENT)
+            await other.commit(write(put(DOCUMENT, intruders.pop(), creates=there is None)))
+
+    store.before = intrude
+    await asyncio.gather(*(writers.write(DOCUMENT, f"{n}") for n in range(20)))
+    await other.close()
+    assert len(await store.changes_after(0, limit=100)) == 20
+    assert (await content_of(store, DOCUMENT)).isdigit()
+
+
+async def test_a_deletion_among_writes_is_one_of_them(store: WatchedStore) -> None:
+    """Whatever was written before is gone, and what is written after is made anew."""
+    writers = Writers(store)
+    before, deleted, after = await asyncio.gather(
+        writers.write(DOCUMENT, "before"), writers.delete(DOCUMENT), writers.write(DOCUMENT, "new")
+    )
+    assert (before.location, deleted.metadata, after.location) == (DOCUMENT, None, DOCUMENT)
+    assert await content_of(store, DOCUMENT) == b"new"
+
+
+async def test_a_plan_on_what_was_superseded_is_made_again(store: WatchedStore) -> None:
+    writers, tries = Writers(store), iter([True, False])
+
+    def superseded(_: Metadata | None) -> bool:
+        if next(tries):
+            raise Superseded
+        return False
+
+    outcome = await writers.write(DOCUMENT, "a", refuse=superseded)
+    assert outcome.metadata is not None
+    assert outcome.metadata.kind is Kind.DOCUMENT
