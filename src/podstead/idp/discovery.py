@@ -1,0 +1,67 @@
+"""How does the provider describe itself? OpenID Connect Discovery and RFC 8414 (A-41)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podstead.idp.client_metadata import AUTH_METHODS, GRANT_TYPES, IDENTITY_ALGORITHMS
+from podstead.idp.oauth.authorization import PROMPTS, RESPONSE_MODES
+from podstead.idp.oauth.clients import SCOPES
+from podstead.jose.keys import SIGNATURE_ALGORITHMS
+from podstead.jose.strict_json import Json
+
+AUTHORIZATION_PATH: Final = "/idp/auth"
+TOKEN_PATH: Final = "/idp/token"  # noqa: S105 - an address
+REGISTRATION_PATH: Final = "/idp/reg"
+USERINFO_PATH: Final = "/idp/me"
+INTROSPECTION_PATH: Final = "/idp/token/introspection"
+REVOCATION_PATH: Final = "/idp/token/revocation"
+END_SESSION_PATH: Final = "/idp/session/end"
+JWKS_PATH: Final = "/.well-known/jwks.json"
+OPENID_PATH: Final = "/.well-known/openid-configuration"
+OAUTH_PATH: Final = "/.well-known/oauth-authorization-server"
+
+
+def provider_description(issuer: str) -> Json:
+    """The discovery document of the provider that names itself ``issuer``, its base URL."""
+    return {
+        "issuer": issuer,
+        "authorization_endpoint": issuer + AUTHORIZATION_PATH,
+        "token_endpoint": issuer + TOKEN_PATH,
+        "jwks_uri": issuer + JWKS_PATH,
+        "registration_endpoint": issuer + REGISTRATION_PATH,
+        "userinfo_endpoint": issuer + USERINFO_PATH,
+        "introspection_endpoint": issuer + INTROSPECTION_PATH,
+        "revocation_endpoint": issuer + REVOCATION_PATH,
+        "end_session_endpoint": issuer + END_SESSION_PATH,
+        "scopes_supported": list(SCOPES),
+        "response_types_supported": ["code"],
+        "response_modes_supported": list(RESPONSE_MODES),
+        "grant_types_supported": list(GRANT_TYPES),
+        "subject_types_supported": ["public"],
+        "claims_supported": [
+            "sub",
+            "webid",
+            "iss",
+            "aud",
+            "azp",
+            "exp",
+            "iat",
+            "auth_time",
+            "name",
+            "email",
+            "email_verified",
+        ],
+        "id_token_signing_alg_values_supported": list(IDENTITY_ALGORITHMS),
+        "token_endpoint_auth_methods_supported": list(AUTH_METHODS),
+        "introspection_endpoint_auth_methods_supported": list(AUTH_METHODS[:2]),
+        "revocation_endpoint_auth_methods_supported": list(AUTH_METHODS),
+        "code_challenge_methods_supported": ["S256"],
+        "dpop_signing_alg_values_supported": list(SIGNATURE_ALGORITHMS),
+        "authorization_response_iss_parameter_supported": True,
+        "prompt_values_supported": ["none", *sorted(PROMPTS - {"none"})],
+        "claims_parameter_supported": False,
+        "request_parameter_supported": False,
+        "request_uri_parameter_supported": False,
+        "solid_oidc_supported": "https://solidproject.org/TR/solid-oidc",
+    }

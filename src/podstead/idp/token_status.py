@@ -1,0 +1,171 @@
+"""Does this token count, and shall it no more? Introspection, revocation and userinfo (A-82, A-83).
+
+A client learns of its own tokens only, and ends its own only; of any other it learns nothing, not
+even that there is such a token (RFC 7662 section 2.2, RFC 7009 section 2.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from podstead.authn.claims import MAX_TOKEN_CHARACTERS, TokenClaims, read_claims
+from podstead.core.clock import Clock, Randomness
+from podstead.idp.minting import ACCESS_TOKEN_S
+from podstead.idp.oauth.clients import OAuthClient
+from podstead.idp.own_tokens import OwnTokens
+from podstead.idp.records import (
+    ACCOUNTS,
+    GRANTS,
+    REFRESH_TOKENS,
+    REVOKED_TOKENS,
+    Client,
+    Grant,
+    RefreshToken,
+    RevokedToken,
+)
+from podstead.idp.registry import Kept, secret_key
+from podstead.idp.token_service import ProviderStore
+from podstead.idp.writing import commit
+from podstead.jose.compact import CompactToken, claim_text, read_token, verify_signature
+from podstead.jose.errors import InvalidJose
+
+INACTIVE: Final[dict[str, object]] = {"active": False}
+
+
+@dataclass(frozen=True, slots=True)
+class _AccessToken:
+    token: CompactToken
+    claims: TokenClaims
+
+
+class TokenStatus:
+    """Looks up and ends tokens of our own."""
+
+    def __init__(
+        self,
+        *,
+        own: OwnTokens,
+        store: ProviderStore,
+        allow_loopback: bool,
+        clock: Clock,
+        randomness: Randomness,
+    ) -> None:
+        self._own = own
+        self._store = store
+        self._allow_loopback = allow_loopback
+        self._clock = clock
+        self._randomness = randomness
+
+    async def introspect(self, text: str, client: Client) -> dict[str, object]:
+        """What a client may know of a token (RFC 7662 section 2.2). Raises StorageError."""
+        access = await self._access_token(text)
+        if access is not None:
+            if access.claims.client_id != client.client_id:
+                return INACTIVE
+            names = ("iss", "sub", "aud", "webid", "client_id", "scope", "iat", "exp", "jti", "cnf")
+            claims = access.token.claims
+            kind = "Bearer" if access.claims.thumbprint is None else "DPoP"
+            shown = {name: claims[name] for name in names if name in claims}
+            return {"active": True, "token_type": kind, **shown}
+        refresh = await self._refresh_token(text)
+        if refresh is None or refresh.value.client_id != client.client_id:
+            return INACTIVE
+        grant = await self._live_grant(refresh.value.grant_id)
+        if refresh.value.used or grant is None:
+            return INACTIVE
+        return {
+            "active": True,
+            "client_id": client.client_id,
+            "scope": " ".join(refresh.value.scopes),
+            "sub": grant.account_id,
+            "webid": grant.web_id,
+            "iss": self._own.issuer,
+            "exp": (refresh.expires_ms or 0) // 1000,
+        }
+
+    async def revoke(self, text: str, client: Client) -> None:
+        """End one of the client's tokens; a refresh token with all that came of its grant
+        (RFC 7009). Nothing happens for any other. Raises StorageError, Overloaded."""
+        now_ms = self._clock.now_ms()
+        access = await self._access_token(text)
+        if access is not None and access.claims.client_id == client.client_id:
+            await self._revoke_access(access, now_ms)
+            return
+        refresh = await self._refresh_token(text)
+        if refresh is not None and refresh.value.client_id == client.client_id:
+            grant = await GRANTS.read(self._store, refresh.value.grant_id, now_ms=now_ms)
+            if grant is not None:
+                revoked = msgspec.structs.replace(grant.value, revoked=True)
+                await commit(
+                    self._store,
+                    [GRANTS.replace(grant, revoked)],
+                    now_ms=now_ms,
+                    randomness=self._randomness,
+                )
+
+    async def userinfo(self, claims: TokenClaims, scopes: frozenset[str]) -> dict[str, object]:
+        """The claims about the person of a token that counts (OIDC Core 5.3). Raises
+        StorageError."""
+        shown: dict[str, object] = {"sub": claims.subject, "webid": claims.web_id}
+        account = await ACCOUNTS.read(
+            self._store, claims.subject or "", now_ms=self._clock.now_ms()
+        )
+        if account is None:
+            return shown
+        if "profile" in scopes:
+            shown["name"] = account.value.pod
+        if "email" in scopes and account.value.email is not None:
+            shown |= {"email": account.value.email, "email_verified": False}
+        return shown
+
+    async def _revoke_access(self, access: _AccessToken, now_ms: int) -> None:
+        token_id = access.claims.token_id
+        if token_id is None:
+            return
+        record = REVOKED_TOKENS.put(
+            token_id,
+            RevokedToken(now_ms // 1000),
+            # Kept for as long as the token would be accepted, with room for clocks.
+            expires_ms=now_ms + 2 * ACCESS_TOKEN_S * 1000,
+        )
+        await commit(self._store, [record], now_ms=now_ms, randomness=self._randomness)
+
+    async def _access_token(self, text: str) -> _AccessToken | None:
+        """A token of our own that counts; ``None`` for any other text."""
+        try:
+            token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
+            claims = read_claims(
+                token,
+                now_s=self._clock.now_ms() // 1000,
+                allow_loopback=self._allow_loopback,
+            )
+            key = await self._own.key(token.key_id)
+            if key is None or claims.issuer != self._own.issuer:
+                return None
+            verify_signature(token, key)
+            await self._own.check(claims)
+        except InvalidJose:
+            return None
+        return _AccessToken(token, claims)
+
+    async def _refresh_token(self, text: str) -> Kept[RefreshToken] | None:
+        return await REFRESH_TOKENS.read(self._store, secret_key(text), now_ms=self._clock.now_ms())
+
+    async def _live_grant(self, grant_id: str) -> Grant | None:
+        kept = await GRANTS.read(self._store, grant_id, now_ms=self._clock.now_ms())
+        return None if kept is None or kept.value.revoked else kept.value
+
+
+def scopes_of(token: CompactToken) -> frozenset[str]:
+    """The scopes that an access token carries."""
+    return frozenset((claim_text(token.claims, "scope") or "").split())
+
+
+def authenticates(client: Client, secret: str | None) -> bool:
+    """Whether the client has shown that it is itself: by its secret, or by having none."""
+    if client.auth_method == "none":
+        return secret is None
+    return secret is not None and OAuthClient(client).check_client_secret(secret)
