@@ -16,6 +16,7 @@ from podstead.app.keys import load_token_keys
 from podstead.authn.authenticate import Authenticator, PodTokens
 from podstead.authn.issuers import IssuerKeys
 from podstead.authn.pod_token import SigningKey
+from podstead.authn.proofs import Proofs
 from podstead.authn.resource_tokens import ResourceTokens, TokenRules
 from podstead.authn.web_ids import WebIdIssuers
 from podstead.config import Settings
@@ -121,6 +122,12 @@ def build_application(
         return document.graph
 
     challenges = Challenges(base_url)
+    proofs = Proofs(
+        used=store,
+        clock=clock,
+        require_ath=settings.require_ath,
+        refuse_replay=settings.refuse_replayed_proofs,
+    )
     owners = Owners(store)
     gate = Gate(
         acls=EffectiveAcls(store, parse_rules, base_url=base_url),
@@ -204,7 +211,7 @@ def build_application(
                     clock=clock,
                 ),
                 own=None,
-                used=store,
+                proofs=proofs,
                 counters=store,
                 rules=_token_rules(settings),
                 clock=clock,
@@ -232,8 +239,6 @@ def build_application(
 def _token_rules(settings: Settings) -> TokenRules:
     return TokenRules(
         allow_loopback=is_loopback_url(settings.base_url),
-        require_ath=settings.require_ath,
-        refuse_replay=settings.refuse_replayed_proofs,
         allowed_issuers=frozenset(settings.accepted_issuers),
         denied_issuers=frozenset(settings.refused_issuers),
     )

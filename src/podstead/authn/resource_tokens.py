@@ -16,6 +16,7 @@ from typing import Final, Protocol
 from podstead.authn.claims import MAX_TOKEN_CHARACTERS, TokenClaims, read_claims, same_issuer
 from podstead.authn.credentials import UnverifiedBearer, UnverifiedDpop
 from podstead.authn.issuers import IssuerKeys
+from podstead.authn.proofs import InvalidProof, Proofs
 from podstead.authn.web_ids import WebIdIssuers
 from podstead.core.agents import AuthenticationMethod, Identity
 from podstead.core.bounded_cache import BoundedCache
@@ -23,9 +24,9 @@ from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
 from podstead.jose.compact import CompactToken, read_token, verify_signature
 from podstead.jose.errors import InvalidJose
-from podstead.jose.keys import KeyRing, PublicKey
-from podstead.jose.proof import Proof, ProvenRequest, check_proof
-from podstead.storage.protocol import RateCounters, UsedOnce
+from podstead.jose.keys import PublicKey
+from podstead.jose.proof import ProvenRequest
+from podstead.storage.protocol import RateCounters
 
 ACCESS_TOKEN_TYPES: Final = ("at+jwt", "application/at+jwt")
 MOST_VERIFIED: Final = 8192
@@ -53,10 +54,6 @@ class TokenRules:
 
     allow_loopback: bool = False
     """Take providers and WebIDs of plain http on this machine (D-8)."""
-    require_ath: bool = False
-    """Refuse proofs that do not name the access token (A-105)."""
-    refuse_replay: bool = True
-    """Refuse a proof that was used before (A-104)."""
     allowed_issuers: frozenset[str] = frozenset()
     """If any, no other provider is believed (A-112); without a slash at their ends."""
     denied_issuers: frozenset[str] = frozenset()
@@ -80,7 +77,7 @@ class ResourceTokens:
         issuers: IssuerKeys,
         web_ids: WebIdIssuers,
         own: OwnProvider | None,
-        used: UsedOnce,
+        proofs: Proofs,
         counters: RateCounters,
         rules: TokenRules,
         clock: Clock,
@@ -89,11 +86,10 @@ class ResourceTokens:
         self._issuers = issuers
         self._web_ids = web_ids
         self._own = own
-        self._used = used
+        self._proofs = proofs
         self._counters = counters
         self._rules = rules
         self._clock = clock
-        self._keys = KeyRing()
         self._verified = BoundedCache[bytes, _Presented](MOST_VERIFIED)
 
     async def verify_dpop(
@@ -106,13 +102,14 @@ class ResourceTokens:
             thumbprint = presented.claims.thumbprint
             if thumbprint is None:
                 raise InvalidJose("The token is not bound to a key")
-            proof = self._proof(credential, method=method, url=url)
+            request = ProvenRequest(method, url, credential.token)
+            proof = self._proofs.check(credential.proof, request)
             if not hmac.compare_digest(proof.thumbprint, thumbprint):
                 raise InvalidJose("The token is bound to another key")
             await self._believe(presented, client_address)
+            await self._proofs.use(proof)
         except InvalidJose as refusal:
             raise _refused(refusal, "DPoP") from refusal
-        await self._use(proof)
         return _identity(presented.claims, AuthenticationMethod.DPOP)
 
     async def verify_bearer(self, credential: UnverifiedBearer) -> Identity:
@@ -153,19 +150,6 @@ class ResourceTokens:
         ):
             raise InvalidJose("The token's issuer is not accepted here")
         return _Presented(token, claims)
-
-    def _proof(self, credential: UnverifiedDpop, *, method: str, url: str) -> Proof:
-        request = ProvenRequest(method, url, credential.token)
-        try:
-            return check_proof(
-                credential.proof,
-                request,
-                now_s=self._now_s(),
-                keys=self._keys,
-                require_ath=self._rules.require_ath,
-            )
-        except InvalidJose as refusal:
-            raise _refused(refusal, "DPoP", error="invalid_dpop_proof") from refusal
 
     async def _believe(self, presented: _Presented, client_address: str) -> None:
         """See that the issuer signed the token, and that it may speak for the WebID now."""
@@ -211,16 +195,6 @@ class ResourceTokens:
         if wait_s is not None:
             raise InvalidJose("Too many tokens of issuers that are not known here: try later")
 
-    async def _use(self, proof: Proof) -> None:
-        if not self._rules.refuse_replay:
-            return
-        until_ms = proof.usable_until_s * 1000
-        now_ms = self._clock.now_ms()
-        if not await self._used.use_once(proof.use_key, until_ms=until_ms, now_ms=now_ms):
-            raise _refused(
-                InvalidJose("DPoP proof jti already used"), "DPoP", error="invalid_dpop_proof"
-            )
-
     def _own_of(self, claims: TokenClaims) -> OwnProvider | None:
         """Our own provider, if the token names it as its issuer."""
         own = self._own
@@ -255,7 +229,6 @@ def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode("ascii")).digest()
 
 
-def _refused(
-    refusal: InvalidJose, scheme: str, *, error: str = "invalid_token"
-) -> NotAuthenticated:
+def _refused(refusal: InvalidJose, scheme: str) -> NotAuthenticated:
+    error = "invalid_dpop_proof" if isinstance(refusal, InvalidProof) else "invalid_token"
     return NotAuthenticated(str(refusal), invalid=True, scheme=scheme, error=error)

@@ -1,0 +1,49 @@
+"""Is a DPoP proof good, and is this its first use? (RFC 9449, A-101 to A-105)"""
+
+from __future__ import annotations
+
+from podstead.core.clock import Clock
+from podstead.jose.errors import InvalidJose
+from podstead.jose.keys import KeyRing
+from podstead.jose.proof import Proof, ProvenRequest, check_proof
+from podstead.storage.protocol import UsedOnce
+
+
+class InvalidProof(InvalidJose):
+    """The proof is not acceptable, whatever it comes with."""
+
+
+class Proofs:
+    """Checks proofs, for resources and for the provider's own endpoints."""
+
+    def __init__(
+        self, *, used: UsedOnce, clock: Clock, require_ath: bool, refuse_replay: bool
+    ) -> None:
+        self._used = used
+        self._clock = clock
+        self._require_ath = require_ath
+        self._refuse_replay = refuse_replay
+        self._keys = KeyRing()
+
+    def check(self, text: str, request: ProvenRequest) -> Proof:
+        """The proof, in every point but its being new. Raises InvalidProof."""
+        try:
+            return check_proof(
+                text,
+                request,
+                now_s=self._clock.now_ms() // 1000,
+                keys=self._keys,
+                # Where no access token is shown there is none to be named.
+                require_ath=self._require_ath and request.access_token is not None,
+            )
+        except InvalidJose as error:
+            raise InvalidProof(str(error)) from error
+
+    async def use(self, proof: Proof) -> None:
+        """Note the proof's use. Raises InvalidProof for a second one, and Overloaded."""
+        if not self._refuse_replay:
+            return
+        until_ms = proof.usable_until_s * 1000
+        now_ms = self._clock.now_ms()
+        if not await self._used.use_once(proof.use_key, until_ms=until_ms, now_ms=now_ms):
+            raise InvalidProof("DPoP proof jti already used")
