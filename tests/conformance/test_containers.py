@@ -293,6 +293,7 @@ def test_c_30_the_description_is_at_the_url_with_meta_and_empty_at_first(
     read = alice.get(description)
     assert (read.status, read.body, read.media_type) == (200, b"", TURTLE)
     assert read.target("describes") == alice.url(target)
+    assert f"{LDP}RDFSource" in read.targets("type")
     assert alice.get(f"{container}missing{'/' if name == 'c/' else ''}.meta").status == 404
 
 

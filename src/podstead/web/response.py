@@ -259,6 +259,8 @@ def _types(target: ResourcePath, kind: Kind | None, *, rdf: bool) -> list[str]:
         types += [LDP_CONTAINER, LDP_BASIC_CONTAINER]
         if storage_root(target) == target:
             types.append(PIM_STORAGE_CLASS)
+    elif auxiliary_kind(target) is not None:
+        types.append(LDP_RDF_SOURCE)  # also where none is stored: an empty description is RDF
     elif kind is not None:
         types.append(LDP_RDF_SOURCE if rdf else LDP_NON_RDF_SOURCE)
     return types
