@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 from rdflib import URIRef
@@ -49,6 +49,15 @@ def members(alice: Agent, container: str) -> dict[str, str]:
         "rdf": alice.create(f"{container}x.ttl"),
         "text": alice.create(f"{container}x.txt", "x", "text/plain"),
     }
+
+
+@pytest.fixture(scope="module")
+def talkative(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server that tells everybody which storages there are, and whose they are."""
+    root = tmp_path_factory.mktemp("talkative") / "root"
+    options = ("--list-storages", "--advertise-owners")
+    with running_server(ServerProcess(root=root, options=options)) as server:
+        yield server
 
 
 # --- P-29: types ------------------------------------------------------------------------------
@@ -210,6 +219,18 @@ def test_p_33_storages_do_not_overlap(alice: Agent, bob: Agent, container: str) 
     assert marked == roots
 
 
+@pytest.mark.parametrize("method", READS)
+def test_p_33_a_root_links_to_its_owner_only_if_the_server_was_told_to(
+    public: Agent, alice: Agent, talkative: ServerProcess, method: str
+) -> None:
+    relations = (f"{SOLID}owner", f"{SOLID}podOwner")
+    quiet = public.request(method, alice.pod)
+    assert [quiet.targets(relation) for relation in relations] == [[], []]
+    owner = create_agent(talkative)
+    told = Agent(talkative).request(method, owner.pod)
+    assert [told.target(relation) for relation in relations] == [owner.web_id, owner.web_id]
+
+
 def ancestors(path: str) -> list[str]:
     """The containers of a path, from the nearest to the server's root."""
     parts = path.rstrip("/").split("/")
@@ -295,12 +316,12 @@ def named_storages(server: Agent) -> set[str]:
 
 
 def test_p_36_the_server_names_its_storages_only_if_it_was_told_to(
-    public: Agent, alice: Agent, tmp_path: Path
+    public: Agent, talkative: ServerProcess
 ) -> None:
     assert named_storages(public) == set()
-    with running_server(ServerProcess(tmp_path / "root", ("--list-storages",))) as server:
-        owners = [create_agent(server) for _ in range(2)]
-        assert named_storages(Agent(server)) == {owner.url(owner.pod) for owner in owners}
+    owners = [create_agent(talkative) for _ in range(2)]
+    roots = {owner.url(owner.pod) for owner in owners}
+    assert named_storages(Agent(talkative)) >= roots
 
 
 NOTIFICATION = {
