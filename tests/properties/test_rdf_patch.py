@@ -30,6 +30,7 @@ from podstead.rdf.patterns import (
 )
 from podstead.rdf.sparql_update import parse_sparql_update
 from podstead.rdf.terms import BlankNode, Iri, Literal, Triple
+from tests.support.patch_model import patched_by_n3, read_n3_patch
 from tests.unit.rdf.oracle import BASE, assert_same, read
 
 # Few terms, so that patterns meet triples.
@@ -273,6 +274,22 @@ def test_an_n3_patch_is_applied_when_a_sparql_engine_says_so(
     # N3 has one solution, however many ways there are for blank nodes of its conditions.
     if not (blank_nodes_in(operation.where) and blank_nodes_in(operation.inserts)):
         assert_alike(patched, content_of(engine))
+
+
+@given(graphs, n3_operations(), st.permutations(range(4)))
+def test_an_n3_patch_has_the_effect_that_rdflib_gives_it(
+    graph: Graph, operation: Operation, order: list[int]
+) -> None:
+    """X-4, X-11 to X-14: read from text, and refused where rdflib finds no or several ways, or
+    does not find what is to be deleted."""
+    text = n3_text(operation, order)
+    judged = patched_by_n3(known_to_rdflib(graph), read_n3_patch(text, BASE))
+    patch = parse_n3_patch(text.encode(), base_iri=BASE)
+    if judged is None:
+        with pytest.raises((PatchInapplicable, PatchRefused)):
+            apply(patch, graph)
+    else:
+        assert_alike(apply(patch, graph), known_from_rdflib(judged))
 
 
 @given(graphs, several(insertions, at_most=4))

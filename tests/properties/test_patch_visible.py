@@ -1,0 +1,250 @@
+"""Every patch that is answered with success is there in the next GET, and no other one is.
+
+Random sequences of patches, replacements and deletions over HTTP, on documents in both formats and
+on containers, against a model that is nothing but rdflib graphs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import pytest
+import rdflib
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rdflib.compare import to_canonical_graph
+from rdflib.term import BNode, Node, Variable
+
+from podstead.app.keys import ensure_token_key
+from podstead.config import Settings
+from podstead.storage.root import prepare_root
+from tests.http.conftest import BASE, Server, running, with_two_pods
+from tests.http.rdf import JSON_LD, TURTLE, Triples, said
+from tests.support.asgi import Answer, Client
+from tests.support.patch_model import (
+    Formulas,
+    RdflibTriple,
+    block,
+    patched_by_n3,
+    patched_by_update,
+)
+
+EX = rdflib.Namespace("http://example.org/")
+N3_PATCH = "text/n3"
+SPARQL_UPDATE = "application/sparql-update"
+MAX_BLANK_NODES = 6  # telling whether graphs with many that are alike are the same takes too long
+
+PLACES = ["doc.ttl", "doc.jsonld", "deep/doc", "own/", "deep/"]
+IRIS = [EX.a, EX.b, EX["c"]]
+PREDICATES = [EX.p, EX.q]
+LITERALS = [
+    rdflib.Literal("1"),
+    rdflib.Literal(1),
+    rdflib.Literal("1", lang="en"),
+    rdflib.Literal(True),
+    rdflib.Literal('"\\\n\t{?x} \U0001f600'),
+]
+VARIABLES = [Variable("x"), Variable("y")]
+NODES = [BNode("m"), BNode("n")]
+
+_numbers = itertools.count()
+
+
+def several(
+    subjects: Iterable[Node], objects: Iterable[Node], *, at_most: int
+) -> st.SearchStrategy[list[RdflibTriple]]:
+    triples = st.tuples(
+        st.sampled_from(list(subjects)),
+        st.sampled_from(PREDICATES),
+        st.sampled_from(list(objects)),
+    )
+    return st.lists(triples, max_size=at_most, unique=True)
+
+
+@dataclass(frozen=True)
+class Put:
+    """A replacement of all that is said, or the creation of it."""
+
+    content_type: str
+    triples: list[RdflibTriple]
+
+
+@dataclass(frozen=True)
+class Patch:
+    """A patch in one of the two formats; an update without conditions may be of data blocks."""
+
+    content_type: str
+    formulas: Formulas
+    as_data: bool
+
+
+Step: TypeAlias = Put | Patch | Literal["delete"]
+
+
+@st.composite
+def patches(draw: st.DrawFn) -> Patch:
+    """Patches whose templates have only variables of their conditions (X-7)."""
+    where = draw(several([*IRIS, *VARIABLES], [*IRIS, *LITERALS, *VARIABLES], at_most=2))
+    bound = {term for triple in where for term in triple if isinstance(term, Variable)}
+    terms = [*IRIS, *sorted(bound)]
+    formulas = Formulas(
+        where,
+        draw(several(terms, [*terms, *LITERALS], at_most=2)),
+        draw(several([*terms, *NODES], [*terms, *LITERALS, *NODES], at_most=3)),
+    )
+    return Patch(draw(st.sampled_from([N3_PATCH, SPARQL_UPDATE])), formulas, draw(st.booleans()))
+
+
+puts = st.builds(
+    Put,
+    st.sampled_from([TURTLE, JSON_LD]),
+    several([*IRIS, *NODES], [*IRIS, *LITERALS, *NODES], at_most=5),
+)
+steps: st.SearchStrategy[Step] = st.one_of(patches(), patches(), puts, st.just("delete"))
+
+
+def text_of(patch: Patch) -> str:
+    where, deletes, inserts = map(block, patch.formulas)
+    if patch.content_type == N3_PATCH:
+        clauses = {"where": where, "deletes": deletes, "inserts": inserts}
+        parts = [f"solid:{name} {{ {text} }};" for name, text in clauses.items() if text]
+        prefix = "@prefix solid: <http://www.w3.org/ns/solid/terms#> .\n"
+        return f"{prefix}[] {' '.join(parts)} a solid:InsertDeletePatch ."
+    if patch.as_data and not where:
+        return f"DELETE DATA {{ {deletes} }} ;\nINSERT DATA {{ {inserts} }} ;"
+    return f"DELETE {{ {deletes} }} INSERT {{ {inserts} }} WHERE {{ {where} }}"
+
+
+@dataclass
+class Model:
+    """What is said at each place: for a container what its owner says, ``None`` for nothing."""
+
+    alice: Client
+    root: str
+    said: dict[str, rdflib.Graph | None] = field(default_factory=dict)
+
+    async def take(self, place: str, step: Step) -> None:
+        """Take a step over HTTP and in the model; they must agree on whether it succeeds."""
+        if isinstance(step, Put):
+            await self._put(place, step)
+        elif isinstance(step, Patch):
+            await self._patch(place, step)
+        elif not place.endswith("/"):
+            answer = await self.alice.delete(self.root + place)
+            assert answer.status == (404 if self.said.get(place) is None else 204)
+            self.said[place] = None
+
+    async def _put(self, place: str, step: Put) -> None:
+        graph = rdflib.Graph()
+        for triple in step.triples:
+            graph.add(triple)
+        body = expanded(graph) if step.content_type == JSON_LD else graph.serialize(format="turtle")
+        answer = await self.alice.put(self.root + place, body, step.content_type)
+        self._succeeded(place, answer)
+        self._set(place, graph)
+
+    async def _patch(self, place: str, patch: Patch) -> None:
+        before = self.said.get(place) or rdflib.Graph()
+        is_n3 = patch.content_type == N3_PATCH
+        after = (patched_by_n3 if is_n3 else patched_by_update)(before, patch.formulas)
+        if after is not None and count_of_nodes(after) > MAX_BLANK_NODES:
+            return
+        answer = await self.alice.request(
+            "PATCH",
+            self.root + place,
+            headers={"Content-Type": patch.content_type},
+            body=text_of(patch).encode(),
+        )
+        if after is None:
+            assert answer.status in {409, 422}, answer
+            return
+        self._succeeded(place, answer)
+        self._set(place, after)
+
+    def _succeeded(self, place: str, answer: Answer) -> None:
+        assert answer.status == (201 if self.said.get(place) is None else 204), answer
+
+    def _set(self, place: str, graph: rdflib.Graph) -> None:
+        self.said[place] = graph
+        if place.startswith("deep/") and self.said.get("deep/") is None:
+            self.said["deep/"] = rdflib.Graph()
+
+    async def check(self, place: str, accept: str) -> None:
+        """Assert that a GET says what the model says."""
+        answer = await self.alice.get(self.root + place, accept=accept)
+        graph = self.said.get(place)
+        assert answer.status == (404 if graph is None else 200), answer
+        if graph is not None:
+            found = said(answer, BASE + self.root + place)
+            assert owners(found) == owners(frozenset(to_canonical_graph(graph)))
+
+
+def expanded(graph: rdflib.Graph) -> str:
+    """A graph in JSON-LD, node by node: rdflib's own writer forgets nodes that only name
+    themselves."""
+
+    def name(node: Node) -> str:
+        return node.n3() if isinstance(node, BNode) else str(node)
+
+    def value(term: Node) -> dict[str, str]:
+        if not isinstance(term, rdflib.Literal):
+            return {"@id": name(term)}
+        if term.language:
+            return {"@value": str(term), "@language": term.language}
+        return {"@value": str(term), **({"@type": str(term.datatype)} if term.datatype else {})}
+
+    return json.dumps([{"@id": name(s), str(p): [value(o)]} for s, p, o in graph])
+
+
+def count_of_nodes(graph: rdflib.Graph) -> int:
+    return len({term for triple in graph for term in triple if isinstance(term, BNode)})
+
+
+def owners(found: Triples) -> Triples:
+    """What is not the server's to say: here all statements with these predicates are not."""
+    return {triple for triple in found if triple[1] in PREDICATES}
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[Server]:
+    options = Settings(root=tmp_path / "root", base_url=BASE, pod_creations_per_hour=0)
+    ensure_token_key(prepare_root(options.root).keys)
+    async with running(options) as application:
+        yield await with_two_pods(application)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@given(st.lists(st.tuples(steps, st.sampled_from([TURTLE, JSON_LD])), min_size=1, max_size=6))
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_what_succeeds_is_in_the_next_get(
+    server: Server, place: str, sequence: list[tuple[Step, str]]
+) -> None:
+    """X-11 to X-16, X-31, X-35, C-9, C-13, Q-3: and what is refused has changed nothing."""
+    model = Model(server.alice, f"/alice/private/{next(_numbers)}/")
+    for step, accept in sequence:
+        await model.take(place, step)
+        await model.check(place, accept)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(PLACES), steps, st.sampled_from([TURTLE, JSON_LD])),
+        min_size=2,
+        max_size=8,
+    )
+)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_what_is_done_at_one_place_is_seen_there_alone(
+    server: Server, sequence: list[tuple[str, Step, str]]
+) -> None:
+    """C-13, C-22: documents and their containers, each with what was said there."""
+    model = Model(server.alice, f"/alice/private/{next(_numbers)}/")
+    for place, step, accept in sequence:
+        await model.take(place, step)
+        for other in PLACES:
+            await model.check(other, accept)
