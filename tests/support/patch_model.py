@@ -7,6 +7,7 @@ solution by solution.
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
@@ -68,7 +69,17 @@ def patched_by_update(graph: rdflib.Graph, patch: Formulas) -> rdflib.Graph:
 
 def block(triples: Sequence[RdflibTriple]) -> str:
     """Triple patterns as they stand between braces, in N3 and in SPARQL."""
-    return " ".join(" ".join(term.n3() for term in triple) + " ." for triple in triples)
+    return " ".join(" ".join(map(_written, triple)) + " ." for triple in triples)
+
+
+def _written(term: Node) -> str:
+    if not isinstance(term, Literal):
+        return term.n3()
+    # Escaped like JSON, which N3 and SPARQL know as well: rdflib's query parser makes tabs spaces.
+    text = json.dumps(str(term), ensure_ascii=False)
+    if term.language:
+        return f"{text}@{term.language}"
+    return f"{text}^^{term.datatype.n3()}" if term.datatype else text
 
 
 def _solutions(graph: rdflib.Graph, where: Sequence[RdflibTriple]) -> list[Solution]:
