@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +12,7 @@ from podstead.authn.claims import AUDIENCE
 from podstead.core.clock import Randomness
 from podstead.idp.keys import KeyRoster
 from podstead.idp.oauth.token import Minted, Subject
-from podstead.idp.records import REFRESH_TOKENS, Client, RefreshToken
+from podstead.idp.records import REFRESH_TOKENS, Account, Client, RefreshToken
 from podstead.idp.registry import secret_key
 from podstead.jose.signing import KeyPair, SigningAlgorithm
 
@@ -97,7 +98,7 @@ class Mint:
             claims |= {"auth_time": grant.authenticated_s, "sid": grant.session_id}
             if grant.nonce is not None:
                 claims["nonce"] = grant.nonce
-        claims |= personal_claims(subject)
+        claims |= personal_claims(account, subject.scopes)
         return self._id_key(client).sign(_bound(claims, subject), media_type="JWT")
 
     def _id_key(self, client: Client) -> KeyPair:
@@ -114,13 +115,13 @@ def source_of(subject: Subject) -> str:
     return "d"
 
 
-def personal_claims(subject: Subject) -> dict[str, object]:
+def personal_claims(account: Account, scopes: Sequence[str]) -> dict[str, object]:
     """The claims about a person that the scopes ask for (A-72)."""
     claims: dict[str, object] = {}
-    if "profile" in subject.scopes:
-        claims["name"] = subject.account.pod
-    if "email" in subject.scopes and subject.account.email is not None:
-        claims |= {"email": subject.account.email, "email_verified": False}
+    if "profile" in scopes:
+        claims["name"] = account.pod
+    if "email" in scopes and account.email is not None:
+        claims |= {"email": account.email, "email_verified": False}
     return claims
 
 

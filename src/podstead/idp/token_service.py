@@ -75,7 +75,7 @@ class TokenService:
 
         Raises StorageError, and Overloaded if others keep changing what the request names.
         """
-        if authorization is not None and _basic(authorization) is None:
+        if authorization is not None and basic_credentials(authorization) is None:
             return refused("invalid_client", "The Authorization header cannot be read", status=401)
         for _ in range(_ATTEMPTS):
             now_ms = self._clock.now_ms()
@@ -164,16 +164,21 @@ def _client_id(form: Parameters, authorization: str | None) -> str | None:
     named = _first(form, "client_id")
     if named is not None or authorization is None:
         return named
-    decoded = _basic(authorization)
-    return None if decoded is None else unquote_plus(decoded.partition(":")[0])
+    shown = basic_credentials(authorization)
+    return None if shown is None else shown[0]
 
 
-def _basic(authorization: str) -> str | None:
-    """The id and secret of a Basic credential, ``None`` if it is none that can be read."""
+def basic_credentials(authorization: str) -> tuple[str, str] | None:
+    """The id and secret of a Basic credential, both form-decoded (RFC 6749 section 2.3.1).
+
+    ``None`` if it is none that can be read.
+    """
     scheme, _, encoded = authorization.partition(" ")
     if scheme.lower() != "basic":
         return None
     try:
-        return base64.b64decode(encoded.strip(), validate=True).decode()
+        decoded = base64.b64decode(encoded.strip(), validate=True).decode()
     except (binascii.Error, ValueError):
         return None
+    client_id, colon, secret = decoded.partition(":")
+    return (unquote_plus(client_id), unquote_plus(secret)) if colon else None

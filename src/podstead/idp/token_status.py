@@ -12,8 +12,9 @@ from typing import Final
 import msgspec
 
 from podstead.authn.claims import MAX_TOKEN_CHARACTERS, TokenClaims, read_claims
+from podstead.core.agents import Identity
 from podstead.core.clock import Clock, Randomness
-from podstead.idp.minting import ACCESS_TOKEN_S
+from podstead.idp.minting import ACCESS_TOKEN_S, personal_claims
 from podstead.idp.oauth.clients import OAuthClient
 from podstead.idp.own_tokens import OwnTokens
 from podstead.idp.records import (
@@ -106,20 +107,22 @@ class TokenStatus:
                     randomness=self._randomness,
                 )
 
-    async def userinfo(self, claims: TokenClaims, scopes: frozenset[str]) -> dict[str, object]:
-        """The claims about the person of a token that counts (OIDC Core 5.3). Raises
-        StorageError."""
-        shown: dict[str, object] = {"sub": claims.subject, "webid": claims.web_id}
-        account = await ACCOUNTS.read(
-            self._store, claims.subject or "", now_ms=self._clock.now_ms()
-        )
-        if account is None:
-            return shown
-        if "profile" in scopes:
-            shown["name"] = account.value.pod
-        if "email" in scopes and account.value.email is not None:
-            shown |= {"email": account.value.email, "email_verified": False}
-        return shown
+    async def userinfo(self, text: str, identity: Identity) -> dict[str, object] | None:
+        """The claims about the person of a token that was just verified (OIDC Core 5.3).
+
+        ``None`` for a token of another provider, or one without the scope for it. Raises
+        StorageError.
+        """
+        if identity.issuer != self._own.issuer:
+            return None
+        token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
+        scopes = (claim_text(token.claims, "scope") or "").split()
+        subject = claim_text(token.claims, "sub") or ""
+        account = await ACCOUNTS.read(self._store, subject, now_ms=self._clock.now_ms())
+        if account is None or "openid" not in scopes:
+            return None
+        shown: dict[str, object] = {"sub": subject, "webid": identity.agent}
+        return shown | personal_claims(account.value, scopes)
 
     async def _revoke_access(self, access: _AccessToken, now_ms: int) -> None:
         token_id = access.claims.token_id
@@ -157,11 +160,6 @@ class TokenStatus:
     async def _live_grant(self, grant_id: str) -> Grant | None:
         kept = await GRANTS.read(self._store, grant_id, now_ms=self._clock.now_ms())
         return None if kept is None or kept.value.revoked else kept.value
-
-
-def scopes_of(token: CompactToken) -> frozenset[str]:
-    """The scopes that an access token carries."""
-    return frozenset((claim_text(token.claims, "scope") or "").split())
 
 
 def authenticates(client: Client, secret: str | None) -> bool:

@@ -1,0 +1,299 @@
+"""What do applications ask the provider, without a person in front? OAuth's endpoints (3.2, 3.5).
+
+Each reads its own credentials, a client's secret or a token, so the resource server's way of
+authentication is not in the way. They may be asked by pages of any origin, without cookies (A-46).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from podstead.authn.credentials import UnverifiedBearer, UnverifiedDpop, read_credential
+from podstead.authn.proofs import InvalidProof, Proofs
+from podstead.authn.resource_tokens import ResourceTokens
+from podstead.core.agents import Agent
+from podstead.core.clock import Clock
+from podstead.core.errors import (
+    BadRequest,
+    BodyTooLarge,
+    NotAuthenticated,
+    UnsupportedMediaType,
+)
+from podstead.idp import discovery
+from podstead.idp.client_metadata import UnusableMetadata, shown_metadata
+from podstead.idp.clients import ClientDirectory
+from podstead.idp.keys import ProviderKeys
+from podstead.idp.oauth.messages import OAuthAnswer
+from podstead.idp.oauth.token import refused
+from podstead.idp.records import Client
+from podstead.idp.token_service import TokenService, basic_credentials
+from podstead.idp.token_status import TokenStatus, authenticates
+from podstead.jose.errors import InvalidJose
+from podstead.jose.proof import ProvenRequest
+from podstead.jose.strict_json import Json, read_object
+from podstead.storage.protocol import RateCounters
+from podstead.web.asgi import Headers
+from podstead.web.idp.forms import Fields, only, read_form
+from podstead.web.limits import address_key, take
+from podstead.web.request import Request
+from podstead.web.response import Response
+
+MAX_JSON_BYTES: Final = 64 * 1024
+DESCRIPTION_AGE_S: Final = 300
+_NO_STORE: Final = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))
+
+
+class ProtocolLimits(msgspec.Struct, frozen=True):
+    """How often an address may do what costs us; 0 is without limit (A-181)."""
+
+    registrations_per_hour: int
+    token_failures_per_minute: int
+
+
+class ProtocolEndpoints:
+    """Token, registration, introspection, revocation, userinfo, keys and description."""
+
+    def __init__(
+        self,
+        *,
+        issuer: str,
+        tokens: TokenService,
+        status: TokenStatus,
+        clients: ClientDirectory,
+        keys: ProviderKeys,
+        proofs: Proofs,
+        resource_tokens: ResourceTokens,
+        counters: RateCounters,
+        limits: ProtocolLimits,
+        clock: Clock,
+    ) -> None:
+        self._issuer = issuer
+        self._tokens = tokens
+        self._status = status
+        self._clients = clients
+        self._keys = keys
+        self._proofs = proofs
+        self._resource_tokens = resource_tokens
+        self._counters = counters
+        self._limits = limits
+        self._clock = clock
+        self._description = msgspec.json.encode(discovery.provider_description(issuer))
+
+    # --- what the provider is -----------------------------------------------------------------
+
+    async def describe(self, request: Request, _: Agent) -> Response:
+        """``GET /.well-known/openid-configuration`` (A-41)."""
+        return _public_document(request, self._description)
+
+    async def key_set(self, request: Request, _: Agent) -> Response:
+        """``GET /.well-known/jwks.json`` (A-42). Raises StorageError."""
+        published = (await self._keys.current()).published()
+        return _public_document(request, msgspec.json.encode({"keys": published}))
+
+    # --- tokens -------------------------------------------------------------------------------
+
+    async def token(self, request: Request, _: Agent) -> Response:
+        """``POST /idp/token`` (A-62 to A-68). Raises RateLimited, ServerTrouble."""
+        try:
+            form = await read_form(request)
+        except (BadRequest, BodyTooLarge) as error:
+            return _answer(refused("invalid_request", str(error)))
+        try:
+            jkt = await self.proven_key(request, discovery.TOKEN_PATH)
+        except InvalidProof as error:
+            return _answer(refused("invalid_dpop_proof", str(error)))
+        answer = await self._tokens.respond(form, authorization=_authorization(request), jkt=jkt)
+        if answer.body.get("error") in ("invalid_client", "invalid_grant"):
+            await self._count_failure(request)
+        return _answer(answer)
+
+    async def introspect(self, request: Request, _: Agent) -> Response:
+        """``POST /idp/token/introspection`` (RFC 7662). Raises RateLimited, ServerTrouble."""
+        form, client = await self._form_and_client(request)
+        text = only(form, "token")
+        if client is None or client.auth_method == "none":
+            return await self._unknown_client(request)
+        if text is None:
+            return _answer(refused("invalid_request", "The token is missing"))
+        return _answer(OAuthAnswer(200, await self._status.introspect(text, client)))
+
+    async def revoke(self, request: Request, _: Agent) -> Response:
+        """``POST /idp/token/revocation`` (RFC 7009). Raises RateLimited, ServerTrouble."""
+        form, client = await self._form_and_client(request)
+        text = only(form, "token")
+        if client is None:
+            return await self._unknown_client(request)
+        if text is None:
+            return _answer(refused("invalid_request", "The token is missing"))
+        await self._status.revoke(text, client)
+        return Response(200, [*_NO_STORE, (b"content-length", b"0")], b"")
+
+    async def userinfo(self, request: Request, _: Agent) -> Response:
+        """``GET`` or ``POST /idp/me`` (OIDC Core 5.3). Raises NotAuthenticated, ServerTrouble."""
+        credential = read_credential(request.fields.authorization, request.fields.proofs)
+        if credential is None:
+            raise NotAuthenticated
+        if isinstance(credential, UnverifiedDpop):
+            identity = await self._resource_tokens.verify_dpop(
+                credential,
+                method=request.method,
+                url=self._issuer + discovery.USERINFO_PATH,
+                client_address=address_key(request.client_address),
+            )
+        else:
+            identity = await self._resource_tokens.verify_bearer(credential)
+        answer = await self._status.userinfo(credential.token, identity)
+        if answer is None:
+            raise NotAuthenticated("The token is not for this", invalid=True, scheme="Bearer")
+        return _answer(OAuthAnswer(200, answer))
+
+    # --- clients ------------------------------------------------------------------------------
+
+    async def register(self, request: Request, _: Agent) -> Response:
+        """``POST /idp/reg`` (RFC 7591). Raises RateLimited, ServerTrouble."""
+        await take(
+            self._counters,
+            f"registration:{address_key(request.client_address)}",
+            capacity=self._limits.registrations_per_hour,
+            period_s=3600,
+            clock=self._clock,
+        )
+        try:
+            sent = await self._json(request)
+            registered = await self._clients.register(sent)
+        except UnusableMetadata as error:
+            return _answer(refused(error.error, str(error)))
+        client = registered.client
+        body = shown_metadata(client)
+        if registered.secret is not None:
+            body |= {"client_secret": registered.secret, "client_secret_expires_at": 0}
+        body |= {
+            "registration_access_token": registered.registration_token,
+            "registration_client_uri": self._registration_uri(client),
+        }
+        return _answer(OAuthAnswer(201, body))
+
+    async def registration(self, request: Request, _: Agent) -> Response:
+        """``GET`` or ``DELETE /idp/reg/{client_id}`` (RFC 7592). Raises ServerTrouble."""
+        client_id = request.path.rpartition("/")[2]
+        credential = None
+        if request.fields.authorization:
+            credential = read_credential(request.fields.authorization)
+        client = None
+        if isinstance(credential, UnverifiedBearer):
+            client = await self._clients.managed(client_id, credential.token)
+        if client is None:
+            raise NotAuthenticated("Invalid token", invalid=True, scheme="Bearer")
+        if request.method == "DELETE":
+            await self._clients.remove(client_id)
+            return Response(204, [*_NO_STORE])
+        body = shown_metadata(client) | {"registration_client_uri": self._registration_uri(client)}
+        return _answer(OAuthAnswer(200, body))
+
+    # --- parts --------------------------------------------------------------------------------
+
+    async def proven_key(self, request: Request, path: str) -> str | None:
+        """The thumbprint of the key that a request proves to have, ``None`` without a proof.
+
+        ``path`` is the endpoint's own, since that is what a proof must name. Raises InvalidProof
+        and Overloaded.
+        """
+        if not request.fields.proofs:
+            return None
+        if len(request.fields.proofs) > 1:
+            raise InvalidProof("Send one DPoP header only")
+        text = request.fields.proofs[0].strip(b" \t").decode("latin-1")
+        url = self._issuer + path
+        proof = self._proofs.check(text, ProvenRequest(request.method, url))
+        await self._proofs.use(proof)
+        return proof.thumbprint
+
+    async def _form_and_client(self, request: Request) -> tuple[Fields, Client | None]:
+        """The form, and the client that has authenticated with it."""
+        form = await read_form(request)
+        client_id, secret = only(form, "client_id"), only(form, "client_secret")
+        authorization = _authorization(request)
+        if authorization is not None:
+            shown = basic_credentials(authorization)
+            if shown is None or client_id not in (None, shown[0]):
+                return form, None
+            client_id, secret = shown
+        if client_id is None:
+            return form, None
+        client = await self._clients.find(client_id)
+        if client is None or not authenticates(client, secret):
+            return form, None
+        return form, client
+
+    async def _unknown_client(self, request: Request) -> Response:
+        await self._count_failure(request)
+        answer = refused("invalid_client", "The client could not be authenticated", status=401)
+        headers = (*answer.headers, ("WWW-Authenticate", 'Basic realm="client"'))
+        return _answer(OAuthAnswer(401, answer.body, headers))
+
+    async def _count_failure(self, request: Request) -> None:
+        await take(
+            self._counters,
+            f"token-failure:{address_key(request.client_address)}",
+            capacity=self._limits.token_failures_per_minute,
+            period_s=60,
+            clock=self._clock,
+        )
+
+    async def _json(self, request: Request) -> Json:
+        content_type = request.fields.get(b"content-type") or ""
+        if content_type.partition(";")[0].strip().lower() != "application/json":
+            raise UnsupportedMediaType("Send the metadata as application/json")
+        content = await request.body.read(limit_bytes=MAX_JSON_BYTES)
+        try:
+            return read_object(content)
+        except InvalidJose as error:
+            raise UnusableMetadata("The metadata is no JSON object") from error
+
+    def _registration_uri(self, client: Client) -> str:
+        return f"{self._issuer}{discovery.REGISTRATION_PATH}/{client.client_id}"
+
+
+def _authorization(request: Request) -> str | None:
+    fields = request.fields.authorization
+    if len(fields) > 1:
+        raise BadRequest("Send one Authorization header only")
+    return fields[0].decode("latin-1") if fields else None
+
+
+def _public_document(request: Request, content: bytes) -> Response:
+    """A document that anyone may keep for some minutes."""
+    tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
+    headers: Headers = [
+        (b"etag", tag.encode("ascii")),
+        (b"cache-control", f"public, max-age={DESCRIPTION_AGE_S}".encode("ascii")),
+    ]
+    asked = request.fields.get(b"if-none-match") or ""
+    if tag in [each.strip().removeprefix("W/") for each in asked.split(",")]:
+        return Response(304, headers)
+    headers += [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(content)).encode("ascii")),
+    ]
+    return Response(200, headers, b"" if request.method == "HEAD" else content)
+
+
+def _answer(answer: OAuthAnswer) -> Response:
+    content = msgspec.json.encode(answer.body)
+    headers: Headers = [
+        *_NO_STORE,
+        *_further(answer.headers),
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(content)).encode("ascii")),
+    ]
+    return Response(answer.status, headers, content)
+
+
+def _further(headers: Sequence[tuple[str, str]]) -> Headers:
+    known: Mapping[bytes, bytes] = dict(_NO_STORE)
+    lowered = [(n.lower().encode("ascii"), v.encode("latin-1")) for n, v in headers]
+    return [each for each in lowered if each[0] not in known]
