@@ -216,6 +216,16 @@ class Settings:
 
     # --- Identity providers -------------------------------------------------------------------
 
+    idp: bool = setting(
+        False,
+        "idp",
+        kinds.SWITCH,
+        Group.IDENTITY,
+        (
+            "Whether this server is an identity provider (Solid-OIDC): accounts, pages to sign in, "
+            "and tokens for applications."
+        ),
+    )
     accepted_issuers: tuple[str, ...] = several(
         "accepted-issuer",
         kinds.ISSUER,
@@ -445,6 +455,29 @@ class Settings:
         (
             "How many requests with invalid credentials one address may make in a minute "
             "before it gets 429; 0 is without limit."
+        ),
+        unit="requests",
+    )
+
+    registrations_per_hour: int = setting(
+        60,
+        "registrations-per-hour",
+        kinds.integer(0, 1_000_000),
+        Group.RATES,
+        (
+            "How many applications one address may register in an hour at the identity provider; "
+            "0 is without limit."
+        ),
+        unit="applications",
+    )
+    token_failures_per_minute: int = setting(
+        30,
+        "token-failures-per-minute",
+        kinds.integer(0, 1_000_000),
+        Group.RATES,
+        (
+            "How many token requests of one address may fail in a minute before it gets 429; 0 is "
+            "without limit."
         ),
         unit="requests",
     )
