@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -132,3 +133,30 @@ async def test_a_document_becomes_convertible_once_its_origin_is_listed(
     async with running(listed) as application:
         read = await server.alice.asking(application).get(PATH, accept=TURTLE)
     assert "Alice" in read.text
+
+
+INSERTED = f"<#note> <{ACTIVITY_STREAMS}#summary> 'new' ."
+SOLID = "http://www.w3.org/ns/solid/terms#"
+PATCHES = {
+    "text/n3": f"_:p a <{SOLID}InsertDeletePatch> ; <{SOLID}inserts> {{ {INSERTED} }} .",
+    "application/sparql-update": f"INSERT DATA {{ {INSERTED} }}",
+}
+
+
+@pytest.mark.parametrize("media_type", PATCHES)
+async def test_a_patched_document_keeps_its_context(server: Server, media_type: str) -> None:
+    """X-37, R-8: also one that is named by URL."""
+    note = {
+        "@context": [ACTIVITY_STREAMS, {"@language": "en"}],
+        "id": "#note",
+        "type": "Note",
+        "content": "hi",
+        "to": ["as:Public"],
+    }
+    await server.alice.put(PATH, json.dumps(note), JSON_LD)
+    patch = PATCHES[media_type].encode()
+    headers = {"Content-Type": media_type}
+    answer = await server.alice.request("PATCH", PATH, headers=headers, body=patch)
+    assert answer.status == 204
+    patched = await server.alice.get(PATH)
+    assert json.loads(patched.body) == {**note, "summary": {"@value": "new"}}

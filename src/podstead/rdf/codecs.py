@@ -8,8 +8,9 @@ and JSON-LD are written by our own writers, for reading; the rest by the library
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from types import MappingProxyType
 
@@ -18,7 +19,7 @@ from pyoxigraph import RdfFormat
 
 from podstead.core import media_types
 from podstead.core.media_types import parse_media_type
-from podstead.rdf import jsonld_writer, turtle_writer
+from podstead.rdf import jsonld_rewriter, jsonld_writer, turtle_writer
 from podstead.rdf.errors import (
     MalformedRdf,
     NotExpressible,
@@ -30,8 +31,10 @@ from podstead.rdf.errors import (
 )
 from podstead.rdf.graph import Dataset, Graph
 from podstead.rdf.iris import is_plain_prefix
+from podstead.rdf.json_text import Json, encode_json
 from podstead.rdf.jsonld_contexts import NO_CONTEXTS, ContextSource
 from podstead.rdf.jsonld_reader import prepare_json_ld
+from podstead.rdf.jsonld_style import Original
 from podstead.rdf.labels import BlankNodeLabels
 from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits, check_complexity, check_size
 from podstead.rdf.terms import DefaultGraph, GraphName, Quad, Triple
@@ -72,6 +75,9 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _PLACE = re.compile(r"\A(?:Parser error )?(?:at|between) line \d+ [^:]*: |\s*\(line \d+\)\Z")
 _MAX_REASON_LENGTH = 300
 
+# Subjects of questions about a context; no base is below it, and no prefix ends before "//".
+_PROBE = "http://probe.invalid/"
+
 # Whether Turtle is well-formed does not depend on its base.
 _ANY_BASE = "http://localhost/"
 
@@ -81,11 +87,13 @@ class Document:
     """A document as read: what it says, and how it liked to abbreviate.
 
     ``base_iri`` is the base in force at its end, which an ``@base`` in it may have changed (R-7).
+    ``original`` is what JSON-LD was sent like, so that it can be written like that.
     """
 
     dataset: Dataset
     prefixes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     base_iri: str | None = None
+    original: Original | None = field(default=None, compare=False, repr=False)
 
     @property
     def graph(self) -> Graph:
@@ -121,14 +129,16 @@ def parse(
         raise UnsupportedCharset(parsed_type.parameter("charset") or "")
     check_size(content, limits)
     content = content.removeprefix(_BYTE_ORDER_MARK)
+    original = None
     if format_ is RdfFormat.JSON_LD:
+        original = Original(content, contexts, limits)
         content = prepare_json_ld(content, base_iri=base_iri, contexts=contexts, limits=limits)
     else:
         check_complexity(content, parsed_type.essence, limits)
     document = _library_read(content, parsed_type.essence, base_iri=base_iri, limits=limits)
     if format_ is RdfFormat.N3 and document.dataset.named:
         raise MalformedRdf(parsed_type.essence, "formulas are accepted in patches only")
-    return document
+    return document if original is None else replace(document, original=original)
 
 
 def parse_blocks(
@@ -208,6 +218,7 @@ def serialize(
     """Write RDF as a media type, in UTF-8, the same bytes for the same input.
 
     IRIs are written relative to ``base_iri`` where that reads well (Turtle), absolute without it.
+    A document that was JSON-LD keeps its context, if ``base_iri`` is given.
     Formats without named graphs get the default graph (Q-16). Raises UnsupportedRdfType, and
     NotExpressible for what RDF/XML cannot say.
     """
@@ -217,11 +228,53 @@ def serialize(
     if format_ is RdfFormat.TURTLE or format_ is RdfFormat.N3:
         return turtle_writer.write(document.graph, document.prefixes, base_iri=base_iri)
     if format_ is RdfFormat.JSON_LD:
-        return jsonld_writer.write(document.dataset, document.prefixes)
+        return _json_ld(document, base_iri)
     written = _library_write(document, format_, with_named=essence in _WITH_NAMED_GRAPHS)
     if format_ is RdfFormat.RDF_XML and not is_namespace_well_formed(written):
         raise NotExpressible(essence, "a property or a character has no form in XML")
     return written
+
+
+def _json_ld(document: Document, base_iri: str | None) -> bytes:
+    original = document.original
+    if original is not None and base_iri is not None:
+        in_own_context = jsonld_rewriter.rewrite(
+            document.dataset,
+            original,
+            base_iri=base_iri,
+            meanings=partial(_meanings, base_iri),
+            read=partial(_read_like, original, base_iri),
+        )
+        if in_own_context is not None:
+            return in_own_context
+    return jsonld_writer.write(document.dataset, document.prefixes)
+
+
+def _read_like(original: Original, base_iri: str, content: bytes) -> Dataset:
+    return parse(
+        content,
+        media_types.JSON_LD,
+        base_iri=base_iri,
+        contexts=original.contexts,
+        limits=original.limits,
+    ).dataset
+
+
+def _meanings(base_iri: str, context: list[Json], names: Sequence[str]) -> Mapping[str, str]:
+    """What names mean as types under a context; see ``jsonld_terms``."""
+    nodes: list[Json] = [
+        {"@id": f"{_PROBE}{number}" if name else "", "@type": name or _PROBE}
+        for number, name in enumerate(names)
+    ]
+    content = encode_json({"@context": context, "@graph": nodes})
+    limits = replace(DEFAULT_LIMITS, max_triples=len(nodes))
+    meant = _library_read(content, media_types.JSON_LD, base_iri=base_iri, limits=limits)
+    return {
+        names[int(subject.value[len(_PROBE) :])] if subject.value.startswith(_PROBE) else "": (
+            type_.value if subject.value.startswith(_PROBE) else subject.value
+        )
+        for subject, _, type_ in meant.graph
+    }
 
 
 def _as_document(value: Document | Dataset | Graph) -> Document:

@@ -81,7 +81,7 @@ class _JsonLdWriter:
         self.prefixes = PrefixTable(prefixes, without=without)
         self._schemes: set[str] = set()
         self._dataset = dataset
-        self._shared = _shared_blank_nodes(dataset)
+        self._shared = shared_blank_nodes(dataset)
         self._nesting = Nesting(dataset.default, labelled=self._shared)
         self._labels = BlankNodeLabels()
         self._names: dict[str, str] = {}
@@ -150,14 +150,13 @@ class _JsonLdWriter:
             if literal.direction is not None:
                 value["@direction"] = literal.direction.value
             return value
-        lexical, datatype = literal.value, literal.datatype.value
+        datatype = literal.datatype.value
         if datatype == vocab.XSD_STRING:
-            return lexical
-        if datatype == vocab.XSD_INTEGER and _NATIVE_INTEGER.match(lexical):
-            return int(lexical)
-        if datatype == vocab.XSD_BOOLEAN and lexical in _NATIVE_BOOLEANS:
-            return _NATIVE_BOOLEANS[lexical]
-        return {"@value": lexical, "@type": self._name(datatype)}
+            return literal.value
+        native = native_value(literal)
+        if native is not None:
+            return native
+        return {"@value": literal.value, "@type": self._name(datatype)}
 
     def _id(self, subject: Subject) -> str:
         if isinstance(subject, BlankNode):
@@ -179,7 +178,17 @@ class _JsonLdWriter:
         return iri
 
 
-def _shared_blank_nodes(dataset: Dataset) -> frozenset[BlankNode]:
+def native_value(literal: Literal) -> int | bool | None:
+    """The literal as a number or boolean of JSON, if it comes back from it as the same."""
+    lexical, datatype = literal.value, literal.datatype.value
+    if datatype == vocab.XSD_INTEGER and _NATIVE_INTEGER.match(lexical):
+        return int(lexical)
+    if datatype == vocab.XSD_BOOLEAN:
+        return _NATIVE_BOOLEANS.get(lexical)
+    return None
+
+
+def shared_blank_nodes(dataset: Dataset) -> frozenset[BlankNode]:
     """The blank nodes that are in more than one graph, or are a graph's name."""
     if not dataset.named:
         return frozenset()

@@ -6,7 +6,7 @@ since a strong entity tag promises that (P-24), and short labels read better.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from podstead.rdf.terms import BlankNode, Subject, Triple
 
@@ -25,6 +25,10 @@ class BlankNodeLabels:
         if label is None:
             label = self._labels[node] = f"b{len(self._labels)}"
         return label
+
+    def given(self) -> Mapping[BlankNode, str]:
+        """The labels given so far."""
+        return self._labels
 
     def renamed(self, term: Subject) -> Subject:
         """The term itself, or a blank node with its label."""

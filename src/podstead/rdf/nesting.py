@@ -26,14 +26,21 @@ class Nesting:
     """Hands out the nodes of one graph, each exactly once.
 
     ``labelled`` blank nodes are known outside of the graph (in another graph of the dataset) and
-    always written with a label.
+    always written with a label. ``nested_iris`` are described where they are first mentioned.
     """
 
-    def __init__(self, graph: Graph, *, labelled: Collection[BlankNode] = ()) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        *,
+        labelled: Collection[BlankNode] = (),
+        nested_iris: Collection[Iri] = (),
+    ) -> None:
         self._descriptions = graph.by_subject()
         mentions = Counter(o for _, _, o in graph if type(o) is BlankNode)
         self._mentions = mentions
         self._labelled = labelled
+        self._nested_iris = nested_iris
         self._written: set[Subject] = set()
         self._not_lists: set[BlankNode] = set()
 
@@ -41,7 +48,7 @@ class Nesting:
         """The nodes that stand on their own; what the caller nests meanwhile is not among them."""
         later = []
         for subject, description in self._descriptions.items():
-            if type(subject) is BlankNode and self._is_nestable(subject):
+            if self._is_nestable(subject):
                 later.append(subject)
             else:
                 self._written.add(subject)
@@ -55,10 +62,12 @@ class Nesting:
         """Whether no triple points to the node, so that a root needs no label."""
         return node not in self._mentions and node not in self._labelled
 
-    def _is_nestable(self, node: BlankNode) -> bool:
-        return self._mentions.get(node) == 1 and node not in self._labelled
+    def _is_nestable(self, node: Subject) -> bool:
+        if type(node) is BlankNode:
+            return self._mentions.get(node) == 1 and node not in self._labelled
+        return node in self._nested_iris
 
-    def nested(self, node: BlankNode, depth: int) -> Description | None:
+    def nested(self, node: Subject, depth: int) -> Description | None:
         """What is to be written in the place of a mentioned node; ``None``: its label.
 
         ``depth`` is that of the place, 0 in a root.

@@ -14,7 +14,7 @@ from typing import TypeVar
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.errors import BadRequest, NotAcceptable, StorageError
 from podstead.core.identifiers import ResourcePath
-from podstead.core.media_types import RDF_TYPES, essence
+from podstead.core.media_types import JSON_LD, RDF_TYPES, essence
 from podstead.rdf.codecs import Document, parse, serialize
 from podstead.rdf.errors import RdfTooLarge, UnknownContext
 from podstead.rdf.graph import EMPTY_GRAPH, Dataset
@@ -92,8 +92,7 @@ class Documents:
         max_triples = self._limits.max_triples
         if len(document.dataset) > max_triples:
             raise RdfTooLarge(f"RDF documents may have {max_triples} triples here, not more")
-        work = partial(serialize, document, media_type, base_iri=self.url_of(path))
-        content = await run_work(work, size_bytes=len(document.dataset) * BYTES_OF_A_TRIPLE)
+        content = await self._written(document, media_type, at=path)
         check_size(content, self._limits)
         return content
 
@@ -156,8 +155,14 @@ class Documents:
             raise NotAcceptable(
                 f"This document can only be had as {essence(metadata.content_type)}: {unknown}"
             ) from unknown
+        return await self._written(document, media_type, at=at)
+
+    async def _written(self, document: Document, media_type: str, *, at: ResourcePath) -> bytes:
         work = partial(serialize, document, media_type, base_iri=self.url_of(at))
-        return await run_work(work, size_bytes=metadata.size_bytes)
+        if document.original is not None and essence(media_type) == JSON_LD:
+            # Writing a document in its own context takes ten times as long as without.
+            return await asyncio.to_thread(work)
+        return await run_work(work, size_bytes=len(document.dataset) * BYTES_OF_A_TRIPLE)
 
 
 def is_rdf(content_type: str) -> bool:

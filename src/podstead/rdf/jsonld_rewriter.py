@@ -1,0 +1,283 @@
+"""How is a changed JSON-LD document written with the context that it was sent with?
+
+JSON-LD 1.1 API, section 6 (compaction) for one document in its own style (``jsonld_style``): terms,
+aliases, coercions and containers are used for what they can say; the rest is written expanded among
+it.
+
+There are many ways to say something else than meant with a context. So nothing is returned that
+was not read back by the parser and found to say the same; then the caller writes the document with
+prefixes only (``jsonld_writer``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from podstead.core import vocab
+from podstead.core.errors import BadRequest
+from podstead.rdf.errors import NotExpressible
+from podstead.rdf.graph import Dataset, Description, Graph
+from podstead.rdf.json_text import Json, encode_json
+from podstead.rdf.jsonld_style import Original, Style
+from podstead.rdf.jsonld_terms import Meanings, Term, TermTable
+from podstead.rdf.jsonld_values import (
+    ListValue,
+    NodeValue,
+    Value,
+    bare,
+    best_term,
+    by_key,
+    one_or_all,
+    value_object,
+)
+from podstead.rdf.jsonld_writer import shared_blank_nodes
+from podstead.rdf.labels import BlankNodeLabels
+from podstead.rdf.nesting import NIL, Nesting
+from podstead.rdf.sameness import say_the_same
+from podstead.rdf.terms import BlankNode, Iri, Literal, Object, Subject, Triple
+
+Read = Callable[[bytes], Dataset]
+"""Reads a JSON-LD document as it will be read from then on. Raises BadRequest."""
+
+MAX_TRIPLES = 20_000
+"""Larger documents are written with prefixes only: a second or two of work is enough."""
+
+_TYPE = Iri(vocab.RDF_TYPE)
+# Maps by these keys tell nothing that the graph does not: all values stand under "@none".
+_KEYED = frozenset({"@index", "@type"})
+
+
+def rewrite(
+    dataset: Dataset, original: Original, *, base_iri: str, meanings: Meanings, read: Read
+) -> bytes | None:
+    """The dataset in the style of a document; ``None`` if its context does not serve."""
+    if len(dataset) > MAX_TRIPLES:
+        return None
+    try:
+        style = Style(original, base_iri=base_iri, meanings=meanings)
+        writer = _Rewriter(dataset, style)
+        content = writer.document()
+        said = read(content)
+    except (BadRequest, NotExpressible):
+        return None
+    labels = writer.labels.given()
+    same = say_the_same(
+        dataset,
+        said,
+        left_labels=labels,
+        right_labels={BlankNode(label): label for label in labels.values()},
+    )
+    return content if same else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The terms in force in a node, and in those that it holds; ``depth`` is 0 in a root."""
+
+    table: TermTable
+    passed_on: TermTable
+    depth: int
+
+    def under(self, term: Term) -> _Place:
+        """Where the values of a property stand."""
+        return _Place(self.table.under(term), self.passed_on.under(term), self.depth)
+
+    def deeper(self) -> _Place:
+        return _Place(self.table, self.passed_on, self.depth + 1)
+
+
+class _Rewriter:
+    def __init__(self, dataset: Dataset, style: Style) -> None:
+        self.labels = BlankNodeLabels()
+        self._dataset = dataset
+        self._style = style
+        self._shared = shared_blank_nodes(dataset)
+        self._nesting = Nesting(dataset.default)
+        self._reversed: Mapping[Subject, Mapping[Iri, list[Subject]]] = {}
+
+    def document(self) -> bytes:
+        """The whole document. Raises NotExpressible, and MalformedRdf for a scoped context."""
+        style, table = self._style, self._style.table
+        nodes: list[Json] = list(self._roots(self._dataset.default))
+        for name, graph in self._dataset.named.items():
+            head: dict[str, Json] = {table.keyword("@id"): self._id(name, table)}
+            nodes.append({**head, table.keyword("@graph"): list[Json](self._roots(graph))})
+        document: dict[str, Json] = {"@context": style.context}
+        only = nodes[0] if len(nodes) == 1 and not self._dataset.named else None
+        if isinstance(only, dict) and not style.has_graph_at_top:
+            document.update(only)
+        elif nodes or style.has_graph_at_top:
+            document[table.keyword("@graph")] = nodes
+        return msgspec.json.format(encode_json(document), indent=2) + b"\n"
+
+    def _roots(self, graph: Graph) -> list[dict[str, Json]]:
+        forward, self._reversed = self._split(graph)
+        from_behind = {
+            subject
+            for mentions in self._reversed.values()
+            for subjects in mentions.values()
+            for subject in subjects
+            if isinstance(subject, BlankNode)
+        }
+        self._nesting = Nesting(
+            forward,
+            labelled=self._shared | from_behind,
+            nested_iris=self._style.nested(graph.by_subject()),
+        )
+        place = _Place(self._style.table, self._style.table, 0)
+        return [
+            self._node(subject, description, place, is_root=True)
+            for subject, description in self._nesting.roots()
+        ]
+
+    def _split(self, graph: Graph) -> tuple[Graph, Mapping[Subject, Mapping[Iri, list[Subject]]]]:
+        """What is written at the subject, and what at the object since only a reverse term fits."""
+        table, subjects = self._style.table, graph.by_subject()
+        forward: list[Triple] = []
+        backward: dict[Subject, dict[Iri, list[Subject]]] = {}
+        for triple in graph:
+            subject, predicate, object_ = triple
+            if (
+                not isinstance(object_, Literal)
+                and table.reverse_term_of(predicate.value) is not None
+                and object_ in subjects
+                and object_ != subject
+            ):
+                backward.setdefault(object_, {}).setdefault(predicate, []).append(subject)
+            else:
+                forward.append(triple)
+        described = {subject for subject, _, _ in forward}
+        if not backward:
+            return graph, backward
+        kept = {node: mentions for node, mentions in backward.items() if node in described}
+        forward += [
+            (subject, predicate, node)
+            for node, mentions in backward.items()
+            if node not in described
+            for predicate, subjects_ in mentions.items()
+            for subject in subjects_
+        ]
+        return Graph(forward), kept
+
+    def _node(
+        self, subject: Subject, description: Description, place: _Place, *, is_root: bool = False
+    ) -> dict[str, Json]:
+        table = place.passed_on
+        types = description.get(_TYPE, ())
+        if any(isinstance(type_, Literal) for type_ in types):
+            types = ()
+        names = [
+            table.type_name(type_.value) if isinstance(type_, Iri) else self._id(type_, table)
+            for type_ in types
+            if not isinstance(type_, Literal)
+        ]
+        inside, passed_on = table.with_types(names)
+        within = _Place(inside, passed_on, place.depth)
+        node: dict[str, Json] = {}
+        if isinstance(subject, Iri) or (is_root and not self._nesting.is_anonymous(subject)):
+            node[inside.keyword("@id")] = self._id(subject, inside)
+        for predicate, objects in description.items():
+            if predicate == _TYPE and names:
+                key = table.keyword("@type")
+                all_ = inside.types_in_array or key in self._style.array_keys
+                node[key] = one_or_all(list[Json](names), always_all=all_)
+            else:
+                self._describe(node, predicate, objects, within)
+        for predicate, subjects in self._reversed.get(subject, {}).items():
+            self._describe_from_behind(node, predicate, subjects, within)
+        return node
+
+    def _describe(
+        self, node: dict[str, Json], predicate: Iri, objects: Sequence[Object], place: _Place
+    ) -> None:
+        """Put what is said by one property into a node, each value under the term that fits."""
+        table, iri = place.table, predicate.value
+        chosen: dict[Term, list[Value]] = {}
+        for object_ in objects:
+            value = self._value(object_, place.depth)
+            term = best_term(value, table.terms_of(iri), chosen, table) or table.nameless(iri)
+            chosen.setdefault(term, []).append(value)
+        for term, values in chosen.items():
+            node[term.name] = self._all_under(term, values, place.under(term))
+
+    def _describe_from_behind(
+        self, node: dict[str, Json], predicate: Iri, subjects: Sequence[Subject], place: _Place
+    ) -> None:
+        term = place.table.reverse_term_of(predicate.value) or self._style.table.reverse_term_of(
+            predicate.value
+        )
+        if term is not None:
+            values = [self._value(subject, place.depth) for subject in subjects]
+            node[term.name] = self._all_under(term, values, place.under(term))
+
+    def _value(self, object_: Object, depth: int) -> Value:
+        if isinstance(object_, Literal):
+            return object_
+        if object_ == NIL:
+            return ListValue([])
+        items = self._nesting.list_items(object_, depth)
+        if items is not None:
+            return ListValue(items)
+        description = self._nesting.nested(object_, depth)
+        return object_ if description is None else NodeValue(object_, description)
+
+    def _all_under(self, term: Term, values: list[Value], place: _Place) -> Json:
+        container = term.container
+        always_all = "@set" in container or term.name in self._style.array_keys
+        first = values[0]
+        if "@list" in container and isinstance(first, ListValue):
+            return self._items(term, first, place)
+        if "@language" in container:
+            texts: list[tuple[str, Json]] = [
+                (value.language, value.value)
+                for value in values
+                if isinstance(value, Literal) and value.language is not None
+            ]
+            return by_key(texts, always_all="@set" in container)
+        if "@id" in container:
+            nodes = [self._with_id(value, place) for value in values]
+            return by_key(nodes, always_all="@set" in container)
+        every = [self._under(term, value, place) for value in values]
+        written = one_or_all(every, always_all=always_all)
+        if not container.isdisjoint(_KEYED):
+            return {place.table.keyword("@none"): written}
+        return written
+
+    def _with_id(self, value: Value, place: _Place) -> tuple[str, Json]:
+        """A node and its place in a map by ``@id``."""
+        none = place.table.keyword("@none")
+        if isinstance(value, NodeValue):
+            node = self._node(value.node, value.description, place.deeper())
+            name = node.pop(place.table.keyword("@id"), none)
+            return str(name), node
+        if isinstance(value, Iri | BlankNode):
+            return self._id(value, place.table), {}
+        return none, {}
+
+    def _items(self, term: Term, value: ListValue, place: _Place) -> list[Json]:
+        inner = place.deeper()
+        return [self._under(term, self._value(item, inner.depth), inner) for item in value.items]
+
+    def _under(self, term: Term, value: Value, place: _Place) -> Json:
+        """One value under a term."""
+        table = place.table
+        if isinstance(value, Literal):
+            written = bare(value, term)
+            return value_object(value, table) if written is None else written[0]
+        if isinstance(value, ListValue):
+            return {table.keyword("@list"): self._items(term, value, place)}
+        if isinstance(value, NodeValue):
+            return self._node(value.node, value.description, place.deeper())
+        if term.coercion == "@id":
+            return self._id(value, table)
+        if term.coercion == "@vocab" and isinstance(value, Iri):
+            return table.type_name(value.value)
+        return {table.keyword("@id"): self._id(value, table)}
+
+    def _id(self, subject: Subject, table: TermTable) -> str:
+        if isinstance(subject, BlankNode):
+            return f"_:{self.labels.of(subject)}"
+        return self._style.id_of(subject.value, table)

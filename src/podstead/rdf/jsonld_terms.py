@@ -1,0 +1,328 @@
+"""What can be said with the terms of a JSON-LD context, and how short?
+
+A context maps names to IRIs in ways with many special cases, and the parser knows them all. So it
+is asked: a small document that has every name of the context as the type of some node shows what
+each stands for. What else a definition says (how values are coerced, which container they are in)
+is read off it. A wrong guess here costs a document its looks and never its meaning, because
+whatever is written this way is read back and compared (``jsonld_rewriter``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from podstead.core.media_types import JSON_LD
+from podstead.rdf.errors import NotExpressible, RdfTooComplex
+from podstead.rdf.iris import RelativeReferences
+from podstead.rdf.json_text import Json
+
+Meanings = Callable[[list[Json], Sequence[str]], Mapping[str, str]]
+"""Which IRI each name has as a type under a context; names that mean nothing are left out.
+
+The name "" stands for the base IRI in force. Raises MalformedRdf.
+"""
+
+KEYWORDS = ("@id", "@type", "@value", "@language", "@direction", "@list", "@graph", "@none")
+
+# What decides which IRI a term has; the rest could only make the parser refuse the question.
+_MEANING_KEYS = frozenset({"@id", "@reverse", "@prefix"})
+_MEANING_KEYWORDS = frozenset({"@base", "@vocab", "@version"})
+_MAX_DEFINITIONS = 20_000
+# A hostile document has thousands of terms for one property, or IRIs of nothing but delimiters.
+_MAX_TERMS_OF_A_PROPERTY = 16
+_MAX_PREFIXES_TRIED = 16
+
+_DELIMITER = re.compile(r"[:/?#\[\]@]")
+_PLAIN = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.\-/]*[A-Za-z0-9_\-])?\Z")
+_UNDEFINED = "podstead-undefined-term"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A name for a property.
+
+    ``coercion`` is ``@id``, ``@vocab``, ``@json`` or a datatype's IRI; ``None``: values speak for
+    themselves. ``language`` and ``direction`` are what a bare text under the term has. ``scoped``
+    is the context of the values, in an array; ``None`` if there is none.
+    """
+
+    name: str
+    coercion: str | None = None
+    language: str | None = None
+    direction: str | None = None
+    container: frozenset[str] = frozenset()
+    scoped: list[Json] | None = field(default=None, compare=False)
+
+
+class DefinitionBudget:
+    """How many definitions may be looked at for one document, scoped contexts included."""
+
+    def __init__(self) -> None:
+        self._left = _MAX_DEFINITIONS
+
+    def spend(self, definitions: int) -> None:
+        """Raises RdfTooComplex."""
+        self._left -= definitions
+        if self._left < 0:
+            raise RdfTooComplex(JSON_LD, "its contexts define too many terms to be used")
+
+
+class TermTable:
+    """The terms in force at one place of a document."""
+
+    def __init__(
+        self, parts: Sequence[Json], meanings: Meanings, budget: DefinitionBudget | None = None
+    ) -> None:
+        """``parts`` are contexts without references. Raises MalformedRdf and RdfTooComplex."""
+        self._parts = list(parts)
+        self._meanings = meanings
+        self._budget = budget or DefinitionBudget()
+        self._derived: dict[int, TermTable] = {}
+        self._short: dict[str, str] = {}
+        definitions = _in_force(self._parts)
+        self._budget.spend(sum(len(part) for part in self._parts if isinstance(part, dict)))
+        defaults = [part for part in _since_reset(self._parts) if isinstance(part, dict)]
+        language = _text(_last(defaults, "@language"))
+        self._language = None if language is None else language.lower()
+        self._direction = _text(_last(defaults, "@direction"))
+        self.defined = frozenset(definitions)
+        aliases = {term: _keyword(definition) for term, definition in definitions.items()}
+        self._keywords = {
+            keyword: min(
+                (term for term, meant in aliases.items() if meant == keyword),
+                key=_shortness,
+                default=keyword,
+            )
+            for keyword in KEYWORDS
+        }
+        terms = {
+            term: definitions[term]
+            for term, meant in aliases.items()
+            if meant is None and not term.startswith("@")
+        }
+        iris = self._ask(terms)
+        self.types_in_array = _types_in_array(definitions, self._keywords["@type"])
+        self.base_iri = iris.get("")
+        self._references = RelativeReferences(_usable_base(self.base_iri))
+        has_vocabulary = _text(_last(defaults, "@vocab")) not in (None, "")
+        undefined = iris.get(_UNDEFINED, "") if has_vocabulary else ""
+        self._vocabulary = undefined.removesuffix(_UNDEFINED)
+        self._properties: dict[str, list[Term]] = {}
+        self._reverse: dict[str, Term] = {}
+        self._types: dict[str, str] = {}
+        self._prefixes: dict[str, str] = {}
+        self._scopes: dict[str, list[Json]] = {}
+        for name, definition in terms.items():
+            if name in iris:
+                self._define(name, definition, iris)
+        for iri, named in self._properties.items():
+            shortest = sorted(named, key=_term_shortness)
+            self._properties[iri] = shortest[:_MAX_TERMS_OF_A_PROPERTY]
+
+    def _ask(self, terms: Mapping[str, Json]) -> Mapping[str, str]:
+        asked = ["", _UNDEFINED, *terms]
+        for definition in terms.values():
+            coercion = definition.get("@type") if isinstance(definition, dict) else None
+            if isinstance(coercion, str) and not coercion.startswith("@"):
+                asked.append(coercion)
+        return self._meanings([_meaning_only(part) for part in self._parts], asked)
+
+    def _define(self, name: str, definition: Json, iris: Mapping[str, str]) -> None:
+        iri = iris[name]
+        details = definition if isinstance(definition, dict) else {}
+        is_prefix = details.get("@prefix") is True if details else _ends_in_delimiter(iri)
+        if is_prefix and ":" not in name and "/" not in name:
+            self._prefixes[iri] = min(name, self._prefixes.get(iri, name), key=_shortness)
+        if "@reverse" in details:
+            self._define_reverse(name, details, iri)
+            return
+        self._types[iri] = min(name, self._types.get(iri, name), key=_shortness)
+        scoped: list[Json] | None = None
+        if "@context" in details:
+            context = details["@context"]
+            scoped = [*context] if isinstance(context, list) else [context]
+            self._scopes[name] = scoped
+        coercion = _text(details.get("@type"))
+        if coercion == "@none":
+            coercion = None
+        elif coercion is not None and not coercion.startswith("@"):
+            coercion = iris.get(coercion)
+            if coercion is None:
+                return
+        language = _text(details["@language"]) if "@language" in details else self._language
+        direction = _text(details["@direction"]) if "@direction" in details else self._direction
+        term = Term(
+            name,
+            coercion=coercion,
+            language=None if language is None else language.lower(),
+            direction=direction,
+            container=_container(details),
+            scoped=scoped,
+        )
+        self._properties.setdefault(iri, []).append(term)
+
+    def _define_reverse(self, name: str, details: Mapping[str, Json], iri: str) -> None:
+        coercion = details.get("@type")
+        container = _container(details)
+        if container <= {"@set", "@index"} and "@context" not in details:
+            is_id = coercion == "@id"
+            term = Term(name, coercion="@id" if is_id else None, container=container)
+            self._reverse[iri] = min(term, self._reverse.get(iri, term), key=_term_shortness)
+
+    def keyword(self, keyword: str) -> str:
+        """The name of a keyword here: itself, or an alias."""
+        return self._keywords.get(keyword, keyword)
+
+    def terms_of(self, iri: str) -> Sequence[Term]:
+        """The terms that name a property."""
+        return self._properties.get(iri, ())
+
+    def reverse_term_of(self, iri: str) -> Term | None:
+        """The term that names a property at its object, if none names it at its subject."""
+        return None if iri in self._properties else self._reverse.get(iri)
+
+    def nameless(self, iri: str) -> Term:
+        """How a property is written that no term fits.
+
+        Raises NotExpressible where its IRI in full is a term, too, for other values.
+        """
+        name = self._compacted(iri)
+        for term in self.terms_of(iri):
+            if term.name == name:
+                if not term.container <= {"@set"}:
+                    raise NotExpressible(JSON_LD, "its context defines an IRI for other values")
+                return term
+        return Term(name, language=self._language, direction=self._direction)
+
+    def type_name(self, iri: str) -> str:
+        """The shortest name of a type or datatype."""
+        name = self._short.get(iri)
+        if name is None:
+            name = self._short[iri] = self._types.get(iri) or self._compacted(iri)
+        return name
+
+    def _compacted(self, iri: str) -> str:
+        """The IRI by the vocabulary or a prefix, such that no term is meant; else in full."""
+        vocabulary = self._vocabulary
+        if vocabulary and iri.startswith(vocabulary):
+            rest = iri[len(vocabulary) :]
+            if _PLAIN.match(rest) and rest not in self.defined:
+                return rest
+        return self.prefixed(iri) or iri
+
+    def prefixed(self, iri: str) -> str | None:
+        """The IRI by the longest prefix that fits."""
+        ends = [found.end() for found in _DELIMITER.finditer(iri)]
+        for end in reversed(ends[-_MAX_PREFIXES_TRIED:]):
+            prefix = self._prefixes.get(iri[:end])
+            if prefix is not None:
+                name = f"{prefix}:{iri[end:]}"
+                if not iri.startswith("//", end) and name not in self.defined:
+                    return name
+        return None
+
+    def reference(self, iri: str) -> str:
+        """The IRI relative to the base in force, if it lies near."""
+        return self._references.reference(iri)
+
+    def under(self, term: Term) -> TermTable:
+        """The terms in force in the values of a property."""
+        return self if term.scoped is None else self._extended(term.scoped)
+
+    def with_types(self, names: Sequence[str]) -> tuple[TermTable, TermTable]:
+        """The terms in force in a node with these types, and in the nodes that it holds."""
+        inside, passed_on = self, self
+        for name in sorted(names):
+            scoped = self._scopes.get(name)
+            if scoped is not None:
+                inside = inside._extended(scoped)
+                if any(isinstance(part, dict) and part.get("@propagate") for part in scoped):
+                    passed_on = inside
+        return inside, passed_on
+
+    def _extended(self, scoped: list[Json]) -> TermTable:
+        # Its terms hold the list, so that no other one can come to stand at its place.
+        key = id(scoped)
+        table = self._derived.get(key)
+        if table is None:
+            table = TermTable([*self._parts, *scoped], self._meanings, self._budget)
+            self._derived[key] = table
+        return table
+
+
+def _since_reset(parts: Sequence[Json]) -> list[Json]:
+    """The parts in force: ``null`` undoes all before it."""
+    resets = [place for place, part in enumerate(parts) if part is None]
+    return list(parts[resets[-1] + 1 :]) if resets else list(parts)
+
+
+def _in_force(parts: Sequence[Json]) -> dict[str, Json]:
+    definitions: dict[str, Json] = {}
+    for part in _since_reset(parts):
+        if isinstance(part, dict):
+            definitions.update(
+                (term, definition)
+                for term, definition in part.items()
+                if not term.startswith("@") or term == "@type"
+            )
+    return definitions
+
+
+def _last(parts: Sequence[dict[str, Json]], keyword: str) -> Json:
+    return next((part[keyword] for part in reversed(parts) if keyword in part), None)
+
+
+def _meaning_only(part: Json) -> Json:
+    if not isinstance(part, dict):
+        return part
+    return {
+        term: (
+            {key: value for key, value in definition.items() if key in _MEANING_KEYS}
+            if isinstance(definition, dict)
+            else definition
+        )
+        for term, definition in part.items()
+        if not term.startswith("@") or term in _MEANING_KEYWORDS
+    }
+
+
+def _keyword(definition: Json) -> str | None:
+    """The keyword that a term is another name of."""
+    meant = definition.get("@id") if isinstance(definition, dict) else definition
+    return meant if isinstance(meant, str) and meant.startswith("@") else None
+
+
+def _types_in_array(definitions: Mapping[str, Json], type_keyword: str) -> bool:
+    definition = definitions.get(type_keyword)
+    return isinstance(definition, dict) and "@set" in _container(definition)
+
+
+def _container(definition: Mapping[str, Json]) -> frozenset[str]:
+    container = definition.get("@container")
+    kinds = container if isinstance(container, list) else [container]
+    return frozenset(kind for kind in kinds if isinstance(kind, str))
+
+
+def _usable_base(base_iri: str | None) -> str | None:
+    """The base, if references against it are written here."""
+    if base_iri is None or "?" in base_iri or "#" in base_iri:
+        return None
+    return base_iri if "/" in base_iri.partition("://")[2] else None
+
+
+def _ends_in_delimiter(iri: str) -> bool:
+    return iri[-1:] in ":/?#[]@" if iri else False
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _term_shortness(term: Term) -> tuple[int, str]:
+    return _shortness(term.name)
+
+
+def _shortness(name: str) -> tuple[int, str]:
+    return len(name), name
