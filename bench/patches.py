@@ -10,6 +10,7 @@ stands in them in full: javascript-solid-server finds it in no other form.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,16 +20,10 @@ from pyoxigraph import Literal, RdfFormat, parse
 
 from bench.exercises import Effect
 from bench.load import Load, Outcome
-from bench.messages import (
-    N3,
-    SEQUENCE,
-    SPARQL_UPDATE,
-    TURTLE,
-    WrongAnswer,
-    sequence_text,
-)
+from bench.messages import N3, SEQUENCE, SPARQL_UPDATE, TURTLE, WrongAnswer, sequence_text
 from bench.site import WRITERS, Site, Stored
 
+SLOT: Final = "SLOT"
 SLOTS: Final = 20
 """Triples of a document that a patch may replace."""
 
@@ -43,8 +38,6 @@ class Form:
     media_type: str
     text: str
 
-
-SLOT: Final = "SLOT"
 
 N3_INSERT: Final = Form(
     N3,
@@ -102,15 +95,15 @@ class Patch:
     def verify(self, site: Site, label: str, load: Load, outcome: Outcome) -> Effect:
         """Look for what each patch sent should have left."""
         outcome.require_whole_connections()
-        sent: list[list[int]] = [[] for _ in range(self.documents)]
+        sent: defaultdict[str, list[int]] = defaultdict(list)
         for number in range(1, outcome.sent + 1):
-            sent[load.request_of(number) % self.documents].append(number)
+            document = load.request_of(number) % self.documents
+            sent[self._path(label, document)].append(number)
         with ThreadPoolExecutor(WRITERS) as pool:
-            paths = [self._path(label, number) for number in range(self.documents)]
-            said = list(pool.map(lambda path: _said(site, path), paths))
+            said = list(pool.map(lambda path: _said(site, path), sent))
         present = sum(
             self._is_there(number, load, literals)
-            for numbers, literals in zip(sent, said, strict=True)
+            for numbers, literals in zip(sent.values(), said, strict=True)
             for number in numbers
         )
         acknowledged = sum(outcome.statuses.get(status, 0) for status in _SUCCESS)

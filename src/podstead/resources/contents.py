@@ -234,16 +234,15 @@ class Contents:
     ) -> tuple[Reliance, ...]:
         """What allows such a change, empty if there is none. Raises as the gate does."""
         path = situation.stored_path
-        stated_after = self._identity(path, after)
         existing = situation.existing
-        if existing is None and not stated_after:
+        if existing is None and not self._identity(path, after):
             return ()
         origin = exchange.operation.origin
         grant = await self._gate.grant(exchange.agent, origin, path, situation.snapshot)
         if grant.allows(Mode.CONTROL):
             return grant.reliances
         before = await self._documents.stored_dataset(existing)
-        if self._identity(path, before) == stated_after:
+        if self._identity(path, before) == self._identity(path, after):
             return ()
         required = identity_change(path)
         return await self._gate.require(required, exchange.agent, origin, situation.snapshot)
