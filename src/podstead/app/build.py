@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import secrets
-import time
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from podstead import __version__
 from podstead.app.bundled_contexts import bundled_contexts
 from podstead.app.foreign import ForeignDocuments
 from podstead.app.keys import load_token_keys
+from podstead.app.system import SystemClock, SystemRandomness
 from podstead.authn.authenticate import Authenticator, PodTokens
 from podstead.authn.issuers import IssuerKeys
 from podstead.authn.pod_token import SigningKey
@@ -57,23 +57,12 @@ from podstead.web.routes import Access, Route, Routes
 from podstead.web.server_description_endpoint import ServerDescriptionEndpoint
 from podstead.web.storage_description_endpoint import StorageDescriptionEndpoint
 
+if TYPE_CHECKING:
+    from podstead.app.idp import Provider
+
 logger = logging.getLogger("podstead.app")
 
 _SWEEP_PERIOD_S = 600
-
-
-class SystemClock:
-    """The wall clock of this machine."""
-
-    def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000
-
-
-class SystemRandomness:
-    """The operating system's randomness."""
-
-    def token_hex(self, size_bytes: int) -> str:
-        return secrets.token_hex(size_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +110,8 @@ def build_application(
         document = await documents.parse_at(content, content_type, base_iri=base_iri)
         return document.graph
 
-    challenges = Challenges(base_url)
+    provider = _provider(settings, store, clock, randomness)
+    challenges = Challenges(base_url, provider=provider.issuer if provider else None)
     proofs = Proofs(
         used=store,
         clock=clock,
@@ -182,6 +172,22 @@ def build_application(
     resources = ResourceEndpoint(
         service=service, responder=Responder(base_url=base_url), challenges=challenges
     )
+    resource_tokens = ResourceTokens(
+        issuers=IssuerKeys(foreign, clock),
+        web_ids=WebIdIssuers(
+            base_url=base_url, store=store, foreign=foreign, parse=parse_rules, clock=clock
+        ),
+        own=provider.own if provider else None,
+        proofs=proofs,
+        counters=store,
+        rules=_token_rules(settings),
+        clock=clock,
+    )
+    provider_routes: tuple[Route, ...] = ()
+    if provider is not None:
+        provider_routes = provider.routes(
+            proofs=proofs, resource_tokens=resource_tokens, resources=service, foreign=foreign
+        )
     return Application(
         base_url=base_url,
         routes=Routes(
@@ -193,6 +199,7 @@ def build_application(
                     {"GET": server.get, "HEAD": server.get},
                     Access.PUBLIC,
                 ),
+                *provider_routes,
             ),
             storage_description={"GET": description.get, "HEAD": description.get},
             resources=resources.handle,
@@ -201,21 +208,7 @@ def build_application(
             pod_tokens=PodTokens(
                 keys=keys, registries=store, clock=clock, enabled=settings.simple_tokens
             ),
-            resource_tokens=ResourceTokens(
-                issuers=IssuerKeys(foreign, clock),
-                web_ids=WebIdIssuers(
-                    base_url=base_url,
-                    store=store,
-                    foreign=foreign,
-                    parse=parse_rules,
-                    clock=clock,
-                ),
-                own=None,
-                proofs=proofs,
-                counters=store,
-                rules=_token_rules(settings),
-                clock=clock,
-            ),
+            resource_tokens=resource_tokens,
         ),
         challenges=challenges,
         authorities=Authorities(
@@ -232,7 +225,7 @@ def build_application(
         answers=Answers(
             store=store, clock=clock, capacity_bytes=settings.rendering_cache_bytes // 4
         ),
-        lifespan=_lifespan(store, foreign, clock),
+        lifespan=_lifespan(store, foreign, clock, provider),
     )
 
 
@@ -250,14 +243,28 @@ def _token_policy(settings: Settings, key: SigningKey) -> TokenPolicy | None:
     return TokenPolicy(key=key, lifetime_s=settings.token_lifetime_s)
 
 
-def _lifespan(store: Store, foreign: ForeignDocuments, clock: Clock) -> Lifespan:
+def _provider(
+    settings: Settings, store: Store, clock: Clock, randomness: Randomness
+) -> Provider | None:
+    if not settings.idp:
+        return None
+    from podstead.app.idp import Provider  # a tenth of a second that others need not wait
+
+    return Provider(settings, store=store, clock=clock, randomness=randomness)
+
+
+def _lifespan(
+    store: Store, foreign: ForeignDocuments, clock: Clock, provider: Provider | None
+) -> Lifespan:
     """Open the store and sweep it from time to time; close everything in the end."""
     sweeping: list[asyncio.Task[None]] = []
 
     async def start() -> None:
         await store.open()
+        if provider is not None:
+            await asyncio.to_thread(provider.keys.maintain)
         _settle_memory()
-        sweeping.append(asyncio.create_task(_sweep_regularly(store, clock)))
+        sweeping.append(asyncio.create_task(_sweep_regularly(store, clock, provider)))
 
     async def stop() -> None:
         for task in sweeping:
@@ -280,10 +287,12 @@ def _settle_memory() -> None:
     gc.set_threshold(20_000, 20, 20)
 
 
-async def _sweep_regularly(store: Store, clock: Clock) -> None:
+async def _sweep_regularly(store: Store, clock: Clock, provider: Provider | None) -> None:
     while True:
         try:
             await store.sweep(now_ms=clock.now_ms())
+            if provider is not None:
+                await asyncio.to_thread(provider.keys.maintain)
         except ServerTrouble:  # a store that is too busy among them
             logger.exception("The store could not be swept; it is tried again")
         await asyncio.sleep(_SWEEP_PERIOD_S)

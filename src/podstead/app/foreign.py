@@ -53,6 +53,12 @@ class ForeignDocuments:
         fetched = await self._fetch(url, PROVIDER_POLICY)
         return ProviderDocument(fetched.content, fetched.max_age_s)
 
+    async def fetch_client_document(self, url: str) -> bytes:
+        """The document of a client's identifier (A-51). Raises OutboundError."""
+        from podstead.outbound.documents import CLIENT_POLICY
+
+        return (await self._fetch(url, CLIENT_POLICY)).content
+
     async def _fetch(self, url: str, policy: FetchPolicy) -> FetchedDocument:
         self._load()
         if self._fetcher is None:

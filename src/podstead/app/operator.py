@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from podstead.app.build import SystemClock, SystemRandomness
 from podstead.app.keys import load_token_keys
+from podstead.app.system import SystemClock, SystemRandomness
 from podstead.config import Settings, StartRefused
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import NotFound, RootUnusable, StorageError

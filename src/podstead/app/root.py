@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from podstead.app.keys import ensure_token_key
 from podstead.app.patience import patiently
+from podstead.app.system import SystemClock
 from podstead.config import Settings
 from podstead.core.errors import RootInUse, RootUnusable
 from podstead.storage.layout import RootLayout
@@ -36,6 +37,10 @@ def prepared_root(settings: Settings) -> Iterator[None]:
         _claim_base_url(layout, settings.base_url)
         if not settings.token_keys:
             ensure_token_key(layout.keys)
+        if settings.idp:
+            from podstead.app.provider_keys import KeyFolder  # loads cryptography
+
+            KeyFolder(layout.keys, SystemClock()).maintain()
         yield
 
 

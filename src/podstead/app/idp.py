@@ -1,0 +1,188 @@
+"""How do the parts of the identity provider fit together? Loaded only where it is switched on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from podstead.app.provider_keys import KeyFolder
+from podstead.authn.proofs import Proofs
+from podstead.authn.resource_tokens import ResourceTokens
+from podstead.config import Settings
+from podstead.core.clock import Clock, Randomness
+from podstead.core.errors import OutboundError, RequestRefused
+from podstead.core.identifiers import ResourcePath, parse_path
+from podstead.core.operation import Operation
+from podstead.idp import discovery
+from podstead.idp.authorizations import Authorizations
+from podstead.idp.clients import ClientDirectory
+from podstead.idp.own_tokens import OwnTokens
+from podstead.idp.token_service import TokenService
+from podstead.idp.token_status import TokenStatus
+from podstead.resources.outcome import Exchange, Representation
+from podstead.resources.service import ResourceService
+from podstead.storage.layout import RootLayout
+from podstead.storage.protocol import Store
+from podstead.web.authority import is_loopback_url
+from podstead.web.cors import Sharing
+from podstead.web.idp.protocol import ProtocolEndpoints, ProtocolLimits
+from podstead.web.routes import Access, Endpoint, Route
+
+_MAX_CLIENT_DOCUMENT_BYTES = 64 * 1024
+
+
+class ForeignClients(Protocol):
+    """Reads client-ID documents of other servers."""
+
+    async def fetch_client_document(self, url: str) -> bytes:
+        """Raises OutboundError."""
+
+
+class Provider:
+    """The identity provider of one worker."""
+
+    def __init__(
+        self, settings: Settings, *, store: Store, clock: Clock, randomness: Randomness
+    ) -> None:
+        self.issuer = settings.base_url
+        self.keys = KeyFolder(RootLayout(settings.root).keys, clock)
+        self.own = OwnTokens(issuer=self.issuer, store=store, keys=self.keys, clock=clock)
+        self._settings = settings
+        self._store = store
+        self._clock = clock
+        self._randomness = randomness
+
+    def routes(
+        self,
+        *,
+        proofs: Proofs,
+        resource_tokens: ResourceTokens,
+        resources: ResourceService,
+        foreign: ForeignClients,
+    ) -> tuple[Route, ...]:
+        """Every address of the provider."""
+        settings, store, clock = self._settings, self._store, self._clock
+        loopback = is_loopback_url(settings.base_url)
+        clients = ClientDirectory(
+            store=store,
+            documents=ClientDocumentReader(settings.base_url, resources, foreign),
+            allow_http=loopback,
+            clock=clock,
+            randomness=self._randomness,
+        )
+        protocol = ProtocolEndpoints(
+            issuer=self.issuer,
+            tokens=TokenService(
+                issuer=self.issuer,
+                store=store,
+                clients=clients,
+                keys=self.keys,
+                clock=clock,
+                randomness=self._randomness,
+            ),
+            status=TokenStatus(
+                own=self.own,
+                store=store,
+                allow_loopback=loopback,
+                clock=clock,
+                randomness=self._randomness,
+            ),
+            clients=clients,
+            keys=self.keys,
+            proofs=proofs,
+            resource_tokens=resource_tokens,
+            counters=store,
+            limits=ProtocolLimits(
+                registrations_per_hour=settings.registrations_per_hour,
+                token_failures_per_minute=settings.token_failures_per_minute,
+            ),
+            clock=clock,
+        )
+        self.authorizations = Authorizations(
+            issuer=self.issuer,
+            store=store,
+            clients=clients,
+            clock=clock,
+            randomness=self._randomness,
+        )
+        return protocol_routes(protocol)
+
+
+def protocol_routes(protocol: ProtocolEndpoints) -> tuple[Route, ...]:
+    """The addresses that applications ask without a person in front."""
+
+    def route(path: str, **endpoints: Endpoint) -> Route:
+        return Route(ResourcePath(path), endpoints, Access.OWN, Sharing.ANYONE)
+
+    description = {"GET": protocol.describe, "HEAD": protocol.describe}
+    return (
+        route(discovery.OPENID_PATH, **description),
+        route(discovery.OAUTH_PATH, **description),
+        route(discovery.JWKS_PATH, GET=protocol.key_set, HEAD=protocol.key_set),
+        route(discovery.TOKEN_PATH, POST=protocol.token),
+        route(discovery.INTROSPECTION_PATH, POST=protocol.introspect),
+        route(discovery.REVOCATION_PATH, POST=protocol.revoke),
+        route(discovery.USERINFO_PATH, GET=protocol.userinfo, POST=protocol.userinfo),
+        route(discovery.REGISTRATION_PATH, POST=protocol.register),
+        route(
+            f"{discovery.REGISTRATION_PATH}/{{client_id}}",
+            GET=protocol.registration,
+            DELETE=protocol.registration,
+        ),
+    )
+
+
+class ClientDocumentReader:
+    """Reads client-ID documents: those of this server as the public may, others by the way out.
+
+    This server never asks itself over the network (A-190).
+    """
+
+    def __init__(self, base_url: str, resources: ResourceService, foreign: ForeignClients) -> None:
+        self._base_url = base_url
+        self._resources = resources
+        self._foreign = foreign
+
+    async def fetch_client_document(self, url: str) -> bytes:
+        """Raises OutboundError for a document that cannot be had."""
+        if not url.startswith(f"{self._base_url}/"):
+            return await self._foreign.fetch_client_document(url)
+        try:
+            path = parse_path(url[len(self._base_url) :].encode())
+            operation = Operation("GET", path, _NoBody(), accept="application/ld+json, */*;q=0.5")
+            outcome = await self._resources.handle(Exchange(operation, None))
+        except (RequestRefused, UnicodeEncodeError) as error:
+            raise OutboundError("The client's document cannot be read") from error
+        if outcome.representation is None:
+            raise OutboundError("The client's document cannot be read")
+        return await _content(outcome.representation)
+
+
+class _NoBody:
+    """The body of a request that has none."""
+
+    announced = False
+    size_bytes = 0
+
+    async def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:  # noqa: ARG002
+        nothing: tuple[bytes, ...] = ()
+        for piece in nothing:
+            yield piece
+
+    async def read(self, *, limit_bytes: int) -> bytes:  # noqa: ARG002
+        return b""
+
+
+async def _content(representation: Representation) -> bytes:
+    body = representation.body
+    if isinstance(body, bytes):
+        content = body
+    else:
+        content = b""
+        async for piece in body if isinstance(body, AsyncIterator) else body.chunks():
+            content += piece
+            if len(content) > _MAX_CLIENT_DOCUMENT_BYTES:
+                break
+    if len(content) > _MAX_CLIENT_DOCUMENT_BYTES:
+        raise OutboundError("The client's document is too large")
+    return content

@@ -1,0 +1,20 @@
+"""What time is it on this machine, and what is random? The one place that asks the system."""
+
+from __future__ import annotations
+
+import secrets
+import time
+
+
+class SystemClock:
+    """The wall clock of this machine."""
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+
+class SystemRandomness:
+    """The operating system's randomness."""
+
+    def token_hex(self, size_bytes: int) -> str:
+        return secrets.token_hex(size_bytes)
