@@ -32,7 +32,9 @@ async def test_sweeping_goes_on_after_trouble(monkeypatch: pytest.MonkeyPatch) -
     """A store that is busy or broken for a while is swept again when it is not."""
     monkeypatch.setattr(build, "_SWEEP_PERIOD_S", 0)
     store = _SweptStore()
-    sweeping = asyncio.create_task(build._sweep_regularly(cast("Store", store), SystemClock()), None)
+    sweeping = asyncio.create_task(
+        build._sweep_regularly(cast("Store", store), SystemClock(), None)
+    )
     waiting = asyncio.create_task(store.swept.wait())
     await asyncio.wait({sweeping, waiting}, return_when=asyncio.FIRST_COMPLETED)
     assert store.swept.is_set()
