@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from podstead.app import build
-from podstead.app.build import SystemClock
+from podstead.app.system import SystemClock
 from podstead.core.errors import Overloaded, StorageError
 from podstead.storage.protocol import Store
 
