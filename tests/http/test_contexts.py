@@ -135,6 +135,25 @@ async def test_a_document_becomes_convertible_once_its_origin_is_listed(
     assert "Alice" in read.text
 
 
+ANNOTATION = "http://www.w3.org/ns/anno.jsonld"
+
+
+async def test_an_annotation_is_read_with_the_context_of_its_vocabulary(server: Server) -> None:
+    """R-11, and a context whose names of keywords have a coercion, too."""
+    annotation = {
+        "@context": ANNOTATION,
+        "id": "#it",
+        "type": "Annotation",
+        "body": "http://example.org/post",
+        "target": {"source": "http://example.org/page", "selector": {"type": "TextQuoteSelector"}},
+    }
+    assert (await server.alice.put(PATH, json.dumps(annotation), JSON_LD)).status == 201
+    answer = await server.alice.get(PATH, accept=TURTLE)
+    terms = {str(term) for triple in said(answer, BASE + PATH) for term in triple}
+    oa = "http://www.w3.org/ns/oa#"
+    assert {f"{oa}Annotation", f"{oa}hasBody", f"{oa}hasSource", f"{oa}TextQuoteSelector"} <= terms
+
+
 INSERTED = f"<#note> <{ACTIVITY_STREAMS}#summary> 'new' ."
 SOLID = "http://www.w3.org/ns/solid/terms#"
 PATCHES = {

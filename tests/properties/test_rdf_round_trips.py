@@ -9,6 +9,7 @@ from typing import TypeVar
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyoxigraph import BaseDirection
 
 from podstead.core.media_types import (
     JSON_LD,
@@ -128,6 +129,42 @@ def test_a_dataset_comes_back(
     """R-9."""
     written = serialize(Document(dataset, prefixes), media_type, base_iri=BASE)
     assert_same_dataset(parse(written, media_type, base_iri=BASE).dataset, dataset)
+
+
+DIRECTED = st.builds(
+    lambda text, tag, direction: Literal(text, language=tag, direction=direction),
+    TEXTS,
+    st.sampled_from(["ar", "de-at"]),
+    st.sampled_from([BaseDirection.LTR, BaseDirection.RTL]),
+)
+
+
+@pytest.mark.parametrize("media_type", [TURTLE, JSON_LD, N_TRIPLES, N_QUADS, TRIG])
+@given(subject=SUBJECTS, literal=DIRECTED)
+def test_a_text_with_a_direction_comes_back(
+    media_type: str, subject: Subject, literal: Literal
+) -> None:
+    graph = Graph([(subject, Iri("http://a.example/ns#p"), literal)])
+    assert_same(parse(serialize(graph, media_type), media_type, base_iri=BASE).graph, graph)
+
+
+@pytest.mark.parametrize("media_type", RDF_TYPES)
+def test_nothing_comes_back_as_nothing(media_type: str) -> None:
+    assert not parse(serialize(Graph(), media_type), media_type, base_iri=BASE).graph
+
+
+@pytest.mark.parametrize("second", [JSON_LD, N_QUADS, TRIG])
+@pytest.mark.parametrize("first", [JSON_LD, N_QUADS, TRIG])
+@given(dataset=datasets())
+def test_a_dataset_survives_two_formats_and_turtle_has_its_default_graph(
+    first: str, second: str, dataset: Dataset
+) -> None:
+    """R-9, Q-16: blank nodes may be shared by the graphs."""
+    once = parse(serialize(dataset, first), first, base_iri=BASE)
+    twice = parse(serialize(once, second), second, base_iri=BASE)
+    assert_same_dataset(twice.dataset, dataset)
+    turtle = parse(serialize(twice, TURTLE, base_iri=BASE), TURTLE, base_iri=BASE)
+    assert_same_dataset(turtle.dataset, Dataset(dataset.default))
 
 
 # What rdflib itself reads or writes otherwise is kept from it: control characters, "\r", odd IRIs.
