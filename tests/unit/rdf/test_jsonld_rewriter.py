@@ -154,7 +154,9 @@ def test_a_term_from_the_object_to_the_subject_is_used() -> None:
     }
 
 
-@pytest.mark.parametrize("own", [{"nick": "http://v.example/nick"}, {"@base": "http://b.example/"}])
+@pytest.mark.parametrize(
+    "own", [{"nick": "http://v.example/nick"}, {"@base": "http://b.example/"}, {"@base": "sub/"}]
+)
 def test_contexts_by_url_stay(own: object) -> None:
     document = {"@context": [AS, own], "id": "#a", "type": "Note", "name": "x"}
     written = patched(document, inserted="<http://e.example/> as:summary 'y' .")
