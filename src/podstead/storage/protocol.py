@@ -145,6 +145,9 @@ class RateCounters(Protocol):
         are full again are forgotten.
         """
 
+    async def wait_s(self, key: str, *, capacity: int, per_s: float, now_ms: int) -> int | None:
+        """What :meth:`take` would return, without taking one."""
+
 
 class UsedOnce(Protocol):
     """What may be used once only, such as the proof of a request; shared by all workers (A-104).

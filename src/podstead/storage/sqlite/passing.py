@@ -126,10 +126,7 @@ class Passing:
         try:
             connection.execute("BEGIN IMMEDIATE")
             try:
-                full_at_us: int | None = connection.execute(
-                    "SELECT full_at_us FROM rate_buckets WHERE bucket = ?", (bucket,)
-                ).get
-                outcome = take_one(full_at_us, rate, now_ms=now_ms)
+                outcome = take_one(self._full_at_us(bucket), rate, now_ms=now_ms)
                 if isinstance(outcome, Taken):
                     connection.execute(
                         "INSERT INTO rate_buckets (bucket, full_at_us) VALUES (?, ?)"
@@ -144,12 +141,26 @@ class Passing:
             raise _trouble(error) from error
         return None if isinstance(outcome, Taken) else outcome.seconds
 
+    def wait_s(self, bucket: str, rate: BucketRate, *, now_ms: int) -> int | None:
+        """What :meth:`take` would return, without taking one. Raises StorageError, Overloaded."""
+        try:
+            outcome = take_one(self._full_at_us(bucket), rate, now_ms=now_ms)
+        except apsw.Error as error:
+            raise _trouble(error) from error
+        return None if isinstance(outcome, Taken) else outcome.seconds
+
     def use_once(self, key: bytes, *, until_ms: int, now_ms: int) -> bool:
         """Note a use; False if it is noted already. Raises StorageError, Overloaded."""
         try:
             return self._connection.execute(_USE, (key, until_ms, now_ms)).get is not None
         except apsw.Error as error:
             raise _trouble(error) from error
+
+    def _full_at_us(self, bucket: str) -> int | None:
+        full_at_us: int | None = self._connection.execute(
+            "SELECT full_at_us FROM rate_buckets WHERE bucket = ?", (bucket,)
+        ).get
+        return full_at_us
 
     def sweep(self, *, now_ms: int) -> bool:
         """Forget a bite of what is over; whether there may be more. Raises StorageError."""

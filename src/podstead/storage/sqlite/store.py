@@ -218,6 +218,9 @@ class SqliteStore:
     async def take(self, key: str, *, capacity: int, per_s: float, now_ms: int) -> int | None:
         return self._use().passing.take(key, BucketRate(capacity, per_s), now_ms=now_ms)
 
+    async def wait_s(self, key: str, *, capacity: int, per_s: float, now_ms: int) -> int | None:
+        return self._use().passing.wait_s(key, BucketRate(capacity, per_s), now_ms=now_ms)
+
     async def use_once(self, key: bytes, *, until_ms: int, now_ms: int) -> bool:
         return self._use().passing.use_once(key, until_ms=until_ms, now_ms=now_ms)
 

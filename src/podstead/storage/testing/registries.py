@@ -95,6 +95,15 @@ class RegistrySuite:
         assert await other.take("a", capacity=1, per_s=1, now_ms=NOW_MS) == 1
         assert await other.take("b", capacity=1, per_s=1, now_ms=NOW_MS) is None
 
+    async def test_asking_how_long_to_wait_takes_nothing(self, engine: Engine) -> None:
+        store, other = await engine.open_store(), await engine.open_store()
+        for _ in range(3):
+            assert await store.wait_s("a", capacity=1, per_s=0.5, now_ms=NOW_MS) is None
+        assert await other.take("a", capacity=1, per_s=0.5, now_ms=NOW_MS) is None
+        for _ in range(3):
+            assert await store.wait_s("a", capacity=1, per_s=0.5, now_ms=NOW_MS) == 2
+        assert await store.wait_s("a", capacity=1, per_s=0.5, now_ms=NOW_MS + 2000) is None
+
     async def test_sweeping_forgets_no_bucket_that_is_not_full(self, engine: Engine) -> None:
         store = await engine.open_store()
         assert await store.take("a", capacity=1, per_s=0.1, now_ms=NOW_MS) is None

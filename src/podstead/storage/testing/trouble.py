@@ -57,6 +57,7 @@ _CALLS: Mapping[str, _Call] = {
         b"key", until_ms=NOW_MS, now_ms=NOW_MS
     ),
     "take": lambda store, _present, _blob: store.take("a", capacity=1, per_s=1, now_ms=NOW_MS),
+    "wait_s": lambda store, _present, _blob: store.wait_s("a", capacity=1, per_s=1, now_ms=NOW_MS),
     "sweep": lambda store, _present, _blob: store.sweep(now_ms=NOW_MS),
 }
 
