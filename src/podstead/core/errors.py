@@ -38,6 +38,9 @@ from __future__ import annotations
 class PodsteadError(Exception):
     """Base of all errors raised on purpose; ``str()`` is a public sentence."""
 
+    known_text: str | None = None
+    """The text that clients compare, where it is another than the reason of the status (A-90)."""
+
 
 class RequestRefused(PodsteadError):
     """The request cannot be honoured as sent."""

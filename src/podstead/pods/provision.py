@@ -44,13 +44,14 @@ class IssuedToken:
 
 
 @dataclass(frozen=True, slots=True)
-class CreatedPod:
-    """A pod that exists now; ``token`` is absent where no simple tokens are issued."""
+class PlannedPod:
+    """A pod, and the write that makes it; ``token`` is absent where no simple tokens are issued."""
 
     name: str
     web_id: str
     pod_uri: str
     token: str | None
+    write: Write
 
 
 def web_id_of(base_url: str, name: str) -> str:
@@ -91,33 +92,48 @@ class PodProvisioner:
         tokens: TokenPolicy | None,
         clock: Clock,
         randomness: Randomness,
+        issuer: str | None = None,
     ) -> None:
-        """``base_url`` has no trailing slash; ``tokens`` is ``None`` where none are issued."""
+        """``base_url`` has no trailing slash; ``tokens`` is ``None`` where none are issued.
+
+        ``issuer`` is the provider that new profiles name, if any.
+        """
         self._base_url = base_url
         self._store = store
         self._tokens = tokens
         self._clock = clock
         self._randomness = randomness
+        self._issuer = issuer
 
-    async def create(self, name: object) -> CreatedPod:
+    async def create(self, name: object) -> PlannedPod:
         """Create a pod, whole or not at all.
 
         Raises UnusablePodName for a name that no pod may have, PodNameTaken for a taken one.
         """
+        pod = self.plan(name)
+        outcome = await self._store.commit(pod.write)
+        if not isinstance(outcome, Committed):
+            raise self.name_taken()
+        return pod
+
+    def plan(self, name: object) -> PlannedPod:
+        """A pod that does not exist yet; further records may join its write. Raises
+        UnusablePodName."""
         checked = check_name(name)
         now_ms = self._clock.now_ms()
         web_id = web_id_of(self._base_url, checked)
         issued = self._issue(checked, web_id, now_ms)
-        write = self._pod_write(checked, web_id, issued, now_ms)
-        outcome = await self._store.commit(write)
-        if not isinstance(outcome, Committed):
-            raise PodNameTaken
-        return CreatedPod(
+        return PlannedPod(
             name=checked,
             web_id=web_id,
             pod_uri=f"{self._base_url}/{checked}/",
             token=issued.token if issued else None,
+            write=self._pod_write(checked, web_id, issued, now_ms),
         )
+
+    def name_taken(self) -> PodNameTaken:
+        """What to raise when another pod has the name."""
+        return PodNameTaken()
 
     def _issue(self, pod: str, web_id: str, now_ms: int) -> IssuedToken | None:
         if self._tokens is None:
@@ -128,7 +144,7 @@ class PodProvisioner:
 
     def _pod_write(self, name: str, web_id: str, issued: IssuedToken | None, now_ms: int) -> Write:
         root = ResourcePath(f"/{name}/")
-        puts = pod_resources(root, name=name, owner=web_id)
+        puts = pod_resources(root, name=name, owner=web_id, issuer=self._issuer)
         pod = PodRecord(name=name, root=root, owner=web_id, created_ms=now_ms)
         return Write(
             version=Version(self._randomness.token_hex(VERSION_BYTES)),

@@ -28,7 +28,7 @@ _PROFILE = """\
     pim:preferencesFile <settings/prefs.ttl>;
     pim:storage <>;
     solid:account <>;
-    solid:privateTypeIndex <settings/privateTypeIndex.ttl>;
+{provider}    solid:privateTypeIndex <settings/privateTypeIndex.ttl>;
     solid:publicTypeIndex <settings/publicTypeIndex.ttl>.
 """
 
@@ -70,12 +70,16 @@ _ACL_PREFIXES = """\
 """
 
 
-def pod_resources(root: ResourcePath, *, name: str, owner: str) -> tuple[Put, ...]:
+def pod_resources(
+    root: ResourcePath, *, name: str, owner: str, issuer: str | None = None
+) -> tuple[Put, ...]:
     """Every resource of a new pod at ``root``, parents before their members.
 
     ``name`` must have passed :func:`podstead.pods.names.check_name`; ``owner`` is the WebID.
+    ``issuer`` is the provider that may speak for it, if there is one (A-98).
     """
-    profile = _PROFILE.format(name=name)
+    provider = "" if issuer is None else f"    solid:oidcIssuer <{issuer}>;\n"
+    profile = _PROFILE.format(name=name, provider=provider)
     return (
         _put(root, Kind.STORAGE, profile),
         _acl(root, owner, public_modes="acl:Read"),

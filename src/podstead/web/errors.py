@@ -35,7 +35,6 @@ from podstead.core.errors import (
     UnsupportedMediaType,
 )
 from podstead.core.ranges import unsatisfied_content_range
-from podstead.pods.names import PodNameTaken, UnusablePodName
 from podstead.web.asgi import Headers
 from podstead.web.challenges import Challenges
 from podstead.web.pages import PAGE_POLICY, error_page
@@ -67,9 +66,6 @@ STATUSES: dict[type[PodsteadError], tuple[int, str]] = {
 }
 """Status and reason by error class; a subclass has its nearest ancestor's."""
 
-_WITH_A_KNOWN_TEXT = (UnusablePodName, PodNameTaken)
-"""Errors that clients know by a text, where others have the status's reason (A-90)."""
-
 INTERNAL_MESSAGE = "The server could not do this. The cause is in its log; nothing was changed."
 _OVERLOADED_RETRY_S = 1
 
@@ -100,7 +96,7 @@ def refusal(
         headers.append((b"content-type", b"text/html; charset=utf-8"))
         headers.append(PAGE_POLICY)
     else:
-        name = error.known_text if isinstance(error, _WITH_A_KNOWN_TEXT) else reason
+        name = error.known_text or reason
         retry_after_s = error.retry_after_s if isinstance(error, RateLimited) else None
         body = msgspec.json.encode(_ErrorBody(name, message, retry_after_s))
         headers.append((b"content-type", b"application/json"))

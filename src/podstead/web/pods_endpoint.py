@@ -6,7 +6,7 @@ import msgspec
 
 from podstead.core.agents import Agent
 from podstead.core.errors import BadRequest, UnsupportedMediaType
-from podstead.pods.provision import CreatedPod, PodProvisioner
+from podstead.pods.provision import PlannedPod, PodProvisioner
 from podstead.web.limits import PodCreationLimit
 from podstead.web.request import Request
 from podstead.web.response import Response
@@ -52,7 +52,7 @@ def _name_in(content: bytes) -> object:
     return sent.get("name")
 
 
-def _created(pod: CreatedPod) -> Response:
+def _created(pod: PlannedPod) -> Response:
     body = msgspec.json.encode(_Created(pod.name, pod.web_id, pod.pod_uri, pod.token))
     return Response(
         201,
