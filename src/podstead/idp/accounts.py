@@ -1,0 +1,359 @@
+"""Who has an account here, and how is one made, changed and ended? (A-90 to A-97)
+
+An account and its pod appear in one write, together with the names that lead to it, or not at all;
+they go in one as well. Every change relies on the account being as it was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from podstead.core.clock import Clock, Randomness
+from podstead.core.errors import Conflict, NotFound, Overloaded
+from podstead.idp.audit import Audit, Event
+from podstead.idp.names import EmailTaken, check_email, login_records, masked_email, name_key
+from podstead.idp.passwords import PasswordHasher, check_password
+from podstead.idp.records import (
+    ACCOUNTS,
+    CODES,
+    EMAILS,
+    GRANTS,
+    REFRESH_TOKENS,
+    SESSIONS,
+    USERNAMES,
+    Account,
+    AccountName,
+)
+from podstead.idp.registry import Kept, Records
+from podstead.idp.token_service import ProviderStore
+from podstead.idp.writing import VERSION_BYTES, commit
+from podstead.storage.protocol import PodRegistry
+from podstead.storage.records import (
+    Committed,
+    PodRemoval,
+    Present,
+    Record,
+    Reliance,
+    Version,
+    VersionConflict,
+    Write,
+)
+
+_ID_BYTES: Final = 16
+_ATTEMPTS: Final = 4
+_ENDED_BY_A_NEW_PASSWORD: Final[Sequence[Records[Any]]] = (SESSIONS, GRANTS, REFRESH_TOKENS, CODES)
+
+
+class AccountStore(ProviderStore, PodRegistry, Protocol):
+    """Where accounts and their pods are kept; every store is one."""
+
+
+class PlannedPod(Protocol):
+    """A pod that does not exist yet, and the write that makes it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def web_id(self) -> str: ...
+
+    @property
+    def pod_uri(self) -> str: ...
+
+    @property
+    def write(self) -> Write: ...
+
+
+class PodPlanner(Protocol):
+    """Plans pods; that of ``pods.provision`` is one."""
+
+    def plan(self, name: object) -> PlannedPod:
+        """A pod of that name. Raises BadRequest for a name that no pod may have."""
+
+    def name_taken(self) -> Conflict:
+        """What to raise when another pod has the name."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewAccount:
+    """An account that exists now, with its pod."""
+
+    account: Account
+    pod_uri: str
+
+
+class Accounts:
+    """Makes, finds, changes and ends accounts."""
+
+    def __init__(
+        self,
+        *,
+        store: AccountStore,
+        pods: PodPlanner,
+        passwords: PasswordHasher,
+        audit: Audit,
+        clock: Clock,
+        randomness: Randomness,
+    ) -> None:
+        self._store = store
+        self._pods = pods
+        self._passwords = passwords
+        self._audit = audit
+        self._clock = clock
+        self._randomness = randomness
+
+    # --- making -------------------------------------------------------------------------------
+
+    async def create(
+        self, *, name: object, email: object, password: object, needs_email: bool = True
+    ) -> NewAccount:
+        """Create an account and its pod, whole or not at all (A-90, A-94).
+
+        Raises, in this order: BadRequest for a name that no pod may have, UnusableEmail,
+        UnusablePassword, the planner's Conflict for a taken name, and EmailTaken. Without
+        ``needs_email`` the address may be ``None``.
+        """
+        self._pods.plan(name)
+        address = None if email is None and not needs_email else check_email(email)
+        chosen = check_password(password)
+        await self._check_free(str(name), address)
+        password_hash = await self._passwords.hash(chosen)
+        pod = self._pods.plan(name)
+        account = self._new(pod.name, pod.web_id, address, password_hash)
+        records, relied_on = self._joining(account)
+        write = replace(
+            pod.write,
+            relied_on=(*pod.write.relied_on, *relied_on),
+            records=(*pod.write.records, *records),
+        )
+        await self._commit_new(write, account)
+        return NewAccount(account, pod.pod_uri)
+
+    async def create_for_pod(self, name: str, *, email: str | None, password: str) -> Account:
+        """Create an account for a pod that was made without one.
+
+        Raises NotFound without the pod, Conflict if it has an account, and what :meth:`create`
+        raises.
+        """
+        address = None if email is None else check_email(email)
+        chosen = check_password(password)
+        pod = await self._store.read_pod(name)
+        if pod is None:
+            raise NotFound(f"There is no pod '{name}'.")
+        password_hash = await self._passwords.hash(chosen)
+        account = self._new(pod.name, pod.owner, address, password_hash)
+        records, relied_on = self._joining(account)
+        write = Write(
+            version=Version(self._randomness.token_hex(VERSION_BYTES)),
+            at_ms=self._clock.now_ms(),
+            relied_on=(Present(pod.root), *relied_on),
+            records=tuple(records),
+        )
+        await self._commit_new(write, account)
+        return account
+
+    # --- finding ------------------------------------------------------------------------------
+
+    async def read(self, account_id: str) -> Kept[Account] | None:
+        """The account of an id. Raises StorageError."""
+        return await ACCOUNTS.read(self._store, account_id, now_ms=self._clock.now_ms())
+
+    async def find(self, login: str) -> Kept[Account] | None:
+        """The account of an e-mail address or a pod's name, in any case. Raises StorageError."""
+        key = name_key(login)
+        now_ms = self._clock.now_ms()
+        named = await login_records(key).read(self._store, key, now_ms=now_ms)
+        return None if named is None else await self.read(named.value.account_id)
+
+    async def page(self, *, after: str = "", limit: int = 1000) -> Sequence[Account]:
+        """Some of all accounts, by id, from behind ``after``. Raises StorageError."""
+        now_ms = self._clock.now_ms()
+        kept = await ACCOUNTS.page(self._store, after=after, now_ms=now_ms, limit=limit)
+        return [each.value for each in kept]
+
+    # --- changing -----------------------------------------------------------------------------
+
+    async def set_password(self, account_id: str, password: object) -> Account:
+        """Change the password, which ends everything that began before: sessions, grants and the
+        tokens of both. Whoever may ask is decided before.
+
+        Raises UnusablePassword, NotFound, Overloaded, StorageError.
+        """
+        password_hash = await self._passwords.hash(check_password(password))
+        account = await self._end_all(
+            account_id,
+            lambda account: msgspec.structs.replace(account, password_hash=password_hash),
+        )
+        self._audit.note(Event.PASSWORD_CHANGED, account_id=account_id)
+        return account
+
+    async def set_email(self, account_id: str, email: object) -> Account:
+        """Change the e-mail address. Raises UnusableEmail, EmailTaken, NotFound, Overloaded,
+        StorageError."""
+        address = check_email(email)
+        key = name_key(address)
+        for _ in range(_ATTEMPTS):
+            kept = await self._existing(account_id)
+            before = kept.value.email
+            changed = msgspec.structs.replace(kept.value, email=address)
+            records: list[Record] = [ACCOUNTS.replace(kept, changed)]
+            relied_on: list[Reliance] = [kept.at]
+            if before is None or name_key(before) != key:
+                if await EMAILS.read(self._store, key, now_ms=self._clock.now_ms()) is not None:
+                    raise EmailTaken
+                records.append(EMAILS.put(key, AccountName(account_id), owner=account_id))
+                relied_on.append(EMAILS.absent(key))
+                if before is not None:
+                    records.append(EMAILS.drop(name_key(before)))
+            if await self._commit(records, relied_on):
+                facts = {"email": masked_email(address)}
+                self._audit.note(Event.EMAIL_CHANGED, account_id=account_id, **facts)
+                return changed
+        raise _busy()
+
+    async def disable(self, account_id: str) -> Account:
+        """Let nobody use the account, and end what is under way. Raises NotFound, Overloaded,
+        StorageError."""
+        account = await self._end_all(
+            account_id, lambda account: msgspec.structs.replace(account, disabled=True)
+        )
+        self._audit.note(Event.ACCOUNT_DISABLED, account_id=account_id)
+        return account
+
+    async def enable(self, account_id: str) -> Account:
+        """Let the account be used again. Raises NotFound, Overloaded, StorageError."""
+        for _ in range(_ATTEMPTS):
+            kept = await self._existing(account_id)
+            changed = msgspec.structs.replace(kept.value, disabled=False)
+            if await self._commit([ACCOUNTS.replace(kept, changed)], [kept.at]):
+                self._audit.note(Event.ACCOUNT_ENABLED, account_id=account_id)
+                return changed
+        raise _busy()
+
+    async def rehash(self, kept: Kept[Account], password: str) -> None:
+        """Keep the password of an account as new ones are; nothing happens if the account has
+        changed meanwhile. Raises Overloaded, StorageError."""
+        password_hash = await self._passwords.hash(password)
+        changed = msgspec.structs.replace(kept.value, password_hash=password_hash)
+        await self._commit([ACCOUNTS.replace(kept, changed)], [kept.at])
+
+    # --- ending -------------------------------------------------------------------------------
+
+    async def delete(self, account_id: str, *, agent: str | None = None) -> None:
+        """Remove an account with its pod and everything that belongs to it (A-97).
+
+        ``agent`` is the IRI of who does it, ``None`` for the operator. Raises NotFound,
+        Overloaded, StorageError.
+        """
+        account = (await self._existing(account_id)).value
+        removal = PodRemoval(
+            name=account.pod,
+            version=Version(self._randomness.token_hex(VERSION_BYTES)),
+            at_ms=self._clock.now_ms(),
+            agent=agent,
+            entry_owner=account_id,
+        )
+        if not await self._store.remove_pod(removal):
+            raise NotFound(f"There is no pod '{account.pod}'.")
+        self._audit.note(Event.ACCOUNT_DELETED, account_id=account_id)
+
+    # --- parts --------------------------------------------------------------------------------
+
+    def _new(self, pod: str, web_id: str, email: str | None, password_hash: str | None) -> Account:
+        return Account(
+            account_id=self._randomness.token_hex(_ID_BYTES),
+            pod=pod,
+            web_id=web_id,
+            email=email,
+            password_hash=password_hash,
+            created_s=self._clock.now_ms() // 1000,
+        )
+
+    def _joining(self, account: Account) -> tuple[list[Record], list[Reliance]]:
+        """The records of a new account, and that nobody has its names."""
+        owner = account.account_id
+        leads_here = AccountName(owner)
+        name = name_key(account.pod)
+        records: list[Record] = [
+            ACCOUNTS.put(owner, account, owner=owner),
+            USERNAMES.put(name, leads_here, owner=owner),
+        ]
+        relied_on: list[Reliance] = [ACCOUNTS.absent(owner), USERNAMES.absent(name)]
+        if account.email is not None:
+            email = name_key(account.email)
+            records.append(EMAILS.put(email, leads_here, owner=owner))
+            relied_on.append(EMAILS.absent(email))
+        return records, relied_on
+
+    async def _check_free(self, name: str, email: str | None) -> None:
+        """Refuse what is taken before a password is hashed for it; the write looks again."""
+        if await self._store.read_pod(name) is not None:
+            raise self._pods.name_taken()
+        if email is not None:
+            key = name_key(email)
+            if await EMAILS.read(self._store, key, now_ms=self._clock.now_ms()) is not None:
+                raise EmailTaken
+
+    async def _commit_new(self, write: Write, account: Account) -> None:
+        outcome = await self._store.commit(write)
+        if isinstance(outcome, VersionConflict):
+            email = account.email
+            if email is not None and outcome.reliance == EMAILS.absent(name_key(email)):
+                raise EmailTaken
+            raise self._pods.name_taken()
+        if not isinstance(outcome, Committed):
+            raise _busy()
+        facts = {"pod": account.pod}
+        self._audit.note(Event.ACCOUNT_CREATED, account_id=account.account_id, **facts)
+
+    async def _existing(self, account_id: str) -> Kept[Account]:
+        kept = await self.read(account_id)
+        if kept is None:
+            raise NotFound("There is no such account")
+        return kept
+
+    async def _end_all(self, account_id: str, change: Callable[[Account], Account]) -> Account:
+        """Change an account and end what began before.
+
+        Times are whole seconds: what was made in this one, before the change, must not count any
+        more, so only the next second does; what is made after the change is dated to it
+        (:func:`counting_from`).
+        """
+        for _ in range(_ATTEMPTS):
+            now_ms = self._clock.now_ms()
+            kept = await self._existing(account_id)
+            changed = msgspec.structs.replace(
+                change(kept.value),
+                valid_after_s=max(kept.value.valid_after_s, now_ms // 1000 + 1),
+            )
+            ended = [
+                kind.drop(each.key)
+                for kind in _ENDED_BY_A_NEW_PASSWORD
+                for each in await kind.of_owner(self._store, account_id, now_ms=now_ms)
+            ]
+            if await self._commit([ACCOUNTS.replace(kept, changed), *ended], [kept.at]):
+                return changed
+        raise _busy()
+
+    async def _commit(self, records: Sequence[Record], relied_on: Sequence[Reliance]) -> bool:
+        return await commit(
+            self._store,
+            records,
+            relied_on=relied_on,
+            now_ms=self._clock.now_ms(),
+            randomness=self._randomness,
+        )
+
+
+def counting_from(account: Account, now_s: int) -> int:
+    """The time, in Unix seconds, to note for what is made for an account now: a session, or a
+    token. After a change of the password it may be the next second."""
+    return max(now_s, account.valid_after_s)
+
+
+def _busy() -> Overloaded:
+    return Overloaded("The account is being changed elsewhere: try again")

@@ -1,0 +1,213 @@
+"""May somebody try a password now? Limits on failures, shared by all workers (A-180, A-181).
+
+Only failures count, so that scripts may sign in as often as they like. A limit is looked at before
+a password is compared and again after it, and a verdict is told only once its failure is noted: of
+many guesses sent at once, no more are answered than of as many sent one after another.
+
+An account is never locked for good, since anybody could do that to it: failures in a row make its
+password wait longer, up to a minute, and many in an hour pause it for a quarter of one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import msgspec
+
+from podstead.core.clock import Clock, Randomness
+from podstead.core.errors import RateLimited
+from podstead.idp.audit import Audit, Event
+from podstead.idp.names import name_key
+from podstead.idp.records import Account
+from podstead.idp.registry import Kept, Records, secret_key
+from podstead.idp.token_service import ProviderStore
+from podstead.idp.writing import commit
+from podstead.storage.protocol import RateCounters
+
+LONGEST_DELAY_S: Final = 60
+HOUR_S: Final = 3600
+PAUSE_S: Final = 900
+_MINUTE_S: Final = 60
+_ATTEMPTS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class FailureLimits:
+    """How many sign-ins with a password may fail; 0 is without limit (A-181)."""
+
+    per_minute_of_account: int = 10
+    """Of one address at one account."""
+    per_minute: int = 60
+    """Of one address."""
+    in_a_row: int = 5
+    """At one account, before its password has to wait."""
+    per_hour: int = 100
+    """At one account, before its password pauses."""
+
+
+class Failures(msgspec.Struct, frozen=True):
+    """How signing in to one account has failed lately; times are Unix seconds."""
+
+    in_a_row: int = 0
+    last_s: int = 0
+    hour_began_s: int = 0
+    in_hour: int = 0
+    paused_until_s: int = 0
+
+
+FAILURES: Final = Records("failures", Failures)
+NONE_YET: Final = Failures()
+
+
+def seconds_to_wait(failures: Failures, limits: FailureLimits, *, now_s: int) -> int:
+    """How long the account's password has to wait; 0 for not at all."""
+    until_s = failures.paused_until_s
+    if limits.in_a_row and failures.in_a_row >= limits.in_a_row:
+        doublings = min(failures.in_a_row - limits.in_a_row, LONGEST_DELAY_S.bit_length())
+        until_s = max(until_s, failures.last_s + min(2**doublings, LONGEST_DELAY_S))
+    # If the clock was set back, the longest wait there is, and no longer.
+    return min(max(until_s - now_s, 0), PAUSE_S)
+
+
+def after_failure(failures: Failures, limits: FailureLimits, *, now_s: int) -> Failures:
+    """The account's failures with one more."""
+    in_this_hour = 0 <= now_s - failures.hour_began_s < HOUR_S
+    in_hour = failures.in_hour + 1 if in_this_hour else 1
+    pauses = 0 < limits.per_hour <= in_hour
+    return Failures(
+        in_a_row=failures.in_a_row + 1,
+        last_s=now_s,
+        hour_began_s=failures.hour_began_s if in_this_hour else now_s,
+        in_hour=0 if pauses else in_hour,
+        paused_until_s=now_s + PAUSE_S if pauses else failures.paused_until_s,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Whose password is tried, and from where.
+
+    ``subject`` is known for an account and for what leads to none alike, so that both meet the same
+    limits (A-182). ``address`` is the peer's, IPv6 by its network.
+    """
+
+    subject: str
+    address: str
+    account_id: str | None
+
+
+def attempt_at(login: str, account: Kept[Account] | None, *, address: str) -> Attempt:
+    """An attempt by what was typed and the account that it leads to, if any."""
+    if account is None:
+        return Attempt(secret_key(name_key(login)), address, None)
+    account_id = account.value.account_id
+    return Attempt(secret_key(account_id), address, account_id)
+
+
+class AttemptStore(ProviderStore, RateCounters, Protocol):
+    """Where failures are noted; every store is one."""
+
+
+class Attempts:
+    """Looks at and notes failures."""
+
+    def __init__(
+        self,
+        *,
+        store: AttemptStore,
+        limits: FailureLimits,
+        audit: Audit,
+        clock: Clock,
+        randomness: Randomness,
+    ) -> None:
+        self._store = store
+        self._limits = limits
+        self._audit = audit
+        self._clock = clock
+        self._randomness = randomness
+
+    async def check(self, attempt: Attempt) -> None:
+        """Refuse an attempt that has to wait. Raises RateLimited, StorageError."""
+        now_ms = self._clock.now_ms()
+        for bucket, capacity in self._buckets(attempt):
+            wait_s = await self._store.wait_s(
+                bucket, capacity=capacity, per_s=capacity / _MINUTE_S, now_ms=now_ms
+            )
+            if wait_s is not None:
+                raise RateLimited(retry_after_s=wait_s)
+        await self._read(attempt)
+
+    async def failed(self, attempt: Attempt) -> None:
+        """Note a failure. RateLimited means that its verdict must not be told.
+
+        Raises RateLimited, Overloaded, StorageError.
+        """
+        now_ms = self._clock.now_ms()
+        for bucket, capacity in self._buckets(attempt):
+            wait_s = await self._store.take(
+                bucket, capacity=capacity, per_s=capacity / _MINUTE_S, now_ms=now_ms
+            )
+            if wait_s is not None:
+                raise RateLimited(retry_after_s=wait_s)
+        await self._note(attempt)
+
+    async def succeeded(self, attempt: Attempt) -> None:
+        """Forget the failures in a row. Raises Overloaded, StorageError."""
+        kept = await FAILURES.read(self._store, attempt.subject, now_ms=self._clock.now_ms())
+        if kept is None or kept.value.in_a_row == 0:
+            return
+        forgiven = msgspec.structs.replace(kept.value, in_a_row=0)
+        await commit(
+            self._store,
+            [FAILURES.replace(kept, forgiven)],
+            relied_on=[kept.at],
+            now_ms=self._clock.now_ms(),
+            randomness=self._randomness,
+        )
+
+    async def _note(self, attempt: Attempt) -> None:
+        if not self._limits.in_a_row and not self._limits.per_hour:
+            return
+        for _ in range(_ATTEMPTS):
+            now_ms = self._clock.now_ms()
+            kept = await self._read(attempt)
+            before = NONE_YET if kept is None else kept.value
+            noted = after_failure(before, self._limits, now_s=now_ms // 1000)
+            absent = FAILURES.absent(attempt.subject)
+            if await commit(
+                self._store,
+                [
+                    FAILURES.put(
+                        attempt.subject,
+                        noted,
+                        owner=attempt.account_id,
+                        expires_ms=now_ms + HOUR_S * 1000,
+                    )
+                ],
+                relied_on=[absent if kept is None else kept.at],
+                now_ms=now_ms,
+                randomness=self._randomness,
+            ):
+                if noted.paused_until_s > before.paused_until_s:
+                    self._audit.note(Event.SIGN_IN_PAUSED, account_id=attempt.account_id)
+                return
+        # So many fail at once that this one could not be noted: it is as if it were not made.
+        raise RateLimited(retry_after_s=1)
+
+    async def _read(self, attempt: Attempt) -> Kept[Failures] | None:
+        now_ms = self._clock.now_ms()
+        kept = await FAILURES.read(self._store, attempt.subject, now_ms=now_ms)
+        if kept is not None:
+            wait_s = seconds_to_wait(kept.value, self._limits, now_s=now_ms // 1000)
+            if wait_s:
+                raise RateLimited(retry_after_s=wait_s)
+        return kept
+
+    def _buckets(self, attempt: Attempt) -> list[tuple[str, int]]:
+        limits = self._limits
+        buckets = [
+            (f"sign-in:{attempt.address}:{attempt.subject}", limits.per_minute_of_account),
+            (f"sign-in:{attempt.address}", limits.per_minute),
+        ]
+        return [(bucket, capacity) for bucket, capacity in buckets if capacity]

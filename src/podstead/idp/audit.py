@@ -1,0 +1,30 @@
+"""What of an account's life is noted for the operator? (A-184)"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Protocol
+
+
+class Event(Enum):
+    """What happened; the values stand in the log."""
+
+    ACCOUNT_CREATED = "account created"
+    ACCOUNT_DELETED = "account deleted"
+    ACCOUNT_DISABLED = "account disabled"
+    ACCOUNT_ENABLED = "account enabled"
+    EMAIL_CHANGED = "e-mail address changed"
+    PASSWORD_CHANGED = "password changed"  # noqa: S105 - the name of what happened
+    SIGNED_IN = "signed in"
+    SIGN_IN_FAILED = "sign-in failed"
+    SIGN_IN_PAUSED = "sign-in with a password paused"
+    CREDENTIAL_CREATED = "client credentials created"
+    CREDENTIAL_DELETED = "client credentials deleted"
+
+
+class Audit(Protocol):
+    """Notes events. What comes in may stand in a log: never a password, a token or what a person
+    typed (A-183)."""
+
+    def note(self, event: Event, *, account_id: str | None = None, **facts: str) -> None:
+        """Note an event with facts about it. Raises nothing."""

@@ -1,0 +1,110 @@
+"""By what does a script act as a person without their password? Client credentials (A-67, A-86).
+
+An id and a secret, made by the person and ended by them. The secret is shown once and kept as its
+SHA-256; both have letters and digits only, so that no client can spell them wrongly in a Basic
+header (A-62). What scripts got with them ends with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.core.clock import Clock, Randomness
+from podstead.core.errors import BadRequest, Conflict, NotFound, Overloaded
+from podstead.idp.audit import Audit, Event
+from podstead.idp.records import CREDENTIALS, Account, ClientCredential
+from podstead.idp.registry import Kept, secret_key
+from podstead.idp.token_service import ProviderStore
+from podstead.idp.writing import commit
+from podstead.storage.records import EntryAt, Record
+
+MOST_OF_ONE_ACCOUNT: Final = 100
+MOST_NAME_CHARACTERS: Final = 100
+_ID_BYTES: Final = 16
+_SECRET_BYTES: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class NewCredential:
+    """Client credentials that exist now, with the secret that is shown once."""
+
+    credential: ClientCredential
+    secret: str
+
+
+class ClientCredentials:
+    """Makes, lists and ends client credentials."""
+
+    def __init__(
+        self, *, store: ProviderStore, audit: Audit, clock: Clock, randomness: Randomness
+    ) -> None:
+        self._store = store
+        self._audit = audit
+        self._clock = clock
+        self._randomness = randomness
+
+    async def create(
+        self, account: Kept[Account], *, name: str = "", web_id: str | None = None
+    ) -> NewCredential:
+        """Make credentials that act as the account's WebID; ``name`` is for people.
+
+        Raises BadRequest for another WebID or a name too long, Conflict for too many, Overloaded
+        if the account has changed meanwhile, StorageError.
+        """
+        value = account.value
+        if web_id not in (None, value.web_id):
+            raise BadRequest("The account has another WebID")
+        label = name.strip()
+        if len(label) > MOST_NAME_CHARACTERS:
+            raise BadRequest(f"A name has at most {MOST_NAME_CHARACTERS} characters")
+        if len(await self.of(value.account_id)) >= MOST_OF_ONE_ACCOUNT:
+            raise Conflict(
+                f"An account has at most {MOST_OF_ONE_ACCOUNT} client credentials: remove one first"
+            )
+        now_ms = self._clock.now_ms()
+        secret = self._randomness.token_hex(_SECRET_BYTES)
+        credential = ClientCredential(
+            credential_id=self._randomness.token_hex(_ID_BYTES),
+            name=label,
+            account_id=value.account_id,
+            web_id=value.web_id,
+            secret_hash=secret_key(secret),
+            created_s=now_ms // 1000,
+        )
+        record = CREDENTIALS.put(credential.credential_id, credential, owner=value.account_id)
+        await self._commit(record, account.at)
+        self._audit.note(
+            Event.CREDENTIAL_CREATED,
+            account_id=value.account_id,
+            credential_id=credential.credential_id,
+        )
+        return NewCredential(credential, secret)
+
+    async def of(self, account_id: str) -> Sequence[ClientCredential]:
+        """Those of an account, oldest first. Raises StorageError."""
+        kept = await CREDENTIALS.of_owner(self._store, account_id, now_ms=self._clock.now_ms())
+        return sorted((each.value for each in kept), key=lambda each: each.created_s)
+
+    async def delete(self, account_id: str, credential_id: str) -> None:
+        """End one of an account's, and the tokens got with it. Raises NotFound for one that is not
+        the account's, Overloaded, StorageError."""
+        now_ms = self._clock.now_ms()
+        kept = await CREDENTIALS.read(self._store, credential_id, now_ms=now_ms)
+        if kept is None or kept.value.account_id != account_id:
+            raise NotFound("There are no such client credentials")
+        await self._commit(CREDENTIALS.drop(credential_id), kept.at)
+        self._audit.note(
+            Event.CREDENTIAL_DELETED, account_id=account_id, credential_id=credential_id
+        )
+
+    async def _commit(self, record: Record, relied_on: EntryAt) -> None:
+        if not await commit(
+            self._store,
+            [record],
+            relied_on=[relied_on],
+            now_ms=self._clock.now_ms(),
+            randomness=self._randomness,
+        ):
+            raise Overloaded("The account is being changed elsewhere: try again")

@@ -1,0 +1,81 @@
+"""Which passwords may be chosen, and how are they kept? (A-93, D-10)
+
+Length is the only rule. A password is brought to one Unicode form first, since the same keys give
+different code points on different devices. Hashing takes time and memory on purpose, so it is done
+elsewhere (:class:`PasswordHasher`) and comes in as a port.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from enum import Enum
+from typing import Final, Protocol
+
+from podstead.core.errors import BadRequest
+
+FEWEST_CHARACTERS: Final = 8
+MOST_CHARACTERS: Final = 1024
+
+
+class UnusablePassword(BadRequest):
+    """No account may have the password; ``known_text`` is one of those that clients compare."""
+
+    def __init__(self, known_text: str, message: str) -> None:
+        super().__init__(message)
+        self.known_text = known_text
+
+
+class Verdict(Enum):
+    """What a hash says of a password."""
+
+    WRONG = "wrong"
+    RIGHT = "right"
+    RIGHT_BUT_OUTDATED = "right, and to be hashed anew, as new passwords are"
+
+
+class PasswordHasher(Protocol):
+    """Hashes passwords with argon2id; only so many at a time."""
+
+    async def hash(self, password: str) -> str:
+        """The hash to keep. Raises Overloaded."""
+
+    async def verify(self, password_hash: str | None, password: str) -> Verdict:
+        """Compare a password with a hash. Without one the answer is WRONG and takes as long, so
+        that time does not tell which accounts exist (A-182). Raises Overloaded."""
+
+
+def check_password(password: object) -> str:
+    """The password in its one form, if an account may have it. Raises UnusablePassword."""
+    if not isinstance(password, str) or password == "":
+        raise UnusablePassword("Password required", "Send a password for the account")
+    normal = _normal_form(password)
+    if len(normal) < FEWEST_CHARACTERS:
+        raise UnusablePassword(
+            f"Password must be at least {FEWEST_CHARACTERS} characters",
+            "Choose a longer password, such as a few words that you can remember",
+        )
+    if len(normal) > MOST_CHARACTERS:
+        raise UnusablePassword(
+            f"Password must be at most {MOST_CHARACTERS} characters", "Choose a shorter password"
+        )
+    if not _is_text(normal):
+        raise UnusablePassword("Invalid password", "The password is not well-formed Unicode")
+    return normal
+
+
+def presented(password: str) -> str | None:
+    """A password that was typed to sign in, in its one form; ``None`` if no account has it."""
+    normal = _normal_form(password)
+    return normal if len(normal) <= MOST_CHARACTERS and _is_text(normal) else None
+
+
+def _normal_form(password: str) -> str:
+    return unicodedata.normalize("NFC", password)
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair, which JSON can spell
+        return False
+    return True

@@ -1,0 +1,111 @@
+"""Is this the person of the account? Signing in with a password (A-93, A-181, A-182).
+
+Whether there is such an account is not told: an unknown one, a wrong password and an account
+without a password take the same steps and get the same answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podstead.core.clock import Clock
+from podstead.core.errors import NotAuthenticated
+from podstead.idp.accounts import Accounts, counting_from
+from podstead.idp.attempts import Attempts, attempt_at
+from podstead.idp.audit import Audit, Event
+from podstead.idp.names import MOST_EMAIL_CHARACTERS
+from podstead.idp.passwords import PasswordHasher, Verdict, presented
+from podstead.idp.records import Account
+from podstead.idp.registry import Kept
+
+
+class SignInFailed(NotAuthenticated):
+    """The name and the password do not belong together."""
+
+    def __init__(self, message: str = "The name or the password is wrong") -> None:
+        super().__init__(message)
+
+
+class AccountDisabled(SignInFailed):
+    """The operator has disabled the account; told to who knows its password only."""
+
+    def __init__(self) -> None:
+        super().__init__("This account is disabled: ask the operator of this server")
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """The account that a person has shown to be theirs.
+
+    ``at_s`` is the Unix time to note for it, in sessions and tokens. What is written because of it
+    relies on ``kept.at``: a password that was changed meanwhile ends it.
+    """
+
+    kept: Kept[Account]
+    at_s: int
+
+    @property
+    def account(self) -> Account:
+        return self.kept.value
+
+
+class PasswordSignIn:
+    """Compares passwords, within the limits."""
+
+    def __init__(
+        self,
+        *,
+        accounts: Accounts,
+        passwords: PasswordHasher,
+        attempts: Attempts,
+        audit: Audit,
+        clock: Clock,
+    ) -> None:
+        self._accounts = accounts
+        self._passwords = passwords
+        self._attempts = attempts
+        self._audit = audit
+        self._clock = clock
+
+    async def verify(self, login: str, password: str, *, address: str) -> SignedIn:
+        """The account of ``login``, an e-mail address or a pod's name, if the password is right.
+
+        ``address`` is the peer's, IPv6 by its network. Raises SignInFailed, RateLimited,
+        Overloaded, StorageError.
+        """
+        found = None
+        if len(login) <= MOST_EMAIL_CHARACTERS:
+            found = await self._accounts.find(login)
+        attempt = attempt_at(login, found, address=address)
+        await self._attempts.check(attempt)
+        typed = presented(password)
+        password_hash = None if found is None or typed is None else found.value.password_hash
+        verdict = await self._passwords.verify(password_hash, typed or "")
+        if found is None or typed is None or verdict is Verdict.WRONG:
+            await self._attempts.failed(attempt)
+            self._audit.note(Event.SIGN_IN_FAILED, account_id=attempt.account_id, factor="password")
+            raise SignInFailed
+        await self._attempts.check(attempt)  # others may have failed while this one was compared
+        signed_in = await self._still_so(found)
+        await self._attempts.succeeded(attempt)
+        if verdict is Verdict.RIGHT_BUT_OUTDATED:
+            signed_in = await self._rehashed(signed_in, typed)
+        self._audit.note(Event.SIGNED_IN, account_id=attempt.account_id, factor="password")
+        return signed_in
+
+    async def _still_so(self, found: Kept[Account]) -> SignedIn:
+        """The account as it is after the password was compared, which takes a while."""
+        now_s = self._clock.now_ms() // 1000
+        kept = await self._accounts.read(found.value.account_id)
+        if kept is None or kept.value.password_hash != found.value.password_hash:
+            raise SignInFailed
+        if kept.value.disabled:
+            raise AccountDisabled
+        return SignedIn(kept, counting_from(kept.value, now_s))
+
+    async def _rehashed(self, signed_in: SignedIn, password: str) -> SignedIn:
+        await self._accounts.rehash(signed_in.kept, password)
+        kept = await self._accounts.read(signed_in.account.account_id)
+        if kept is None or kept.value.disabled:
+            raise SignInFailed
+        return SignedIn(kept, signed_in.at_s)
