@@ -26,7 +26,17 @@ from podstead.storage.records import (
 )
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
-from podstead.storage.testing.engine import content_of, new_version, plant, put, read, write
+from podstead.storage.testing.engine import (
+    commit,
+    content_of,
+    new_version,
+    plant,
+    put,
+    read,
+    read_present,
+    stage_large,
+    write,
+)
 from podstead.wac.effective import paths_to_read
 
 DOCUMENT, ACL = ResourcePath("/alice/c/a"), ResourcePath("/alice/c/a.acl")
@@ -240,3 +250,12 @@ async def test_a_plan_on_what_was_superseded_is_made_again(store: WatchedStore) 
     outcome = await writers.write(DOCUMENT, "a", refuse=superseded)
     assert outcome.metadata is not None
     assert outcome.metadata.kind is Kind.DOCUMENT
+
+
+async def test_what_a_write_is_to_leave_is_what_it_leaves(store: WatchedStore) -> None:
+    """In every part: what others go on from is no other than what they would read."""
+    for body in (InlineBody(b"a"), await stage_large(store), InlineBody(b"b")):
+        situation = Situation(DOCUMENT, await store.read_metadata(paths_to_read(DOCUMENT)))
+        plan = plan_put(situation, Content("text/plain", body), Stamp(new_version(), 5), None)
+        await commit(store, plan.write)
+        assert await read_present(store, DOCUMENT) == plan.outcome.metadata
