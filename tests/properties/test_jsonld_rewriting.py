@@ -49,7 +49,6 @@ _COERCIONS: st.SearchStrategy[dict[str, object]] = st.sampled_from(
         {"@container": "@graph"},
         {"@context": {"q": f"{V}other", "inner": f"{V}q"}},
         {"@context": None},
-        {"@protected": True},
     ]
 )
 _PROPERTY_IRIS = [f"{V}p", f"{V}q", f"{V}r", f"{W}p", f"{V}deep/p", "urn:x:p", RDF_TYPE]

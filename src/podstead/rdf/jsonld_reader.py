@@ -9,6 +9,7 @@ in force so often that it would take seconds.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from podstead.core.media_types import JSON_LD
 from podstead.rdf.errors import MalformedRdf
@@ -32,8 +33,7 @@ def unknown_contexts(
     MalformedRdf and RdfTooComplex.
     """
     document = decode_json(content, max_depth=limits.max_depth)
-    _, in_play = _survey(document, base_iri, contexts, limits)
-    return list(in_play.unknown)
+    return list(_survey(document, base_iri, contexts, limits).in_play.unknown)
 
 
 def prepare_json_ld(
@@ -46,33 +46,47 @@ def prepare_json_ld(
     document = decode_json(content, max_depth=limits.max_depth)
     if not isinstance(document, dict | list):  # JSON-LD 1.1 section 9
         raise MalformedRdf(JSON_LD, "a document is an object or an array of objects")
-    holders, in_play = _survey(document, base_iri, contexts, limits)
-    for holder in holders:
+    survey = _survey(document, base_iri, contexts, limits)
+    in_play, everywhere = survey.in_play, survey.everywhere
+    for holder in survey.holders:
         absolute = absolute_references(holder["@context"], base_iri=base_iri)
         holder["@context"] = in_play.inline(absolute)
     if in_play.type_map_terms:
         _unfold_type_maps(document, in_play)
-    if in_play.graph_terms:
-        _check_graphs(document, in_play)
-    for holder in holders:
+    if everywhere.graph_terms:
+        _check_graphs(document, everywhere)
+    for holder in survey.all_holders:
         check_definitions(holder["@context"], max_depth=limits.max_depth)
-    if len(holders) > 1 or in_play.scoped_terms:
-        check_context_work(document, in_play.scoped_terms, max_work=limits.max_context_work)
+    if len(survey.all_holders) > 1 or everywhere.scoped_terms:
+        check_context_work(document, everywhere.scoped_terms, max_work=limits.max_context_work)
     return encode_json(document)
 
 
-def _survey(
-    document: Json, base_iri: str, contexts: ContextSource, limits: RdfLimits
-) -> tuple[list[dict[str, Json]], ContextsInPlay]:
-    """The objects that hold a context, and what these contexts define."""
+@dataclass(frozen=True, slots=True)
+class _Survey:
+    """The objects that hold a context, and what these contexts define.
+
+    ``holders`` and ``in_play`` leave out what a JSON literal holds. A term may be of JSON in one
+    place and not in another, so the parser may see more: ``all_holders`` and ``everywhere`` count
+    for what it must be kept from.
+    """
+
+    holders: list[dict[str, Json]]
+    in_play: ContextsInPlay
+    all_holders: list[dict[str, Json]]
+    everywhere: ContextsInPlay
+
+
+def _survey(document: Json, base_iri: str, contexts: ContextSource, limits: RdfLimits) -> _Survey:
     holders = _context_holders(document)
     in_play = _in_play(document, holders, base_iri, contexts, limits)
     if in_play.json_terms:
         # What such a term holds is JSON, not JSON-LD: a "@context" in it is just a key.
         nodes = _context_holders(document, in_play.json_terms)
         if len(nodes) < len(holders):
-            return nodes, _in_play(document, nodes, base_iri, contexts, limits)
-    return holders, in_play
+            of_nodes = _in_play(document, nodes, base_iri, contexts, limits)
+            return _Survey(nodes, of_nodes, holders, in_play)
+    return _Survey(holders, in_play, holders, in_play)
 
 
 def _in_play(

@@ -504,6 +504,19 @@ def test_a_list_where_a_graph_is_wanted_does_not_reach_the_parser(
             read({"@context": reference, "@id": "#a", "p": value}, at_hand)
 
 
+def test_what_only_seems_to_be_a_json_literal_is_kept_from_the_parser_too() -> None:
+    """A term of JSON somewhere, and none here: the contexts below it come into force."""
+    graphs = {"q": {"@id": "http://x.example/q", "@container": ["@graph", "@index"]}}
+    below: dict[str, object] = {"@context": graphs, "q": {"r": {"@list": []}}}
+    elsewhere = {"@context": {"p": {"@id": "http://x.example/p", "@type": "@json"}}}
+    document = {"p": below, "http://x.example/other": elsewhere}
+    with pytest.raises(MalformedRdf, match="where a graph is wanted"):
+        read(document, {})
+    deep = {**document, "p": {"@context": chain(20_000, "prefix"), "t0": 1}}
+    with pytest.raises(RdfTooComplex, match="lead"):
+        read(deep, {})
+
+
 def test_a_graph_may_hold_a_list() -> None:
     context = {"p": {"@id": "http://x.example/p", "@container": "@graph"}}
     inner = {"@id": "#b", "http://x.example/q": {"@list": [1]}}
