@@ -19,7 +19,12 @@ from podstead.jose.errors import InvalidJose
 from podstead.jose.keys import SIGNATURE_ALGORITHMS, PublicKey
 from podstead.jose.strict_json import Json, read_object
 
-_REGISTRY: Final = JWSRegistry(algorithms=SIGNATURE_ALGORITHMS)
+# The library knows EdDSA by the name that RFC 9864 gives to its one curve here.
+_REGISTERED: Final = {"EdDSA": "Ed25519"}
+_REGISTRY: Final = JWSRegistry(algorithms=[_REGISTERED.get(a, a) for a in SIGNATURE_ALGORITHMS])
+_ALGORITHMS: Final = {
+    name: _REGISTRY.get_alg(_REGISTERED.get(name, name)) for name in SIGNATURE_ALGORITHMS
+}
 _FORM: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 
 # Beyond the year 9999 nothing is a time, and an infinite number compares with none.
@@ -63,7 +68,7 @@ def verify_signature(token: CompactToken, key: PublicKey) -> None:
         raise InvalidJose("Invalid token")
     signed, _, signature = token.text.rpartition(".")
     try:
-        algorithm = _REGISTRY.get_alg(token.algorithm)
+        algorithm = _ALGORITHMS[token.algorithm]
         valid = algorithm.verify(signed.encode("ascii"), _decode(signature), key.key)
     except (JoseError, ValueError, TypeError) as error:
         raise InvalidJose("Invalid token") from error

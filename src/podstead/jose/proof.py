@@ -75,8 +75,8 @@ def check_proof(
     _check_access_token(claims.get("ath"), request.access_token, require=require_ath)
     key = keys.import_key(jwk)
     verify_signature(token, key)
-    use_key = hashlib.sha256(f"{key.thumbprint}|{proof_id}".encode("utf-8", "surrogatepass"))
-    return Proof(key.thumbprint, use_key.digest(), int(issued_s) + PAST_S + 1)
+    use_key = hashlib.sha256(f"{key.thumbprint}|{proof_id}".encode()).digest()
+    return Proof(key.thumbprint, use_key, int(issued_s) + PAST_S + 1)
 
 
 def _check_request(claims: dict[str, object], request: ProvenRequest) -> None:

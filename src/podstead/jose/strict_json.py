@@ -1,7 +1,7 @@
 """Is this one plain JSON object? Parsing what a token or key holds, with nothing left in doubt.
 
 A member named twice means another thing to another reader, and depth costs; so both are refused
-(A-114).
+(A-114), and so is any encoding but UTF-8 and any text that has no UTF-8 form.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ Json = dict[str, Any]
 def read_object(content: bytes) -> Json:
     """Read a JSON object of at most :data:`MAX_DEPTH` levels. Raises InvalidJose."""
     try:
-        read = json.loads(content, object_pairs_hook=_unique, parse_constant=_refuse)
+        text = content.decode("utf-8")
+        read = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+        if "\\u" in text:
+            # Half of a surrogate pair can be escaped, yet it is no character.
+            json.dumps(read, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as error:
         raise InvalidJose("Invalid token") from error
     if not isinstance(read, dict) or _deeper_than(read, MAX_DEPTH):
