@@ -6,6 +6,7 @@ as well as access tokens, since clients present either (A-74).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,8 +19,12 @@ AUDIENCE: Final = "solid"
 MAX_TOKEN_CHARACTERS: Final = 8192
 SKEW_S: Final = 60
 FUTURE_S: Final = 120
+MAX_ADDRESS_CHARACTERS: Final = 2048
 MAX_LIFETIME_S: Final = 24 * 3600
 
+_THUMBPRINT: Final = re.compile(r"[A-Za-z0-9_-]{43}")
+_NOT_IN_IRIS: Final = frozenset(' <>"{}|\\^`')
+"""Beside what cannot be printed (RFC 3987 section 2.2)."""
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
@@ -56,19 +61,24 @@ def read_claims(token: CompactToken, *, now_s: int, allow_loopback: bool) -> Tok
         raise InvalidJose("The token is not meant for Solid resource servers")
     issuer = claim_text(claims, "iss")
     web_id = claim_text(claims, "webid") if "webid" in claims else claim_text(claims, "sub")
-    if not _is_address(issuer, allow_loopback=allow_loopback) or not _is_address(
-        web_id, allow_loopback=allow_loopback
+    if (
+        issuer is None
+        or web_id is None
+        # OpenID Connect Discovery 1.0 section 3: an issuer has no query and no fragment.
+        or not {"?", "#"}.isdisjoint(issuer)
+        or not _is_address(issuer, allow_loopback=allow_loopback)
+        or not _is_address(web_id, allow_loopback=allow_loopback)
     ):
         raise InvalidJose("The token lacks an issuer or a WebID that can be used")
     return TokenClaims(
-        issuer=issuer or "",
-        web_id=web_id or "",
+        issuer=issuer,
+        web_id=web_id,
         subject=claim_text(claims, "sub"),
         client_id=claim_text(claims, "client_id") or claim_text(claims, "azp"),
         token_id=claim_text(claims, "jti"),
         issued_s=int(issued_s),
         expires_s=int(expires_s),
-        thumbprint=_thumbprint(claims.get("cnf")),
+        thumbprint=_thumbprint(claims["cnf"]) if "cnf" in claims else None,
     )
 
 
@@ -93,14 +103,20 @@ def _audience(audience: object) -> Sequence[object]:
     return audience if isinstance(audience, list) else [audience]
 
 
-def _thumbprint(confirmation: object) -> str | None:
-    if not isinstance(confirmation, dict):
-        return None
-    return claim_text(confirmation, "jkt")
+def _thumbprint(confirmation: object) -> str:
+    """A token that is bound to something else than a key is not taken for one that is not bound."""
+    jkt = claim_text(confirmation, "jkt") if isinstance(confirmation, dict) else None
+    if jkt is None or not _THUMBPRINT.fullmatch(jkt):
+        raise InvalidJose("The token is not bound to a key")
+    return jkt
 
 
-def _is_address(url: str | None, *, allow_loopback: bool) -> bool:
-    if url is None or not url.isprintable() or " " in url:
+def _is_address(url: str, *, allow_loopback: bool) -> bool:
+    if (
+        len(url) > MAX_ADDRESS_CHARACTERS
+        or not url.isprintable()
+        or not _NOT_IN_IRIS.isdisjoint(url)
+    ):
         return False
     try:
         parts = urlsplit(url)

@@ -25,9 +25,12 @@ LIFETIME_S: Final = 15 * 60
 SHORTEST_LIFETIME_S: Final = 60
 STALE_S: Final = 60 * 60
 REFETCH_S: Final = 60
+FAILURE_S: Final = 30
 MOST_KEYS: Final = 32
 MOST_TRIED: Final = 10
-MOST_ISSUERS: Final = 1000
+MOST_KEPT: Final = 4096
+"""Of all issuers together."""
+MOST_FAILURES: Final = 4096
 
 _UNVERIFIABLE: Final = "The token's issuer could not be verified"
 
@@ -62,6 +65,8 @@ class _KeySet:
     read_ms: int
     fresh_until_ms: int
     stale_until_ms: int
+    unknown_from_ms: int = 0
+    """From when on a key that is not here makes the set be read again."""
 
 
 class IssuerKeys:
@@ -70,7 +75,8 @@ class IssuerKeys:
     def __init__(self, documents: ProviderDocuments, clock: Clock) -> None:
         self._documents = documents
         self._clock = clock
-        self._sets = BoundedCache[str, _KeySet](MOST_ISSUERS)
+        self._sets = BoundedCache[str, _KeySet](MOST_KEPT)
+        self._failures = BoundedCache[str, int](MOST_FAILURES)
 
     def knows(self, issuer: str) -> bool:
         """Whether the issuer's keys are known without asking it."""
@@ -85,12 +91,13 @@ class IssuerKeys:
     async def candidates(self, token: CompactToken, issuer: str) -> tuple[PublicKey, ...]:
         """The keys of ``issuer`` that may have signed the token. Raises InvalidJose."""
         name = issuer.removesuffix("/")
+        asked_ms = self._clock.now_ms()
         known = await self._current(name, issuer)
         found = _matching(known.keys, token)
-        now_ms = self._clock.now_ms()
-        if not found and now_ms - known.read_ms >= REFETCH_S * 1000:
+        if not found and max(known.read_ms + 1, known.unknown_from_ms) <= asked_ms:
             # The provider may have a new key. One try a minute, whether it brings one or not.
-            self._sets.put(name, replace(known, read_ms=now_ms))
+            known = replace(known, unknown_from_ms=asked_ms + REFETCH_S * 1000)
+            self._keep(name, known)
             found = _matching((await self._read(name, issuer, known)).keys, token)
         if not found:
             raise InvalidJose("The token was signed with a key that its issuer does not publish")
@@ -105,13 +112,31 @@ class IssuerKeys:
     async def _read(self, name: str, issuer: str, known: _KeySet | None) -> _KeySet:
         now_ms = self._clock.now_ms()
         try:
-            read = await self._fetch(issuer)
-        except OutboundError as error:
+            if now_ms < (self._failures.get(name) or 0):
+                raise InvalidJose(_UNVERIFIABLE)
+            read = await self._try_to_fetch(name, issuer)
+        except InvalidJose:
             if known is not None and now_ms < known.stale_until_ms:
                 return known
-            raise InvalidJose(_UNVERIFIABLE) from error
-        self._sets.put(name, read)
+            raise
+        if known is not None:
+            read = replace(read, unknown_from_ms=known.unknown_from_ms)
+        self._keep(name, read)
         return read
+
+    def _keep(self, name: str, key_set: _KeySet) -> None:
+        self._sets.put(name, key_set, weight=1 + len(key_set.keys))
+
+    async def _try_to_fetch(self, name: str, issuer: str) -> _KeySet:
+        """Documents that are no good are not fetched again for a while (A-191); that none could
+        be had is remembered by who fetches."""
+        try:
+            return await self._fetch(issuer)
+        except OutboundError as error:
+            raise InvalidJose(_UNVERIFIABLE) from error
+        except InvalidJose as error:
+            self._failures.put(name, self._clock.now_ms() + FAILURE_S * 1000)
+            raise InvalidJose(_UNVERIFIABLE) from error
 
     async def _fetch(self, issuer: str) -> _KeySet:
         fetch = self._documents.fetch_provider_document

@@ -29,7 +29,9 @@ from podstead.jose.proof import ProvenRequest
 from podstead.storage.protocol import RateCounters
 
 ACCESS_TOKEN_TYPES: Final = ("at+jwt", "application/at+jwt")
-MOST_VERIFIED: Final = 8192
+KEPT_CHARACTERS: Final = 16 * 1024 * 1024
+"""Of the verified tokens whose claims are kept, some ten thousand of the usual size."""
+LONGEST_KEPT: Final = 4096
 LOOKUPS_PER_MINUTE: Final = 30
 
 
@@ -61,10 +63,11 @@ class TokenRules:
 
 @dataclass(frozen=True, slots=True)
 class _Presented:
-    """A token that says the right things; its signature was verified if ``signer`` is there."""
+    """What a token says that says the right things; ``signer`` is who signed it, once known."""
 
-    token: CompactToken
     claims: TokenClaims
+    key_id: str | None
+    media_type: object
     signer: PublicKey | None = None
 
 
@@ -90,7 +93,7 @@ class ResourceTokens:
         self._counters = counters
         self._rules = rules
         self._clock = clock
-        self._verified = BoundedCache[bytes, _Presented](MOST_VERIFIED)
+        self._verified = BoundedCache[bytes, _Presented](KEPT_CHARACTERS)
 
     async def verify_dpop(
         self, credential: UnverifiedDpop, *, method: str, url: str, client_address: str
@@ -106,7 +109,7 @@ class ResourceTokens:
             proof = self._proofs.check(credential.proof, request)
             if not hmac.compare_digest(proof.thumbprint, thumbprint):
                 raise InvalidJose("The token is bound to another key")
-            await self._believe(presented, client_address)
+            await self._believe(credential.token, presented, client_address)
             await self._proofs.use(proof)
         except InvalidJose as refusal:
             raise _refused(refusal, "DPoP") from refusal
@@ -123,9 +126,9 @@ class ResourceTokens:
                 raise InvalidJose("The token is bound to a key: send it as DPoP")
             if self._own_of(presented.claims) is None:
                 raise InvalidJose("Tokens of other servers must be bound to a key")
-            if presented.token.header.get("typ") not in ACCESS_TOKEN_TYPES:
+            if presented.media_type not in ACCESS_TOKEN_TYPES:
                 raise InvalidJose("This is no access token")
-            await self._believe(presented, client_address="")
+            await self._believe(credential.token, presented, client_address="")
         except InvalidJose as refusal:
             raise _refused(refusal, "Bearer") from refusal
         return _identity(presented.claims, AuthenticationMethod.OIDC_BEARER)
@@ -149,20 +152,20 @@ class ResourceTokens:
             and self._own_of(claims) is None
         ):
             raise InvalidJose("The token's issuer is not accepted here")
-        return _Presented(token, claims)
+        return _Presented(claims, token.key_id, token.header.get("typ"))
 
-    async def _believe(self, presented: _Presented, client_address: str) -> None:
+    async def _believe(self, text: str, presented: _Presented, client_address: str) -> None:
         """See that the issuer signed the token, and that it may speak for the WebID now."""
         claims = presented.claims
         own = self._own_of(claims)
         if own is None and not (
-            self._issuers.knows(claims.issuer) and self._web_ids.knows(claims.web_id)
+            self._issuers.knows(claims.issuer) and self._web_ids.knows(claims.web_id, claims.issuer)
         ):
             await self._count_lookup(client_address)
         if presented.signer is None or not await self._still_signs(
             own, presented, presented.signer
         ):
-            await self._verify(presented, own)
+            await self._verify(text, presented, own)
         if own is not None:
             await own.check(claims)
         elif not await self._web_ids.trusts(claims.web_id, claims.issuer):
@@ -173,17 +176,19 @@ class ResourceTokens:
     ) -> bool:
         if own is None:
             return await self._issuers.publishes(presented.claims.issuer, signer)
-        return await own.key(presented.token.key_id) is not None
+        key = await own.key(presented.key_id)
+        return key is not None and key.thumbprint == signer.thumbprint
 
-    async def _verify(self, presented: _Presented, own: OwnProvider | None) -> None:
-        token = presented.token
+    async def _verify(self, text: str, presented: _Presented, own: OwnProvider | None) -> None:
+        token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
         if own is None:
             candidates = await self._issuers.candidates(token, presented.claims.issuer)
         else:
             key = await own.key(token.key_id)
             candidates = () if key is None else (key,)
         signer = _signer(token, candidates)
-        self._verified.put(_digest(token.text), replace(presented, signer=signer))
+        if len(text) <= LONGEST_KEPT:
+            self._verified.put(_digest(text), replace(presented, signer=signer), weight=len(text))
 
     async def _count_lookup(self, client_address: str) -> None:
         wait_s = await self._counters.take(

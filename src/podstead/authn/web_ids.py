@@ -25,8 +25,15 @@ from podstead.storage.records import Metadata, Version
 
 POSITIVE_S: Final = 300
 NEGATIVE_S: Final = 30
-MOST_KEPT: Final = 4096
+FAILURE_S: Final = 30
+MOST_FAILURES: Final = 4096
+KEPT_CHARACTERS: Final = 4 * 1024 * 1024
+"""Of the names of WebIDs and providers that are kept."""
 MOST_TRIPLES: Final = 10_000
+MOST_NAMED: Final = 64
+"""Providers that one WebID may name."""
+MOST_BYTES: Final = 1024 * 1024
+"""Of a document of this server; foreign ones have the same limit (A-111)."""
 _ATTEMPTS: Final = 4
 _UNVERIFIABLE: Final = "The WebID's document could not be read"
 
@@ -65,7 +72,13 @@ class RdfParser(Protocol):
 @dataclass(frozen=True, slots=True)
 class _Foreign:
     issuers: frozenset[str]
-    until_ms: int
+    read_ms: int
+
+    def answers(self, issuer: str, now_ms: int) -> bool:
+        """Whether what was read still says if the issuer is named; a no is asked again sooner,
+        since people add providers and try at once (A-110)."""
+        fresh_s = POSITIVE_S if _names(self.issuers, issuer) else NEGATIVE_S
+        return now_ms < self.read_ms + fresh_s * 1000
 
 
 class WebIdIssuers:
@@ -85,14 +98,15 @@ class WebIdIssuers:
         self._foreign = foreign
         self._parse = parse
         self._clock = clock
-        self._local = BoundedCache[tuple[str, Version], frozenset[str]](MOST_KEPT)
-        self._kept = BoundedCache[str, _Foreign](MOST_KEPT)
+        self._local = BoundedCache[tuple[str, Version], frozenset[str]](KEPT_CHARACTERS)
+        self._kept = BoundedCache[str, _Foreign](KEPT_CHARACTERS)
+        self._failures = BoundedCache[str, int](MOST_FAILURES)
 
-    def knows(self, web_id: str) -> bool:
-        """Whether the WebID's providers are known without asking another server."""
+    def knows(self, web_id: str, issuer: str) -> bool:
+        """Whether it is known without asking another server if the WebID names the issuer."""
         known = self._kept.get(web_id)
         return self._is_local(web_id) or (
-            known is not None and self._clock.now_ms() < known.until_ms
+            known is not None and known.answers(issuer, self._clock.now_ms())
         )
 
     async def trusts(self, web_id: str, issuer: str) -> bool:
@@ -101,7 +115,7 @@ class WebIdIssuers:
             issuers = await self._local_issuers(web_id)
         else:
             issuers = await self._foreign_issuers(web_id, issuer)
-        return any(same_issuer(issuer, named) for named in issuers)
+        return _names(issuers, issuer)
 
     def _is_local(self, web_id: str) -> bool:
         return web_id.startswith(f"{self._base_url}/")
@@ -119,10 +133,14 @@ class WebIdIssuers:
             known = self._local.get((web_id, metadata.version))
             if known is not None:
                 return known
+            if metadata.size_bytes > MOST_BYTES:
+                raise InvalidJose(_UNVERIFIABLE)
             body = await self._store.open_body(metadata)
             if body is not None:
                 issuers = await self._read_local(web_id, url, metadata, body)
-                self._local.put((web_id, metadata.version), issuers)
+                self._local.put(
+                    (web_id, metadata.version), issuers, weight=_weight(web_id, issuers)
+                )
                 return issuers
         raise InvalidJose(_UNVERIFIABLE)
 
@@ -137,18 +155,25 @@ class WebIdIssuers:
     async def _foreign_issuers(self, web_id: str, issuer: str) -> frozenset[str]:
         now_ms = self._clock.now_ms()
         known = self._kept.get(web_id)
-        if known is not None and now_ms < known.until_ms:
+        if known is not None and known.answers(issuer, now_ms):
             return known.issuers
+        if now_ms < (self._failures.get(web_id) or 0):
+            raise InvalidJose(_UNVERIFIABLE)
         try:
             document = await self._foreign.fetch_profile(web_id.partition("#")[0])
         except OutboundError as error:
             raise InvalidJose(_UNVERIFIABLE) from error
-        issuers = await self._issuers_in(
-            document.content, document.media_type, document.final_url, web_id
-        )
-        trusted = any(same_issuer(issuer, named) for named in issuers)
-        until_ms = now_ms + (POSITIVE_S if trusted else NEGATIVE_S) * 1000
-        self._kept.put(web_id, _Foreign(issuers, until_ms))
+        try:
+            issuers = await self._issuers_in(
+                document.content, document.media_type, document.final_url, web_id
+            )
+        except InvalidJose:
+            # A document that is no good is not fetched again for a while (A-191); that none could
+            # be had is remembered by who fetches.
+            self._failures.put(web_id, self._clock.now_ms() + FAILURE_S * 1000)
+            raise
+        read = _Foreign(issuers, self._clock.now_ms())
+        self._kept.put(web_id, read, weight=_weight(web_id, issuers))
         return issuers
 
     async def _issuers_in(
@@ -161,4 +186,15 @@ class WebIdIssuers:
         if len(graph) > MOST_TRIPLES:
             raise InvalidJose(_UNVERIFIABLE)
         named = graph.objects(Iri(web_id), Iri(SOLID_OIDC_ISSUER))
-        return frozenset(term.value for term in named if isinstance(term, Iri))
+        issuers = frozenset(term.value for term in named if isinstance(term, Iri))
+        if len(issuers) > MOST_NAMED:
+            raise InvalidJose(_UNVERIFIABLE)
+        return issuers
+
+
+def _names(issuers: frozenset[str], issuer: str) -> bool:
+    return any(same_issuer(issuer, named) for named in issuers)
+
+
+def _weight(web_id: str, issuers: frozenset[str]) -> int:
+    return len(web_id) + sum(map(len, issuers))
