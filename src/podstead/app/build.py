@@ -23,6 +23,7 @@ from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import ROOT, ResourcePath
+from podstead.idp.passwords import PasswordHasher
 from podstead.pods.provision import PodProvisioner, TokenPolicy
 from podstead.rdf.graph import Graph
 from podstead.rdf.limits import RdfLimits
@@ -48,7 +49,8 @@ from podstead.web.application import Application, Lifespan
 from podstead.web.authority import Authorities, is_loopback_url, served_hosts
 from podstead.web.challenges import Challenges
 from podstead.web.limits import InvalidCredentialLimit, PodCreationLimit
-from podstead.web.pods_endpoint import PodsEndpoint
+from podstead.web.pods_endpoint import PodsAlone, PodsEndpoint
+from podstead.web.registration import Registration
 from podstead.web.request import RequestLimits
 from podstead.web.resource_endpoint import ResourceEndpoint
 from podstead.web.response import Responder
@@ -77,9 +79,15 @@ class Owners:
 
 
 def build_application(
-    settings: Settings, *, clock: Clock | None = None, randomness: Randomness | None = None
+    settings: Settings,
+    *,
+    clock: Clock | None = None,
+    randomness: Randomness | None = None,
+    passwords: PasswordHasher | None = None,
 ) -> Application:
     """The ASGI application of one worker; opens nothing before its lifespan starts.
+
+    ``passwords`` is given by tests that want cheaper hashes.
 
     The root must have been prepared and migrated. Raises StorageError if its keys cannot be read.
     """
@@ -110,7 +118,7 @@ def build_application(
         document = await documents.parse_at(content, content_type, base_iri=base_iri)
         return document.graph
 
-    provider = _provider(settings, store, clock, randomness)
+    provider = _provider(settings, store, clock, randomness, passwords)
     challenges = Challenges(base_url, provider=provider.issuer if provider else None)
     proofs = Proofs(
         used=store,
@@ -154,14 +162,18 @@ def build_application(
         clock=clock,
         randomness=randomness,
     )
-    pods = PodsEndpoint(
-        provisioner=provisioner,
+    registration = Registration(
+        is_open=settings.registration == "open",
         limit=PodCreationLimit(
             counters=store,
             clock=clock,
             per_hour=settings.pod_creations_per_hour,
             exempt_loopback=is_loopback_url(base_url),
         ),
+    )
+    pods = PodsEndpoint(
+        maker=provider.pod_maker if provider else PodsAlone(provisioner),
+        registration=registration,
         max_body_bytes=settings.max_json_bytes,
     )
     description = StorageDescriptionEndpoint(base_url=base_url, store=store)
@@ -244,13 +256,25 @@ def _token_policy(settings: Settings, key: SigningKey) -> TokenPolicy | None:
 
 
 def _provider(
-    settings: Settings, store: Store, clock: Clock, randomness: Randomness
+    settings: Settings,
+    store: Store,
+    clock: Clock,
+    randomness: Randomness,
+    passwords: PasswordHasher | None,
 ) -> Provider | None:
     if not settings.idp:
         return None
+    from podstead.app.accounts import build_accounts
     from podstead.app.idp import Provider  # a tenth of a second that others need not wait
 
-    return Provider(settings, store=store, clock=clock, randomness=randomness)
+    accounts = build_accounts(
+        settings,
+        store=store,
+        clock=clock,
+        randomness=randomness,
+        passwords=passwords,
+    )
+    return Provider(settings, store=store, accounts=accounts, clock=clock, randomness=randomness)
 
 
 def _lifespan(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Protocol
 
+from podstead.app.accounts import AccountServices
 from podstead.app.provider_keys import KeyFolder
 from podstead.authn.proofs import Proofs
 from podstead.authn.resource_tokens import ResourceTokens
@@ -25,6 +26,8 @@ from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
 from podstead.web.authority import is_loopback_url
 from podstead.web.cors import Sharing
+from podstead.web.idp.credentials_endpoint import CREDENTIALS_PATH, CredentialsEndpoint
+from podstead.web.idp.pods_with_accounts import PodsWithAccounts
 from podstead.web.idp.protocol import ProtocolEndpoints, ProtocolLimits
 from podstead.web.routes import Access, Endpoint, Route
 
@@ -42,9 +45,17 @@ class Provider:
     """The identity provider of one worker."""
 
     def __init__(
-        self, settings: Settings, *, store: Store, clock: Clock, randomness: Randomness
+        self,
+        settings: Settings,
+        *,
+        store: Store,
+        accounts: AccountServices,
+        clock: Clock,
+        randomness: Randomness,
     ) -> None:
         self.issuer = settings.base_url
+        self.accounts = accounts
+        self.pod_maker = PodsWithAccounts(accounts.accounts, issuer=self.issuer)
         self.keys = KeyFolder(RootLayout(settings.root).keys, clock)
         self.own = OwnTokens(issuer=self.issuer, store=store, keys=self.keys, clock=clock)
         self._settings = settings
@@ -102,13 +113,23 @@ class Provider:
             issuer=self.issuer,
             store=store,
             clients=clients,
+            keys=self.keys,
             clock=clock,
             randomness=self._randomness,
         )
-        return protocol_routes(protocol)
+        credentials = CredentialsEndpoint(
+            issuer=self.issuer,
+            sign_in=self.accounts.sign_in,
+            keys=self.keys,
+            proven_key=protocol.proven_key,
+            randomness=self._randomness,
+        )
+        return protocol_routes(protocol, credentials)
 
 
-def protocol_routes(protocol: ProtocolEndpoints) -> tuple[Route, ...]:
+def protocol_routes(
+    protocol: ProtocolEndpoints, credentials: CredentialsEndpoint
+) -> tuple[Route, ...]:
     """The addresses that applications ask without a person in front."""
 
     def route(path: str, **endpoints: Endpoint) -> Route:
@@ -128,6 +149,12 @@ def protocol_routes(protocol: ProtocolEndpoints) -> tuple[Route, ...]:
             f"{discovery.REGISTRATION_PATH}/{{client_id}}",
             GET=protocol.registration,
             DELETE=protocol.registration,
+        ),
+        route(
+            CREDENTIALS_PATH,
+            GET=credentials.describe,
+            HEAD=credentials.describe,
+            POST=credentials.post,
         ),
     )
 

@@ -104,6 +104,16 @@ class Settings:
         "Whether the root of a pod links to its owner's WebID, for all who may read the root.",
         reason="An owner who closes the profile may want to stay unknown.",
     )
+    registration: str = setting(
+        "open",
+        "registration",
+        kinds.one_of("open", "closed"),
+        Group.SERVER,
+        (
+            "Whether anybody may make a pod, and an account with it at the identity provider; if "
+            "closed, the operator makes them with 'podstead account create'."
+        ),
+    )
     ssl_cert: Path | None = optional(
         "ssl-cert",
         kinds.FILE,
@@ -480,6 +490,49 @@ class Settings:
             "without limit."
         ),
         unit="requests",
+    )
+
+    sign_in_failures_per_minute: int = setting(
+        60,
+        "sign-in-failures-per-minute",
+        kinds.integer(0, 1_000_000),
+        Group.RATES,
+        (
+            "How many sign-ins with a password may fail from one address in a minute before it "
+            "gets 429; 0 is without limit. Those that succeed never count."
+        ),
+        unit="sign-ins",
+    )
+    account_failures_per_minute: int = setting(
+        10,
+        "account-failures-per-minute",
+        kinds.integer(0, 1_000_000),
+        Group.RATES,
+        "How many of them at one account; 0 is without limit.",
+        unit="sign-ins",
+    )
+    account_failures_in_a_row: int = setting(
+        5,
+        "account-failures-in-a-row",
+        kinds.integer(0, 1_000_000),
+        Group.RATES,
+        (
+            "After how many failed sign-ins in a row, from any address, an account's password has "
+            "to wait 1 second, then 2, 4, and at most 60; 0 is never."
+        ),
+        unit="sign-ins",
+        reason="Guessing gets slow, and the owner still gets in after a minute.",
+    )
+    account_failures_per_hour: int = setting(
+        100,
+        "account-failures-per-hour",
+        kinds.integer(0, 1_000_000),
+        Group.RATES,
+        (
+            "After how many failed sign-ins within an hour, from any address, an account's "
+            "password pauses for 15 minutes; 0 is never."
+        ),
+        unit="sign-ins",
     )
 
     @property

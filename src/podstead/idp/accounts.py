@@ -29,9 +29,8 @@ from podstead.idp.records import (
     AccountName,
 )
 from podstead.idp.registry import Kept, Records
-from podstead.idp.token_service import ProviderStore
 from podstead.idp.writing import VERSION_BYTES, commit
-from podstead.storage.protocol import PodRegistry
+from podstead.storage.protocol import EntryRegistry, PodRegistry, ResourceStore
 from podstead.storage.records import (
     Committed,
     PodRemoval,
@@ -48,7 +47,7 @@ _ATTEMPTS: Final = 4
 _ENDED_BY_A_NEW_PASSWORD: Final[Sequence[Records[Any]]] = (SESSIONS, GRANTS, REFRESH_TOKENS, CODES)
 
 
-class AccountStore(ProviderStore, PodRegistry, Protocol):
+class AccountStore(EntryRegistry, ResourceStore, PodRegistry, Protocol):
     """Where accounts and their pods are kept; every store is one."""
 
 

@@ -1,59 +1,84 @@
-"""``POST /.pods``: make a pod (A-30, A-90)."""
+"""``POST /.pods``: make a pod (A-30), or a pod with an account (A-90)."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
 
 import msgspec
 
 from podstead.core.agents import Agent
 from podstead.core.errors import BadRequest, UnsupportedMediaType
-from podstead.pods.provision import PlannedPod, PodProvisioner
-from podstead.web.limits import PodCreationLimit
+from podstead.pods.provision import PodProvisioner
+from podstead.web.registration import Registration
 from podstead.web.request import Request
 from podstead.web.response import Response
 
 
-class _Created(msgspec.Struct, omit_defaults=True):
+class CreatedPod(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What the answer says of a new pod."""
+
     name: str
     web_id: str = msgspec.field(name="webId")
     pod_uri: str = msgspec.field(name="podUri")
     token: str | None = None
+    issuer: str | None = msgspec.field(name="idpIssuer", default=None)
+    login_url: str | None = msgspec.field(name="loginUrl", default=None)
+
+
+class PodMaker(Protocol):
+    """Makes what is asked for."""
+
+    async def make(self, sent: Mapping[str, object]) -> CreatedPod:
+        """Make it, whole or not at all. Raises BadRequest for missing and unusable members,
+        Conflict for names that are taken, Overloaded and StorageError."""
+
+
+class PodsAlone:
+    """Makes pods whose owners have simple tokens."""
+
+    def __init__(self, provisioner: PodProvisioner) -> None:
+        self._provisioner = provisioner
+
+    async def make(self, sent: Mapping[str, object]) -> CreatedPod:
+        """Make a pod of the name sent."""
+        pod = await self._provisioner.create(sent.get("name"))
+        return CreatedPod(name=pod.name, web_id=pod.web_id, pod_uri=pod.pod_uri, token=pod.token)
 
 
 class PodsEndpoint:
-    """Creates pods for whoever asks, within the rate limit."""
+    """Creates pods for whoever asks, if anybody may, within the rate limit."""
 
-    def __init__(
-        self, *, provisioner: PodProvisioner, limit: PodCreationLimit, max_body_bytes: int
-    ) -> None:
-        self._provisioner = provisioner
-        self._limit = limit
+    def __init__(self, *, maker: PodMaker, registration: Registration, max_body_bytes: int) -> None:
+        self._maker = maker
+        self._registration = registration
         self._max_body_bytes = max_body_bytes
 
     async def post(self, request: Request, _: Agent) -> Response:
-        """Raises BadRequest, UnsupportedMediaType, RateLimited, and PodNameTaken."""
+        """Raises BadRequest, UnsupportedMediaType, RegistrationClosed, RateLimited, Conflict."""
+        self._registration.check_open()
         content_type = request.fields.get(b"content-type")
         if content_type is None:
             raise BadRequest("Send a JSON object with Content-Type: application/json")
         if content_type.partition(";")[0].strip().lower() != "application/json":
             raise UnsupportedMediaType("Send a JSON object with Content-Type: application/json")
-        content = await request.body.read(limit_bytes=self._max_body_bytes)
-        name = _name_in(content)
-        await self._limit.count(request.client_address)
-        return _created(await self._provisioner.create(name))
+        sent = _object_in(await request.body.read(limit_bytes=self._max_body_bytes))
+        await self._registration.count(request.client_address)
+        return _answer(await self._maker.make(sent))
 
 
-def _name_in(content: bytes) -> object:
+def _object_in(content: bytes) -> Mapping[str, object]:
     try:
         sent = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest("The body is not valid JSON") from error
     if not isinstance(sent, dict):
         raise BadRequest("The body must be a JSON object")
-    return sent.get("name")
+    return sent
 
 
-def _created(pod: PlannedPod) -> Response:
-    body = msgspec.json.encode(_Created(pod.name, pod.web_id, pod.pod_uri, pod.token))
+def _answer(pod: CreatedPod) -> Response:
+    body = msgspec.json.encode(pod)
     return Response(
         201,
         [

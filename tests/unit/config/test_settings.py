@@ -123,6 +123,7 @@ def example(row: Row[Any]) -> str:
         "host": "pods.example",
         "log-level": "debug",
         "log-format": "json",
+        "registration": "closed",
         "trusted-proxy": "10.1.0.0/16",
         "host-alias": "alias.example:8443",
         "context-origin": "https://contexts.example",

@@ -1,0 +1,86 @@
+"""How do the parts that keep accounts fit together? For the server, and for the operator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podstead.app.audit import LogAudit
+from podstead.app.passwords import Argon2Passwords
+from podstead.config import Settings
+from podstead.core.clock import Clock, Randomness
+from podstead.idp.accounts import Accounts
+from podstead.idp.attempts import Attempts, FailureLimits
+from podstead.idp.audit import Audit
+from podstead.idp.credentials import ClientCredentials
+from podstead.idp.passwords import PasswordHasher
+from podstead.idp.sign_in import PasswordSignIn
+from podstead.pods.provision import PodProvisioner
+from podstead.storage.protocol import Store
+
+
+@dataclass(frozen=True, slots=True)
+class AccountServices:
+    """What the provider's pages and endpoints, and the operator, ask about accounts."""
+
+    accounts: Accounts
+    sign_in: PasswordSignIn
+    credentials: ClientCredentials
+    audit: Audit
+
+
+def build_accounts(
+    settings: Settings,
+    *,
+    store: Store,
+    clock: Clock,
+    randomness: Randomness,
+    passwords: PasswordHasher | None = None,
+) -> AccountServices:
+    """The services of one process; new accounts name this server as their provider.
+
+    ``passwords`` is for tests that want cheaper hashes.
+    """
+    passwords = passwords or Argon2Passwords()
+    audit = LogAudit()
+    accounts = Accounts(
+        store=store,
+        pods=PodProvisioner(
+            base_url=settings.base_url,
+            store=store,
+            tokens=None,  # such tokens then come from the command line only (A-34)
+            clock=clock,
+            randomness=randomness,
+            issuer=settings.base_url,
+        ),
+        passwords=passwords,
+        audit=audit,
+        clock=clock,
+        randomness=randomness,
+    )
+    return AccountServices(
+        accounts=accounts,
+        sign_in=PasswordSignIn(
+            accounts=accounts,
+            passwords=passwords,
+            attempts=Attempts(
+                store=store,
+                limits=_limits(settings),
+                audit=audit,
+                clock=clock,
+                randomness=randomness,
+            ),
+            audit=audit,
+            clock=clock,
+        ),
+        credentials=ClientCredentials(store=store, audit=audit, clock=clock, randomness=randomness),
+        audit=audit,
+    )
+
+
+def _limits(settings: Settings) -> FailureLimits:
+    return FailureLimits(
+        per_minute=settings.sign_in_failures_per_minute,
+        per_minute_of_account=settings.account_failures_per_minute,
+        in_a_row=settings.account_failures_in_a_row,
+        per_hour=settings.account_failures_per_hour,
+    )

@@ -1,0 +1,21 @@
+"""Where is it noted what happens to accounts? In the log, under ``podstead.audit`` (A-184)."""
+
+from __future__ import annotations
+
+import logging
+
+from podstead.idp.audit import Event
+
+logger = logging.getLogger("podstead.audit")
+
+_NOTABLE = frozenset({Event.SIGN_IN_FAILED, Event.SIGN_IN_PAUSED})
+
+
+class LogAudit:
+    """Implements Audit of ``idp.audit``."""
+
+    def note(self, event: Event, *, account_id: str | None = None, **facts: str) -> None:
+        """Log an event, with the account's id if there is one."""
+        level = logging.WARNING if event in _NOTABLE else logging.INFO
+        account = {} if account_id is None else {"account": account_id}
+        logger.log(level, "%s", event.value, extra={**account, **facts})

@@ -1,0 +1,101 @@
+"""How are passwords hashed? By argon2id, in two threads, with so many waiting (A-93).
+
+A hash takes a tenth of a second and 46 MiB on purpose. It is made outside the event loop, never
+more than two at a time, and when too many wait the next one is refused at once: sign-ins can then
+slow one another down, and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import secrets
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import BoundedSemaphore
+from typing import Final, TypeVar
+
+from argon2 import PasswordHasher as Argon2
+from argon2.exceptions import HashingError, InvalidHashError, VerificationError, VerifyMismatchError
+from argon2.low_level import ARGON2_VERSION, Type
+
+from podstead.core.errors import Overloaded, StorageError
+from podstead.idp.passwords import Verdict
+
+T = TypeVar("T")
+
+THREADS: Final = 2
+MOST_AT_ONCE: Final = 64
+"""Those that are hashed or wait: the last of them waits some three seconds."""
+_HASH_BYTES: Final = 32
+_SALT_BYTES: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class HashCost:
+    """What one hash takes; A-93 asks for at least 19 MiB and two passes on one lane."""
+
+    memory_kib: int = 46 * 1024
+    passes: int = 2
+
+
+class Argon2Passwords:
+    """Implements PasswordHasher of ``idp.passwords``."""
+
+    def __init__(self, cost: HashCost | None = None, *, most_at_once: int = MOST_AT_ONCE) -> None:
+        cost = cost or HashCost()
+        self._argon2 = Argon2(
+            time_cost=cost.passes,
+            memory_cost=cost.memory_kib,
+            parallelism=1,
+            hash_len=_HASH_BYTES,
+            salt_len=_SALT_BYTES,
+            type=Type.ID,
+        )
+        self._nobodys_hash = _hash_of_nothing(cost)
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="password")
+        self._places = BoundedSemaphore(most_at_once)
+
+    async def hash(self, password: str) -> str:
+        """The hash to keep. Raises Overloaded."""
+        return await self._in_turn(lambda: self._argon2.hash(password))
+
+    async def verify(self, password_hash: str | None, password: str) -> Verdict:
+        """Compare a password with a hash; the answer without one takes as long. Raises Overloaded,
+        and StorageError for a hash that is damaged."""
+        verdict = await self._in_turn(
+            lambda: self._compare(password_hash or self._nobodys_hash, password)
+        )
+        return Verdict.WRONG if password_hash is None else verdict
+
+    def _compare(self, password_hash: str, password: str) -> Verdict:
+        try:
+            self._argon2.verify(password_hash, password)
+        except VerifyMismatchError:
+            return Verdict.WRONG
+        except (InvalidHashError, VerificationError) as error:
+            raise StorageError("The hash of a password cannot be read") from error
+        outdated = self._argon2.check_needs_rehash(password_hash)
+        return Verdict.RIGHT_BUT_OUTDATED if outdated else Verdict.RIGHT
+
+    async def _in_turn(self, work: Callable[[], T]) -> T:
+        if not self._places.acquire(blocking=False):
+            raise Overloaded("Too many people sign in at this moment: try again")
+        future = self._threads.submit(work)
+        # Not when the request ends: a request that was given up leaves its hash to be made.
+        future.add_done_callback(lambda _: self._places.release())
+        try:
+            return await asyncio.wrap_future(future)
+        except HashingError as error:
+            raise Overloaded("There is no memory to hash a password at this moment") from error
+
+
+def _hash_of_nothing(cost: HashCost) -> str:
+    """A hash of the current cost that no password has."""
+    salt, digest = (
+        base64.b64encode(secrets.token_bytes(size)).rstrip(b"=").decode("ascii")
+        for size in (_SALT_BYTES, _HASH_BYTES)
+    )
+    parameters = f"m={cost.memory_kib},t={cost.passes},p=1"
+    return f"$argon2id$v={ARGON2_VERSION}${parameters}${salt}${digest}"

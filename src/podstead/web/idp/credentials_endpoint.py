@@ -1,0 +1,149 @@
+"""``/idp/credentials``: a password for an access token, for scripts (A-80, A-81).
+
+No browser is in this: no cookie is set, and no page is shown. A DPoP proof binds the token to the
+key of the proof; without one anybody who has the token may use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import msgspec
+
+from podstead.authn.proofs import InvalidProof
+from podstead.core.agents import Agent
+from podstead.core.clock import Randomness
+from podstead.core.errors import BadRequest, BodyTooLarge, UnsupportedMediaType
+from podstead.idp.keys import ProviderKeys
+from podstead.idp.minting import ACCESS_TOKEN_S, Mint
+from podstead.idp.oauth.messages import OAuthAnswer
+from podstead.idp.oauth.token import Subject, refused
+from podstead.idp.sign_in import PasswordSignIn, SignedIn, SignInFailed
+from podstead.web.idp.answers import json_answer
+from podstead.web.idp.forms import FORM_TYPE, MAX_FORM_BYTES, only, read_form
+from podstead.web.limits import address_key
+from podstead.web.request import Request
+from podstead.web.response import Response
+
+CREDENTIALS_PATH: Final = "/idp/credentials"
+CLIENT_ID: Final = "credentials_client"
+SCOPES: Final = ("openid", "webid")
+_JSON_TYPE: Final = "application/json"
+
+ProvenKey = Callable[[Request, str], Awaitable[str | None]]
+"""The thumbprint of the key that a request to a path proves to have, ``None`` without a proof.
+Raises InvalidProof and Overloaded."""
+
+
+class CredentialsEndpoint:
+    """Signs scripts in."""
+
+    def __init__(
+        self,
+        *,
+        issuer: str,
+        sign_in: PasswordSignIn,
+        keys: ProviderKeys,
+        proven_key: ProvenKey,
+        randomness: Randomness,
+    ) -> None:
+        self._issuer = issuer
+        self._sign_in = sign_in
+        self._keys = keys
+        self._proven_key = proven_key
+        self._randomness = randomness
+
+    async def describe(self, request: Request, _: Agent) -> Response:
+        """``GET``: how to ask."""
+        response = json_answer(OAuthAnswer(200, _description(self._issuer)))
+        if request.method == "HEAD":
+            response.body = b""
+        return response
+
+    async def post(self, request: Request, _: Agent) -> Response:
+        """``POST``: a token. Raises UnsupportedMediaType, RateLimited, ServerTrouble."""
+        try:
+            login, password = await _login_and_password(request)
+        except (BadRequest, BodyTooLarge) as error:
+            return json_answer(refused("invalid_request", str(error)))
+        try:
+            jkt = await self._proven_key(request, CREDENTIALS_PATH)
+        except InvalidProof as error:
+            return json_answer(refused("invalid_dpop_proof", str(error)))
+        try:
+            signed_in = await self._sign_in.verify(
+                login, password, address=address_key(request.client_address)
+            )
+        except SignInFailed as error:
+            return self._refusal(error)
+        return json_answer(OAuthAnswer(200, await self._token(signed_in, jkt)))
+
+    async def _token(self, signed_in: SignedIn, jkt: str | None) -> dict[str, object]:
+        account = signed_in.account
+        mint = Mint(self._issuer, await self._keys.current(), self._randomness, signed_in.at_s)
+        subject = Subject(account, account.web_id, CLIENT_ID, SCOPES, jkt)
+        return {
+            "access_token": mint.access_token(subject),
+            "token_type": "Bearer" if jkt is None else "DPoP",
+            "expires_in": ACCESS_TOKEN_S,
+            "webid": account.web_id,
+        }
+
+    def _refusal(self, error: SignInFailed) -> Response:
+        answer = refused("invalid_grant", str(error), status=401)
+        challenge = ("WWW-Authenticate", f'Bearer realm="{self._issuer}"')
+        return json_answer(OAuthAnswer(401, answer.body, (*answer.headers, challenge)))
+
+
+async def _login_and_password(request: Request) -> tuple[str, str]:
+    """What the body says. Raises BadRequest, BodyTooLarge, UnsupportedMediaType."""
+    content_type = request.fields.get(b"content-type") or ""
+    match content_type.partition(";")[0].strip().lower():
+        case "application/json":
+            content = await request.body.read(limit_bytes=MAX_FORM_BYTES)
+            sent = _json_object(content)
+        case "application/x-www-form-urlencoded":
+            form = await read_form(request)
+            sent = {name: only(form, name) for name in ("email", "username", "password")}
+        case _:
+            raise UnsupportedMediaType(f"Send {_JSON_TYPE}, or {FORM_TYPE}")
+    login = sent.get("email") or sent.get("username")
+    password = sent.get("password")
+    if not isinstance(login, str) or not isinstance(password, str) or not password:
+        raise BadRequest("Send email or username, and password, as text")
+    return login, password
+
+
+def _json_object(content: bytes) -> dict[str, object]:
+    try:
+        sent = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadRequest("The body is not valid JSON") from error
+    if not isinstance(sent, dict):
+        raise BadRequest("The body must be a JSON object")
+    return sent
+
+
+def _description(issuer: str) -> dict[str, object]:
+    return {
+        "endpoint": issuer + CREDENTIALS_PATH,
+        "method": "POST",
+        "description": "Send the e-mail address or name and the password of an account, "
+        "and get an access token for its WebID.",
+        "content_types": [_JSON_TYPE, FORM_TYPE],
+        "parameters": {
+            "email": "The e-mail address of the account",
+            "username": "The name of its pod, instead of the e-mail address",
+            "password": "The password of the account",
+        },
+        "optional_headers": {
+            "DPoP": f"A proof for POST of {issuer}{CREDENTIALS_PATH}: the token is bound to its key"
+        },
+        "response": {
+            "access_token": "The token",
+            "token_type": "DPoP with a proof, else Bearer",
+            "expires_in": "For how many seconds it is valid",
+            "webid": "The WebID that it speaks for",
+        },
+    }

@@ -1,0 +1,30 @@
+"""What does ``POST /.pods`` make at an identity provider? A pod and its account (A-90)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from podstead.idp import discovery
+from podstead.idp.accounts import Accounts
+from podstead.web.pods_endpoint import CreatedPod
+
+
+class PodsWithAccounts:
+    """Makes pods whose owners sign in; their tokens come from the provider (A-34)."""
+
+    def __init__(self, accounts: Accounts, *, issuer: str) -> None:
+        self._accounts = accounts
+        self._issuer = issuer
+
+    async def make(self, sent: Mapping[str, object]) -> CreatedPod:
+        """Make a pod and an account of the name, e-mail address and password sent."""
+        made = await self._accounts.create(
+            name=sent.get("name"), email=sent.get("email"), password=sent.get("password")
+        )
+        return CreatedPod(
+            name=made.account.pod,
+            web_id=made.account.web_id,
+            pod_uri=made.pod_uri,
+            issuer=self._issuer,
+            login_url=f"{self._issuer}{discovery.AUTHORIZATION_PATH}",
+        )
