@@ -58,7 +58,7 @@ class KeyFolder:
                 self._path_of(key).unlink(missing_ok=True)
         except OSError as error:
             raise StorageError(f"The keys in {self._folder} could not be kept") from error
-        self._read_ms = None
+        self._read_ms = self._seen_ns = None
 
     def rotate(self) -> None:
         """Make new keys now; they sign after a day. Raises StorageError."""
@@ -111,7 +111,11 @@ def read_folder(folder: Path) -> Sequence[ProviderKey]:
     keys = []
     for path in sorted(folder.glob(f"*{_SUFFIX}")):
         try:
-            kept = json.loads(path.read_bytes())
+            content = path.read_bytes()
+        except FileNotFoundError:
+            continue  # another worker has just removed it, since it was outlived
+        try:
+            kept = json.loads(content)
             pair = KeyPair.load(json.dumps(kept["key"]).encode())
             keys.append(ProviderKey(pair, int(kept["made_s"]), int(kept["signs_from_s"])))
         except (ValueError, LookupError, TypeError, InvalidJose) as error:

@@ -18,6 +18,10 @@ class Event(Enum):
     SIGNED_IN = "signed in"
     SIGN_IN_FAILED = "sign-in failed"
     SIGN_IN_PAUSED = "sign-in with a password paused"
+    SIGNED_OUT = "signed out"
+    SIGNED_OUT_EVERYWHERE = "signed out everywhere"
+    CONSENT_GIVEN = "application allowed"
+    CONSENT_ENDED = "application disconnected"
     CREDENTIAL_CREATED = "client credentials created"
     CREDENTIAL_DELETED = "client credentials deleted"
 

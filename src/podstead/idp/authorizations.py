@@ -7,7 +7,8 @@ the browser that began it; a finished one gives nothing more.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import hmac
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +18,7 @@ from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import AccessDenied, BadRequest, NotFound, Overloaded
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.interactions import Stage, begun, granted_scopes, stage_of
+from podstead.idp.keys import ProviderKeys
 from podstead.idp.minting import GRANT_S
 from podstead.idp.oauth.authorization import (
     RefusedRequest,
@@ -39,11 +41,12 @@ from podstead.idp.records import (
     Grant,
     Interaction,
 )
-from podstead.idp.redirects import redirect_host
+from podstead.idp.redirects import matches_redirect, redirect_host
 from podstead.idp.registry import Kept, secret_key
+from podstead.idp.signing_out import read_hint
 from podstead.idp.token_service import ProviderStore
 from podstead.idp.writing import commit
-from podstead.storage.records import Record
+from podstead.storage.records import Record, Reliance
 
 INTERACTION_S: Final = 3600
 CODE_S: Final = 120
@@ -51,6 +54,8 @@ USED_CODE_S: Final = 3600
 """How long a code is remembered, so that its second use is noticed."""
 SHORT_GRANT_S: Final = 2 * 3600
 """How long a grant without refresh tokens is kept: longer than its last access token lives."""
+MOST_GRANTS: Final = 400
+"""How many an account has at most; those that were not used for longest go."""
 SECRET_BYTES: Final = 32
 _ID_BYTES: Final = 16
 
@@ -103,12 +108,14 @@ class Authorizations:
         issuer: str,
         store: ProviderStore,
         clients: ClientDirectory,
+        keys: ProviderKeys,
         clock: Clock,
         randomness: Randomness,
     ) -> None:
         self._issuer = issuer
         self._store = store
         self._clients = clients
+        self._keys = keys
         self._clock = clock
         self._randomness = randomness
 
@@ -131,6 +138,8 @@ class Authorizations:
             request = check_authorization_request(parameters, client)
         except RefusedRequest as refusal:
             return self._refusal(refusal.reply, refusal.error, refusal.description)
+        if session is not None and not await self._may_speak(session, parameters):
+            session = None
         interaction = begun(
             request,
             session,
@@ -155,12 +164,12 @@ class Authorizations:
         kept = await INTERACTIONS.read(self._store, secret_key(uid), now_ms=self._clock.now_ms())
         if kept is None:
             raise NotFound("This sign-in has expired. Go back to the application and start again")
-        if browser is None or secret_key(browser) != kept.value.browser_hash:
+        if browser is None or not hmac.compare_digest(secret_key(browser), kept.value.browser_hash):
             raise AccessDenied("This sign-in was begun in another browser")
         if kept.value.finished:
             raise BadRequest("This sign-in is finished. Go back to the application")
         client = await self._clients.find(kept.value.request.client_id)
-        if client is None:
+        if client is None or not matches_redirect(kept.value.request.redirect_uri, client):
             raise BadRequest("The application is not known any more")
         account = await self._account(kept.value.account_id)
         return Pending(uid, kept, client, await self._stage(kept.value), account)
@@ -200,6 +209,18 @@ class Authorizations:
         parameters = {"code": code}
         return self._reply(_address(pending), parameters)
 
+    async def _may_speak(self, session: BrowserSession, parameters: Parameters) -> bool:
+        """Whether the session can be used for a request: that of another person than an ID token
+        names cannot (OIDC Core section 3.1.2.1, ``id_token_hint``)."""
+        account = await self._account(session.account_id)
+        if account is None or account.disabled:
+            return False
+        text = next(iter(parameters.get("id_token_hint", ())), None)
+        if text is None:
+            return True
+        hint = await read_hint(text, issuer=self._issuer, keys=self._keys)
+        return hint is not None and hint.account_id == session.account_id
+
     # --- the steps ----------------------------------------------------------------------------
 
     async def _store_begun(
@@ -223,11 +244,12 @@ class Authorizations:
     async def _finish(self, pending: Pending, session: BrowserSession, code: str) -> None:
         interaction, client = pending.interaction, pending.client
         request = interaction.request
-        account = pending.account
-        if account is None or account.disabled:
-            raise BadRequest("The account cannot be used")
         now_ms = self._clock.now_ms()
         now_s = now_ms // 1000
+        kept = await ACCOUNTS.read(self._store, session.account_id, now_ms=now_ms)
+        if kept is None or kept.value.disabled:
+            raise BadRequest("The account cannot be used")
+        account = kept.value
         before = await self._consent(interaction)
         scopes = granted_scopes(interaction, before)
         grant = Grant(
@@ -271,11 +293,21 @@ class Authorizations:
                     expires_ms=now_ms + USED_CODE_S * 1000,
                 ),
                 CONSENTS.put(_consent_key(interaction), consent, owner=owner),
+                *await self._surplus(owner, now_ms),
             ],
-            pending=pending,
+            relied_on=[pending.kept.at, kept.at],
             now_ms=now_ms,
         )
         await self._clients.note_use(client.client_id)
+
+    async def _surplus(self, account_id: str, now_ms: int) -> list[Record]:
+        """What must go so that an account has no more grants than :data:`MOST_GRANTS`: an
+        application may get one each time that its page is loaded."""
+        grants = await GRANTS.of_owner(
+            self._store, account_id, now_ms=now_ms, limit=2 * MOST_GRANTS
+        )
+        oldest = sorted(grants, key=lambda each: each.value.last_used_s)
+        return [GRANTS.drop(each.key) for each in oldest[: max(0, len(grants) + 1 - MOST_GRANTS)]]
 
     async def _stage(self, interaction: Interaction) -> Stage:
         return stage_of(interaction, await self._consent(interaction))
@@ -297,14 +329,13 @@ class Authorizations:
         changed = msgspec.structs.replace(pending.interaction, **changes)
         await self._commit(
             [INTERACTIONS.replace(pending.kept, changed)],
-            pending=pending,
+            relied_on=[pending.kept.at],
             now_ms=self._clock.now_ms(),
         )
 
     async def _commit(
-        self, records: list[Record], *, now_ms: int, pending: Pending | None = None
+        self, records: list[Record], *, now_ms: int, relied_on: Sequence[Reliance] = ()
     ) -> None:
-        relied_on = () if pending is None else (pending.kept.at,)
         if not await commit(
             self._store,
             records,

@@ -26,11 +26,13 @@ from podstead.idp.token_service import ProviderStore
 from podstead.idp.writing import commit
 from podstead.jose.errors import InvalidJose
 from podstead.jose.strict_json import Json, read_object
-from podstead.storage.records import Record
+from podstead.storage.records import Record, Reliance
 
 REGISTRATION_MS: Final = 90 * 24 * 3600 * 1000
+"""How long one is kept after its last use: no grant goes on for longer (A-50)."""
 RENEW_MS: Final = 24 * 3600 * 1000
 """A registration that is used is renewed once a day at most."""
+LONGEST_CLIENT_ID: Final = 2048
 DOCUMENT_S: Final = 300
 MOST_DOCUMENTS: Final = 1000
 _ID_BYTES: Final = 16
@@ -81,6 +83,8 @@ class ClientDirectory:
 
     async def find(self, client_id: str) -> Client | None:
         """The client; ``None`` if there is none, or its document cannot be used."""
+        if len(client_id) > LONGEST_CLIENT_ID:
+            return None
         kept = await CLIENTS.read(self._store, client_id, now_ms=self._clock.now_ms())
         if kept is not None:
             return kept.value
@@ -93,7 +97,7 @@ class ClientDirectory:
 
     async def register(self, sent: Json) -> Registered:
         """Register a client (RFC 7591). Raises UnusableMetadata, StorageError, Overloaded."""
-        metadata = read_metadata(sent, allow_http=False)
+        metadata = read_metadata(sent, allow_http=self._allow_http)
         now_ms = self._clock.now_ms()
         secret = None
         if metadata.auth_method != "none":
@@ -129,10 +133,12 @@ class ClientDirectory:
         """Keep a registration that is in use for longer. Raises StorageError, Overloaded."""
         now_ms = self._clock.now_ms()
         kept = await CLIENTS.read(self._store, client_id, now_ms=now_ms)
-        until_ms = now_ms + REGISTRATION_MS
-        if kept is None or kept.expires_ms is None or kept.expires_ms > until_ms - RENEW_MS:
+        lasting_ms = now_ms + REGISTRATION_MS
+        if kept is None or kept.expires_ms is None or kept.expires_ms >= lasting_ms:
             return
-        await self._commit([CLIENTS.put(client_id, kept.value, expires_ms=until_ms)], now_ms)
+        renewed = CLIENTS.put(client_id, kept.value, expires_ms=lasting_ms + RENEW_MS)
+        # One that is removed meanwhile stays so.
+        await self._commit([renewed], now_ms, relied_on=[kept.at])
 
     def _is_document(self, client_id: str) -> bool:
         return client_id.startswith("https://") or (
@@ -151,10 +157,13 @@ class ClientDirectory:
         self._known.put(client_id, _KnownDocument(client, now_ms + DOCUMENT_S * 1000))
         return client
 
-    async def _commit(self, records: Sequence[Record], now_ms: int) -> bool:
+    async def _commit(
+        self, records: Sequence[Record], now_ms: int, *, relied_on: Sequence[Reliance] = ()
+    ) -> bool:
         return await commit(
             self._store,
             records,
+            relied_on=relied_on,
             now_ms=now_ms,
             randomness=self._randomness,
         )

@@ -10,6 +10,7 @@ from typing import Final
 
 from podstead.authn.claims import AUDIENCE
 from podstead.core.clock import Randomness
+from podstead.idp.accounts import counting_from
 from podstead.idp.keys import KeyRoster
 from podstead.idp.oauth.token import Minted, Subject
 from podstead.idp.records import REFRESH_TOKENS, Account, Client, RefreshToken
@@ -55,7 +56,7 @@ class Mint:
             RefreshToken(
                 grant_id=subject.grant.grant_id,
                 client_id=subject.client_id,
-                scopes=subject.scopes,
+                scopes=subject.lasting_scopes or subject.scopes,
                 # A client with a secret may change its key; one without is known by it.
                 jkt=subject.jkt if client.auth_method == "none" else None,
             ),
@@ -74,7 +75,7 @@ class Mint:
             "client_id": subject.client_id,
             "azp": subject.client_id,
             "scope": " ".join(subject.scopes),
-            "iat": self.now_s,
+            "iat": counting_from(subject.account, self.now_s),
             "exp": self.now_s + ACCESS_TOKEN_S,
             "jti": f"{source_of(subject)}.{self.randomness.token_hex(TOKEN_ID_BYTES)}",
         }
@@ -89,7 +90,7 @@ class Mint:
             "aud": [subject.client_id, AUDIENCE],
             "azp": subject.client_id,
             "webid": subject.web_id,
-            "iat": self.now_s,
+            "iat": counting_from(subject.account, self.now_s),
             "exp": self.now_s + ACCESS_TOKEN_S,
             "jti": f"{source_of(subject)}.{self.randomness.token_hex(TOKEN_ID_BYTES)}",
             "at_hash": _half_hash(access_token),

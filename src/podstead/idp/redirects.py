@@ -14,7 +14,10 @@ from podstead.idp.records import Client
 
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 MAX_CHARACTERS: Final = 2048
-_PRINTABLE: Final = re.compile(r"[!-~]+")
+_URI: Final = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+")
+"""The characters of a URI (RFC 3986 appendix A): no backslash, which browsers take for a slash,
+and nothing that ends a header or an attribute."""
+_HOST: Final = re.compile(r"[a-z0-9\-._]+|[0-9a-f:.]+")
 
 
 def is_usable_redirect(uri: str, *, application_type: str, allow_http: bool) -> bool:
@@ -23,9 +26,9 @@ def is_usable_redirect(uri: str, *, application_type: str, allow_http: bool) -> 
     if parts is None or "#" in uri or parts.username is not None or "@" in parts.netloc:
         return False
     if parts.scheme == "https":
-        return bool(parts.hostname)
+        return _has_host(parts)
     if parts.scheme == "http":
-        return bool(parts.hostname) and (allow_http or parts.hostname in LOOPBACK)
+        return _has_host(parts) and (allow_http or parts.hostname in LOOPBACK)
     return application_type == "native" and "." in parts.scheme
 
 
@@ -33,7 +36,7 @@ def matches_redirect(uri: str, client: Client) -> bool:
     """Whether the client has registered the URI."""
     if uri in client.redirect_uris:
         return True
-    if client.application_type != "native":
+    if client.application_type != "native" or "#" in uri or "@" in uri:
         return False
     asked = _without_loopback_port(uri)
     return asked is not None and any(
@@ -62,8 +65,12 @@ def _without_loopback_port(uri: str) -> str | None:
     return parts._replace(netloc=parts.hostname or "").geturl()
 
 
+def _has_host(parts: SplitResult) -> bool:
+    return _HOST.fullmatch(parts.hostname or "") is not None
+
+
 def _parts(uri: str) -> SplitResult | None:
-    if len(uri) > MAX_CHARACTERS or not _PRINTABLE.fullmatch(uri):
+    if len(uri) > MAX_CHARACTERS or not _URI.fullmatch(uri):
         return None
     try:
         parts = urlsplit(uri)

@@ -6,17 +6,16 @@ one at the same time, the second finds it used, and then nothing that came of it
 
 from __future__ import annotations
 
-import base64
-import binascii
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
-from urllib.parse import unquote_plus
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Overloaded
+from podstead.idp.client_authentication import ShownClient, UnreadableClient, shown_client
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.minting import Mint
 from podstead.idp.oauth.messages import OAuthAnswer, Parameters
-from podstead.idp.oauth.token import Exchange, Facts, TokenRequest, refused
+from podstead.idp.oauth.token import Exchange, Facts, TokenRequest, unknown_client
 from podstead.idp.records import (
     ACCOUNTS,
     CODES,
@@ -24,12 +23,10 @@ from podstead.idp.records import (
     GRANTS,
     REFRESH_TOKENS,
     Account,
-    AuthorizationCode,
     Client,
-    Grant,
-    RefreshToken,
+    ClientCredential,
 )
-from podstead.idp.registry import Kept, secret_key
+from podstead.idp.registry import secret_key
 from podstead.idp.writing import commit
 from podstead.storage.protocol import EntryRegistry, ResourceStore
 
@@ -75,13 +72,16 @@ class TokenService:
 
         Raises StorageError, and Overloaded if others keep changing what the request names.
         """
-        if authorization is not None and basic_credentials(authorization) is None:
-            return refused("invalid_client", "The Authorization header cannot be read", status=401)
+        try:
+            shown = shown_client(form, authorization)
+        except UnreadableClient:
+            return unknown_client()
         for _ in range(_ATTEMPTS):
             now_ms = self._clock.now_ms()
             mint = Mint(self._issuer, await self._keys.current(), self._randomness, now_ms // 1000)
-            request = TokenRequest(form, authorization, jkt, now_ms // 1000)
-            exchange = Exchange(request, await self._facts(form, authorization, now_ms), mint)
+            facts = await self._facts(form, shown, now_ms)
+            request = TokenRequest(form, shown or _by_token(facts), jkt, now_ms // 1000)
+            exchange = Exchange(request, facts, mint)
             answer = exchange.respond()
             if await commit(
                 self._store,
@@ -93,52 +93,48 @@ class TokenService:
                 return answer
         raise Overloaded("The token request meets others of the same grant: try again")
 
-    async def _facts(self, form: Parameters, authorization: str | None, now_ms: int) -> Facts:
-        code = refresh_token = grant = account = None
+    async def client(self, client_id: str) -> Client | None:
+        """The client of that id; a script's credentials are one too. Raises StorageError."""
+        credential = await self._credential(client_id, self._clock.now_ms())
+        if credential is None:
+            return await self._clients.find(client_id)
+        return credential_client(credential.credential_id, credential.secret_hash)
+
+    async def _facts(self, form: Parameters, shown: ShownClient | None, now_ms: int) -> Facts:
+        """What is stored about what the request names. One that names a code and a refresh token is
+        about that which its grant type says, and about nothing else."""
+        code = refresh_token = grant = credential = client = account = None
         account_id: str | None = None
         store = self._store
-        code_text, refresh_text = _first(form, "code"), _first(form, "refresh_token")
-        if code_text is not None:
-            code = await CODES.read(store, secret_key(code_text), now_ms=now_ms)
-        if refresh_text is not None:
-            key = secret_key(refresh_text)
-            refresh_token = await REFRESH_TOKENS.read(store, key, now_ms=now_ms)
-        grant = await self._grant(code, refresh_token, now_ms)
-        client_id = _client_id(form, authorization)
+        if (secret := _secret(form, "authorization_code", "code")) is not None:
+            code = await CODES.read(store, secret_key(secret), now_ms=now_ms)
+        elif (secret := _secret(form, "refresh_token", "refresh_token")) is not None:
+            refresh_token = await REFRESH_TOKENS.read(store, secret_key(secret), now_ms=now_ms)
+        named = refresh_token or code
+        if named is not None:
+            grant = await GRANTS.read(store, named.value.grant_id, now_ms=now_ms)
+            account_id = None if grant is None else grant.value.account_id
+        client_id = None if shown is None else shown.client_id
         if client_id is None and refresh_token is not None:
             client_id = refresh_token.value.client_id
-        credential = client = None
-        if client_id is not None and len(client_id) <= _LONGEST_CLIENT_ID:
-            kept = await CREDENTIALS.read(store, client_id, now_ms=now_ms)
-            credential = None if kept is None else kept.value
+        if client_id is not None:
+            credential = await self._credential(client_id, now_ms)
             if credential is None:
                 client = await self._clients.find(client_id)
             else:
                 client = credential_client(credential.credential_id, credential.secret_hash)
-                account_id = credential.account_id
-        if grant is not None:
-            account_id = grant.value.account_id
+                account_id = account_id or credential.account_id
         if account_id is not None:
             account = await self._account(account_id, now_ms)
         return Facts(client, credential, code, refresh_token, grant, account)
 
-    async def _grant(
-        self,
-        code: Kept[AuthorizationCode] | None,
-        refresh_token: Kept[RefreshToken] | None,
-        now_ms: int,
-    ) -> Kept[Grant] | None:
-        named = refresh_token or code
-        if named is None:
-            return None
-        return await GRANTS.read(self._store, named.value.grant_id, now_ms=now_ms)
+    async def _credential(self, client_id: str, now_ms: int) -> ClientCredential | None:
+        kept = await CREDENTIALS.read(self._store, client_id, now_ms=now_ms)
+        return None if kept is None else kept.value
 
     async def _account(self, account_id: str, now_ms: int) -> Account | None:
         kept = await ACCOUNTS.read(self._store, account_id, now_ms=now_ms)
         return None if kept is None else kept.value
-
-
-_LONGEST_CLIENT_ID: Final = 2048
 
 
 def credential_client(credential_id: str, secret_hash: str) -> Client:
@@ -154,31 +150,13 @@ def credential_client(credential_id: str, secret_hash: str) -> Client:
     )
 
 
-def _first(form: Parameters, name: str) -> str | None:
-    values = form.get(name)
-    return values[0] if values else None
+def _by_token(facts: Facts) -> ShownClient | None:
+    """A client without a secret that refreshes may leave out its name (A-66)."""
+    client = facts.client
+    return None if client is None else ShownClient(client.client_id)
 
 
-def _client_id(form: Parameters, authorization: str | None) -> str | None:
-    """The client that a request is of, by its form or its Authorization field."""
-    named = _first(form, "client_id")
-    if named is not None or authorization is None:
-        return named
-    shown = basic_credentials(authorization)
-    return None if shown is None else shown[0]
-
-
-def basic_credentials(authorization: str) -> tuple[str, str] | None:
-    """The id and secret of a Basic credential, both form-decoded (RFC 6749 section 2.3.1).
-
-    ``None`` if it is none that can be read.
-    """
-    scheme, _, encoded = authorization.partition(" ")
-    if scheme.lower() != "basic":
+def _secret(form: Mapping[str, Sequence[str]], grant_type: str, name: str) -> str | None:
+    if list(form.get("grant_type", ())) != [grant_type]:
         return None
-    try:
-        decoded = base64.b64decode(encoded.strip(), validate=True).decode()
-    except (binascii.Error, ValueError):
-        return None
-    client_id, colon, secret = decoded.partition(":")
-    return (unquote_plus(client_id), unquote_plus(secret)) if colon else None
+    return next(iter(form.get(name, ())), None)

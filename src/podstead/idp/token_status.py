@@ -12,10 +12,11 @@ from typing import Final
 import msgspec
 
 from podstead.authn.claims import MAX_TOKEN_CHARACTERS, TokenClaims, read_claims
+from podstead.authn.resource_tokens import ACCESS_TOKEN_TYPES
 from podstead.core.agents import Identity
 from podstead.core.clock import Clock, Randomness
+from podstead.core.errors import Overloaded
 from podstead.idp.minting import ACCESS_TOKEN_S, personal_claims
-from podstead.idp.oauth.clients import OAuthClient
 from podstead.idp.own_tokens import OwnTokens
 from podstead.idp.records import (
     ACCOUNTS,
@@ -32,6 +33,8 @@ from podstead.idp.token_service import ProviderStore
 from podstead.idp.writing import commit
 from podstead.jose.compact import CompactToken, claim_text, read_token, verify_signature
 from podstead.jose.errors import InvalidJose
+
+_ATTEMPTS: Final = 4
 
 INACTIVE: Final[dict[str, object]] = {"active": False}
 
@@ -64,7 +67,9 @@ class TokenStatus:
         """What a client may know of a token (RFC 7662 section 2.2). Raises StorageError."""
         access = await self._access_token(text)
         if access is not None:
-            if access.claims.client_id != client.client_id:
+            # What takes an ID token for an access token shall not hear that it is one.
+            typed = access.token.header.get("typ") in ACCESS_TOKEN_TYPES
+            if access.claims.client_id != client.client_id or not typed:
                 return INACTIVE
             names = ("iss", "sub", "aud", "webid", "client_id", "scope", "iat", "exp", "jti", "cnf")
             claims = access.token.claims
@@ -97,15 +102,7 @@ class TokenStatus:
             return
         refresh = await self._refresh_token(text)
         if refresh is not None and refresh.value.client_id == client.client_id:
-            grant = await GRANTS.read(self._store, refresh.value.grant_id, now_ms=now_ms)
-            if grant is not None:
-                revoked = msgspec.structs.replace(grant.value, revoked=True)
-                await commit(
-                    self._store,
-                    [GRANTS.replace(grant, revoked)],
-                    now_ms=now_ms,
-                    randomness=self._randomness,
-                )
+            await self._revoke_grant(refresh.value.grant_id)
 
     async def userinfo(self, text: str, identity: Identity) -> dict[str, object] | None:
         """The claims about the person of a token that was just verified (OIDC Core 5.3).
@@ -123,6 +120,22 @@ class TokenStatus:
             return None
         shown: dict[str, object] = {"sub": subject, "webid": identity.agent}
         return shown | personal_claims(account.value, scopes)
+
+    async def _revoke_grant(self, grant_id: str) -> None:
+        for _ in range(_ATTEMPTS):
+            now_ms = self._clock.now_ms()
+            grant = await GRANTS.read(self._store, grant_id, now_ms=now_ms)
+            if grant is None or grant.value.revoked:
+                return
+            if await commit(
+                self._store,
+                [GRANTS.replace(grant, msgspec.structs.replace(grant.value, revoked=True))],
+                relied_on=[grant.at],
+                now_ms=now_ms,
+                randomness=self._randomness,
+            ):
+                return
+        raise Overloaded("The token is being used at this moment: try again")
 
     async def _revoke_access(self, access: _AccessToken, now_ms: int) -> None:
         token_id = access.claims.token_id
@@ -158,12 +171,11 @@ class TokenStatus:
         return await REFRESH_TOKENS.read(self._store, secret_key(text), now_ms=self._clock.now_ms())
 
     async def _live_grant(self, grant_id: str) -> Grant | None:
-        kept = await GRANTS.read(self._store, grant_id, now_ms=self._clock.now_ms())
-        return None if kept is None or kept.value.revoked else kept.value
-
-
-def authenticates(client: Client, secret: str | None) -> bool:
-    """Whether the client has shown that it is itself: by its secret, or by having none."""
-    if client.auth_method == "none":
-        return secret is None
-    return secret is not None and OAuthClient(client).check_client_secret(secret)
+        now_ms = self._clock.now_ms()
+        kept = await GRANTS.read(self._store, grant_id, now_ms=now_ms)
+        if kept is None or kept.value.revoked:
+            return None
+        account = await ACCOUNTS.read(self._store, kept.value.account_id, now_ms=now_ms)
+        if account is None or account.value.disabled:
+            return None
+        return kept.value if kept.value.authenticated_s >= account.value.valid_after_s else None

@@ -6,8 +6,10 @@ everything else to the client.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from authlib.oauth2 import AuthorizationServer, OAuth2Error
@@ -22,7 +24,11 @@ RESPONSE_MODES: Final = ("query", "fragment", "form_post")
 PROMPTS: Final = frozenset({"none", "login", "consent", "select_account", "create"})
 _MAX_CHARACTERS: Final = 2048
 _MAX_HINT_CHARACTERS: Final = 254
-_MAX_AGE_DIGITS: Final = 9
+_SECONDS: Final = re.compile(r"[0-9]{1,9}")
+_HASH: Final = re.compile(r"[A-Za-z0-9_-]{43}")
+_DESCRIPTIONS: Final = MappingProxyType(
+    {"unauthorized_client": "The client may not use the authorization endpoint"}
+)
 
 
 class UnusableClient(Exception):
@@ -59,7 +65,7 @@ def check_authorization_request(parameters: Parameters, client: Client) -> Autho
     try:
         scopes = _validate(parameters, oauth_client)
     except OAuth2Error as error:
-        description = error.description or "The request is not valid"
+        description = _DESCRIPTIONS.get(error.error, "The request is not valid")
         raise RefusedRequest(error.error, description, reply=reply) from error
     if "openid" not in scopes:
         raise RefusedRequest("invalid_scope", "The scope must contain openid", reply=reply)
@@ -100,32 +106,56 @@ def _complaint(parameters: Parameters, given: Mapping[str, str]) -> tuple[str, s
     for name in ("request", "request_uri"):
         if name in given:
             return f"{name}_not_supported", f"The parameter {name} is not supported"
-    if given.get("response_type", "code") == "code" and (
-        given.get("code_challenge_method") != "S256" or "code_challenge" not in given
-    ):
+    return _response_complaint(given) or _value_complaint(given)
+
+
+def _response_complaint(given: Mapping[str, str]) -> tuple[str, str] | None:
+    if "response_type" not in given:
+        return "invalid_request", "The parameter response_type is missing"
+    if given["response_type"] != "code":
+        # The library would repeat it in its words, and fail on some.
+        return "unsupported_response_type", "The response type must be code"
+    if given.get("code_challenge_method") != "S256" or "code_challenge" not in given:
         return (
             "invalid_request",
             "Authorization Server policy requires PKCE to be used for this request",
         )
-    unusable = next((name for name in given if not _is_usable(name, given[name])), None)
-    if unusable is not None:
-        return "invalid_request", f"The value of {_shown(unusable)} is not supported"
     return None
 
 
-def _is_usable(name: str, value: str) -> bool:
-    match name:
-        case "response_mode":
-            return value in RESPONSE_MODES
-        case "prompt":
-            prompts = value.split()
-            return PROMPTS.issuperset(prompts) and ("none" not in prompts or len(prompts) == 1)
-        case "max_age":
-            return value.isascii() and value.isdigit() and len(value) <= _MAX_AGE_DIGITS
-        case "state" | "nonce" | "dpop_jkt":
-            return len(value) <= _MAX_CHARACTERS
-        case _:
-            return True
+def _value_complaint(given: Mapping[str, str]) -> tuple[str, str] | None:
+    for name, is_usable in _USABLE.items():
+        if name in given and not is_usable(given[name]):
+            return "invalid_request", f"The value of {name} is not supported"
+    return None
+
+
+def _are_prompts(value: str) -> bool:
+    prompts = value.split()
+    return PROMPTS.issuperset(prompts) and ("none" not in prompts or len(prompts) == 1)
+
+
+def _is_short(value: str) -> bool:
+    return len(value) <= _MAX_CHARACTERS
+
+
+def _is_hash(value: str) -> bool:
+    """Whether it is a SHA-256 in base64url."""
+    return _HASH.fullmatch(value) is not None
+
+
+_USABLE: Final[Mapping[str, Callable[[str], bool]]] = MappingProxyType(
+    {
+        "response_mode": RESPONSE_MODES.__contains__,
+        "prompt": _are_prompts,
+        "max_age": lambda value: _SECONDS.fullmatch(value) is not None,
+        "state": _is_short,
+        "nonce": _is_short,
+        # RFC 7636 section 4.2, RFC 9449 section 10
+        "code_challenge": _is_hash,
+        "dpop_jkt": _is_hash,
+    }
+)
 
 
 def _validate(parameters: Parameters, client: OAuthClient) -> tuple[str, ...]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hmac
 from typing import Final
 
 from authlib.oauth2.rfc6749 import ClientMixin
 
 from podstead.idp.records import Client
 from podstead.idp.redirects import matches_redirect
-from podstead.idp.registry import secret_key
 
 SCOPES: Final = ("openid", "webid", "profile", "email", "offline_access")
 """The scopes of this provider; others are dropped (A-53)."""
@@ -34,10 +32,6 @@ class OAuthClient(ClientMixin):
 
     def check_redirect_uri(self, redirect_uri: str) -> bool:
         return matches_redirect(redirect_uri, self.client)
-
-    def check_client_secret(self, client_secret: str) -> bool:
-        expected = self.client.secret_hash
-        return expected is not None and hmac.compare_digest(expected, secret_key(client_secret))
 
     def check_endpoint_auth_method(self, method: str, endpoint: str) -> bool:  # noqa: ARG002
         if self.client.auth_method == "none":

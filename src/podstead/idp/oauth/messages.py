@@ -42,10 +42,8 @@ class LibraryRequest(OAuth2Request):
     address of ours.
     """
 
-    def __init__(
-        self, method: str, parameters: Parameters, headers: Mapping[str, str] | None = None
-    ) -> None:
-        super().__init__(method, "https://provider.invalid/", headers=dict(headers or {}))
+    def __init__(self, method: str, parameters: Parameters) -> None:
+        super().__init__(method, "https://provider.invalid/")
         self.payload = _Payload(parameters)
 
     @property

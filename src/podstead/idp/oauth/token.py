@@ -6,20 +6,24 @@ reads the :class:`Facts` and commits what the :class:`Exchange` says has changed
 
 from __future__ import annotations
 
+import hmac
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 import msgspec
 from authlib.oauth2 import AuthorizationServer, OAuth2Error
-from authlib.oauth2.rfc6749 import InvalidGrantError
+from authlib.oauth2.rfc6749 import InvalidClientError, InvalidGrantError
 from authlib.oauth2.rfc6749.grants import (
     AuthorizationCodeGrant,
     ClientCredentialsGrant,
     RefreshTokenGrant,
 )
-from authlib.oauth2.rfc7636 import CodeChallenge
+from authlib.oauth2.rfc7636 import CodeChallenge, create_s256_code_challenge
 
+from podstead.idp.client_authentication import ShownClient, authenticates
 from podstead.idp.oauth.clients import OAuthClient
 from podstead.idp.oauth.messages import (
     LibraryAnswer,
@@ -44,15 +48,30 @@ from podstead.storage.records import Record, Reliance
 
 _AUTH_METHODS: Final = ["client_secret_basic", "client_secret_post", "none"]
 _NO_STORE: Final = (("Cache-Control", "no-store"), ("Pragma", "no-cache"))
-_REFUSED: Final = "The code or token is invalid, expired, revoked, or of another client or key"
+_CHALLENGE: Final = ("WWW-Authenticate", 'Basic realm="client"')
+
+_DESCRIPTIONS: Final = MappingProxyType(
+    {
+        # One for every reason: it must not tell which of them it was (A-64).
+        "invalid_grant": "The code or token is invalid, expired, revoked, or of another client "
+        "or key",
+        "invalid_client": "The client is not known here, or could not be authenticated",
+        "invalid_request": "A parameter is missing",
+        "invalid_scope": "The scope goes beyond what was granted",
+        "unauthorized_client": "The client may not use this grant type",
+        "unsupported_grant_type": "The grant type is missing or not supported",
+    }
+)
+"""What an error says, always: the library's own words repeat what was sent (A-186)."""
+_VERIFIER: Final = re.compile(r"[A-Za-z0-9\-._~]{43,128}")
 
 
 @dataclass(frozen=True, slots=True)
 class TokenRequest:
-    """A token request: its form, its Authorization field, and the key that its DPoP proof holds."""
+    """A token request: its form, the client it names, and the key that its DPoP proof holds."""
 
     form: Parameters
-    authorization: str | None
+    shown: ShownClient | None
     jkt: str | None
     now_s: int
 
@@ -82,6 +101,8 @@ class Subject:
     """``None`` for client credentials, and for a password sent directly."""
     credential_id: str | None = None
     """The client credential that asks, if it is one."""
+    lasting_scopes: tuple[str, ...] | None = None
+    """Those of the next refresh token, where the access token has fewer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,19 +135,18 @@ class Exchange:
         name = repeated(self.request.form)
         if name is not None:
             return refused("invalid_request", "A parameter is given twice")
-        headers = {}
-        if self.request.authorization is not None:
-            headers["Authorization"] = self.request.authorization
-        library_request = LibraryRequest("POST", self.request.form, headers)
-        answer: LibraryAnswer = _Server(self).create_token_response(library_request)
+        request = LibraryRequest("POST", self.request.form)
+        answer: LibraryAnswer = _Server(self).create_token_response(request)
         return _own(answer)
 
     # --- what the grants ask --------------------------------------------------------------------
 
-    def client(self, client_id: str) -> OAuthClient | None:
-        """The client of that id."""
-        client = self.facts.client
-        return OAuthClient(client) if client is not None and client.client_id == client_id else None
+    def client(self) -> OAuthClient | None:
+        """The client, if it has shown that it is itself (A-62)."""
+        client, shown = self.facts.client, self.request.shown
+        if client is None or shown is None or not authenticates(client, shown):
+            return None
+        return OAuthClient(client)
 
     def usable_code(self, client_id: str) -> AuthorizationCode | None:
         """The code of the request, if it can be exchanged; a second use ends its grant (A-64)."""
@@ -139,7 +159,7 @@ class Exchange:
         code = kept.value
         if code.client_id != client_id or self.request.now_s >= code.expires_s:
             return None
-        if code.dpop_jkt is not None and code.dpop_jkt != self.request.jkt:
+        if not _is_key(self.request.jkt, expected=code.dpop_jkt):
             return None
         return code if self.subject(self.request.jkt) is not None else None
 
@@ -152,7 +172,7 @@ class Exchange:
         if kept.value.used:
             self.revoke_grant()
             return None
-        if kept.value.jkt is not None and kept.value.jkt != self.request.jkt:
+        if not _is_key(self.request.jkt, expected=kept.value.jkt):
             return None
         return kept.value if self.subject(self.request.jkt) is not None else None
 
@@ -170,6 +190,7 @@ class Exchange:
         """End everything that came of the grant."""
         kept = self.facts.grant
         if kept is not None and not kept.value.revoked:
+            self.relied_on.append(kept.at)
             self.records.append(
                 GRANTS.replace(kept, msgspec.structs.replace(kept.value, revoked=True))
             )
@@ -208,16 +229,24 @@ def refused(error: str, description: str, *, status: int = 400) -> OAuthAnswer:
 
 
 def _own(answer: LibraryAnswer) -> OAuthAnswer:
-    body = dict(answer.body)
-    if body.get("error") == "invalid_grant":
-        # One description for every reason: it must not tell which of them it was (A-64).
-        body["error_description"] = _REFUSED
-    challenge = [
-        (name, 'Basic realm="client"')
-        for name, _ in answer.headers
-        if name.lower() == "www-authenticate"
-    ]
-    return OAuthAnswer(answer.status, body, (*_NO_STORE, *challenge))
+    if answer.status == 200:
+        return OAuthAnswer(200, answer.body, _NO_STORE)
+    error = str(answer.body["error"])
+    if error == "invalid_client":
+        return unknown_client()
+    return refused(error, _DESCRIPTIONS.get(error, "The request is not valid"))
+
+
+def unknown_client() -> OAuthAnswer:
+    """The answer to a client that has not shown that it is itself (RFC 6749 section 5.2)."""
+    body = {"error": "invalid_client", "error_description": _DESCRIPTIONS["invalid_client"]}
+    return OAuthAnswer(401, body, (*_NO_STORE, _CHALLENGE))
+
+
+def _is_key(shown: str | None, *, expected: str | None) -> bool:
+    return expected is None or (
+        shown is not None and hmac.compare_digest(shown.encode(), expected.encode())
+    )
 
 
 # --- the library's side ---------------------------------------------------------------------------
@@ -229,13 +258,24 @@ class _Server(AuthorizationServer):
     def __init__(self, exchange: Exchange) -> None:
         super().__init__()
         self.exchange = exchange
-        self.register_grant(_CodeGrant, [CodeChallenge(required=True)])
+        self.register_grant(_CodeGrant, [_S256(required=True)])
         self.register_grant(_RefreshGrant)
         self.register_grant(_CredentialsGrant)
         self.register_token_generator("default", _generate_nothing)
 
-    def query_client(self, client_id: str) -> OAuthClient | None:
-        return self.exchange.client(client_id)
+    def authenticate_client(
+        self,
+        request: LibraryRequest,  # noqa: ARG002
+        methods: Sequence[str],
+        endpoint: str = "token",
+    ) -> OAuthClient:
+        """By our own reading of the credentials: the library's takes one encoding of two."""
+        client = self.exchange.client()
+        if client is None:
+            raise InvalidClientError
+        if not any(client.check_endpoint_auth_method(each, endpoint) for each in methods):
+            raise InvalidClientError
+        return client
 
     def save_token(self, token: object, request: LibraryRequest) -> None:
         """Saved with everything else that the exchange changes."""
@@ -256,6 +296,19 @@ class _Server(AuthorizationServer):
 
 def _generate_nothing(**_: object) -> dict[str, object]:
     return {}
+
+
+class _S256(CodeChallenge):
+    """The one way to prove possession of the code's verifier (RFC 7636 section 4.6)."""
+
+    def validate_code_verifier(self, grant: _CodeGrant, result: object) -> None:  # noqa: ARG002
+        verifier = grant.request.form.get("code_verifier", "")
+        if not _VERIFIER.fullmatch(verifier):
+            raise InvalidGrantError
+        challenge = create_s256_code_challenge(verifier)
+        expected = self.get_authorization_code_challenge(grant.request.authorization_code)
+        if not hmac.compare_digest(challenge.encode(), expected.encode()):
+            raise InvalidGrantError
 
 
 class _CodeOfLibrary:
@@ -322,7 +375,10 @@ class _RefreshGrant(RefreshTokenGrant):
         return exchange.subject(exchange.request.jkt)
 
     def generate_token(self, user: Subject, scope: str, **_: object) -> dict[str, object]:
-        narrowed = replace(user, scopes=tuple(scope.split()))
+        # What is asked for now narrows this access token only (RFC 6749 section 6).
+        whole = self.request.refresh_token.token.scopes
+        asked = tuple(each for each in whole if each in scope.split()) or whole
+        narrowed = replace(user, scopes=asked, lasting_scopes=whole)
         return self.server.exchange.mint(narrowed, self.request.client.client, with_refresh=True)
 
     def revoke_old_credential(self, refresh_token: object) -> None:  # noqa: ARG002

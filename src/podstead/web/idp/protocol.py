@@ -7,7 +7,6 @@ authentication is not in the way. They may be asked by pages of any origin, with
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -24,19 +23,25 @@ from podstead.core.errors import (
     UnsupportedMediaType,
 )
 from podstead.idp import discovery
+from podstead.idp.client_authentication import (
+    UnreadableClient,
+    authenticates,
+    shown_client,
+)
 from podstead.idp.client_metadata import UnusableMetadata, shown_metadata
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.oauth.messages import OAuthAnswer
-from podstead.idp.oauth.token import refused
+from podstead.idp.oauth.token import refused, unknown_client
 from podstead.idp.records import Client
-from podstead.idp.token_service import TokenService, basic_credentials
-from podstead.idp.token_status import TokenStatus, authenticates
+from podstead.idp.token_service import TokenService
+from podstead.idp.token_status import TokenStatus
 from podstead.jose.errors import InvalidJose
 from podstead.jose.proof import ProvenRequest
 from podstead.jose.strict_json import Json, read_object
 from podstead.storage.protocol import RateCounters
 from podstead.web.asgi import Headers
+from podstead.web.idp.answers import NO_STORE, json_answer
 from podstead.web.idp.forms import Fields, only, read_form
 from podstead.web.limits import address_key, take
 from podstead.web.request import Request
@@ -44,7 +49,6 @@ from podstead.web.response import Response
 
 MAX_JSON_BYTES: Final = 64 * 1024
 DESCRIPTION_AGE_S: Final = 300
-_NO_STORE: Final = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))
 
 
 class ProtocolLimits(msgspec.Struct, frozen=True):
@@ -101,36 +105,42 @@ class ProtocolEndpoints:
         try:
             form = await read_form(request)
         except (BadRequest, BodyTooLarge) as error:
-            return _answer(refused("invalid_request", str(error)))
+            return json_answer(refused("invalid_request", str(error)))
         try:
             jkt = await self.proven_key(request, discovery.TOKEN_PATH)
         except InvalidProof as error:
-            return _answer(refused("invalid_dpop_proof", str(error)))
+            return json_answer(refused("invalid_dpop_proof", str(error)))
         answer = await self._tokens.respond(form, authorization=_authorization(request), jkt=jkt)
         if answer.body.get("error") in ("invalid_client", "invalid_grant"):
             await self._count_failure(request)
-        return _answer(answer)
+        return json_answer(answer)
 
     async def introspect(self, request: Request, _: Agent) -> Response:
         """``POST /idp/token/introspection`` (RFC 7662). Raises RateLimited, ServerTrouble."""
-        form, client = await self._form_and_client(request)
-        text = only(form, "token")
+        try:
+            form, client = await self._form_and_client(request)
+            text = only(form, "token")
+        except (BadRequest, BodyTooLarge) as error:
+            return json_answer(refused("invalid_request", str(error)))
         if client is None or client.auth_method == "none":
             return await self._unknown_client(request)
         if text is None:
-            return _answer(refused("invalid_request", "The token is missing"))
-        return _answer(OAuthAnswer(200, await self._status.introspect(text, client)))
+            return json_answer(refused("invalid_request", "The token is missing"))
+        return json_answer(OAuthAnswer(200, await self._status.introspect(text, client)))
 
     async def revoke(self, request: Request, _: Agent) -> Response:
         """``POST /idp/token/revocation`` (RFC 7009). Raises RateLimited, ServerTrouble."""
-        form, client = await self._form_and_client(request)
-        text = only(form, "token")
+        try:
+            form, client = await self._form_and_client(request)
+            text = only(form, "token")
+        except (BadRequest, BodyTooLarge) as error:
+            return json_answer(refused("invalid_request", str(error)))
         if client is None:
             return await self._unknown_client(request)
         if text is None:
-            return _answer(refused("invalid_request", "The token is missing"))
+            return json_answer(refused("invalid_request", "The token is missing"))
         await self._status.revoke(text, client)
-        return Response(200, [*_NO_STORE, (b"content-length", b"0")], b"")
+        return Response(200, [*NO_STORE, (b"content-length", b"0")], b"")
 
     async def userinfo(self, request: Request, _: Agent) -> Response:
         """``GET`` or ``POST /idp/me`` (OIDC Core 5.3). Raises NotAuthenticated, ServerTrouble."""
@@ -149,7 +159,7 @@ class ProtocolEndpoints:
         answer = await self._status.userinfo(credential.token, identity)
         if answer is None:
             raise NotAuthenticated("The token is not for this", invalid=True, scheme="Bearer")
-        return _answer(OAuthAnswer(200, answer))
+        return json_answer(OAuthAnswer(200, answer))
 
     # --- clients ------------------------------------------------------------------------------
 
@@ -166,7 +176,7 @@ class ProtocolEndpoints:
             sent = await self._json(request)
             registered = await self._clients.register(sent)
         except UnusableMetadata as error:
-            return _answer(refused(error.error, str(error)))
+            return json_answer(refused(error.error, str(error)))
         client = registered.client
         body = shown_metadata(client)
         if registered.secret is not None:
@@ -175,7 +185,7 @@ class ProtocolEndpoints:
             "registration_access_token": registered.registration_token,
             "registration_client_uri": self._registration_uri(client),
         }
-        return _answer(OAuthAnswer(201, body))
+        return json_answer(OAuthAnswer(201, body))
 
     async def registration(self, request: Request, _: Agent) -> Response:
         """``GET`` or ``DELETE /idp/reg/{client_id}`` (RFC 7592). Raises ServerTrouble."""
@@ -190,9 +200,9 @@ class ProtocolEndpoints:
             raise NotAuthenticated("Invalid token", invalid=True, scheme="Bearer")
         if request.method == "DELETE":
             await self._clients.remove(client_id)
-            return Response(204, [*_NO_STORE])
+            return Response(204, [*NO_STORE])
         body = shown_metadata(client) | {"registration_client_uri": self._registration_uri(client)}
-        return _answer(OAuthAnswer(200, body))
+        return json_answer(OAuthAnswer(200, body))
 
     # --- parts --------------------------------------------------------------------------------
 
@@ -215,25 +225,20 @@ class ProtocolEndpoints:
     async def _form_and_client(self, request: Request) -> tuple[Fields, Client | None]:
         """The form, and the client that has authenticated with it."""
         form = await read_form(request)
-        client_id, secret = only(form, "client_id"), only(form, "client_secret")
-        authorization = _authorization(request)
-        if authorization is not None:
-            shown = basic_credentials(authorization)
-            if shown is None or client_id not in (None, shown[0]):
-                return form, None
-            client_id, secret = shown
-        if client_id is None:
+        try:
+            shown = shown_client(form, _authorization(request))
+        except UnreadableClient:
             return form, None
-        client = await self._clients.find(client_id)
-        if client is None or not authenticates(client, secret):
+        if shown is None:
+            return form, None
+        client = await self._tokens.client(shown.client_id)
+        if client is None or not authenticates(client, shown):
             return form, None
         return form, client
 
     async def _unknown_client(self, request: Request) -> Response:
         await self._count_failure(request)
-        answer = refused("invalid_client", "The client could not be authenticated", status=401)
-        headers = (*answer.headers, ("WWW-Authenticate", 'Basic realm="client"'))
-        return _answer(OAuthAnswer(401, answer.body, headers))
+        return json_answer(unknown_client())
 
     async def _count_failure(self, request: Request) -> None:
         await take(
@@ -280,20 +285,3 @@ def _public_document(request: Request, content: bytes) -> Response:
         (b"content-length", str(len(content)).encode("ascii")),
     ]
     return Response(200, headers, b"" if request.method == "HEAD" else content)
-
-
-def _answer(answer: OAuthAnswer) -> Response:
-    content = msgspec.json.encode(answer.body)
-    headers: Headers = [
-        *_NO_STORE,
-        *_further(answer.headers),
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(content)).encode("ascii")),
-    ]
-    return Response(answer.status, headers, content)
-
-
-def _further(headers: Sequence[tuple[str, str]]) -> Headers:
-    known: Mapping[bytes, bytes] = dict(_NO_STORE)
-    lowered = [(n.lower().encode("ascii"), v.encode("latin-1")) for n, v in headers]
-    return [each for each in lowered if each[0] not in known]

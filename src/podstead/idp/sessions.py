@@ -1,0 +1,183 @@
+"""Which browsers are signed in, to which account, and for how long? (A-61)
+
+A session is known by a secret that only the browser's cookie holds. It ends by itself: twelve hours
+after signing in, or, if the person asked to stay signed in, two weeks after its last use and ninety
+days after signing in. Signing in always makes a new secret, so that nobody who has put a cookie
+into a browser beforehand shares the session. A session counts while its account does, and not if it
+began before everything of the account was ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.core.clock import Clock, Randomness
+from podstead.core.errors import Overloaded
+from podstead.idp.accounts import counting_from
+from podstead.idp.records import ACCOUNTS, SESSIONS, Account, BrowserSession
+from podstead.idp.registry import Kept, secret_key
+from podstead.idp.token_service import ProviderStore
+from podstead.idp.writing import commit
+from podstead.storage.records import Record, Reliance
+
+SHORT_S: Final = 12 * 3600
+IDLE_S: Final = 14 * 24 * 3600
+LASTING_S: Final = 90 * 24 * 3600
+RENEWED_AFTER_S: Final = 24 * 3600
+"""How much of the idle time passes before the use of a session is worth a write."""
+RECENT_S: Final = 10 * 60
+"""How long ago a person may have signed in to change how they sign in, or to delete (A-86)."""
+
+_SECRET_BYTES: Final = 32
+_PUBLIC_ID_BYTES: Final = 16
+_MOST_AGENT_CHARACTERS: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSession:
+    """A session that counts, with its account."""
+
+    kept: Kept[BrowserSession]
+    owner: Kept[Account]
+
+    @property
+    def session(self) -> BrowserSession:
+        return self.kept.value
+
+    @property
+    def account(self) -> Account:
+        return self.owner.value
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A new session; ``secret`` is what the browser's cookie is to hold."""
+
+    secret: str
+    session: BrowserSession
+
+
+class Sessions:
+    """Begins, finds and ends sessions."""
+
+    def __init__(self, *, store: ProviderStore, clock: Clock, randomness: Randomness) -> None:
+        self._store = store
+        self._clock = clock
+        self._randomness = randomness
+
+    async def begin(
+        self,
+        account: Kept[Account],
+        *,
+        factor: str,
+        lasting: bool,
+        user_agent: str,
+        instead_of: OpenSession | None = None,
+    ) -> Begun:
+        """Sign a browser in by a factor that was just verified for the account as it is kept.
+
+        ``instead_of`` is the session that the browser had. One of the same account goes on under
+        a new secret, so that clients recognise it. Raises Overloaded, also if the account has
+        changed meanwhile, and StorageError.
+        """
+        now_s = counting_from(account.value, self._clock.now_ms() // 1000)
+        account_id = account.value.account_id
+        goes_on = instead_of is not None and instead_of.session.account_id == account_id
+        secret = self._randomness.token_hex(_SECRET_BYTES)
+        session = BrowserSession(
+            account_id=account_id,
+            authenticated_s=now_s,
+            created_s=now_s,
+            factor=factor,
+            csrf_token=self._randomness.token_hex(_SECRET_BYTES),
+            lasting=lasting,
+            user_agent=user_agent[:_MOST_AGENT_CHARACTERS],
+            public_id=(
+                instead_of.session.public_id
+                if goes_on and instead_of is not None
+                else self._randomness.token_hex(_PUBLIC_ID_BYTES)
+            ),
+        )
+        records: list[Record] = [self._put(secret_key(secret), session, now_s)]
+        if instead_of is not None:
+            records.append(SESSIONS.drop(instead_of.kept.key))
+        if not await self._commit(records, relied_on=[account.at]):
+            raise Overloaded("Signing in meets another change of the account: try again")
+        return Begun(secret, session)
+
+    async def read(self, secret: str | None) -> OpenSession | None:
+        """The session of a cookie, ``None`` if it does not count (any more); using it keeps it.
+
+        Raises Overloaded, StorageError.
+        """
+        if secret is None:
+            return None
+        now_ms = self._clock.now_ms()
+        kept = await SESSIONS.read(self._store, secret_key(secret), now_ms=now_ms)
+        if kept is None:
+            return None
+        account = await ACCOUNTS.read(self._store, kept.value.account_id, now_ms=now_ms)
+        if account is None or account.value.disabled:
+            return None
+        if kept.value.created_s < account.value.valid_after_s:
+            return None
+        await self._renew(kept, now_ms // 1000)
+        return OpenSession(kept, account)
+
+    def is_recent(self, signed_in: OpenSession) -> bool:
+        """Whether the person has signed in shortly before (A-86)."""
+        now_s = self._clock.now_ms() // 1000
+        return now_s - signed_in.session.authenticated_s <= RECENT_S
+
+    async def of_account(self, account: Account) -> Sequence[Kept[BrowserSession]]:
+        """The sessions that count, the newest first. Raises StorageError."""
+        now_ms = self._clock.now_ms()
+        listed = await SESSIONS.of_owner(self._store, account.account_id, now_ms=now_ms)
+        counting = [each for each in listed if each.value.created_s >= account.valid_after_s]
+        return sorted(counting, key=lambda each: each.value.created_s, reverse=True)
+
+    async def end(self, kept: Kept[BrowserSession]) -> None:
+        """Sign a browser out. Raises Overloaded, StorageError."""
+        await self._commit([SESSIONS.drop(kept.key)])
+
+    async def end_all(self, account: Account) -> None:
+        """Sign every browser of an account out. Raises Overloaded, StorageError."""
+        listed = await SESSIONS.of_owner(
+            self._store, account.account_id, now_ms=self._clock.now_ms()
+        )
+        await self._commit([SESSIONS.drop(each.key) for each in listed])
+
+    # --- parts --------------------------------------------------------------------------------
+
+    async def _renew(self, kept: Kept[BrowserSession], now_s: int) -> None:
+        """Put the end of a session off, if that is worth a write; what another request of the
+        same session does meanwhile counts as well, an end most of all."""
+        until_s = _end_s(kept.value, now_s)
+        if kept.expires_ms is None or until_s * 1000 < kept.expires_ms + RENEWED_AFTER_S * 1000:
+            return
+        await self._commit([self._put(kept.key, kept.value, now_s)], relied_on=[kept.at])
+
+    def _put(self, key: str, session: BrowserSession, now_s: int) -> Record:
+        return SESSIONS.put(
+            key, session, owner=session.account_id, expires_ms=_end_s(session, now_s) * 1000
+        )
+
+    async def _commit(
+        self, records: Sequence[Record], *, relied_on: Sequence[Reliance] = ()
+    ) -> bool:
+        return await commit(
+            self._store,
+            records,
+            relied_on=relied_on,
+            now_ms=self._clock.now_ms(),
+            randomness=self._randomness,
+        )
+
+
+def _end_s(session: BrowserSession, now_s: int) -> int:
+    """When a session that is used now ends by itself (Unix seconds)."""
+    if not session.lasting:
+        return session.created_s + SHORT_S
+    return min(now_s + IDLE_S, session.created_s + LASTING_S)
