@@ -100,6 +100,7 @@ def operation_of(request: Request) -> Operation:
         link_types=() if link is None else type_links([link]),
         origin=get(b"origin"),
         preferences=parse_prefer(get(b"prefer")),
+        signed_url=bool(fields.proofs),
     )
 
 
