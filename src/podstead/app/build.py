@@ -198,7 +198,11 @@ def build_application(
     provider_routes: tuple[Route, ...] = ()
     if provider is not None:
         provider_routes = provider.routes(
-            proofs=proofs, resource_tokens=resource_tokens, resources=service, foreign=foreign
+            proofs=proofs,
+            resource_tokens=resource_tokens,
+            resources=service,
+            foreign=foreign,
+            registration=registration,
         )
     return Application(
         base_url=base_url,

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Protocol
 
 from podstead.app.accounts import AccountServices
+from podstead.app.idp_pages import PageServices, build_pages
 from podstead.app.provider_keys import KeyFolder
 from podstead.authn.proofs import Proofs
 from podstead.authn.resource_tokens import ResourceTokens
@@ -29,6 +30,7 @@ from podstead.web.cors import Sharing
 from podstead.web.idp.credentials_endpoint import CREDENTIALS_PATH, CredentialsEndpoint
 from podstead.web.idp.pods_with_accounts import PodsWithAccounts
 from podstead.web.idp.protocol import ProtocolEndpoints, ProtocolLimits
+from podstead.web.registration import Registration
 from podstead.web.routes import Access, Endpoint, Route
 
 _MAX_CLIENT_DOCUMENT_BYTES = 64 * 1024
@@ -70,6 +72,7 @@ class Provider:
         resource_tokens: ResourceTokens,
         resources: ResourceService,
         foreign: ForeignClients,
+        registration: Registration,
     ) -> tuple[Route, ...]:
         """Every address of the provider."""
         settings, store, clock = self._settings, self._store, self._clock
@@ -109,7 +112,7 @@ class Provider:
             ),
             clock=clock,
         )
-        self.authorizations = Authorizations(
+        authorizations = Authorizations(
             issuer=self.issuer,
             store=store,
             clients=clients,
@@ -124,7 +127,20 @@ class Provider:
             proven_key=protocol.proven_key,
             randomness=self._randomness,
         )
-        return protocol_routes(protocol, credentials)
+        pages = build_pages(
+            settings.base_url,
+            accounts=self.accounts,
+            services=PageServices(
+                store=store,
+                authorizations=authorizations,
+                clients=clients,
+                keys=self.keys,
+                registration=registration,
+                clock=clock,
+                randomness=self._randomness,
+            ),
+        )
+        return (*protocol_routes(protocol, credentials), *pages)
 
 
 def protocol_routes(

@@ -34,13 +34,16 @@ def _environment() -> Environment:
     )
 
 
+def render(template: str, **context: object) -> bytes:
+    """A page of one of the templates. Whoever sends it says which policy it comes with."""
+    return _environment().get_template(template).render(context).encode()
+
+
 def error_page(*, status: int, reason: str, message: str) -> bytes:
     """A page that says what went wrong."""
-    template = _environment().get_template("error.html")
-    return template.render(status=status, reason=reason, message=message).encode()
+    return render("error.html", status=status, reason=reason, message=message)
 
 
 def welcome_page(*, base_url: str, version: str) -> bytes:
     """The page at the server's root: what this is and how to begin."""
-    template = _environment().get_template("welcome.html")
-    return template.render(base_url=base_url, version=version).encode()
+    return render("welcome.html", base_url=base_url, version=version)

@@ -1,0 +1,130 @@
+"""Which applications may act for a person, and how does that end? (A-56, A-86)
+
+What a person sees as one application may have several consents, one for each address that it
+returns to, and a grant for each time that they signed in to it. Disconnecting ends all of them; the
+tokens that came of them count no more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from podstead.core.clock import Clock, Randomness
+from podstead.core.errors import Overloaded
+from podstead.idp.records import CONSENTS, GRANTS, Consent, Grant
+from podstead.idp.registry import Kept
+from podstead.idp.token_service import ProviderStore
+from podstead.idp.writing import commit
+from podstead.storage.records import Record
+
+_ID_CHARACTERS: Final = 32
+_ATTEMPTS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """An application that a person has let act for them. Times are Unix seconds."""
+
+    connection_id: str
+    client_id: str
+    client_name: str | None
+    hosts: Sequence[str]
+    scopes: Sequence[str]
+    since_s: int
+    last_used_s: int | None
+    """When it last got tokens; ``None`` if none of its tokens count any more."""
+
+
+class Connections:
+    """Lists and ends connections."""
+
+    def __init__(self, *, store: ProviderStore, clock: Clock, randomness: Randomness) -> None:
+        self._store = store
+        self._clock = clock
+        self._randomness = randomness
+
+    async def of_account(self, account_id: str) -> Sequence[Connection]:
+        """The applications of an account, the last used first. Raises StorageError."""
+        consents, grants = await self._read(account_id)
+        found = []
+        for client_id in _client_ids(consents, grants):
+            given = [each.value for each in consents if each.value.client_id == client_id]
+            going_on = [each.value for each in grants if each.value.client_id == client_id]
+            found.append(_connection(client_id, given, going_on))
+        return sorted(found, key=lambda each: each.last_used_s or each.since_s, reverse=True)
+
+    async def end(self, account_id: str, connection_id: str) -> str | None:
+        """End everything that an application was let do; its client id, ``None`` if there is no
+        such connection. Raises Overloaded, StorageError."""
+        for _ in range(_ATTEMPTS):
+            consents, grants = await self._read(account_id)
+            named = _client_ids(consents, grants)
+            client_id = next((each for each in named if id_of(each) == connection_id), None)
+            if client_id is None:
+                return None
+            if await self._end(
+                [each for each in consents if each.value.client_id == client_id],
+                [each for each in grants if each.value.client_id == client_id],
+            ):
+                return client_id
+        raise Overloaded("The application is being used at this moment: try again")
+
+    async def end_of_session(self, account_id: str, session_id: str) -> None:
+        """End what applications got in one session of a browser; what they were let do is
+        remembered. Raises Overloaded, StorageError."""
+        for _ in range(_ATTEMPTS):
+            _, grants = await self._read(account_id)
+            if await self._end(
+                [], [each for each in grants if each.value.session_id == session_id]
+            ):
+                return
+        raise Overloaded("An application is being used at this moment: try again")
+
+    async def _read(self, account_id: str) -> tuple[Sequence[Kept[Consent]], Sequence[Kept[Grant]]]:
+        now_ms = self._clock.now_ms()
+        consents = await CONSENTS.of_owner(self._store, account_id, now_ms=now_ms)
+        grants = await GRANTS.of_owner(self._store, account_id, now_ms=now_ms)
+        return consents, [each for each in grants if not each.value.revoked]
+
+    async def _end(self, consents: Sequence[Kept[Consent]], grants: Sequence[Kept[Grant]]) -> bool:
+        records: list[Record] = [CONSENTS.drop(each.key) for each in consents]
+        records += [
+            GRANTS.replace(each, msgspec.structs.replace(each.value, revoked=True))
+            for each in grants
+        ]
+        return await commit(
+            self._store,
+            records,
+            relied_on=[each.at for each in consents] + [each.at for each in grants],
+            now_ms=self._clock.now_ms(),
+            randomness=self._randomness,
+        )
+
+
+def id_of(client_id: str) -> str:
+    """By which an address names the connection with a client, whose own id may be a URL."""
+    return hashlib.sha256(client_id.encode()).hexdigest()[:_ID_CHARACTERS]
+
+
+def _client_ids(consents: Sequence[Kept[Consent]], grants: Sequence[Kept[Grant]]) -> Sequence[str]:
+    named = [each.value.client_id for each in consents]
+    return tuple(dict.fromkeys(named + [each.value.client_id for each in grants]))
+
+
+def _connection(client_id: str, given: Sequence[Consent], going_on: Sequence[Grant]) -> Connection:
+    names = [each.client_name for each in given] + [each.client_name for each in going_on]
+    asked = [each.scopes for each in given] + [each.scopes for each in going_on]
+    return Connection(
+        connection_id=id_of(client_id),
+        client_id=client_id,
+        client_name=next(filter(None, names), None),
+        hosts=tuple(dict.fromkeys(each.redirect_host for each in given)),
+        scopes=tuple(dict.fromkeys(scope for scopes in asked for scope in scopes)),
+        since_s=min([each.given_s for each in given] + [each.began_s for each in going_on]),
+        last_used_s=max((each.last_used_s for each in going_on), default=None),
+    )

@@ -1,0 +1,247 @@
+"""``/idp/account``: what a person sees and changes of their account (A-86).
+
+One page shows everything; each of its forms changes one thing. Programs that are signed in send
+JSON to the same addresses. How a person signs in changes only for who has just shown that they can:
+by the current password, or by signing in again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from podstead.core.errors import AccessDenied, BadRequest, NotFound, PodsteadError
+from podstead.idp.accounts import Accounts
+from podstead.idp.audit import Audit, Event
+from podstead.idp.connections import Connections
+from podstead.idp.credentials import ClientCredentials
+from podstead.idp.names import EmailTaken, UnusableEmail
+from podstead.idp.passwords import UnusablePassword
+from podstead.idp.sessions import OpenSession, Sessions
+from podstead.idp.sign_in import SignInFailed
+from podstead.web.errors import status_of
+from podstead.web.idp.browser_sign_in import BrowserSignIn
+from podstead.web.idp.cookies import Cookies, Header, Notice
+from podstead.web.idp.login_page import again_path
+from podstead.web.idp.rendering import Renderer, json_answer, see_other
+from podstead.web.idp.shown import browser_name, machine_time, shown_day
+from podstead.web.idp.submissions import Submission
+from podstead.web.idp.visits import ACCOUNT_PATH, LOGIN_PATH, Visit
+from podstead.web.response import Response
+
+LOGOUT_PATH: Final = "/idp/logout"
+
+
+class WrongCurrentPassword(SignInFailed):
+    """The current password, asked for before a change, is wrong; nothing was changed."""
+
+    def __init__(self) -> None:
+        super().__init__("The current password is wrong, so nothing was changed")
+
+
+class PasswordsDiffer(BadRequest):
+    """The new password was not repeated."""
+
+    def __init__(self) -> None:
+        super().__init__("The two new passwords differ: type the same one twice")
+
+
+_FIELDS: Final[Mapping[tuple[str, type[PodsteadError]], str]] = {
+    ("email", UnusableEmail): "email",
+    ("email", EmailTaken): "email",
+    ("email", WrongCurrentPassword): "email-current",
+    ("password", UnusablePassword): "new",
+    ("password", PasswordsDiffer): "confirm",
+    ("password", WrongCurrentPassword): "password-current",
+}
+"""At which field an error of a form is shown."""
+
+
+class AccountPages:
+    """Shows the account and changes it."""
+
+    def __init__(
+        self,
+        *,
+        accounts: Accounts,
+        sessions: Sessions,
+        connections: Connections,
+        credentials: ClientCredentials,
+        sign_in: BrowserSignIn,
+        cookies: Cookies,
+        renderer: Renderer,
+        audit: Audit,
+        base_url: str,
+    ) -> None:
+        self._accounts = accounts
+        self._sessions = sessions
+        self._connections = connections
+        self._credentials = credentials
+        self._sign_in = sign_in
+        self._cookies = cookies
+        self._renderer = renderer
+        self._audit = audit
+        self._base_url = base_url
+
+    async def get(self, visit: Visit) -> Response:
+        """The page, or what a program needs to know. Raises NotAuthenticated."""
+        owner = visit.owner()
+        if visit.wants_page:
+            return await self._page(visit)
+        account = owner.account
+        body = {
+            "webId": account.web_id,
+            "podUri": self._pod_uri(owner),
+            "email": account.email,
+            "csrfToken": owner.session.csrf_token,
+        }
+        return json_answer(200, body)
+
+    async def change_email(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated, WrongFormToken, RateLimited, and what is wrong with the form."""
+        sent = await visit.submission()
+        owner = visit.owner()
+        try:
+            await self._check_current(visit, owner, sent)
+            await self._accounts.set_email(owner.account.account_id, sent.text("email"))
+        except (UnusableEmail, EmailTaken, WrongCurrentPassword) as error:
+            return await self._form_error(visit, "email", error, typed_email=sent.text("email"))
+        return self._changed(visit, "email-changed")
+
+    async def change_password(self, visit: Visit) -> Response:
+        """Change it, which signs every other browser and all applications out.
+
+        Raises NotAuthenticated, WrongFormToken, RateLimited, and what is wrong with the form.
+        """
+        sent = await visit.submission()
+        owner = visit.owner()
+        try:
+            await self._check_current(visit, owner, sent)
+            if sent.fields.get("confirm", sent.text("new")) != sent.text("new"):
+                raise PasswordsDiffer
+            await self._accounts.set_password(owner.account.account_id, sent.text("new"))
+        except (UnusablePassword, PasswordsDiffer, WrongCurrentPassword) as error:
+            return await self._form_error(visit, "password", error)
+        kept = await self._accounts.read(owner.account.account_id)
+        if kept is None:
+            raise NotFound("The account is gone")
+        signed_in = await self._sign_in.begin(visit, kept, lasting=owner.session.lasting)
+        return self._changed(visit, "password-changed", signed_in.cookie)
+
+    async def sign_out(self, visit: Visit) -> Response:
+        """``/idp/logout``. Raises WrongFormToken."""
+        if visit.open_session is None:
+            return self._signed_out()
+        await visit.submission()
+        await self._sessions.end(visit.open_session.kept)
+        account_id = visit.open_session.account.account_id
+        self._audit.note(Event.SIGNED_OUT, account_id=account_id)
+        return self._signed_out()
+
+    async def sign_out_everywhere(self, visit: Visit) -> Response:
+        """End every session, this one as well. Raises NotAuthenticated, WrongFormToken."""
+        await visit.submission()
+        owner = visit.owner()
+        await self._sessions.end_all(owner.account)
+        self._audit.note(Event.SIGNED_OUT_EVERYWHERE, account_id=owner.account.account_id)
+        return self._signed_out()
+
+    async def confirm_deletion(self, visit: Visit) -> Response:
+        """The page that says what is lost; for who has just signed in. Raises NotAuthenticated."""
+        owner = visit.owner()
+        if not self._sessions.is_recent(owner):
+            return see_other(again_path("delete"))
+        return self._deletion_page(owner)
+
+    async def delete(self, visit: Visit) -> Response:
+        """Delete the account and its pod.
+
+        Raises NotAuthenticated, WrongFormToken, and AccessDenied for who signed in long ago.
+        """
+        sent = await visit.submission()
+        owner = visit.owner()
+        if not self._sessions.is_recent(owner):
+            if visit.wants_page:
+                return see_other(again_path("delete"))
+            raise AccessDenied("Sign in again: deleting needs a sign-in of the last ten minutes")
+        if sent.text("pod") != owner.account.pod:
+            if visit.wants_page:
+                return self._deletion_page(owner, status=400)
+            raise BadRequest("Send the name of the pod that is to be deleted: pod")
+        account = owner.account
+        await self._accounts.delete(account.account_id, agent=account.web_id)
+        if not visit.wants_page:
+            return json_answer(204, None, self._cookies.forget_session())
+        return self._renderer.page(
+            "signed_out.html", headers=[self._cookies.forget_session()], deleted=True
+        )
+
+    # --- parts --------------------------------------------------------------------------------
+
+    async def _check_current(self, visit: Visit, owner: OpenSession, sent: Submission) -> None:
+        """Raises WrongCurrentPassword unless the form has the current password; RateLimited."""
+        try:
+            await self._sign_in.verified(visit, owner.account.pod, sent.text("current"))
+        except SignInFailed as error:
+            raise WrongCurrentPassword from error
+
+    async def _form_error(
+        self, visit: Visit, form: str, error: PodsteadError, *, typed_email: str = ""
+    ) -> Response:
+        if not visit.wants_page:
+            raise error
+        status = 400 if isinstance(error, WrongCurrentPassword) else status_of(error)[0]
+        field = _FIELDS[form, type(error)]
+        return await self._page(
+            visit, status=status, errors={field: str(error)}, typed_email=typed_email
+        )
+
+    def _changed(self, visit: Visit, notice: str, *headers: Header) -> Response:
+        if not visit.wants_page:
+            return json_answer(204, None, *headers)
+        return see_other(ACCOUNT_PATH, self._cookies.keep_notice(Notice(notice)), *headers)
+
+    def _signed_out(self) -> Response:
+        notice = self._cookies.keep_notice(Notice("signed-out"))
+        return see_other(LOGIN_PATH, notice, self._cookies.forget_session())
+
+    def _deletion_page(self, owner: OpenSession, *, status: int = 200) -> Response:
+        return self._renderer.page(
+            "delete.html",
+            status=status,
+            account=owner.account,
+            pod_uri=self._pod_uri(owner),
+            csrf_token=owner.session.csrf_token,
+            mistyped=status != 200,
+        )
+
+    async def _page(
+        self,
+        visit: Visit,
+        *,
+        status: int = 200,
+        errors: Mapping[str, str] | None = None,
+        typed_email: str = "",
+    ) -> Response:
+        owner = visit.owner()
+        account = owner.account
+        sessions = await self._sessions.of_account(account)
+        return self._renderer.page(
+            "account.html",
+            status=status,
+            account=account,
+            pod_uri=self._pod_uri(owner),
+            csrf_token=owner.session.csrf_token,
+            notice=visit.notice.name if visit.notice else None,
+            errors=errors or {},
+            typed_email=typed_email,
+            current=owner.session.public_id,
+            sessions=[(each.value, browser_name(each.value.user_agent)) for each in sessions],
+            connections=await self._connections.of_account(account.account_id),
+            credentials=await self._credentials.of(account.account_id),
+            machine_time=machine_time,
+            shown_day=shown_day,
+        )
+
+    def _pod_uri(self, owner: OpenSession) -> str:
+        return f"{self._base_url}/{owner.account.pod}/"

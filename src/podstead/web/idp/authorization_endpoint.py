@@ -1,0 +1,48 @@
+"""``/idp/auth``: an application asks to act for a person (A-52 to A-57)."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from podstead.idp.authorizations import Authorizations
+from podstead.idp.discovery import AUTHORIZATION_PATH
+from podstead.web.idp.forms import read_form, read_query
+from podstead.web.idp.login_page import LoginPage
+from podstead.web.idp.rendering import Renderer, see_other
+from podstead.web.idp.replies import next_response
+from podstead.web.idp.visits import Visit
+from podstead.web.response import Response
+
+
+class AuthorizationEndpoint:
+    """Begins authorizations, and goes on with them after each step."""
+
+    def __init__(
+        self, *, authorizations: Authorizations, login: LoginPage, renderer: Renderer
+    ) -> None:
+        self._authorizations = authorizations
+        self._login = login
+        self._renderer = renderer
+
+    async def get(self, visit: Visit) -> Response:
+        """Begin; without an application, the page to sign in. Raises UnusableClient."""
+        parameters = read_query(visit.request)
+        if "client_id" not in parameters:
+            return await self._login.get(visit)
+        session = visit.open_session.session if visit.open_session else None
+        following = await self._authorizations.begin(
+            parameters, session=session, browser=visit.browser
+        )
+        return next_response(following, self._renderer)
+
+    async def post(self, visit: Visit) -> Response:
+        """The same by a form, whose fields become a query: with a form of another site no browser
+        sends the cookies that are needed here, with the request that follows it does."""
+        form = await read_form(visit.request)
+        return see_other(f"{AUTHORIZATION_PATH}?{urlencode(form, doseq=True)}")
+
+    async def resume(self, visit: Visit) -> Response:
+        """Go on with the authorization of a uid. Raises NotFound, AccessDenied, BadRequest."""
+        pending = await self._authorizations.pending(visit.segment, browser=visit.browser)
+        session = visit.open_session.session if visit.open_session else None
+        return next_response(await self._authorizations.proceed(pending, session), self._renderer)

@@ -1,0 +1,84 @@
+"""How does a browser become signed in? A factor is verified, and a session begins (A-58, A-61)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.idp.records import Account, BrowserSession
+from podstead.idp.registry import Kept
+from podstead.idp.sessions import Sessions
+from podstead.idp.sign_in import AccountDisabled, PasswordSignIn, SignInFailed
+from podstead.web.idp.cookies import Cookies, Header, Notice
+from podstead.web.idp.rendering import json_answer, see_other
+from podstead.web.idp.submissions import Submission
+from podstead.web.idp.visits import Visit
+from podstead.web.limits import address_key
+from podstead.web.response import Response
+
+PASSWORD: Final = "password"  # noqa: S105 - the name of a factor
+
+
+@dataclass(frozen=True, slots=True)
+class SignedInHere:
+    """A session that began with this request, and the header by which the browser keeps it."""
+
+    session: BrowserSession
+    cookie: Header
+
+
+class BrowserSignIn:
+    """Verifies what a form says and begins sessions."""
+
+    def __init__(
+        self, *, passwords: PasswordSignIn, sessions: Sessions, cookies: Cookies, base_url: str
+    ) -> None:
+        self._passwords = passwords
+        self._sessions = sessions
+        self._cookies = cookies
+        self._base_url = base_url
+
+    async def by_password(self, visit: Visit, sent: Submission) -> SignedInHere:
+        """Sign in by a form's name and password. Raises SignInFailed, RateLimited, BadRequest."""
+        account = await self.verified(visit, typed_login(sent), sent.text("password"))
+        return await self.begin(visit, account, lasting=sent.ticked("remember"))
+
+    async def verified(self, visit: Visit, login: str, password: str) -> Kept[Account]:
+        """The account, if the password is right. Raises SignInFailed, RateLimited."""
+        address = address_key(visit.request.client_address)
+        return (await self._passwords.verify(login, password, address=address)).kept
+
+    async def begin(self, visit: Visit, account: Kept[Account], *, lasting: bool) -> SignedInHere:
+        """Begin a session for an account whose password was just verified, or just chosen."""
+        begun = await self._sessions.begin(
+            account,
+            factor=PASSWORD,
+            lasting=lasting,
+            user_agent=visit.user_agent,
+            instead_of=visit.open_session,
+        )
+        cookie = self._cookies.keep_session(begun.secret, lasting=lasting)
+        return SignedInHere(begun.session, cookie)
+
+    def succeeded(self, visit: Visit, signed_in: SignedInHere, *, path: str) -> Response:
+        """On to a page, for browsers; its address, for programs (A-58)."""
+        if visit.wants_page:
+            return see_other(path, signed_in.cookie)
+        location = self._base_url + path
+        header = (b"location", location.encode("ascii"))
+        return json_answer(200, {"location": location}, header, signed_in.cookie)
+
+    def failed(self, visit: Visit, sent: Submission, error: SignInFailed, *, path: str) -> Response:
+        """Back to the page that was signed in on; what was typed as a name is still there."""
+        if visit.wants_page:
+            name = "disabled" if isinstance(error, AccountDisabled) else "wrong"
+            return see_other(path, self._cookies.keep_notice(Notice(name, typed_login(sent))))
+        description = (
+            str(error) if isinstance(error, AccountDisabled) else "Invalid username or password"
+        )
+        return json_answer(401, {"error": "invalid_grant", "error_description": description})
+
+
+def typed_login(sent: Submission) -> str:
+    """What a person typed to name their account; clients call the field either way (A-58)."""
+    return sent.text("username") or sent.text("email")

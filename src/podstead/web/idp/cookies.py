@@ -1,0 +1,110 @@
+"""What does a browser keep for us, and how is it told? The provider's cookies (A-57, A-61, P-11).
+
+Three: the session, the secret that ties sign-ins under way to the browser that began them, and a
+short notice for the next page. None can be read by scripts or is sent along by other sites' forms.
+Where the server is reached over https their names begin with ``__Host-``, by which browsers refuse
+cookies of that name from anywhere else; over plain http no client would keep such a cookie.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import parse_qsl, urlencode
+
+from podstead.idp.sessions import LASTING_S
+from podstead.web.request import Request
+
+Header = tuple[bytes, bytes]
+
+SESSION: Final = "podstead-session"
+BROWSER: Final = "podstead-browser"
+NOTICE: Final = "podstead-notice"
+NOTICE_S: Final = 60
+
+_SECRET: Final = re.compile(r"[0-9a-f]{64}")
+_MOST_TYPED: Final = 254
+_LONGEST_NOTICE: Final = 4096
+# Browsers may send each cookie in a field of its own over HTTP/2 (RFC 9113 section 8.2.3), and
+# fields of one name were joined by a comma, which no value of ours holds.
+_BETWEEN: Final = re.compile(r"[;,] *")
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What the next page is to say: the name of a text, and what the person had typed."""
+
+    name: str
+    typed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cookies:
+    """Reads and writes the cookies; ``secure`` tells whether the server is reached over https."""
+
+    secure: bool
+
+    def session(self, request: Request) -> str | None:
+        """The secret of the session."""
+        return self._secret(request, SESSION)
+
+    def browser(self, request: Request) -> str | None:
+        """The secret of the browser."""
+        return self._secret(request, BROWSER)
+
+    def any_of_ours(self, request: Request) -> bool:
+        """Whether the request has a cookie by which it could do something."""
+        return self.session(request) is not None or self.browser(request) is not None
+
+    def notice(self, request: Request) -> Notice | None:
+        """What this page is to say."""
+        value = self._value(request, NOTICE)
+        if value is None or len(value) > _LONGEST_NOTICE:
+            return None
+        try:
+            fields = dict(parse_qsl(value, errors="strict", max_num_fields=2))
+        except ValueError:
+            return None
+        return Notice(fields.get("name", ""), fields.get("typed", ""))
+
+    def keep_session(self, secret: str, *, lasting: bool) -> Header:
+        """Sign the browser in; unless ``lasting``, until it is closed."""
+        return self._set(SESSION, secret, LASTING_S if lasting else None)
+
+    def forget_session(self) -> Header:
+        return self._set(SESSION, "", 0)
+
+    def keep_browser(self, secret: str) -> Header:
+        return self._set(BROWSER, secret, None)
+
+    def keep_notice(self, notice: Notice) -> Header:
+        fields = {"name": notice.name, "typed": notice.typed[:_MOST_TYPED]}
+        value = urlencode({key: value for key, value in fields.items() if value})
+        return self._set(NOTICE, value, NOTICE_S)
+
+    def forget_notice(self) -> Header:
+        return self._set(NOTICE, "", 0)
+
+    def _secret(self, request: Request, name: str) -> str | None:
+        value = self._value(request, name)
+        return value if value is not None and _SECRET.fullmatch(value) else None
+
+    def _value(self, request: Request, name: str) -> str | None:
+        sent = request.fields.get(b"cookie")
+        if sent is None:
+            return None
+        wanted = self._name(name)
+        pairs = (pair.partition("=") for pair in _BETWEEN.split(sent))
+        return next((value.strip() for key, _, value in pairs if key.strip() == wanted), None)
+
+    def _name(self, name: str) -> str:
+        return f"__Host-{name}" if self.secure else name
+
+    def _set(self, name: str, value: str, max_age_s: int | None) -> Header:
+        parts = [f"{self._name(name)}={value}", "Path=/", "HttpOnly", "SameSite=Lax"]
+        if self.secure:
+            parts.append("Secure")
+        if max_age_s is not None:
+            parts.append(f"Max-Age={max_age_s}")
+        return b"set-cookie", "; ".join(parts).encode("ascii")

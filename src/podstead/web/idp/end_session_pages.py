@@ -1,0 +1,142 @@
+"""``/idp/session/end``: an application, or a person, ends a session here (A-84).
+
+OpenID Connect RP-Initiated Logout 1.0. With an ID token of this very session it ends at once;
+without one the person is asked, since any site can lead a browser here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlencode
+
+from podstead.idp.audit import Audit, Event
+from podstead.idp.clients import ClientDirectory
+from podstead.idp.connections import Connections
+from podstead.idp.discovery import END_SESSION_PATH
+from podstead.idp.keys import ProviderKeys
+from podstead.idp.records import Client
+from podstead.idp.sessions import OpenSession, Sessions
+from podstead.idp.signing_out import may_return_to, read_hint
+from podstead.web.idp.cookies import Cookies
+from podstead.web.idp.forms import Fields, only, read_form, read_query
+from podstead.web.idp.rendering import Renderer, see_other
+from podstead.web.idp.submissions import Submission
+from podstead.web.idp.visits import Visit
+from podstead.web.response import Response
+
+CONFIRMATION_PATH: Final = f"{END_SESSION_PATH}/confirm"
+
+
+@dataclass(frozen=True, slots=True)
+class _Return:
+    """Where the person goes on afterwards, and the application that asked."""
+
+    client: Client | None
+    uri: str | None
+    state: str | None
+
+    @property
+    def url(self) -> str | None:
+        """The address, with the state that the application gave."""
+        if self.uri is None or self.state is None:
+            return self.uri
+        joined = "&" if "?" in self.uri else "?"
+        return f"{self.uri}{joined}{urlencode({'state': self.state})}"
+
+
+class EndSessionPages:
+    """Asks, signs out, and sends on to where the application may have the person sent."""
+
+    def __init__(
+        self,
+        *,
+        issuer: str,
+        keys: ProviderKeys,
+        clients: ClientDirectory,
+        sessions: Sessions,
+        connections: Connections,
+        cookies: Cookies,
+        renderer: Renderer,
+        audit: Audit,
+    ) -> None:
+        self._issuer = issuer
+        self._keys = keys
+        self._clients = clients
+        self._sessions = sessions
+        self._connections = connections
+        self._cookies = cookies
+        self._renderer = renderer
+        self._audit = audit
+
+    async def get(self, visit: Visit) -> Response:
+        """Sign out if the ID token is of this session, else ask. Raises BadRequest."""
+        query = read_query(visit.request)
+        hint_text = only(query, "id_token_hint")
+        hint = None
+        if hint_text is not None:
+            hint = await read_hint(hint_text, issuer=self._issuer, keys=self._keys)
+        client_id = only(query, "client_id")
+        if hint is not None and client_id not in (None, hint.client_id):
+            hint = None
+        onward = await self._onward(query, hint.client_id if hint else client_id)
+        session = visit.open_session
+        if session is None:
+            return self._signed_out(onward)
+        if hint is not None and hint.means(session):
+            return await self._end(session, onward)
+        return self._renderer.page(
+            "sign_out.html",
+            form_targets=[onward.uri] if onward.uri else [],
+            action=CONFIRMATION_PATH,
+            account=session.account,
+            csrf_token=session.session.csrf_token,
+            client=onward.client,
+            post_logout_redirect_uri=onward.uri,
+            state=onward.state,
+        )
+
+    async def post(self, visit: Visit) -> Response:
+        """The same by a form, which leads to the request above (see ``/idp/auth``)."""
+        form = await read_form(visit.request)
+        return see_other(f"{END_SESSION_PATH}?{urlencode(form, doseq=True)}")
+
+    async def confirm(self, visit: Visit) -> Response:
+        """The person agrees. Raises WrongFormToken, BadRequest."""
+        session = visit.open_session
+        if session is None:
+            return self._signed_out(_Return(None, None, None))
+        sent = await visit.submission()
+        if sent.ticked("applications"):
+            await self._connections.end_of_session(
+                session.account.account_id, session.session.public_id
+            )
+        fields = {
+            name: [sent.text(name)]
+            for name in ("post_logout_redirect_uri", "state")
+            if sent.text(name)
+        }
+        return await self._end(session, await self._onward(fields, _client_id(sent)))
+
+    async def _onward(self, fields: Fields, client_id: str | None) -> _Return:
+        client = None if client_id is None else await self._clients.find(client_id)
+        uri = only(fields, "post_logout_redirect_uri")
+        if not may_return_to(client, uri):
+            uri = None
+        return _Return(client, uri, only(fields, "state"))
+
+    async def _end(self, session: OpenSession, onward: _Return) -> Response:
+        await self._sessions.end(session.kept)
+        self._audit.note(Event.SIGNED_OUT, account_id=session.account.account_id)
+        response = self._signed_out(onward)
+        response.headers.append(self._cookies.forget_session())
+        return response
+
+    def _signed_out(self, onward: _Return) -> Response:
+        if onward.url is not None:
+            return see_other(onward.url)
+        return self._renderer.page("signed_out.html", deleted=False)
+
+
+def _client_id(sent: Submission) -> str | None:
+    return sent.text("client_id") or None

@@ -1,0 +1,151 @@
+"""``/idp/interaction/{uid}``: what a person has to do before an application gets its answer.
+
+They sign in, and agree unless they did before (A-56 to A-59). Both pages name the application, how
+it is known, and the address that the person is sent to afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from podstead.core.errors import AccessDenied
+from podstead.idp.audit import Audit, Event
+from podstead.idp.authorizations import Authorizations, Pending
+from podstead.idp.discovery import AUTHORIZATION_PATH
+from podstead.idp.interactions import Stage
+from podstead.idp.sign_in import SignInFailed
+from podstead.web.idp.browser_sign_in import BrowserSignIn
+from podstead.web.idp.forms import read_query
+from podstead.web.idp.rendering import Renderer, json_answer, see_other
+from podstead.web.idp.replies import INTERACTION_PATH, next_response
+from podstead.web.idp.submissions import read_submission
+from podstead.web.idp.visits import Visit, path_segment
+from podstead.web.response import Response
+
+UID_SEGMENT: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ShownClient:
+    """What a page says of an application. The name is what the application calls itself."""
+
+    name: str
+    host: str | None
+    """The host that vouches for the application; ``None`` for one that registered itself."""
+    redirect_host: str
+
+
+class InteractionPages:
+    """Shows what is next and takes what the person answers."""
+
+    def __init__(
+        self,
+        *,
+        authorizations: Authorizations,
+        sign_in: BrowserSignIn,
+        renderer: Renderer,
+        audit: Audit,
+        base_url: str,
+        registration_open: bool,
+    ) -> None:
+        self._authorizations = authorizations
+        self._sign_in = sign_in
+        self._renderer = renderer
+        self._audit = audit
+        self._base_url = base_url
+        self._registration_open = registration_open
+
+    async def get(self, visit: Visit) -> Response:
+        """The page of what is next. Raises NotFound, AccessDenied, BadRequest."""
+        pending = await self._pending(visit)
+        if pending.stage is Stage.SIGN_IN or not _is_theirs(pending, visit):
+            return self._sign_in_page(visit, pending)
+        if "switch" in read_query(visit.request):
+            return self._sign_in_page(visit, pending)
+        if pending.stage is Stage.CONSENT:
+            return self._consent_page(visit, pending)
+        return see_other(_resumption(pending))
+
+    async def login(self, visit: Visit) -> Response:
+        """Sign in, in this interaction. Raises RateLimited, BadRequest, NotFound, AccessDenied."""
+        pending = await self._pending(visit)
+        sent = await read_submission(visit.request)
+        try:
+            signed_in = await self._sign_in.by_password(visit, sent)
+        except SignInFailed as error:
+            back = f"{INTERACTION_PATH}/{pending.uid}"
+            return self._sign_in.failed(visit, sent, error, path=back)
+        await self._authorizations.signed_in(pending, signed_in.session)
+        return self._sign_in.succeeded(visit, signed_in, path=_resumption(pending))
+
+    async def confirm(self, visit: Visit) -> Response:
+        """The person agrees. Raises AccessDenied, BadRequest, NotFound."""
+        pending = await self._pending(visit)
+        if not _is_theirs(pending, visit):
+            raise AccessDenied("Another account is signed in here now: go back and sign in again")
+        await self._authorizations.consented(pending)
+        interaction = pending.interaction
+        self._audit.note(
+            Event.CONSENT_GIVEN,
+            account_id=interaction.account_id,
+            client_id=interaction.request.client_id,
+        )
+        path = _resumption(pending)
+        if visit.wants_page:
+            return see_other(path)
+        return json_answer(200, {"location": self._base_url + path})
+
+    async def abort(self, visit: Visit) -> Response:
+        """The person does not want to (A-59). Raises AccessDenied, BadRequest, NotFound."""
+        pending = await self._pending(visit)
+        return next_response(await self._authorizations.aborted(pending), self._renderer)
+
+    async def _pending(self, visit: Visit) -> Pending:
+        uid = path_segment(visit, UID_SEGMENT)
+        return await self._authorizations.pending(uid, browser=visit.browser)
+
+    def _sign_in_page(self, visit: Visit, pending: Pending) -> Response:
+        session = visit.open_session
+        typed = visit.notice.typed if visit.notice else ""
+        hint = pending.interaction.request.login_hint or (session.account.pod if session else "")
+        return self._renderer.page(
+            "sign_in.html",
+            form_targets=[pending.interaction.request.redirect_uri],
+            notice=visit.notice.name if visit.notice else None,
+            typed=typed or hint,
+            action=f"{INTERACTION_PATH}/{pending.uid}",
+            again=None,
+            client=shown_client(pending),
+            registration=self._registration_open,
+            uid=pending.uid,
+        )
+
+    def _consent_page(self, visit: Visit, pending: Pending) -> Response:
+        return self._renderer.page(
+            "consent.html",
+            form_targets=[pending.interaction.request.redirect_uri],
+            client=shown_client(pending),
+            scopes=pending.interaction.request.scopes,
+            account=visit.owner().account,
+            uid=pending.uid,
+        )
+
+
+def shown_client(pending: Pending) -> ShownClient:
+    """What a page says of the application of an interaction."""
+    client = pending.client
+    host = None if client.registered else urlsplit(client.client_id).netloc
+    name = client.client_name or host or pending.redirect_host
+    return ShownClient(name, host, pending.redirect_host)
+
+
+def _is_theirs(pending: Pending, visit: Visit) -> bool:
+    """Whether who signed in for the interaction is who is signed in here."""
+    session = visit.open_session
+    return session is not None and session.account.account_id == pending.interaction.account_id
+
+
+def _resumption(pending: Pending) -> str:
+    return f"{AUTHORIZATION_PATH}/{pending.uid}"

@@ -1,0 +1,67 @@
+"""``/idp/login``: sign in without an application (A-52)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podstead.idp.sign_in import SignInFailed
+from podstead.web.idp.browser_sign_in import BrowserSignIn
+from podstead.web.idp.forms import only, read_query
+from podstead.web.idp.rendering import Renderer, see_other
+from podstead.web.idp.submissions import read_submission
+from podstead.web.idp.visits import ACCOUNT_PATH, LOGIN_PATH, Visit
+from podstead.web.response import Response
+
+AGAIN: Final = {"delete": f"{ACCOUNT_PATH}/delete"}
+"""Where signing in again leads to, by what it is for."""
+
+
+def again_path(purpose: str) -> str:
+    """Where to sign in again for a purpose of ``AGAIN``."""
+    return f"{LOGIN_PATH}?again={purpose}"
+
+
+class LoginPage:
+    """Shows the form and takes it."""
+
+    def __init__(
+        self, *, sign_in: BrowserSignIn, renderer: Renderer, registration_open: bool
+    ) -> None:
+        self._sign_in = sign_in
+        self._renderer = renderer
+        self._registration_open = registration_open
+
+    async def get(self, visit: Visit) -> Response:
+        """The form; who is signed in goes on to their account, unless they are to sign in again."""
+        purpose = _purpose(visit)
+        session = visit.open_session
+        if session is not None and purpose is None:
+            return see_other(ACCOUNT_PATH)
+        typed = visit.notice.typed if visit.notice else ""
+        return self._renderer.page(
+            "sign_in.html",
+            notice=visit.notice.name if visit.notice else None,
+            typed=typed or (session.account.pod if session else ""),
+            action=LOGIN_PATH if purpose is None else again_path(purpose),
+            again=purpose,
+            client=None,
+            registration=self._registration_open and purpose is None,
+            uid=None,
+        )
+
+    async def post(self, visit: Visit) -> Response:
+        """Sign in. Raises RateLimited, BadRequest."""
+        sent = await read_submission(visit.request)
+        purpose = _purpose(visit)
+        try:
+            signed_in = await self._sign_in.by_password(visit, sent)
+        except SignInFailed as error:
+            back = LOGIN_PATH if purpose is None else again_path(purpose)
+            return self._sign_in.failed(visit, sent, error, path=back)
+        path = ACCOUNT_PATH if purpose is None else AGAIN[purpose]
+        return self._sign_in.succeeded(visit, signed_in, path=path)
+
+
+def _purpose(visit: Visit) -> str | None:
+    asked = only(read_query(visit.request), "again")
+    return asked if asked in AGAIN else None

@@ -1,0 +1,57 @@
+"""Does this change come from a page of ours? Against requests that other sites make (A-60).
+
+Browsers say where a request comes from, in ``Sec-Fetch-Site`` or at least in ``Origin``. A client
+that says neither is no browser; it is believed if it has the cookie that the sign-in began with,
+which no other site can make it send.
+"""
+
+from __future__ import annotations
+
+import hmac
+
+from podstead.core.errors import AccessDenied
+from podstead.web.request import Request
+
+_OURS = frozenset({"same-origin", "none"})
+
+
+class CrossSiteRequest(AccessDenied):
+    """The request seems to come from a page of another site; nothing was changed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This request did not come from a page of this server, so nothing was changed: "
+            "open the page here and try again"
+        )
+
+
+class WrongFormToken(AccessDenied):
+    """The form belongs to another session; nothing was changed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This page is from before you last signed in, so nothing was changed: "
+            "reload it and try again"
+        )
+
+
+def check_origin(request: Request, *, origin: str, has_binding: bool) -> None:
+    """Raises CrossSiteRequest unless the request comes from ``origin``, the server's own.
+
+    ``has_binding`` tells whether it has the cookie of a browser, for clients that are none.
+    """
+    site = request.fields.get(b"sec-fetch-site")
+    if site is not None:
+        comes_from_here = site in _OURS
+    else:
+        named = request.fields.get(b"origin")
+        comes_from_here = has_binding if named is None else named == origin
+    if not comes_from_here:
+        raise CrossSiteRequest
+
+
+def check_form_token(sent: object, *, expected: str) -> None:
+    """Raises WrongFormToken unless a form, or a script, has shown the session's token."""
+    shown = sent.encode(errors="replace") if isinstance(sent, str) else b""
+    if not hmac.compare_digest(shown, expected.encode()):
+        raise WrongFormToken

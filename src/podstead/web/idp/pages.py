@@ -1,0 +1,110 @@
+"""Which addresses has the provider for people? All of its pages and forms, in one list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podstead.idp.discovery import AUTHORIZATION_PATH, END_SESSION_PATH
+from podstead.web.idp.account_pages import LOGOUT_PATH, AccountPages
+from podstead.web.idp.authorization_endpoint import AuthorizationEndpoint
+from podstead.web.idp.end_session_pages import CONFIRMATION_PATH, EndSessionPages
+from podstead.web.idp.interaction_pages import InteractionPages
+from podstead.web.idp.login_page import LoginPage
+from podstead.web.idp.registration_pages import REGISTRATION_PATH, RegistrationPages
+from podstead.web.idp.replies import INTERACTION_PATH
+from podstead.web.idp.self_service import (
+    CREDENTIALS_PATH,
+    GRANTS_PATH,
+    SESSIONS_PATH,
+    SelfService,
+)
+from podstead.web.idp.visits import ACCOUNT_PATH, LOGIN_PATH, Entrance, Rule
+from podstead.web.routes import Route
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """Who answers."""
+
+    authorization: AuthorizationEndpoint
+    interactions: InteractionPages
+    login: LoginPage
+    registration: RegistrationPages
+    account: AccountPages
+    self_service: SelfService
+    end_session: EndSessionPages
+
+
+def page_routes(entrance: Entrance, pages: Pages) -> tuple[Route, ...]:
+    """The addresses, each entered through ``entrance``."""
+    route = entrance.route
+    interaction = f"{INTERACTION_PATH}/{{uid}}"
+    authorization, interactions = pages.authorization, pages.interactions
+    account, own = pages.account, pages.self_service
+    return (
+        route(
+            AUTHORIZATION_PATH,
+            rule=Rule.ANYWHERE,
+            GET=authorization.get,
+            POST=authorization.post,
+        ),
+        route(f"{AUTHORIZATION_PATH}/{{uid}}", GET=authorization.resume),
+        route(interaction, GET=interactions.get, POST=interactions.login),
+        route(f"{interaction}/login", POST=interactions.login),
+        route(f"{interaction}/confirm", POST=interactions.confirm),
+        route(f"{interaction}/abort", POST=interactions.abort),
+        route(LOGIN_PATH, GET=pages.login.get, POST=pages.login.post),
+        route(
+            REGISTRATION_PATH,
+            rule=Rule.OURS_OR_NO_COOKIE,
+            GET=pages.registration.get,
+            POST=pages.registration.post,
+        ),
+        route(
+            END_SESSION_PATH,
+            rule=Rule.ANYWHERE,
+            GET=pages.end_session.get,
+            POST=pages.end_session.post,
+        ),
+        route(CONFIRMATION_PATH, POST=pages.end_session.confirm),
+        route(LOGOUT_PATH, POST=account.sign_out),
+        route(ACCOUNT_PATH, GET=account.get),
+        route(f"{ACCOUNT_PATH}/email", POST=account.change_email),
+        route(f"{ACCOUNT_PATH}/password", POST=account.change_password),
+        route(f"{ACCOUNT_PATH}/delete", GET=account.confirm_deletion, POST=account.delete),
+        route(
+            SESSIONS_PATH,
+            is_page=False,
+            GET=own.list_sessions,
+            POST=account.sign_out_everywhere,
+            DELETE=account.sign_out_everywhere,
+        ),
+        route(
+            f"{SESSIONS_PATH}/{{id}}",
+            is_page=False,
+            GET=own.get_session,
+            POST=own.end_session,
+            DELETE=own.end_session,
+        ),
+        route(GRANTS_PATH, is_page=False, GET=own.list_grants),
+        route(
+            f"{GRANTS_PATH}/{{id}}",
+            is_page=False,
+            GET=own.get_grant,
+            POST=own.end_grant,
+            DELETE=own.end_grant,
+        ),
+        route(
+            CREDENTIALS_PATH,
+            is_page=False,
+            GET=own.list_credentials,
+            POST=own.create_credential,
+        ),
+        route(
+            f"{CREDENTIALS_PATH}/{{id}}",
+            is_page=False,
+            GET=own.get_credential,
+            POST=own.end_credential,
+            DELETE=own.end_credential,
+        ),
+    )

@@ -1,0 +1,106 @@
+"""How does a page of the provider look to the browser? Rendered, and with the policy it needs.
+
+Every answer of these pages says that it is not to be kept: addresses and pages hold secrets (A-45).
+A page runs no script but the one that hands a form on, and its forms go to this server only, or
+from there to the application that it names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from podstead.core.clock import Randomness
+from podstead.web.asgi import Headers
+from podstead.web.idp.cookies import Header
+from podstead.web.pages import render
+from podstead.web.response import Response
+
+_NO_STORE: Final = (b"cache-control", b"no-store")
+_NONCE_BYTES: Final = 16
+_PLAIN_AUTHORITY: Final = re.compile(r"[A-Za-z0-9.-]+(?::[0-9]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Renderer:
+    """Makes the answers of pages."""
+
+    server_name: str
+    """What people know the server by: the host of its base URL."""
+    randomness: Randomness
+
+    def page(
+        self,
+        template: str,
+        *,
+        status: int = 200,
+        form_targets: Sequence[str] = (),
+        headers: Sequence[Header] = (),
+        **context: object,
+    ) -> Response:
+        """A page of ``templates/idp``. ``form_targets`` are the addresses besides this server to
+        which its forms may lead."""
+        nonce = self.randomness.token_hex(_NONCE_BYTES)
+        body = render(
+            f"idp/{template}", nonce=nonce, server_name=self.server_name, status=status, **context
+        )
+        fields: Headers = [
+            (b"content-type", b"text/html; charset=utf-8"),
+            (b"content-length", str(len(body)).encode("ascii")),
+            (b"content-security-policy", _policy(nonce, form_targets)),
+            _NO_STORE,
+            *headers,
+        ]
+        return Response(status, fields, body, vary=b"Accept, Cookie")
+
+
+def see_other(location: str, *headers: Header) -> Response:
+    """On to another page, by GET."""
+    fields: Headers = [
+        (b"location", location.encode("ascii")),
+        (b"content-length", b"0"),
+        _NO_STORE,
+        *headers,
+    ]
+    return Response(303, fields, vary=b"Accept, Cookie")
+
+
+def json_answer(status: int, body: object, *headers: Header) -> Response:
+    """An answer for a program: ``body`` as JSON, or nothing with a 204."""
+    fields: Headers = [_NO_STORE, *headers]
+    if status == 204:
+        return Response(status, fields, vary=b"Accept, Cookie")
+    content = msgspec.json.encode(body)
+    fields += [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(content)).encode("ascii")),
+    ]
+    return Response(status, fields, content, vary=b"Accept, Cookie")
+
+
+def _policy(nonce: str, form_targets: Sequence[str]) -> bytes:
+    """The Content-Security-Policy of A-45.
+
+    Chromium holds every redirect that follows a form against ``form-action``, so the application's
+    address must be among them.
+    """
+    targets = " ".join(["'self'", *map(form_source, form_targets)])
+    return (
+        f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}' 'self'; "
+        f"img-src 'self' data:; connect-src 'self'; form-action {targets}; "
+        "frame-ancestors 'none'; base-uri 'none'"
+    ).encode("ascii")
+
+
+def form_source(url: str) -> str:
+    """A URL as a source of ``form-action``: its origin, or its scheme where a policy cannot say
+    the origin, as of an application's own scheme or an IPv6 address (CSP Level 3, 2.3.1)."""
+    parts = urlsplit(url)
+    if parts.scheme in ("http", "https") and _PLAIN_AUTHORITY.fullmatch(parts.netloc):
+        return f"{parts.scheme}://{parts.netloc}"
+    return f"{parts.scheme}:"

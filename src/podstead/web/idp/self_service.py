@@ -1,0 +1,191 @@
+"""What belongs to an account, thing by thing: sessions, applications, client credentials (A-86).
+
+Programs read and delete them as JSON; the forms of the account page post to the same addresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from podstead.core.errors import NotFound
+from podstead.idp.audit import Audit, Event
+from podstead.idp.connections import Connection, Connections
+from podstead.idp.credentials import ClientCredentials
+from podstead.idp.records import BrowserSession
+from podstead.idp.sessions import Sessions
+from podstead.web.idp.cookies import Cookies, Notice
+from podstead.web.idp.rendering import Renderer, json_answer, see_other
+from podstead.web.idp.shown import machine_time
+from podstead.web.idp.visits import ACCOUNT_PATH, LOGIN_PATH, Visit
+from podstead.web.response import Response
+
+SESSIONS_PATH: Final = f"{ACCOUNT_PATH}/sessions"
+GRANTS_PATH: Final = f"{ACCOUNT_PATH}/grants"
+CREDENTIALS_PATH: Final = f"{ACCOUNT_PATH}/client-credentials"
+
+
+class SelfService:
+    """Lists and ends what belongs to an account, and makes client credentials."""
+
+    def __init__(
+        self,
+        *,
+        sessions: Sessions,
+        connections: Connections,
+        credentials: ClientCredentials,
+        cookies: Cookies,
+        renderer: Renderer,
+        audit: Audit,
+        base_url: str,
+    ) -> None:
+        self._sessions = sessions
+        self._connections = connections
+        self._credentials = credentials
+        self._cookies = cookies
+        self._renderer = renderer
+        self._audit = audit
+        self._base_url = base_url
+
+    # --- sessions -----------------------------------------------------------------------------
+
+    async def list_sessions(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated."""
+        return json_answer(200, {"sessions": await self._shown_sessions(visit)})
+
+    async def get_session(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated, NotFound."""
+        return json_answer(200, _named(await self._shown_sessions(visit), visit.segment))
+
+    async def end_session(self, visit: Visit) -> Response:
+        """Sign one browser out. Raises NotAuthenticated, WrongFormToken, NotFound."""
+        await visit.submission()
+        owner = visit.owner()
+        for kept in await self._sessions.of_account(owner.account):
+            if kept.value.public_id == visit.segment:
+                await self._sessions.end(kept)
+                self._audit.note(Event.SIGNED_OUT, account_id=owner.account.account_id)
+                is_this = kept.key == owner.kept.key
+                return self._signed_out_here(visit) if is_this else self._gone(visit, "session")
+        raise NotFound("There is no such session (any more)")
+
+    # --- applications -------------------------------------------------------------------------
+
+    async def list_grants(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated."""
+        return json_answer(200, {"grants": await self._shown_grants(visit)})
+
+    async def get_grant(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated, NotFound."""
+        return json_answer(200, _named(await self._shown_grants(visit), visit.segment))
+
+    async def end_grant(self, visit: Visit) -> Response:
+        """Disconnect an application. Raises NotAuthenticated, WrongFormToken, NotFound."""
+        await visit.submission()
+        account_id = visit.owner().account.account_id
+        client_id = await self._connections.end(account_id, visit.segment)
+        if client_id is None:
+            raise NotFound("There is no such application (any more)")
+        self._audit.note(Event.CONSENT_ENDED, account_id=account_id, client_id=client_id)
+        return self._gone(visit, "disconnected")
+
+    # --- client credentials -------------------------------------------------------------------
+
+    async def list_credentials(self, visit: Visit) -> Response:
+        """By id, as clients of other servers know it. Raises NotAuthenticated."""
+        account_id = visit.owner().account.account_id
+        listed = await self._credentials.of(account_id)
+        resources = {each.credential_id: self._resource(each.credential_id) for each in listed}
+        return json_answer(200, {"clientCredentials": resources})
+
+    async def get_credential(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated, NotFound."""
+        for each in await self._credentials.of(visit.owner().account.account_id):
+            if each.credential_id == visit.segment:
+                body = {"id": each.credential_id, "name": each.name, "webId": each.web_id}
+                return json_answer(200, body)
+        raise NotFound("There are no such client credentials")
+
+    async def create_credential(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated, WrongFormToken, BadRequest, Conflict."""
+        sent = await visit.submission()
+        owner = visit.owner()
+        created = await self._credentials.create(
+            owner.owner, name=sent.text("name"), web_id=sent.text("webId") or None
+        )
+        credential = created.credential
+        if visit.wants_page:
+            return self._renderer.page(
+                "credential.html",
+                credential=credential,
+                secret=created.secret,
+                account=owner.account,
+                csrf_token=owner.session.csrf_token,
+                base_url=self._base_url,
+            )
+        resource = self._resource(credential.credential_id)
+        body = {"id": credential.credential_id, "secret": created.secret, "resource": resource}
+        return json_answer(201, body, (b"location", resource.encode("ascii")))
+
+    async def end_credential(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated, WrongFormToken, NotFound."""
+        await visit.submission()
+        await self._credentials.delete(visit.owner().account.account_id, visit.segment)
+        return self._gone(visit, "credential-removed")
+
+    # --- parts --------------------------------------------------------------------------------
+
+    async def _shown_sessions(self, visit: Visit) -> list[dict[str, object]]:
+        owner = visit.owner()
+        listed = await self._sessions.of_account(owner.account)
+        current = owner.session.public_id
+        return [_shown_session(each.value, current=current) for each in listed]
+
+    async def _shown_grants(self, visit: Visit) -> list[dict[str, object]]:
+        listed = await self._connections.of_account(visit.owner().account.account_id)
+        return [_shown_grant(each) for each in listed]
+
+    def _gone(self, visit: Visit, notice: str) -> Response:
+        if visit.wants_page:
+            return see_other(ACCOUNT_PATH, self._cookies.keep_notice(Notice(notice)))
+        return json_answer(204, None)
+
+    def _signed_out_here(self, visit: Visit) -> Response:
+        forget = self._cookies.forget_session()
+        if visit.wants_page:
+            return see_other(LOGIN_PATH, self._cookies.keep_notice(Notice("signed-out")), forget)
+        return json_answer(204, None, forget)
+
+    def _resource(self, credential_id: str) -> str:
+        return f"{self._base_url}{CREDENTIALS_PATH}/{credential_id}"
+
+
+def _named(shown: list[dict[str, object]], name: str) -> Mapping[str, object]:
+    for each in shown:
+        if each["id"] == name:
+            return each
+    raise NotFound("There is nothing of that name (any more)")
+
+
+def _shown_session(session: BrowserSession, *, current: str) -> dict[str, object]:
+    return {
+        "id": session.public_id,
+        "current": session.public_id == current,
+        "since": machine_time(session.created_s),
+        "factor": session.factor,
+        "lasting": session.lasting,
+        "userAgent": session.user_agent,
+    }
+
+
+def _shown_grant(connection: Connection) -> dict[str, object]:
+    used_s = connection.last_used_s
+    return {
+        "id": connection.connection_id,
+        "clientId": connection.client_id,
+        "clientName": connection.client_name,
+        "hosts": list(connection.hosts),
+        "scopes": list(connection.scopes),
+        "since": machine_time(connection.since_s),
+        "lastUsed": None if used_s is None else machine_time(used_s),
+    }

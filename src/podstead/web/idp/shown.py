@@ -1,0 +1,52 @@
+"""How are times and browsers named on a page? Short, and in words that people know."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+# In this order: each of them also says that it is the ones below.
+_BROWSERS: Final = (
+    ("Edg", "Edge"),
+    ("OPR/", "Opera"),
+    ("SamsungBrowser/", "Samsung Internet"),
+    ("Firefox/", "Firefox"),
+    ("FxiOS/", "Firefox"),
+    ("CriOS/", "Chrome"),
+    ("HeadlessChrome/", "Chrome"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+)
+_SYSTEMS: Final = (
+    ("Android", "Android"),
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Windows", "Windows"),
+    ("CrOS", "ChromeOS"),
+    ("Macintosh", "Mac"),
+    ("Linux", "Linux"),
+)
+
+
+def browser_name(user_agent: str) -> str:
+    """What a browser is called that sent this User-Agent, such as "Firefox on Windows"."""
+    browser = _first(user_agent, _BROWSERS)
+    system = _first(user_agent, _SYSTEMS)
+    if browser is None:
+        return "A program" if system is None else f"A browser on {system}"
+    return browser if system is None else f"{browser} on {system}"
+
+
+def shown_day(unix_s: int) -> str:
+    """A day as people write it, such as "3 May 2026" (UTC)."""
+    time = datetime.fromtimestamp(unix_s, UTC)
+    return f"{time.day} {time:%B %Y}"
+
+
+def machine_time(unix_s: int) -> str:
+    """The same time for programs, as HTML's ``datetime`` takes it."""
+    return datetime.fromtimestamp(unix_s, UTC).isoformat().replace("+00:00", "Z")
+
+
+def _first(user_agent: str, names: tuple[tuple[str, str], ...]) -> str | None:
+    return next((name for sign, name in names if sign in user_agent), None)

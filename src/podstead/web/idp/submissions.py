@@ -1,0 +1,56 @@
+"""What did a person, or a script in their place, send? A form or a JSON object, read alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from podstead.core.errors import BadRequest
+from podstead.web.idp.forms import MAX_FORM_BYTES, only, read_form
+from podstead.web.request import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What was sent, by name; from JSON a value may be anything."""
+
+    fields: Mapping[str, object]
+
+    def text(self, name: str) -> str:
+        """The text of a field, empty if there is none. Raises BadRequest for another kind."""
+        value = self.fields.get(name)
+        if value is None:
+            return ""
+        if not isinstance(value, str):
+            raise BadRequest(f"The field {name} must be a string")
+        return value
+
+    def ticked(self, name: str) -> bool:
+        """Whether a box was ticked."""
+        return self.fields.get(name) not in (None, False, "")
+
+
+async def read_submission(request: Request) -> Submission:
+    """Read the body; none at all is an empty form.
+
+    Raises UnsupportedMediaType, BadRequest, BodyTooLarge and BodyTimeout.
+    """
+    content_type = (request.fields.get(b"content-type") or "").partition(";")[0].strip().lower()
+    if content_type == "application/json":
+        return Submission(_json_fields(await request.body.read(limit_bytes=MAX_FORM_BYTES)))
+    if content_type == "" and not request.body.announced:
+        return Submission({})
+    form = await read_form(request)
+    return Submission({name: only(form, name) for name in form})
+
+
+def _json_fields(content: bytes) -> Mapping[str, object]:
+    try:
+        sent = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadRequest("The body is not valid JSON") from error
+    if not isinstance(sent, dict):
+        raise BadRequest("The body must be a JSON object")
+    return sent

@@ -1,0 +1,198 @@
+"""Who stands before a page of the provider, and may they do what they ask for? (A-46, A-57, A-60)
+
+Every address for people is entered here: where the request comes from is checked before anything
+is done, the browser gets the secret that its sign-ins are tied to, its session is looked up, and
+what is refused further in becomes a page that says what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final
+
+from podstead.core.agents import Agent
+from podstead.core.clock import Randomness
+from podstead.core.errors import BadRequest, NotAuthenticated, RateLimited, RequestRefused
+from podstead.core.identifiers import ResourcePath
+from podstead.idp.oauth.authorization import UnusableClient
+from podstead.idp.sessions import OpenSession, Sessions
+from podstead.web.cors import Sharing
+from podstead.web.errors import status_of
+from podstead.web.idp.cookies import Cookies, Header, Notice
+from podstead.web.idp.origins import check_form_token, check_origin
+from podstead.web.idp.rendering import Renderer, see_other
+from podstead.web.idp.submissions import Submission, read_submission
+from podstead.web.request import Request
+from podstead.web.response import Response
+from podstead.web.routes import Access, Endpoint, Route
+
+LOGIN_PATH: Final = "/idp/login"
+ACCOUNT_PATH: Final = "/idp/account"
+
+_SECRET_BYTES: Final = 32
+_SAFE: Final = frozenset({"GET", "HEAD"})
+
+
+class Rule(Enum):
+    """Where the requests of an address that change something may come from."""
+
+    OURS = "a page of ours, or a client with the cookie that the sign-in began with"
+    OURS_OR_NO_COOKIE = "such a page or client, or a client without any cookie of ours"
+    ANYWHERE = "anywhere: the request only leads to another one, which is looked at anew"
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A request with who makes it."""
+
+    request: Request
+    browser: str
+    """The secret of the browser; a new one if it had none."""
+    open_session: OpenSession | None
+    notice: Notice | None
+    wants_page: bool
+    """Whether the answer is for a person."""
+
+    @property
+    def segment(self) -> str:
+        """The last segment of the path."""
+        return self.request.path.rpartition("/")[2]
+
+    @property
+    def user_agent(self) -> str:
+        """What the browser says it is."""
+        return self.request.fields.get(b"user-agent") or ""
+
+    def owner(self) -> OpenSession:
+        """Who is signed in. Raises NotAuthenticated."""
+        if self.open_session is None:
+            raise NotAuthenticated("Sign in first")
+        return self.open_session
+
+    async def submission(self) -> Submission:
+        """What was sent, by whom the session belongs to. Raises NotAuthenticated, WrongFormToken,
+        and what :func:`read_submission` raises."""
+        owner = self.owner()
+        sent = await read_submission(self.request)
+        token = self.request.fields.get(b"x-csrf-token") or sent.fields.get("csrf_token")
+        check_form_token(token, expected=owner.session.csrf_token)
+        return sent
+
+
+Handler = Callable[[Visit], Awaitable[Response]]
+
+
+class Entrance:
+    """Makes the routes of the provider's pages, each with all that is done at the door."""
+
+    def __init__(
+        self,
+        *,
+        origin: str,
+        sessions: Sessions,
+        cookies: Cookies,
+        renderer: Renderer,
+        randomness: Randomness,
+    ) -> None:
+        """``origin`` is the server's own, its base URL."""
+        self._origin = origin
+        self._sessions = sessions
+        self._cookies = cookies
+        self._renderer = renderer
+        self._randomness = randomness
+
+    def route(
+        self,
+        path: str,
+        *,
+        rule: Rule = Rule.OURS,
+        is_page: bool = True,
+        **handlers: Handler,
+    ) -> Route:
+        """An address with who answers each method; what answers GET answers HEAD.
+
+        ``is_page`` tells that what is there is a page unless something else is asked for.
+        """
+        endpoints = {
+            method: self._entered(handler, rule, is_page=is_page)
+            for method, handler in handlers.items()
+        }
+        if "GET" in endpoints:
+            endpoints["HEAD"] = endpoints["GET"]
+        return Route(ResourcePath(path), endpoints, Access.OWN, Sharing.NOBODY)
+
+    def _entered(self, handler: Handler, rule: Rule, *, is_page: bool) -> Endpoint:
+        async def endpoint(request: Request, _: Agent) -> Response:
+            visit = await self._visit(request, wants_page=_wants_page(request, is_page=is_page))
+            try:
+                if request.method not in _SAFE:
+                    self._check(request, rule)
+                response = await handler(visit)
+            except (RequestRefused, UnusableClient) as error:
+                response = self._refused(error, visit)
+            response.headers = [*response.headers, *self._cookies_to_set(visit)]
+            return response if request.method != "HEAD" else replace(response, body=b"")
+
+        return endpoint
+
+    async def _visit(self, request: Request, *, wants_page: bool) -> Visit:
+        browser = self._cookies.browser(request)
+        return Visit(
+            request=request,
+            browser=browser or self._randomness.token_hex(_SECRET_BYTES),
+            open_session=await self._sessions.read(self._cookies.session(request)),
+            notice=self._cookies.notice(request) if request.method == "GET" else None,
+            wants_page=wants_page,
+        )
+
+    def _check(self, request: Request, rule: Rule) -> None:
+        if rule is Rule.ANYWHERE:
+            return
+        has_binding = self._cookies.browser(request) is not None or (
+            rule is Rule.OURS_OR_NO_COOKIE and not self._cookies.any_of_ours(request)
+        )
+        check_origin(request, origin=self._origin, has_binding=has_binding)
+
+    def _cookies_to_set(self, visit: Visit) -> list[Header]:
+        if visit.request.method not in _SAFE:
+            return []
+        headers = []
+        if self._cookies.browser(visit.request) is None:
+            headers.append(self._cookies.keep_browser(visit.browser))
+        if visit.notice is not None:
+            headers.append(self._cookies.forget_notice())
+        return headers
+
+    def _refused(self, error: RequestRefused | UnusableClient, visit: Visit) -> Response:
+        """A page that says what is wrong. Programs get the JSON of every other refusal."""
+        if isinstance(error, NotAuthenticated) and visit.wants_page:
+            return see_other(LOGIN_PATH, self._cookies.keep_notice(Notice("sign-in-first")))
+        if isinstance(error, UnusableClient):
+            return self._renderer.page("problem.html", status=400, message=str(error))
+        if not visit.wants_page:
+            raise error
+        status, _ = status_of(error)
+        headers: list[Header] = []
+        if isinstance(error, RateLimited):
+            headers.append((b"retry-after", str(error.retry_after_s).encode("ascii")))
+        return self._renderer.page(
+            "problem.html", status=status, headers=headers, message=str(error)
+        )
+
+
+def _wants_page(request: Request, *, is_page: bool) -> bool:
+    """A page is for who names HTML, and for who looks at one without naming JSON."""
+    accept = (request.fields.get(b"accept") or "").lower()
+    if "text/html" in accept:
+        return True
+    return is_page and request.method in _SAFE and "json" not in accept
+
+
+def path_segment(visit: Visit, index: int) -> str:
+    """A segment of the path, the first being 1."""
+    segments = visit.request.path.split("/")
+    if index >= len(segments):
+        raise BadRequest("The address is too short")
+    return segments[index]
