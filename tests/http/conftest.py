@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ import pytest
 
 from podstead.app.build import build_application
 from podstead.app.keys import ensure_token_key
+from podstead.app.passwords import Argon2Passwords, HashCost
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.storage.root import prepare_root
@@ -21,6 +23,8 @@ from podstead.web.application import Application
 from tests.support.asgi import Answer, Client
 
 BASE = "http://localhost:3000"
+CHEAP = HashCost(memory_kib=8, passes=1)
+"""What a hash of a password takes in tests."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,10 @@ async def store(server: Server, settings: Settings) -> AsyncIterator[SqliteStore
 def running(
     settings: Settings, *, clock: Clock | None = None, randomness: Randomness | None = None
 ) -> _Running:
-    return _Running(build_application(settings, clock=clock, randomness=randomness))
+    passwords = Argon2Passwords(CHEAP) if settings.idp else None
+    return _Running(
+        build_application(settings, clock=clock, randomness=randomness, passwords=passwords)
+    )
 
 
 class _Running:
@@ -139,11 +146,7 @@ class _Running:
 
 async def with_two_pods(application: Application, *, host: str = "localhost:3000") -> Server:
     public = Client(application, host=host)
-    owners = {}
-    for name in ("alice", "bob"):
-        answer = await public.post("/.pods", f'{{"name": "{name}"}}', "application/json")
-        assert answer.status == 201, answer.text
-        owners[name] = answer.json()
+    owners = {name: await _new_pod(public, name) for name in ("alice", "bob")}
     return Server(
         application=application,
         public=public,
@@ -152,3 +155,21 @@ async def with_two_pods(application: Application, *, host: str = "localhost:3000
         alice_web_id=owners["alice"]["webId"],
         bob_web_id=owners["bob"]["webId"],
     )
+
+
+def password_of(name: str) -> str:
+    """The password of an account of these servers."""
+    return f"the password of {name}"
+
+
+async def _new_pod(public: Client, name: str) -> dict[str, str]:
+    """A new pod with a token of its owner, from the provider if the server is one."""
+    sent = {"name": name, "email": f"{name}@example.org", "password": password_of(name)}
+    answer = await public.post("/.pods", json.dumps(sent), "application/json")
+    assert answer.status == 201, answer.text
+    made: dict[str, str] = answer.json()
+    if "idpIssuer" in made:
+        answer = await public.post("/idp/credentials", json.dumps(sent), "application/json")
+        assert answer.status == 200, answer.text
+        made["token"] = answer.json()["access_token"]
+    return made

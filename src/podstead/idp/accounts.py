@@ -129,7 +129,7 @@ class Accounts:
             relied_on=(*pod.write.relied_on, *relied_on),
             records=(*pod.write.records, *records),
         )
-        await self._commit_new(write, account)
+        await self._commit_new(write, account, name_taken=self._pods.name_taken())
         return NewAccount(account, pod.pod_uri)
 
     async def create_for_pod(self, name: str, *, email: str | None, password: str) -> Account:
@@ -152,7 +152,8 @@ class Accounts:
             relied_on=(Present(pod.root), *relied_on),
             records=tuple(records),
         )
-        await self._commit_new(write, account)
+        has_one = Conflict(f"The pod '{pod.name}' has an account already.")
+        await self._commit_new(write, account, name_taken=has_one)
         return account
 
     # --- finding ------------------------------------------------------------------------------
@@ -297,13 +298,13 @@ class Accounts:
             if await EMAILS.read(self._store, key, now_ms=self._clock.now_ms()) is not None:
                 raise EmailTaken
 
-    async def _commit_new(self, write: Write, account: Account) -> None:
+    async def _commit_new(self, write: Write, account: Account, *, name_taken: Conflict) -> None:
         outcome = await self._store.commit(write)
         if isinstance(outcome, VersionConflict):
             email = account.email
             if email is not None and outcome.reliance == EMAILS.absent(name_key(email)):
                 raise EmailTaken
-            raise self._pods.name_taken()
+            raise name_taken
         if not isinstance(outcome, Committed):
             raise _busy()
         facts = {"pod": account.pod}

@@ -52,11 +52,13 @@ def check_password(password: object) -> str:
     if len(normal) < FEWEST_CHARACTERS:
         raise UnusablePassword(
             f"Password must be at least {FEWEST_CHARACTERS} characters",
-            "Choose a longer password, such as a few words that you can remember",
+            f"A password has at least {FEWEST_CHARACTERS} characters: choose a longer one, such as a "
+            "few words that you can remember",
         )
     if len(normal) > MOST_CHARACTERS:
         raise UnusablePassword(
-            f"Password must be at most {MOST_CHARACTERS} characters", "Choose a shorter password"
+            f"Password must be at most {MOST_CHARACTERS} characters",
+            f"A password has at most {MOST_CHARACTERS} characters: choose a shorter one",
         )
     if not _is_text(normal):
         raise UnusablePassword("Invalid password", "The password is not well-formed Unicode")
