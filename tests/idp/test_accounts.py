@@ -1,0 +1,426 @@
+"""An account and its pod come, change and go as one (A-90 to A-97, W-14)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podstead.core.errors import BadRequest, Conflict, NotFound, Overloaded, StorageError
+from podstead.core.identifiers import ResourcePath
+from podstead.idp.accounts import counting_from
+from podstead.idp.names import EmailTaken
+from podstead.idp.records import (
+    ACCOUNTS,
+    CODES,
+    CREDENTIALS,
+    EMAILS,
+    GRANTS,
+    REFRESH_TOKENS,
+    SESSIONS,
+    USERNAMES,
+    Account,
+    AuthorizationCode,
+    BrowserSession,
+    Grant,
+    RefreshToken,
+)
+from podstead.idp.registry import Kept, Records
+from podstead.idp.sign_in import AccountDisabled, SignInFailed
+from podstead.idp.writing import commit
+from podstead.pods.names import PodNameTaken
+from podstead.storage.records import CommitOutcome, Write
+from tests.support.accounts import ADDRESS, BASE, Office, office, password_of
+
+NEW_PASSWORD = "another password"
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Office]:
+    async with office(tmp_path / "root") as desk:
+        yield desk
+
+
+async def signs_in(desk: Office, login: str, password: str) -> bool:
+    try:
+        await desk.services.sign_in.verify(login, password, address=ADDRESS)
+    except SignInFailed:
+        return False
+    return True
+
+
+# --- making ------------------------------------------------------------------------------------
+
+
+async def test_an_account_comes_with_its_pod_and_the_names_that_lead_to_it(desk: Office) -> None:
+    """A-94"""
+    account = (await desk.new_account("Alice")).value
+    assert (account.pod, account.web_id) == ("Alice", f"{BASE}/Alice/#me")
+    assert account.email == "Alice@example.org"
+    pod = await desk.store.read_pod("alice")
+    assert pod is not None
+    assert pod.owner == account.web_id
+    for login in ("alice", "ALICE", "alice@example.org", "ALICE@EXAMPLE.ORG", " alice "):
+        found = await desk.services.accounts.find(login)
+        assert found is not None
+        assert found.value == account
+    for login in ("alic", "bob", "alice@example.com", "", "@", "a" * 300):
+        assert await desk.services.accounts.find(login) is None
+
+
+async def test_the_password_is_nowhere_in_the_store(desk: Office) -> None:
+    """A-185"""
+    await desk.new_account()
+    await desk.store.close()
+    stored = b"".join(path.read_bytes() for path in desk.root.rglob("*") if path.is_file())
+    assert b"alice@example.org" in stored
+    assert password_of("alice").encode() not in stored
+    await desk.store.open()
+
+
+@pytest.mark.parametrize(
+    ("name", "email", "password", "known_text"),
+    [
+        # Everything is wrong: the name is told first, then the address, then the password.
+        (None, None, None, "Pod name required"),
+        ("idp", None, None, "Reserved pod name"),
+        ("a b", "x", "1", "Invalid pod name. Use alphanumeric, dash, or underscore only."),
+        ("bob", None, None, "Email required for account creation"),
+        ("bob", "x", "1", "Invalid email"),
+        ("bob", "bob@example.org", None, "Password required"),
+        ("bob", "bob@example.org", "1234567", "Password must be at least 8 characters"),
+        # What is taken is told last, the name before the address.
+        ("ALICE", "alice@example.org", "12345678", "Pod already exists"),
+        ("bob", "ALICE@example.org", "12345678", "Email already registered"),
+        ("ALICE", "alice@example.org", "1234567", "Password must be at least 8 characters"),
+    ],
+)
+async def test_one_reason_is_told_in_the_order_of_the_table(
+    desk: Office, name: object, email: object, password: object, known_text: str
+) -> None:
+    """A-90, T-41"""
+    await desk.new_account()
+    before = desk.rows()
+    with pytest.raises((BadRequest, Conflict)) as refusal:
+        await desk.services.accounts.create(name=name, email=email, password=password)
+    assert refusal.value.known_text == known_text
+    assert desk.rows() == before
+
+
+async def test_of_twenty_creations_of_one_name_one_succeeds_whole(tmp_path: Path) -> None:
+    """A-94, T-18, W-14: also by several workers."""
+    async with office(tmp_path / "root") as one, office(tmp_path / "root") as other:
+        desks = [one, other] * 10
+
+        async def make(index: int, desk: Office) -> bool:
+            try:
+                await desk.services.accounts.create(
+                    name=("alice", "Alice")[index % 3 == 0],
+                    email=f"{index}@example.org",
+                    password=f"password {index}",
+                )
+            except PodNameTaken:
+                return False
+            return True
+
+        made = await asyncio.gather(*(make(*each) for each in enumerate(desks)))
+        assert sum(made) == 1
+        winner = made.index(True)
+        account = await other.services.accounts.find("alice")
+        assert account is not None
+        assert account.value.email == f"{winner}@example.org"
+        assert await signs_in(one, "alice", f"password {winner}")
+        pod = await one.store.read_pod("alice")
+        assert pod is not None
+        assert pod.owner == account.value.web_id
+        emails = await EMAILS.page(one.store, now_ms=one.clock.now_ms())
+        assert [kept.key for kept in emails] == [f"{winner}@example.org"]
+
+
+async def test_of_twenty_creations_with_one_address_one_succeeds_whole(tmp_path: Path) -> None:
+    """A-90, A-94: the losers leave no pod."""
+    async with office(tmp_path / "root") as one, office(tmp_path / "root") as other:
+
+        async def make(index: int) -> bool:
+            try:
+                await (one, other)[index % 2].services.accounts.create(
+                    name=f"pod{index}",
+                    email=("a@example.org", "A@example.org")[index % 2],
+                    password="password123",
+                )
+            except EmailTaken:
+                return False
+            return True
+
+        made = await asyncio.gather(*map(make, range(20)))
+        assert sum(made) == 1
+        pods = await one.store.list_pods()
+        assert [pod.name for pod in pods] == [f"pod{made.index(True)}"]
+        assert len(await one.services.accounts.page()) == 1
+
+
+async def test_a_failure_leaves_nothing(desk: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A-94"""
+    before = desk.rows()
+
+    async def fail(_: Write) -> CommitOutcome:
+        raise StorageError("The disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(desk.store, "commit", fail)
+        with pytest.raises(StorageError):
+            await desk.new_account()
+    assert desk.rows() == before
+    assert await signs_in(desk, "alice", password_of("alice")) is False
+    await desk.new_account()
+    assert await signs_in(desk, "alice", password_of("alice")) is True
+
+
+async def test_an_account_can_be_without_an_address_if_none_is_needed(desk: Office) -> None:
+    """A-95"""
+    made = await desk.services.accounts.create(
+        name="alice", email=None, password="password123", needs_email=False
+    )
+    assert made.account.email is None
+    assert await signs_in(desk, "alice", "password123")
+    assert list(await EMAILS.page(desk.store, now_ms=desk.clock.now_ms())) == []
+
+
+async def test_a_pod_without_an_account_gets_one(desk: Office) -> None:
+    """Of a server that became a provider later."""
+    alice = await desk.new_account()
+    await commit(
+        desk.store,
+        [
+            kind.drop(key)
+            for kind, key in (
+                (ACCOUNTS, alice.key),
+                (USERNAMES, "alice"),
+                (EMAILS, "alice@example.org"),
+            )
+        ],
+        now_ms=desk.clock.now_ms(),
+        randomness=desk.services.accounts._randomness,
+    )
+    accounts = desk.services.accounts
+    made = await accounts.create_for_pod("ALICE", email=None, password="password123")
+    assert (made.pod, made.web_id) == ("alice", alice.value.web_id)
+    assert await signs_in(desk, "alice", "password123")
+    with pytest.raises(Conflict, match="has an account already"):
+        await accounts.create_for_pod("alice", email=None, password="password456")
+    with pytest.raises(NotFound):
+        await accounts.create_for_pod("bob", email=None, password="password456")
+    assert await signs_in(desk, "alice", "password123")
+
+
+# --- changing ----------------------------------------------------------------------------------
+
+
+async def fill(desk: Office, account_id: str) -> None:
+    """Give an account a session, a grant, a refresh token, a code and client credentials."""
+    now_s = desk.clock.now_ms() // 1000
+    grant = Grant("g1", account_id, "w", "c", None, (), now_s, "s", now_s, now_s)
+    code = AuthorizationCode("g1", "c", "r", "x", now_s + 60)
+    session = BrowserSession(account_id, now_s, now_s, "password", "t", lasting=False)
+    await commit(
+        desk.store,
+        [
+            SESSIONS.put("s1", session, owner=account_id),
+            GRANTS.put("g1", grant, owner=account_id),
+            REFRESH_TOKENS.put("r1", RefreshToken("g1", "c", (), None), owner=account_id),
+            CODES.put("c1", code, owner=account_id),
+        ],
+        now_ms=desk.clock.now_ms(),
+        randomness=desk.services.accounts._randomness,
+    )
+    await desk.services.credentials.create(await desk.read(account_id), name="backup")
+
+
+async def owned_by(desk: Office, account_id: str) -> set[str]:
+    kinds: list[Records[Any]] = [
+        ACCOUNTS, EMAILS, USERNAMES, SESSIONS, GRANTS, REFRESH_TOKENS, CODES, CREDENTIALS,
+    ]  # fmt: skip
+    now_ms = desk.clock.now_ms()
+    return {
+        kind.kind for kind in kinds if await kind.of_owner(desk.store, account_id, now_ms=now_ms)
+    }
+
+
+async def test_a_new_password_ends_what_began_with_the_old_one(desk: Office) -> None:
+    """A-76, T-44: of this account and of no other."""
+    alice, bob = await desk.new_account("alice"), await desk.new_account("bob")
+    await fill(desk, alice.key)
+    await desk.services.accounts.set_password(alice.key, NEW_PASSWORD)
+    assert await owned_by(desk, alice.key) == {"account", "email", "username", "credential"}
+    assert not await signs_in(desk, "alice", password_of("alice"))
+    assert await signs_in(desk, "alice", NEW_PASSWORD)
+    assert await signs_in(desk, "bob", password_of("bob"))
+    assert (await desk.read(bob.key)).value.valid_after_s == 0
+
+
+async def test_what_was_made_in_the_second_of_a_change_does_not_outlive_it(desk: Office) -> None:
+    """A-76, T-44: times are whole seconds, and changes are not."""
+    alice = await desk.new_account()
+    now_s = desk.clock.now_ms() // 1000
+    before_s = counting_from(alice.value, now_s)
+    changed = await desk.services.accounts.set_password(alice.key, NEW_PASSWORD)
+    after_s = counting_from(changed, now_s)
+    assert before_s < changed.valid_after_s <= after_s
+    signed_in = await desk.services.sign_in.verify("alice", NEW_PASSWORD, address=ADDRESS)
+    assert signed_in.at_s == after_s
+    desk.clock.move(5)
+    assert counting_from(changed, desk.clock.now_ms() // 1000) == now_s + 5
+
+
+async def test_the_address_changes_and_the_old_one_is_free(desk: Office) -> None:
+    alice, bob = await desk.new_account("alice"), await desk.new_account("bob")
+    accounts = desk.services.accounts
+    await accounts.set_email(alice.key, " New@example.org ")
+    assert (await desk.read(alice.key)).value.email == "New@example.org"
+    assert await accounts.find("alice@example.org") is None
+    found = await accounts.find("NEW@example.org")
+    assert found is not None
+    assert found.key == alice.key
+    for taken in ("bob@example.org", "BOB@example.org"):
+        with pytest.raises(EmailTaken):
+            await accounts.set_email(alice.key, taken)
+    await accounts.set_email(bob.key, "alice@example.org")
+    await accounts.set_email(alice.key, "NEW@EXAMPLE.ORG")  # the same in other letters
+    assert (await desk.read(alice.key)).value.email == "NEW@EXAMPLE.ORG"
+    with pytest.raises(BadRequest):
+        await accounts.set_email(alice.key, "nowhere")
+
+
+async def test_of_many_who_want_one_address_one_gets_it(desk: Office) -> None:
+    """A-92"""
+    kept = [await desk.new_account(f"pod{index}") for index in range(5)]
+
+    async def change(each: Kept[Account]) -> bool:
+        try:
+            await desk.services.accounts.set_email(each.key, "one@example.org")
+        except (EmailTaken, Overloaded):
+            return False
+        return True
+
+    changed = await asyncio.gather(*map(change, kept))
+    assert sum(changed) == 1
+    found = await desk.services.accounts.find("one@example.org")
+    assert found is not None
+    assert found.key == kept[changed.index(True)].key
+    emails = await EMAILS.page(desk.store, now_ms=desk.clock.now_ms())
+    assert len(emails) == 5
+
+
+async def test_a_disabled_account_is_of_no_use_until_it_is_enabled(desk: Office) -> None:
+    alice = await desk.new_account()
+    await fill(desk, alice.key)
+    await desk.services.accounts.disable(alice.key)
+    with pytest.raises(AccountDisabled):
+        await desk.services.sign_in.verify("alice", password_of("alice"), address=ADDRESS)
+    with pytest.raises(SignInFailed) as refusal:
+        await desk.services.sign_in.verify("alice", "a wrong password", address=ADDRESS)
+    assert not isinstance(refusal.value, AccountDisabled)  # whoever guesses is not told
+    assert "session" not in await owned_by(desk, alice.key)
+    changed = await desk.services.accounts.enable(alice.key)
+    assert changed.valid_after_s > alice.value.created_s
+    assert await signs_in(desk, "alice", password_of("alice"))
+
+
+# --- ending ------------------------------------------------------------------------------------
+
+
+async def test_an_account_goes_with_its_pod_and_all_that_belongs_to_it(desk: Office) -> None:
+    """A-97: and the name and the address are free again."""
+    await desk.new_account("bob")
+    before = desk.rows()
+    alice = await desk.new_account("alice")
+    await fill(desk, alice.key)
+    assert not await signs_in(desk, "alice", "a wrong password")  # which is noted
+    await desk.services.accounts.delete(alice.key, agent=alice.value.web_id)
+    assert desk.rows() == before
+    path = ResourcePath("/alice/profile/card")
+    assert (await desk.store.read_metadata([path]))[path] is None
+    assert not await signs_in(desk, "alice", password_of("alice"))
+    assert await signs_in(desk, "bob", password_of("bob"))
+    await desk.new_account("alice")
+    with pytest.raises(NotFound):
+        await desk.services.accounts.delete(alice.key)
+
+
+async def test_changes_of_an_account_that_is_gone_change_nothing(desk: Office) -> None:
+    alice = await desk.new_account()
+    accounts = desk.services.accounts
+    await accounts.delete(alice.key)
+    before = desk.rows()
+    for change in (
+        accounts.set_password(alice.key, NEW_PASSWORD),
+        accounts.set_email(alice.key, "x@example.org"),
+        accounts.disable(alice.key),
+        accounts.enable(alice.key),
+    ):
+        with pytest.raises(NotFound):
+            await change
+    with pytest.raises(Overloaded):
+        await desk.services.credentials.create(alice)
+    assert desk.rows() == before
+
+
+# --- client credentials ------------------------------------------------------------------------
+
+
+async def test_client_credentials_are_listed_and_ended_by_their_account_only(desk: Office) -> None:
+    """A-67, A-86"""
+    alice, bob = await desk.new_account("alice"), await desk.new_account("bob")
+    credentials = desk.services.credentials
+    first = await credentials.create(alice, name=" backup ", web_id=alice.value.web_id)
+    desk.clock.move(1)
+    second = await credentials.create(alice)
+    assert first.credential.name == "backup"
+    assert [each.credential_id for each in await credentials.of(alice.key)] == [
+        first.credential.credential_id,
+        second.credential.credential_id,
+    ]
+    assert list(await credentials.of(bob.key)) == []
+    with pytest.raises(NotFound):
+        await credentials.delete(bob.key, first.credential.credential_id)
+    await credentials.delete(alice.key, first.credential.credential_id)
+    assert list(await credentials.of(alice.key)) == [second.credential]
+    with pytest.raises(NotFound):
+        await credentials.delete(alice.key, first.credential.credential_id)
+
+
+async def test_a_client_secret_needs_no_encoding_and_is_not_kept(desk: Office) -> None:
+    """A-62, A-185"""
+    alice = await desk.new_account()
+    made = await desk.services.credentials.create(alice)
+    for text in (made.secret, made.credential.credential_id):
+        assert text.isascii()
+        assert text.replace("-", "").replace("_", "").isalnum()
+    assert len(made.secret) >= 43  # at least 256 bits in any of these letters
+    await desk.store.close()
+    stored = b"".join(path.read_bytes() for path in desk.root.rglob("*") if path.is_file())
+    assert made.credential.credential_id.encode() in stored
+    assert made.secret.encode() not in stored
+    await desk.store.open()
+
+
+async def test_client_credentials_are_for_the_accounts_own_webid(desk: Office) -> None:
+    """A-67"""
+    alice = await desk.new_account()
+    credentials = desk.services.credentials
+    for refused in ({"web_id": f"{BASE}/bob/#me"}, {"web_id": ""}, {"name": "x" * 101}):
+        with pytest.raises(BadRequest):
+            await credentials.create(alice, **refused)
+    assert list(await credentials.of(alice.key)) == []
+
+
+async def test_an_account_has_a_hundred_client_credentials_at_most(desk: Office) -> None:
+    alice = await desk.new_account()
+    for _ in range(100):
+        await desk.services.credentials.create(alice)
+    with pytest.raises(Conflict):
+        await desk.services.credentials.create(alice)
+    assert len(await desk.services.credentials.of(alice.key)) == 100

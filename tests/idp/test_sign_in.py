@@ -1,0 +1,242 @@
+"""Signing in with a password: who is let in, how often others may guess, and what time tells."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from podstead.app.passwords import Argon2Passwords, HashCost
+from podstead.core.errors import RateLimited
+from podstead.idp.attempts import attempt_at
+from podstead.idp.passwords import Verdict
+from podstead.idp.sign_in import SignInFailed
+from tests.support.accounts import ADDRESS, CHEAP, Office, office, password_of
+
+OTHER_ADDRESS = "192.0.2.2"
+WRONG = "a wrong password"
+OFF = {
+    "sign_in_failures_per_minute": 0,
+    "account_failures_per_minute": 0,
+    "account_failures_in_a_row": 0,
+    "account_failures_per_hour": 0,
+}
+UNLIMITED_IN_A_ROW = {"account_failures_in_a_row": 0, "account_failures_per_hour": 0}
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Office]:
+    async with office(tmp_path / "root") as desk:
+        await desk.new_account()
+        yield desk
+
+
+async def outcome(
+    desk: Office, password: str = WRONG, *, login: str = "alice", address: str = ADDRESS
+) -> str | int:
+    """``in``, ``wrong``, or the seconds to wait."""
+    try:
+        await desk.services.sign_in.verify(login, password, address=address)
+    except SignInFailed:
+        return "wrong"
+    except RateLimited as limited:
+        return limited.retry_after_s
+    return "in"
+
+
+async def right(desk: Office, *, address: str = ADDRESS) -> str | int:
+    return await outcome(desk, password_of("alice"), address=address)
+
+
+# --- who is let in -----------------------------------------------------------------------------
+
+
+async def test_name_and_address_serve_alike_and_so_do_forms_of_unicode(desk: Office) -> None:
+    """A-93"""
+    account = await desk.services.accounts.find("alice")
+    assert account is not None
+    await desk.services.accounts.set_password(account.key, "pässwörter")
+    for login in ("alice", "ALICE", "alice@example.org"):
+        assert await outcome(desk, "pa\u0308sswo\u0308rter", login=login) == "in"
+    assert await outcome(desk, "PÄSSWÖRTER") == "wrong"
+
+
+@pytest.mark.parametrize("password", ["", "a" * 5000, "\x00", "\ud800", "the password of alice "])
+async def test_what_no_password_is_is_a_wrong_one(desk: Office, password: str) -> None:
+    assert await outcome(desk, password) == "wrong"
+
+
+@pytest.mark.parametrize("login", ["", "@", "a" * 300, "bob", "bob@example.org", "\x00", "é"])
+async def test_a_name_that_leads_nowhere_is_refused_like_a_wrong_password(
+    desk: Office, login: str
+) -> None:
+    """A-182"""
+    assert await outcome(desk, password_of("alice"), login=login) == "wrong"
+
+
+async def test_a_password_is_hashed_anew_when_hashes_have_become_dearer(tmp_path: Path) -> None:
+    """A-93"""
+    async with office(tmp_path / "root") as desk:
+        before = (await desk.new_account()).value.password_hash
+    dearer = Argon2Passwords(HashCost(memory_kib=16, passes=1))
+    async with office(tmp_path / "root", passwords=dearer) as desk:
+        assert await outcome(desk) == "wrong"
+        signed_in = await desk.services.sign_in.verify(
+            "alice", password_of("alice"), address=ADDRESS
+        )
+        account = signed_in.account
+        assert account.password_hash is not None
+        assert account.password_hash != before
+        assert "m=16," in account.password_hash
+        assert await desk.read(account.account_id) == signed_in.kept
+        assert await right(desk) == "in"
+        assert (await desk.read(account.account_id)).value == account  # and not every time
+
+
+# --- what time tells ---------------------------------------------------------------------------
+
+
+@dataclass
+class Counting:
+    """Compares passwords and counts how often."""
+
+    real: Argon2Passwords = field(default_factory=lambda: Argon2Passwords(CHEAP))
+    compared: list[bool] = field(default_factory=list)
+
+    async def hash(self, password: str) -> str:
+        return await self.real.hash(password)
+
+    async def verify(self, password_hash: str | None, password: str) -> Verdict:
+        self.compared.append(password_hash is not None)
+        return await self.real.verify(password_hash, password)
+
+
+async def test_unknown_and_known_accounts_take_the_same_steps(tmp_path: Path) -> None:
+    """A-182, T-43, W-15: exactly one hash, whoever is named and whatever is typed."""
+    counting = Counting()
+    async with office(tmp_path / "root", passwords=counting, changes=OFF) as desk:
+        await desk.new_account()
+        cases = [("alice", WRONG), ("bob", WRONG), ("a" * 300, WRONG), ("alice", "a" * 5000)]
+        for login, password in cases:
+            counting.compared.clear()
+            assert await outcome(desk, password, login=login) == "wrong"
+            assert len(counting.compared) == 1
+
+
+async def test_a_password_changed_while_it_was_compared_lets_nobody_in(tmp_path: Path) -> None:
+    """A-76"""
+
+    class ChangedMeanwhile(Counting):
+        async def verify(self, password_hash: str | None, password: str) -> Verdict:
+            verdict = await super().verify(password_hash, password)
+            account = await desk.services.accounts.find("alice")
+            assert account is not None
+            await desk.services.accounts.set_password(account.key, "another password")
+            return verdict
+
+    async with office(tmp_path / "root", passwords=ChangedMeanwhile()) as desk:
+        await desk.new_account()
+        assert await right(desk) == "wrong"
+
+
+# --- how often others may guess ----------------------------------------------------------------
+
+
+async def test_limits_are_there_from_the_first_request_on(tmp_path: Path) -> None:
+    """A-180, W-8: ten guesses a minute of one address at one account, and no eleventh is looked
+    at, right or wrong; others are not in the way."""
+    async with office(tmp_path / "root", changes=UNLIMITED_IN_A_ROW) as desk:
+        await desk.new_account("alice")
+        await desk.new_account("bob")
+        assert [await outcome(desk) for _ in range(11)] == ["wrong"] * 10 + [6]
+        assert await right(desk) == 6
+        assert await outcome(desk, password_of("alice"), login="alice@example.org") == 6
+        assert await right(desk, address=OTHER_ADDRESS) == "in"
+        assert await outcome(desk, password_of("bob"), login="bob") == "in"
+        desk.clock.move(5)
+        assert await right(desk) == 1
+        desk.clock.move(1)
+        assert await right(desk) == "in"
+
+
+async def test_an_address_has_sixty_guesses_a_minute_at_all_accounts_together(
+    tmp_path: Path,
+) -> None:
+    """A-181: those that do not exist count as well."""
+    async with office(tmp_path / "root", changes=UNLIMITED_IN_A_ROW) as desk:
+        await desk.new_account()
+        guesses = [await outcome(desk, login=f"name{index}") for index in range(61)]
+        assert guesses == ["wrong"] * 60 + [1]
+        assert await right(desk) == 1
+        assert await right(desk, address=OTHER_ADDRESS) == "in"
+
+
+@pytest.mark.parametrize("login", ["alice", "nobody"])
+async def test_workers_and_addresses_share_the_failures_in_a_row(
+    tmp_path: Path, login: str
+) -> None:
+    """A-180, A-181, A-182: an account that there is not waits like one that there is."""
+    async with office(tmp_path / "root") as one, office(tmp_path / "root") as other:
+        await one.new_account()
+        other.clock = one.clock
+        for index, desk in enumerate([one, other, one, other, one]):
+            assert await outcome(desk, login=login, address=f"192.0.2.{index}") == "wrong"
+        for desk in (one, other):
+            assert await outcome(desk, login=login, address="192.0.2.9") == 1
+
+
+async def test_a_wait_doubles_and_a_success_ends_it(desk: Office) -> None:
+    """A-181"""
+    for wait_s in (0, 0, 0, 0, 0, 1, 2, 4):
+        desk.clock.move(wait_s)
+        assert await outcome(desk, address=f"192.0.2.{wait_s}") == "wrong"
+    assert await right(desk) == 8
+    desk.clock.move(8)
+    assert await right(desk) == "in"
+    assert await outcome(desk) == "wrong"
+    assert await right(desk) == "in"
+
+
+async def test_successes_never_count(desk: Office) -> None:
+    """A-181, T-37"""
+    assert [await right(desk) for _ in range(100)] == ["in"] * 100
+
+
+async def test_limits_of_zero_are_off(tmp_path: Path) -> None:
+    """A-181, H-33"""
+    async with office(tmp_path / "root", changes=OFF) as desk:
+        await desk.new_account()
+        assert [await outcome(desk) for _ in range(150)] == ["wrong"] * 150
+        assert await right(desk) == "in"
+
+
+async def test_guesses_sent_at_once_are_answered_no_more_than_others(tmp_path: Path) -> None:
+    """A-181: forty at once, from as many addresses and at two workers, the last one right."""
+    async with office(tmp_path / "root") as one, office(tmp_path / "root") as other:
+        await one.new_account()
+        guesses = [
+            outcome((one, other)[index % 2], f"guess {index}", address=f"192.0.2.{index}")
+            for index in range(40)
+        ]
+        answers = await asyncio.gather(*guesses, right(one, address="192.0.2.99"))
+        assert answers.count("wrong") <= 5
+        assert all(answer == "wrong" or isinstance(answer, int) for answer in answers[:-1])
+
+
+async def test_a_right_guess_among_many_at_once_is_not_told_either(tmp_path: Path) -> None:
+    """A-181: others use the limit up while it is compared."""
+
+    class Crowded(Counting):
+        async def verify(self, password_hash: str | None, password: str) -> Verdict:
+            if password == password_of("alice"):
+                for _ in range(10):
+                    await desk.services.sign_in._attempts.failed(attempt)
+            return await super().verify(password_hash, password)
+
+    async with office(tmp_path / "root", passwords=Crowded(), changes=UNLIMITED_IN_A_ROW) as desk:
+        account = await desk.new_account()
+        attempt = attempt_at("alice", account, address=ADDRESS)
+        assert await right(desk) == 6

@@ -1,0 +1,99 @@
+"""Accounts of a store in this process, with cheap hashes and a clock that is moved."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import apsw
+
+from podstead.app.accounts import AccountServices, build_accounts
+from podstead.app.passwords import Argon2Passwords, HashCost
+from podstead.app.system import SystemRandomness
+from podstead.config import Settings
+from podstead.idp.passwords import PasswordHasher
+from podstead.idp.records import Account
+from podstead.idp.registry import Kept
+from podstead.storage.layout import RootLayout
+from podstead.storage.root import prepare_root
+from podstead.storage.sqlite import SqliteStore
+from tests.unit.outbound.peer import MovedClock
+
+CHEAP = HashCost(memory_kib=8, passes=1)
+BASE = "http://localhost:3000"
+ADDRESS = "192.0.2.1"
+
+
+@dataclass
+class Office:
+    """The services of one worker, and its store."""
+
+    store: SqliteStore
+    services: AccountServices
+    clock: MovedClock
+    root: Path
+    _numbers: itertools.count[int] = field(default_factory=itertools.count)
+
+    async def new_account(self, name: str = "alice") -> Kept[Account]:
+        """An account with the address and password that belong to the name."""
+        made = await self.services.accounts.create(
+            name=name, email=f"{name}@example.org", password=password_of(name)
+        )
+        return await self.read(made.account.account_id)
+
+    async def read(self, account_id: str) -> Kept[Account]:
+        kept = await self.services.accounts.read(account_id)
+        assert kept is not None
+        return kept
+
+    def rows(self) -> Mapping[str, int]:
+        """How many rows each table of the database has, but for the log of changes."""
+        connection = apsw.Connection(str(RootLayout(self.root).database))
+        try:
+            tables = [
+                name
+                for (name,) in connection.execute(
+                    "SELECT name FROM sqlite_schema WHERE type = 'table'"
+                )
+                if name not in ("changes", "counters") and not name.startswith("sqlite")
+            ]
+            return {
+                name: connection.execute(f'SELECT count(*) FROM "{name}"').get for name in tables
+            }
+        finally:
+            connection.close()
+
+
+def password_of(name: str) -> str:
+    return f"the password of {name}"
+
+
+@asynccontextmanager
+async def office(
+    root: Path,
+    *,
+    clock: MovedClock | None = None,
+    passwords: PasswordHasher | None = None,
+    changes: Mapping[str, int] | None = None,
+) -> AsyncIterator[Office]:
+    """Open the services of one worker; ``changes`` are settings."""
+    prepare_root(root)
+    clock = clock or MovedClock()
+    store = SqliteStore(root)
+    await store.open()
+    settings = dataclasses.replace(Settings(root=root, base_url=BASE, idp=True), **changes or {})  # type: ignore[arg-type]
+    services = build_accounts(
+        settings,
+        store=store,
+        clock=clock,
+        randomness=SystemRandomness(),
+        passwords=passwords or Argon2Passwords(CHEAP),
+    )
+    try:
+        yield Office(store, services, clock, root)
+    finally:
+        await store.close()
