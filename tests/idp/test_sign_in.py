@@ -132,14 +132,14 @@ async def test_a_password_changed_while_it_was_compared_lets_nobody_in(tmp_path:
     class ChangedMeanwhile(Counting):
         async def verify(self, password_hash: str | None, password: str) -> Verdict:
             verdict = await super().verify(password_hash, password)
-            account = await desk.services.accounts.find("alice")
+            account = await opened.services.accounts.find("alice")
             assert account is not None
-            await desk.services.accounts.set_password(account.key, "another password")
+            await opened.services.accounts.set_password(account.key, "another password")
             return verdict
 
-    async with office(tmp_path / "root", passwords=ChangedMeanwhile()) as desk:
-        await desk.new_account()
-        assert await right(desk) == "wrong"
+    async with office(tmp_path / "root", passwords=ChangedMeanwhile()) as opened:
+        await opened.new_account()
+        assert await right(opened) == "wrong"
 
 
 # --- how often others may guess ----------------------------------------------------------------
