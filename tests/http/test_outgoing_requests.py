@@ -1,0 +1,74 @@
+"""Where a token's issuer may be: nowhere that strangers should not make a server ask (T-60)."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.http.conftest import Start
+from tests.support.provider import running_provider
+from tests.support.signing import set_to
+from tests.unit.outbound.peer import MovedClock, Peer
+
+BASE = "https://pod.example"
+DOC = "/alice/private/"
+
+
+@pytest.fixture
+async def peer() -> AsyncIterator[Peer]:
+    peer = Peer()
+    await peer.start()
+    yield peer
+    await peer.stop()
+
+
+NOWHERE = [
+    "https://127.0.0.1:{port}",
+    "https://localhost:{port}",
+    "https://pod.localhost:{port}",
+    "https://2130706433:{port}",
+    "https://0x7f.0.0.1:{port}",
+    "https://0177.1:{port}",
+    "https://127.1:{port}",
+    "https://[::1]:{port}",
+    "https://[::ffff:7f00:1]:{port}",
+    "https://[::ffff:127.0.0.1]:{port}",
+    "https://[64:ff9b::7f00:1]:{port}",
+    "https://0.0.0.0:{port}",
+    "https://169.254.169.254",
+    "https://10.0.0.1",
+    "https://192.168.0.1",
+    "https://[fd00:ec2::254]",
+    "https://[fe80::1%25eth0]",
+    "https://pod.example",
+    "https://name-of-this-machine.example:{port}",
+    "http://127.0.0.1:{port}",
+    "http://idp.example:{port}",
+    "https://idp.example:22",
+]
+
+
+@pytest.mark.parametrize("issuer", NOWHERE)
+async def test_an_issuer_in_a_place_that_is_nobodys_business_is_refused_unasked(
+    start: Start, peer: Peer, monkeypatch: pytest.MonkeyPatch, issuer: str
+) -> None:
+    """T-60, A-187, A-188, W-11: in a deployment that is not on loopback."""
+
+    def look_up(_host: str, *_: object, **__: object) -> list[object]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 0))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    clock = MovedClock()
+    server = await start(base_url=BASE, clock=clock)
+    now_s = clock.now_ms() // 1000
+    with running_provider() as signer:
+        named = set_to("iss", issuer.format(port=peer.port))
+        app = signer.app(server.alice_web_id, named, now_s=now_s)
+        fields = app.fields("GET", BASE + DOC)
+        answer = await server.public.request("GET", DOC, headers=fields)
+        assert signer.asked == []
+    assert answer.status == 401
+    assert answer.json()["error"] == "Unauthorized"
+    assert peer.connections == 0

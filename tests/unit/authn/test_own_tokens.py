@@ -1,0 +1,261 @@
+"""Tokens of this server's own provider, as its resources see them (A-76, A-109, W-6).
+
+The provider is a stand-in that is told which keys and accounts count; that it is the one of
+``idp`` is tested with that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from podstead.authn.claims import TokenClaims
+from podstead.authn.credentials import UnverifiedBearer, UnverifiedDpop
+from podstead.authn.issuers import IssuerKeys, ProviderDocument
+from podstead.authn.proofs import Proofs
+from podstead.authn.resource_tokens import ResourceTokens, TokenRules
+from podstead.authn.web_ids import ProfileDocument, WebIdIssuers
+from podstead.core.agents import AuthenticationMethod, Identity
+from podstead.core.errors import NotAuthenticated
+from podstead.jose.errors import InvalidJose
+from podstead.jose.keys import PublicKey, import_public_key
+from tests.support.signing import Change, Json, Signer, proof_claims, set_to, without
+from tests.unit.outbound.peer import MovedClock
+
+BASE = "https://pod.example"
+WEB_ID = f"{BASE}/alice/#me"
+URL = f"{BASE}/alice/private/"
+
+
+@dataclass
+class Own:
+    """The provider: a key, and what it thinks of tokens."""
+
+    signer: Signer = field(default_factory=lambda: Signer.new("RS256"))
+    refusal: str | None = None
+    checked: int = 0
+
+    @property
+    def issuer(self) -> str:
+        return BASE
+
+    async def key(self, key_id: str | None) -> PublicKey | None:
+        known = key_id == self.signer.thumbprint
+        return import_public_key(self.signer.jwk) if known else None
+
+    async def check(self, claims: TokenClaims) -> None:
+        assert claims.web_id == WEB_ID
+        self.checked += 1
+        if self.refusal is not None:
+            raise InvalidJose(self.refusal)
+
+
+class Nobody:
+    """Whoever asks another server, or reads a document, has gone wrong."""
+
+    async def fetch_provider_document(self, url: str) -> ProviderDocument:
+        raise AssertionError(url)
+
+    async def fetch_profile(self, url: str) -> ProfileDocument:
+        raise AssertionError(url)
+
+    async def parse(self, content: bytes, content_type: str, base_iri: str) -> Any:  # noqa: ANN401
+        raise AssertionError((content, content_type, base_iri))
+
+    async def read_metadata(self, paths: object) -> Any:  # noqa: ANN401
+        raise AssertionError(paths)
+
+    async def open_body(self, metadata: object) -> Any:  # noqa: ANN401
+        raise AssertionError(metadata)
+
+
+class Notes:
+    """What is used once and how often, in memory."""
+
+    def __init__(self) -> None:
+        self._used: set[bytes] = set()
+
+    async def use_once(self, key: bytes, *, until_ms: int, now_ms: int) -> bool:
+        assert until_ms > now_ms
+        new = key not in self._used
+        self._used.add(key)
+        return new
+
+    async def wait_s(self, key: str, *, capacity: int, per_s: float, now_ms: int) -> int | None:
+        raise AssertionError((key, capacity, per_s, now_ms))
+
+    async def take(self, key: str, *, capacity: int, per_s: float, now_ms: int) -> int | None:
+        raise AssertionError((key, capacity, per_s, now_ms))
+
+
+class World:
+    """The verifier with everything around it."""
+
+    def __init__(self, *, rules: TokenRules | None = None) -> None:
+        self.clock = MovedClock()
+        self.own = Own()
+        nobody, notes = Nobody(), Notes()
+        self.tokens = ResourceTokens(
+            issuers=IssuerKeys(nobody, self.clock),
+            web_ids=WebIdIssuers(
+                base_url=BASE,
+                store=nobody,
+                foreign=nobody,
+                parse=nobody.parse,
+                clock=self.clock,
+            ),
+            own=self.own,
+            proofs=Proofs(used=notes, clock=self.clock, require_ath=False, refuse_replay=True),
+            counters=notes,
+            rules=rules or TokenRules(),
+            clock=self.clock,
+        )
+
+    @property
+    def now_s(self) -> int:
+        return self.clock.now_ms() // 1000
+
+    def token(self, *changes: Change, signer: Signer | None = None, **header: object) -> str:
+        """An access token of ours, bound to no key."""
+        claims: Json = {
+            "iss": BASE,
+            "sub": "account",
+            "webid": WEB_ID,
+            "aud": "solid",
+            "client_id": "client",
+            "iat": self.now_s,
+            "exp": self.now_s + 3600,
+            "jti": "g-grant.1",
+        }
+        for change in changes:
+            change(claims)
+        named = {"kid": self.own.signer.thumbprint, "typ": "at+jwt", **header}
+        return (signer or self.own.signer).sign(named, claims)
+
+    async def bearer(self, token: str) -> Identity:
+        return await self.tokens.verify_bearer(UnverifiedBearer(token))
+
+    async def dpop(self, token: str, key: Signer) -> Identity:
+        proof = key.proof(proof_claims("GET", URL, self.now_s))
+        return await self.tokens.verify_dpop(
+            UnverifiedDpop(token, proof), method="GET", url=URL, client_address="192.0.2.1"
+        )
+
+
+def identity(method: AuthenticationMethod, world: World) -> Identity:
+    return Identity(
+        agent=WEB_ID,
+        method=method,
+        token_id="g-grant.1",
+        expires_at_s=world.now_s + 3600,
+        issuer=BASE,
+        client_id="client",
+    )
+
+
+async def test_an_access_token_of_ours_may_be_sent_as_bearer() -> None:
+    """A-76: no other server is asked, and no document read (A-109)."""
+    world = World()
+    token = world.token()
+    for checked in (1, 2):
+        assert await world.bearer(token) == identity(AuthenticationMethod.OIDC_BEARER, world)
+        assert world.own.checked == checked
+    assert (await world.bearer(world.token(typ="application/at+jwt"))).agent == WEB_ID
+    assert (await world.bearer(world.token(set_to("iss", f"{BASE}/")))).agent == WEB_ID
+
+
+async def test_a_bound_token_of_ours_comes_with_its_proof() -> None:
+    """A-106, A-109."""
+    world, key = World(), Signer.new("ES256")
+    bound = set_to("cnf", {"jkt": key.thumbprint})
+    token = world.token(bound)
+    for _ in range(2):
+        assert await world.dpop(token, key) == identity(AuthenticationMethod.DPOP, world)
+    assert (await world.dpop(world.token(bound, typ="JWT"), key)).agent == WEB_ID
+    with pytest.raises(NotAuthenticated, match="bound to another key"):
+        await world.dpop(token, Signer.new("ES256"))
+    with pytest.raises(NotAuthenticated, match="not bound to a key"):
+        await world.dpop(world.token(), key)
+
+
+BAD: dict[str, tuple[list[Change], Json, str]] = {
+    "bound to a key": ([set_to("cnf", {"jkt": "a" * 43})], {}, "bound to a key: send it as DPoP"),
+    "bound to something": ([set_to("cnf", {"x5t#S256": "a"})], {}, "not bound to a key"),
+    "an ID token": ([set_to("aud", ["client", "solid"])], {"typ": "JWT"}, "no access token"),
+    "of no type": ([], {"typ": None}, "no access token"),
+    "of another type": ([], {"typ": "dpop+jwt"}, "no access token"),
+    "for others": ([set_to("aud", "client")], {}, "not meant for Solid"),
+    "expired": ([set_to("exp", 1_700_000_000)], {}, "expired"),
+    "of another issuer": ([set_to("iss", "https://idp.example")], {}, "Tokens of other servers"),
+    "of a longer issuer": ([set_to("iss", f"{BASE}/alice")], {}, "Tokens of other servers"),
+    "of no account's WebID": ([without("webid")], {}, "lacks an issuer or a WebID"),
+    "of a key that is not ours": ([], {"kid": "other"}, "Invalid token"),
+    "of no key": ([], {"kid": None}, "Invalid token"),
+}
+
+
+@pytest.mark.parametrize(("changes", "header", "phrase"), BAD.values(), ids=BAD)
+async def test_what_is_no_access_token_of_ours_is_no_bearer_token(
+    changes: list[Change], header: Json, phrase: str
+) -> None:
+    """A-76, T-34, W-6."""
+    world = World()
+    token = world.token(*changes, **header)
+    with pytest.raises(NotAuthenticated, match=phrase) as refused:
+        await world.bearer(token)
+    assert (refused.value.scheme, refused.value.error) == ("Bearer", "invalid_token")
+    assert refused.value.invalid
+
+
+async def test_a_token_that_we_did_not_sign_is_refused() -> None:
+    """T-101."""
+    world = World()
+    for signer in (Signer.new("ES256"), Signer.new("RS256", rsa_bits=3072)):
+        with pytest.raises(NotAuthenticated, match="Invalid token"):
+            await world.bearer(world.token(signer=signer))
+    assert world.own.checked == 0
+
+
+async def test_what_the_provider_says_counts_with_every_request() -> None:
+    """A-76, T-35: a token that was verified is revoked at once."""
+    world, key = World(), Signer.new("ES256")
+    token, bound = world.token(), world.token(set_to("cnf", {"jkt": key.thumbprint}))
+    await world.bearer(token)
+    await world.dpop(bound, key)
+    world.own.refusal = "The token is revoked"
+    with pytest.raises(NotAuthenticated, match="revoked"):
+        await world.bearer(token)
+    with pytest.raises(NotAuthenticated, match="revoked"):
+        await world.dpop(bound, key)
+
+
+async def test_a_key_of_ours_that_is_withdrawn_takes_its_tokens_along() -> None:
+    """A-44."""
+    world = World()
+    token = world.token()
+    await world.bearer(token)
+    world.own.signer = Signer.new("ES256")
+    with pytest.raises(NotAuthenticated, match="Invalid token"):
+        await world.bearer(token)
+
+
+async def test_our_own_provider_is_accepted_beside_any_list() -> None:
+    """A-112; and may be refused."""
+    world = World(rules=TokenRules(allowed_issuers=frozenset({"https://idp.example"})))
+    assert (await world.bearer(world.token())).agent == WEB_ID
+    world = World(rules=TokenRules(denied_issuers=frozenset({BASE})))
+    with pytest.raises(NotAuthenticated, match="not accepted here"):
+        await world.bearer(world.token())
+
+
+async def test_only_tokens_of_usual_length_are_kept() -> None:
+    """Long ones are verified each time, so that they fill no memory."""
+    world = World()
+    for size, kept in ((100, 1), (5000, 0)):
+        world = World()
+        token = world.token(set_to("scope", "x" * size))
+        for _ in range(2):
+            assert (await world.bearer(token)).agent == WEB_ID
+        assert len(world.tokens._verified._entries) == kept
