@@ -96,6 +96,13 @@ class TokenDesk:
 @asynccontextmanager
 async def open_token_desk(settings: Settings) -> AsyncIterator[TokenDesk]:
     """Open the store of an existing data root. Raises RootUnusable, StorageError."""
+    async with opened_store(settings) as store:
+        yield TokenDesk(settings, store, SystemClock(), SystemRandomness())
+
+
+@asynccontextmanager
+async def opened_store(settings: Settings) -> AsyncIterator[Store]:
+    """The store of an existing data root, while it is open. Raises RootUnusable, StorageError."""
     if not RootLayout(settings.root).database.exists():
         raise RootUnusable(
             f"There is no data in {settings.root}: give the data root of the server with --root."
@@ -103,6 +110,6 @@ async def open_token_desk(settings: Settings) -> AsyncIterator[TokenDesk]:
     store = SqliteStore(settings.root)
     await store.open()
     try:
-        yield TokenDesk(settings, store, SystemClock(), SystemRandomness())
+        yield store
     finally:
         await store.close()

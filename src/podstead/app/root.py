@@ -44,6 +44,11 @@ def prepared_root(settings: Settings) -> Iterator[None]:
         yield
 
 
+def remembered_base_url(layout: RootLayout) -> str | None:
+    """The base URL of a data root, ``None`` before the first start. Raises StorageError."""
+    return SqliteFacts(layout.database).read_fact(_BASE_URL)
+
+
 def _claim_base_url(layout: RootLayout, base_url: str) -> None:
     """Remember the base URL at the first start; refuse another one at every later start.
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from podstead import __version__
+from podstead.cli.account import account
 from podstead.cli.start import start
 from podstead.cli.token import token
 from podstead.config import StartRefused
@@ -40,3 +41,4 @@ def main() -> None:
 
 main.add_command(start)
 main.add_command(token)
+main.add_command(account)

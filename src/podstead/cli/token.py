@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from podstead.cli.options import OPTION_ROWS, settings_from, settings_options
+from podstead.cli.tables import table, time_text
 from podstead.storage.records import TokenRecord
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
@@ -80,34 +81,25 @@ def _at_desk(options: dict[str, Any], act: Callable[[TokenDesk], Awaitable[T]]) 
 
 
 def _table(records: Sequence[TokenRecord], now_s: int) -> list[str]:
-    rows = [("ID", "POD", "ISSUED", "EXPIRES", "STATE")]
-    rows += [
+    rows = [
         (
             record.token_id,
             record.pod,
-            _time(record.issued_s),
-            "never" if record.expires_s is None else _time(record.expires_s),
+            time_text(record.issued_s),
+            "never" if record.expires_s is None else time_text(record.expires_s),
             _state(record, now_s),
         )
         for record in records
     ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    return table(("ID", "POD", "ISSUED", "EXPIRES", "STATE"), rows)
 
 
 def _state(record: TokenRecord, now_s: int) -> str:
     if record.revoked_s is not None:
-        return f"revoked {_time(record.revoked_s)}"
+        return f"revoked {time_text(record.revoked_s)}"
     if record.expires_s is not None and record.expires_s <= now_s:
         return "expired"
     return "valid"
-
-
-def _time(unix_s: int) -> str:
-    return datetime.fromtimestamp(unix_s, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _now_s() -> int:

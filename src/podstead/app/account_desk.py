@@ -1,0 +1,105 @@
+"""What may the operator do with accounts, beside a running server? (Issue 4, command line.)
+
+The server sees each change with its next request. Nobody is asked for the password of an account
+here: whoever may write to the data root is the operator.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from podstead.app.accounts import AccountServices, build_accounts
+from podstead.app.operator import opened_store
+from podstead.app.root import remembered_base_url
+from podstead.app.system import SystemClock, SystemRandomness
+from podstead.config import Settings
+from podstead.core.errors import NotFound, RootUnusable
+from podstead.idp.credentials import NewCredential
+from podstead.idp.records import Account
+from podstead.idp.registry import Kept
+from podstead.storage.layout import RootLayout
+
+_PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class AccountDesk:
+    """Makes, lists, changes and removes accounts; each is named by its pod or e-mail address."""
+
+    issuer: str
+    services: AccountServices
+
+    async def create(self, name: str, *, email: str | None, password: str) -> Account:
+        """An account with a new pod; see :meth:`podstead.idp.accounts.Accounts.create`."""
+        made = await self.services.accounts.create(
+            name=name, email=email, password=password, needs_email=False
+        )
+        return made.account
+
+    async def create_for_pod(self, pod: str, *, email: str | None, password: str) -> Account:
+        """An account for a pod that has none; see
+        :meth:`podstead.idp.accounts.Accounts.create_for_pod`."""
+        return await self.services.accounts.create_for_pod(pod, email=email, password=password)
+
+    async def list(self) -> Sequence[Account]:
+        """All accounts, by the name of their pods. Raises StorageError."""
+        listed: list[Account] = []
+        page = await self.services.accounts.page(limit=_PAGE)
+        while page:
+            listed += page
+            page = await self.services.accounts.page(after=page[-1].account_id, limit=_PAGE)
+        return sorted(listed, key=lambda account: account.pod.lower())
+
+    async def find(self, name: str) -> Account:
+        """The account. Raises NotFound, StorageError."""
+        return (await self._find(name)).value
+
+    async def set_password(self, name: str, password: str) -> None:
+        """Change its password and end its sessions and grants. Raises NotFound, UnusablePassword,
+        StorageError, Overloaded."""
+        await self.services.accounts.set_password((await self.find(name)).account_id, password)
+
+    async def disable(self, name: str) -> None:
+        """Let nobody use it. Raises NotFound, StorageError, Overloaded."""
+        await self.services.accounts.disable((await self.find(name)).account_id)
+
+    async def enable(self, name: str) -> None:
+        """Let it be used again. Raises NotFound, StorageError, Overloaded."""
+        await self.services.accounts.enable((await self.find(name)).account_id)
+
+    async def delete(self, name: str) -> None:
+        """Remove it with its pod. Raises NotFound, StorageError, Overloaded."""
+        await self.services.accounts.delete((await self.find(name)).account_id)
+
+    async def create_credentials(self, name: str, *, label: str) -> NewCredential:
+        """Client credentials that act as it. Raises NotFound, Conflict, BadRequest, StorageError,
+        Overloaded."""
+        return await self.services.credentials.create(await self._find(name), name=label)
+
+    async def _find(self, name: str) -> Kept[Account]:
+        kept = await self.services.accounts.find(name)
+        if kept is None:
+            raise NotFound(f"There is no account '{name}'.")
+        return kept
+
+
+@asynccontextmanager
+async def open_account_desk(settings: Settings) -> AsyncIterator[AccountDesk]:
+    """Open the store of an existing data root, whose base URL names the accounts. Raises
+    RootUnusable, StorageError."""
+    async with opened_store(settings) as store:
+        base_url = remembered_base_url(RootLayout(settings.root))
+        if base_url is None:
+            raise RootUnusable(
+                f"The data root {settings.root} has no base URL yet: start the server once."
+            )
+        services = build_accounts(
+            dataclasses.replace(settings, base_url=base_url),
+            store=store,
+            clock=SystemClock(),
+            randomness=SystemRandomness(),
+        )
+        yield AccountDesk(issuer=base_url, services=services)
