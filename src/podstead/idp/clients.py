@@ -26,6 +26,7 @@ from podstead.idp.token_service import ProviderStore
 from podstead.idp.writing import commit
 from podstead.jose.errors import InvalidJose
 from podstead.jose.strict_json import Json, read_object
+from podstead.storage.protocol import EntryCounts
 from podstead.storage.records import Record, Reliance
 
 REGISTRATION_MS: Final = 90 * 24 * 3600 * 1000
@@ -33,6 +34,9 @@ REGISTRATION_MS: Final = 90 * 24 * 3600 * 1000
 RENEW_MS: Final = 24 * 3600 * 1000
 """A registration that is used is renewed once a day at most."""
 LONGEST_CLIENT_ID: Final = 2048
+MOST_REGISTERED: Final = 100_000
+COUNTED_MS: Final = 60_000
+"""How long a worker believes its count: so long it may take more than the limit says."""
 DOCUMENT_S: Final = 300
 MOST_DOCUMENTS: Final = 1000
 _ID_BYTES: Final = 16
@@ -44,6 +48,10 @@ class ClientDocuments(Protocol):
 
     async def fetch_client_document(self, url: str) -> bytes:
         """The document's content. Raises OutboundError."""
+
+
+class ClientStore(ProviderStore, EntryCounts, Protocol):
+    """Where registrations are kept; every store is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +75,7 @@ class ClientDirectory:
     def __init__(
         self,
         *,
-        store: ProviderStore,
+        store: ClientStore,
         documents: ClientDocuments,
         allow_http: bool,
         clock: Clock,
@@ -79,6 +87,8 @@ class ClientDirectory:
         self._allow_http = allow_http
         self._clock = clock
         self._randomness = randomness
+        self._registered = 0
+        self._counted_ms: int | None = None
         self._known = BoundedCache[str, _KnownDocument](MOST_DOCUMENTS)
 
     async def find(self, client_id: str) -> Client | None:
@@ -96,9 +106,11 @@ class ClientDirectory:
             return None
 
     async def register(self, sent: Json) -> Registered:
-        """Register a client (RFC 7591). Raises UnusableMetadata, StorageError, Overloaded."""
+        """Register a client (RFC 7591). Raises UnusableMetadata, StorageError, and Overloaded also
+        when there are too many."""
         metadata = read_metadata(sent, allow_http=self._allow_http)
         now_ms = self._clock.now_ms()
+        await self._check_number(now_ms)
         secret = None
         if metadata.auth_method != "none":
             secret = self._randomness.token_hex(_SECRET_BYTES)
@@ -114,6 +126,7 @@ class ClientDirectory:
         record = CLIENTS.put(client.client_id, client, expires_ms=now_ms + REGISTRATION_MS)
         if not await self._commit([record], now_ms):
             raise Overloaded("The client could not be registered: try again")
+        self._registered += 1
         return Registered(client, secret, registration_token)
 
     async def managed(self, client_id: str, registration_token: str) -> Client | None:
@@ -139,6 +152,14 @@ class ClientDirectory:
         renewed = CLIENTS.put(client_id, kept.value, expires_ms=lasting_ms + RENEW_MS)
         # One that is removed meanwhile stays so.
         await self._commit([renewed], now_ms, relied_on=[kept.at])
+
+    async def _check_number(self, now_ms: int) -> None:
+        """A-50. Raises Overloaded."""
+        if self._counted_ms is None or not 0 <= now_ms - self._counted_ms < COUNTED_MS:
+            self._registered = await CLIENTS.count(self._store, at_most=MOST_REGISTERED)
+            self._counted_ms = now_ms
+        if self._registered >= MOST_REGISTERED:
+            raise Overloaded("This server can register no more applications at present")
 
     def _is_document(self, client_id: str) -> bool:
         return client_id.startswith("https://") or (

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from podstead.core.errors import StorageError
-from podstead.storage.protocol import EntryRegistry
+from podstead.storage.protocol import EntryCounts, EntryRegistry
 from podstead.storage.records import DropEntry, Entry, EntryAt, EntryId, NoEntry, PutEntry, Version
 
 Value = TypeVar("Value", bound=msgspec.Struct)
@@ -66,6 +66,10 @@ class Records(Generic[Value]):
         start = self._id(after) if after else ""
         listed = await store.list_entries(self.kind, after=start, limit=limit, now_ms=now_ms)
         return [self._kept(entry) for entry in listed]
+
+    async def count(self, store: EntryCounts, *, at_most: int) -> int:
+        """How many there are, or ``at_most`` if there are more. Raises StorageError."""
+        return await store.count_entries(self.kind, at_most=at_most)
 
     def put(
         self, key: str, value: Value, *, owner: str | None = None, expires_ms: int | None = None

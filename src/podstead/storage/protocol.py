@@ -126,6 +126,14 @@ class EntryRegistry(Protocol):
         byte order of their names, from behind ``after``. Raises StorageError."""
 
 
+class EntryCounts(Protocol):
+    """How many entries there are, for those that bound them."""
+
+    async def count_entries(self, kind: str, *, at_most: int) -> int:
+        """The number of entries of a kind, or ``at_most`` if there are more. Some of them may have
+        expired and not been swept yet. Raises StorageError."""
+
+
 class TokenRegistry(Protocol):
     """Which simple tokens were issued. Issued and revoked by records in a write."""
 
@@ -174,7 +182,14 @@ class ServerFacts(Protocol):
 
 
 class Store(
-    ResourceStore, PodRegistry, TokenRegistry, EntryRegistry, RateCounters, UsedOnce, Protocol
+    ResourceStore,
+    PodRegistry,
+    TokenRegistry,
+    EntryRegistry,
+    EntryCounts,
+    RateCounters,
+    UsedOnce,
+    Protocol,
 ):
     """Everything one engine offers, with its life cycle."""
 

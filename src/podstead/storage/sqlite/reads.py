@@ -57,6 +57,9 @@ _SELECT_PODS = "SELECT name, root, owner, created_ms FROM pods"
 _SELECT_USED_BYTES = (
     "SELECT s.used_bytes FROM pods p JOIN storages s ON s.root = p.root WHERE p.folded_name = ?"
 )
+_COUNT_ENTRIES = (
+    "SELECT count(*) FROM (SELECT 1 FROM entries WHERE entry > ? AND entry < ? LIMIT ?)"
+)
 _SELECT_ENTRIES = "SELECT entry, version, value, owner, expires_ms FROM entries"
 _SELECT_TOKENS = "SELECT token_id, pod, web_id, issued_s, expires_s, revoked_s FROM tokens"
 
@@ -227,6 +230,11 @@ class Reader:
             (*values, limit),
             lambda row: Entry(*row),
         )
+
+    def count_entries(self, kind: str, at_most: int) -> int:
+        """The entries of a kind, or ``at_most`` if there are more. Raises StorageError."""
+        values = (f"{kind}/", f"{kind}0", at_most)
+        return self._all(_COUNT_ENTRIES, values, lambda row: int(row[0]))[0]
 
     def used_bytes(self, name: str) -> int:
         """The bytes that a pod's resources take. Raises StorageError."""

@@ -207,6 +207,9 @@ class SqliteStore:
             kind, owner=owner, after=after, limit=limit, now_ms=now_ms
         )
 
+    async def count_entries(self, kind: str, *, at_most: int) -> int:
+        return self._use().reader.count_entries(kind, at_most)
+
     async def read_token(self, token_id: str) -> TokenRecord | None:
         return self._use().reader.read_token(token_id)
 
