@@ -30,6 +30,7 @@ from podstead.web.cors import Sharing
 from podstead.web.idp.credentials_endpoint import CREDENTIALS_PATH, CredentialsEndpoint
 from podstead.web.idp.pods_with_accounts import PodsWithAccounts
 from podstead.web.idp.protocol import ProtocolEndpoints, ProtocolLimits
+from podstead.web.limits import InvalidCredentialLimit
 from podstead.web.registration import Registration
 from podstead.web.routes import Access, Endpoint, Route
 
@@ -106,6 +107,9 @@ class Provider:
             proofs=proofs,
             resource_tokens=resource_tokens,
             counters=store,
+            invalid_credentials=InvalidCredentialLimit(
+                counters=store, clock=clock, per_minute=settings.invalid_credentials_per_minute
+            ),
             limits=ProtocolLimits(
                 registrations_per_hour=settings.registrations_per_hour,
                 token_failures_per_minute=settings.token_failures_per_minute,

@@ -14,9 +14,10 @@ import msgspec
 from podstead.authn.credentials import UnverifiedBearer, UnverifiedDpop, read_credential
 from podstead.authn.proofs import InvalidProof, Proofs
 from podstead.authn.resource_tokens import ResourceTokens
-from podstead.core.agents import Agent
+from podstead.core.agents import Agent, Identity
 from podstead.core.clock import Clock
 from podstead.core.errors import (
+    AccessDenied,
     BadRequest,
     BodyTooLarge,
     NotAuthenticated,
@@ -43,7 +44,7 @@ from podstead.storage.protocol import RateCounters
 from podstead.web.asgi import Headers
 from podstead.web.idp.answers import NO_STORE, json_answer
 from podstead.web.idp.forms import Fields, only, read_form
-from podstead.web.limits import address_key, take
+from podstead.web.limits import InvalidCredentialLimit, address_key, take
 from podstead.web.request import Request
 from podstead.web.response import Response
 
@@ -72,6 +73,7 @@ class ProtocolEndpoints:
         proofs: Proofs,
         resource_tokens: ResourceTokens,
         counters: RateCounters,
+        invalid_credentials: InvalidCredentialLimit,
         limits: ProtocolLimits,
         clock: Clock,
     ) -> None:
@@ -83,6 +85,7 @@ class ProtocolEndpoints:
         self._proofs = proofs
         self._resource_tokens = resource_tokens
         self._counters = counters
+        self._invalid_credentials = invalid_credentials
         self._limits = limits
         self._clock = clock
         self._description = msgspec.json.encode(discovery.provider_description(issuer))
@@ -143,23 +146,34 @@ class ProtocolEndpoints:
         return Response(200, [*NO_STORE, (b"content-length", b"0")], b"")
 
     async def userinfo(self, request: Request, _: Agent) -> Response:
-        """``GET`` or ``POST /idp/me`` (OIDC Core 5.3). Raises NotAuthenticated, ServerTrouble."""
+        """``GET`` or ``POST /idp/me`` (OIDC Core 5.3).
+
+        Raises NotAuthenticated, AccessDenied, RateLimited, ServerTrouble.
+        """
         credential = read_credential(request.fields.authorization, request.fields.proofs)
         if credential is None:
             raise NotAuthenticated
+        try:
+            identity = await self._identity(request, credential)
+        except NotAuthenticated:
+            await self._invalid_credentials.count(request.client_address)
+            raise
+        answer = await self._status.userinfo(credential.token, identity)
+        if answer is None:
+            raise AccessDenied("The token is not one to ask about its person with")
+        return json_answer(OAuthAnswer(200, answer))
+
+    async def _identity(
+        self, request: Request, credential: UnverifiedDpop | UnverifiedBearer
+    ) -> Identity:
         if isinstance(credential, UnverifiedDpop):
-            identity = await self._resource_tokens.verify_dpop(
+            return await self._resource_tokens.verify_dpop(
                 credential,
                 method=request.method,
                 url=self._issuer + discovery.USERINFO_PATH,
                 client_address=address_key(request.client_address),
             )
-        else:
-            identity = await self._resource_tokens.verify_bearer(credential)
-        answer = await self._status.userinfo(credential.token, identity)
-        if answer is None:
-            raise NotAuthenticated("The token is not for this", invalid=True, scheme="Bearer")
-        return json_answer(OAuthAnswer(200, answer))
+        return await self._resource_tokens.verify_bearer(credential)
 
     # --- clients ------------------------------------------------------------------------------
 
