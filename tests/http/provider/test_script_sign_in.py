@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.http.conftest import BASE
 from tests.http.provider.conftest import (
-    BASE,
     FORM,
     MovedClock,
     Provider,
