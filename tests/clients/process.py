@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.node import NODE, install_clients
+from tests.support.node import NODE, install_packages
 
 CLIENTS = Path(__file__).resolve().parent
 DEADLINE_S = 60
@@ -73,7 +73,7 @@ class ClientProcess:
     """Runs the behaviours of one module of ``scenarios/``."""
 
     def __init__(self, scenario: str, log: Path) -> None:
-        install_clients()
+        install_packages(CLIENTS)
         self._log = log
         with log.open("wb") as errors:
             self._process = subprocess.Popen(

