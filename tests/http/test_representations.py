@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 
 import pytest
+from rdflib import Literal, URIRef
 
 from podstead.rdf.codecs import repair_missing_final_dot
 from podstead.resources import contents
@@ -76,6 +78,23 @@ async def test_a_container_is_sent_and_had_in_every_type(server: Server, sent: s
     listed = {(str(s), str(p), str(o)) for s, p, o in listings[0]}
     assert (url(path), "http://www.w3.org/ns/ldp#contains", url(f"{path}x.txt")) in listed
     assert (url(path), "http://purl.org/dc/terms/title", "T") in listed
+
+
+@pytest.mark.parametrize("path", ["/alice/private/doc", "/alice/private/c/"])
+async def test_the_direction_of_a_text_is_told_in_json_ld_only(server: Server, path: str) -> None:
+    """R-1, R-8: readers of Turtle and the like know no directions, and could read nothing."""
+    name = {"@value": "x", "@language": "ar", "@direction": "rtl"}
+    body = json.dumps({"@id": "", f"{EX}name": name})
+    assert (await server.alice.put(path, body, JSON_LD)).status == 201
+    update = f"INSERT DATA {{ <> <{EX}b> 1 }}".encode()
+    kind = {"Content-Type": "application/sparql-update"}
+    patch = await server.alice.request("PATCH", path, headers=kind, body=update)
+    assert patch.status == 204
+    told = (URIRef(url(path)), URIRef(f"{EX}name"), Literal("x", lang="ar"))
+    for asked in FORMATS:
+        answer = await server.alice.get(path, accept=asked)
+        assert told in said(answer, url(path))
+        assert (b"rtl" in answer.body) == (asked == JSON_LD)
 
 
 async def test_a_container_that_xml_cannot_describe_is_not_had_as_xml(server: Server) -> None:

@@ -19,7 +19,7 @@ from pyoxigraph import RdfFormat
 
 from podstead.core import media_types
 from podstead.core.media_types import parse_media_type
-from podstead.rdf import jsonld_rewriter, jsonld_writer, turtle_writer
+from podstead.rdf import jsonld_rewriter, jsonld_writer, rdf12, turtle_writer
 from podstead.rdf.errors import (
     MalformedRdf,
     NotExpressible,
@@ -159,10 +159,12 @@ def _library_read(content: bytes, essence: str, *, base_iri: str, limits: RdfLim
     try:
         quads: list[Quad] = list(islice(parser, limits.max_triples + 1))
     except SyntaxError as error:
-        raise _malformed(essence, error) from error
+        raise _malformed(essence, error, content) from error
     if len(quads) > limits.max_triples:
         raise RdfTooLarge(f"RDF documents may have {limits.max_triples} triples here, not more")
-    return Document(_dataset(quads, essence), MappingProxyType(parser.prefixes), parser.base_iri)
+    dataset = _dataset(quads, essence)
+    rdf12.check_read(content, essence, quads)
+    return Document(dataset, MappingProxyType(parser.prefixes), parser.base_iri)
 
 
 def _format(essence: str) -> RdfFormat:
@@ -172,8 +174,8 @@ def _format(essence: str) -> RdfFormat:
     return format_
 
 
-def _malformed(essence: str, error: SyntaxError) -> MalformedRdf:
-    reason = _PLACE.sub("", str(error.msg))
+def _malformed(essence: str, error: SyntaxError, content: bytes) -> MalformedRdf:
+    reason = rdf12.reason_of(_PLACE.sub("", str(error.msg)), content, error.lineno)
     return MalformedRdf(essence, reason[:_MAX_REASON_LENGTH], line=error.lineno)
 
 
@@ -183,7 +185,7 @@ def _dataset(quads: list[Quad], essence: str) -> Dataset:
     for quad in quads:
         subject, object_ = quad.subject, quad.object
         if isinstance(subject, pyoxigraph.Triple) or isinstance(object_, pyoxigraph.Triple):
-            raise MalformedRdf(essence, "RDF 1.2 triple terms are not supported")
+            raise MalformedRdf(essence, rdf12.TRIPLE_TERMS)
         triple = (subject, quad.predicate, object_)
         graph_name = quad.graph_name
         if isinstance(graph_name, DefaultGraph):
@@ -219,16 +221,20 @@ def serialize(
 
     IRIs are written relative to ``base_iri`` where that reads well (Turtle), absolute without it.
     A document that was JSON-LD keeps its context, if ``base_iri`` is given.
-    Formats without named graphs get the default graph (Q-16). Raises UnsupportedRdfType, and
-    NotExpressible for what RDF/XML cannot say.
+    Formats without named graphs get the default graph (Q-16), and none but JSON-LD directions of
+    texts (``rdf12``). Raises UnsupportedRdfType, and NotExpressible for what RDF/XML cannot say.
     """
+    # What was read from another syntax has no direction, so it need not be looked through.
+    may_have_directions = not isinstance(document, Document) or document.original is not None
     document = _as_document(document)
     essence = parse_media_type(media_type).essence
     format_ = _format(essence)
-    if format_ is RdfFormat.TURTLE or format_ is RdfFormat.N3:
-        return turtle_writer.write(document.graph, document.prefixes, base_iri=base_iri)
     if format_ is RdfFormat.JSON_LD:
         return _json_ld(document, base_iri)
+    if may_have_directions:
+        document = replace(document, dataset=rdf12.without_directions(document.dataset))
+    if format_ is RdfFormat.TURTLE or format_ is RdfFormat.N3:
+        return turtle_writer.write(document.graph, document.prefixes, base_iri=base_iri)
     written = _library_write(document, format_, with_named=essence in _WITH_NAMED_GRAPHS)
     if format_ is RdfFormat.RDF_XML and not is_namespace_well_formed(written):
         raise NotExpressible(essence, "a property or a character has no form in XML")

@@ -28,6 +28,7 @@ from podstead.rdf.container import (
 from podstead.rdf.graph import EMPTY_GRAPH, Dataset, Graph
 from podstead.rdf.json_text import Json, encode_json
 from podstead.rdf.jsonld_writer import compose
+from podstead.rdf.rdf12 import without_directions
 from podstead.rdf.turtle_writer import TurtleWriter
 
 __all__ = [
@@ -84,6 +85,8 @@ class Listing:
         statements = container_statements(
             container_url, is_storage=is_storage, modified_ms=modified_ms
         )
+        if media_type != media_types.JSON_LD:
+            own_triples = without_directions(Dataset(own_triples)).default
         self._writer = writer(container_url, statements | own_triples)
 
     def begin(self) -> bytes:

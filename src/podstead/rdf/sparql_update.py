@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from podstead.core.media_types import SPARQL_UPDATE, TRIG
+from podstead.rdf import rdf12
 from podstead.rdf.codecs import Document, parse_blocks
 from podstead.rdf.errors import MalformedRdf, PatchRefused
 from podstead.rdf.lexing import Kind, Lexer, Rewriting, Token, decode, line_of
@@ -158,6 +159,8 @@ class _Request:
             self.refuse(f"{keyword} is not supported", token)
         if keyword in _QUERIES:
             self._fail(f"{keyword} is a query and no update", token)
+        if keyword == "VERSION":
+            self._fail(rdf12.VERSIONS, token)
         if keyword not in _CLAUSES:
             self._fail(f"{_shown(token)} stands where an operation belongs", token)
 

@@ -169,13 +169,6 @@ def test_a_json_literal_stays_a_literal() -> None:
     assert parse(written, JSON_LD, base_iri=BASE).graph == document.graph
 
 
-def test_a_direction_is_kept() -> None:
-    document = parse(b"<urn:a> <urn:p> 'x'@ar--rtl .", TURTLE, base_iri=BASE)
-    written = serialize(document, JSON_LD)
-    assert json.loads(written)["urn:p"] == {"@value": "x", "@language": "ar", "@direction": "rtl"}
-    assert parse(written, JSON_LD, base_iri=BASE).graph == document.graph
-
-
 def test_text_is_not_escaped_without_need() -> None:
     graph = Graph([(Iri("urn:s"), Iri("urn:p"), Literal("Ünïcödé </script> \x00"))])
     assert '"Ünïcödé </script> \\u0000"'.encode() in serialize(graph, JSON_LD)

@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from podstead.core.media_types import N_TRIPLES, TURTLE
+from podstead.core.media_types import TURTLE
 from podstead.rdf.codecs import parse, serialize
 from podstead.rdf.graph import Graph
 from podstead.rdf.terms import Iri, Literal
@@ -254,10 +254,3 @@ def test_agents_of_an_acl_are_whole_iris() -> None:
 
 def test_the_empty_prefix_of_a_document_is_used() -> None:
     assert "<> :p :o ." in rewritten("@prefix : <http://other.example/#> . <> :p :o .")
-
-
-def test_a_direction_is_kept() -> None:
-    """RDF 1.2: base directions, as JSON-LD 1.1 has them too."""
-    graph = parse(b"<urn:a> <urn:b> 'x'@ar--rtl .", TURTLE, base_iri=BASE).graph
-    for media_type in (TURTLE, N_TRIPLES):
-        assert b"--rtl" in serialize(graph, media_type)

@@ -1,0 +1,93 @@
+"""What of RDF 1.2 does the RDF library read and write that readers of RDF 1.1 cannot read?
+
+A text's base direction is one: JSON-LD 1.1 has it, the other syntaxes have it in drafts only, and
+one such literal makes a whole Turtle document unreadable to who does not expect it. So directions
+come in and go out as JSON-LD, and are left out elsewhere, as JSON-LD itself does by default
+(JSON-LD 1.1 API, section 8.2.2). In the other syntaxes they are refused, and so is the directive
+by which a document announces that it is RDF 1.2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
+
+from podstead.core.media_types import JSON_LD, TRIG, TURTLE
+from podstead.rdf.errors import MalformedRdf
+from podstead.rdf.graph import Dataset, Graph
+from podstead.rdf.lexing import Kind, Lexer, line_of
+from podstead.rdf.terms import Literal, Quad
+
+TRIPLE_TERMS: Final = "RDF 1.2 triple terms are not supported"
+DIRECTIONS: Final = "RDF 1.2 base directions are accepted in JSON-LD only"
+VERSIONS: Final = "RDF 1.2 version directives are not supported"
+
+# What a document with a direction must have: in Turtle and its kin, or the attribute of RDF/XML.
+_MAYBE_DIRECTION: Final = re.compile(rb"--[lr]t|dir")
+# Searched in lower case. The lexer decides, so this may find what is none, and misses nothing.
+_MAYBE_VERSION: Final = re.compile(rb"version\s*+[\"'#]")
+_VERSION_LINE: Final = re.compile(rb"\s*@?version\s*[\"']", re.IGNORECASE)
+_ABOUT_DIRECTIONS: Final = re.compile(r"dirLangString|base direction")
+
+
+def check_read(content: bytes, media_type: str, quads: Iterable[Quad]) -> None:
+    """Refuse what was read and is RDF 1.2; ``quads`` is what ``content`` says.
+
+    Triple terms are not looked for. Looks at the bytes first, which takes a few thousandths of the
+    time of reading them. Raises MalformedRdf.
+    """
+    if media_type == JSON_LD:
+        return
+    if _MAYBE_DIRECTION.search(content) and any(_is_directed(quad.object) for quad in quads):
+        raise MalformedRdf(media_type, DIRECTIONS)
+    if media_type in (TURTLE, TRIG) and _MAYBE_VERSION.search(content.lower()):
+        _check_version(content.decode(), media_type)
+
+
+def _check_version(text: str, media_type: str) -> None:
+    lexer = Lexer(text, media_type)
+    before, token = None, lexer.next()
+    while token is not None:
+        if (
+            before is not None
+            and before.text.lower() in ("version", "@version")
+            and token.kind is Kind.STRING
+        ):
+            raise MalformedRdf(media_type, VERSIONS, line=line_of(text, before.start))
+        before, token = token, lexer.next()
+
+
+def reason_of(reason: str, content: bytes, line: int | None) -> str:
+    """Why a document could not be read: the parser's ``reason``, unless RDF 1.2 is behind it."""
+    if _ABOUT_DIRECTIONS.search(reason):
+        return DIRECTIONS
+    lines = content.split(b"\n", line)[line - 1 : line] if line else []
+    return VERSIONS if lines and _VERSION_LINE.match(lines[0]) else reason
+
+
+def without_directions(dataset: Dataset) -> Dataset:
+    """The dataset with its directed texts as texts of the same language."""
+    named = {name: _undirected(graph) for name, graph in dataset.named.items()}
+    return replace(dataset, default=_undirected(dataset.default), named=MappingProxyType(named))
+
+
+def _undirected(graph: Graph) -> Graph:
+    if not any(_is_directed(object_) for _, _, object_ in graph):
+        return graph
+    return Graph(
+        (
+            subject,
+            predicate,
+            Literal(object_.value, language=object_.language)
+            if isinstance(object_, Literal) and object_.direction is not None
+            else object_,
+        )
+        for subject, predicate, object_ in graph
+    )
+
+
+def _is_directed(term: object) -> bool:
+    return isinstance(term, Literal) and term.direction is not None
