@@ -53,8 +53,10 @@ class Page:
         return _Forms(self.text).forms
 
     def form(self, action: str) -> Form:
-        """The one form that goes to an action, or to one that begins with it."""
-        found = [each for each in self.forms if each.action.startswith(action)]
+        """The form that goes to an action, or the first to one that begins with it."""
+        forms = self.forms
+        found = [each for each in forms if each.action == action]
+        found += [each for each in forms if each.action.startswith(action)]
         assert found, f"no form for {action} on {self.url}: {self.text}"
         return found[0]
 

@@ -131,12 +131,12 @@ class AccountPages:
     async def sign_out(self, visit: Visit) -> Response:
         """``/idp/logout``. Raises WrongFormToken."""
         if visit.open_session is None:
-            return self._signed_out()
+            return self._signed_out(visit)
         await visit.submission()
         await self._sessions.end(visit.open_session.kept)
         account_id = visit.open_session.account.account_id
         self._audit.note(Event.SIGNED_OUT, account_id=account_id)
-        return self._signed_out()
+        return self._signed_out(visit)
 
     async def sign_out_everywhere(self, visit: Visit) -> Response:
         """End every session, this one as well. Raises NotAuthenticated, WrongFormToken."""
@@ -144,7 +144,7 @@ class AccountPages:
         owner = visit.owner()
         await self._sessions.end_all(owner.account)
         self._audit.note(Event.SIGNED_OUT_EVERYWHERE, account_id=owner.account.account_id)
-        return self._signed_out()
+        return self._signed_out(visit)
 
     async def confirm_deletion(self, visit: Visit) -> Response:
         """The page that says what is lost; for who has just signed in. Raises NotAuthenticated."""
@@ -201,9 +201,11 @@ class AccountPages:
             return json_answer(204, None, *headers)
         return see_other(ACCOUNT_PATH, self._cookies.keep_notice(Notice(notice)), *headers)
 
-    def _signed_out(self) -> Response:
-        notice = self._cookies.keep_notice(Notice("signed-out"))
-        return see_other(LOGIN_PATH, notice, self._cookies.forget_session())
+    def _signed_out(self, visit: Visit) -> Response:
+        forget = self._cookies.forget_session()
+        if not visit.wants_page:
+            return json_answer(204, None, forget)
+        return see_other(LOGIN_PATH, self._cookies.keep_notice(Notice("signed-out")), forget)
 
     def _deletion_page(self, owner: OpenSession, *, status: int = 200) -> Response:
         return self._renderer.page(

@@ -38,10 +38,10 @@ async def read_submission(request: Request) -> Submission:
     Raises UnsupportedMediaType, BadRequest, BodyTooLarge and BodyTimeout.
     """
     content_type = (request.fields.get(b"content-type") or "").partition(";")[0].strip().lower()
+    if not request.body.announced:
+        return Submission({})
     if content_type == "application/json":
         return Submission(_json_fields(await request.body.read(limit_bytes=MAX_FORM_BYTES)))
-    if content_type == "" and not request.body.announced:
-        return Submission({})
     form = await read_form(request)
     return Submission({name: only(form, name) for name in form})
 

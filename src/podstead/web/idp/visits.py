@@ -170,15 +170,30 @@ class Entrance:
         if isinstance(error, NotAuthenticated) and visit.wants_page:
             return see_other(LOGIN_PATH, self._cookies.keep_notice(Notice("sign-in-first")))
         if isinstance(error, UnusableClient):
-            return self._renderer.page("problem.html", status=400, message=str(error))
+            return self._problem(400, str(error), unusable_client=True)
         if not visit.wants_page:
             raise error
         status, _ = status_of(error)
+        retry_after_s = error.retry_after_s if isinstance(error, RateLimited) else None
+        return self._problem(status, str(error), retry_after_s=retry_after_s)
+
+    def _problem(
+        self,
+        status: int,
+        message: str,
+        *,
+        retry_after_s: int | None = None,
+        unusable_client: bool = False,
+    ) -> Response:
         headers: list[Header] = []
-        if isinstance(error, RateLimited):
-            headers.append((b"retry-after", str(error.retry_after_s).encode("ascii")))
+        if retry_after_s is not None:
+            headers.append((b"retry-after", str(retry_after_s).encode("ascii")))
         return self._renderer.page(
-            "problem.html", status=status, headers=headers, message=str(error)
+            "problem.html",
+            status=status,
+            headers=headers,
+            message=message,
+            unusable_client=unusable_client,
         )
 
 

@@ -1,0 +1,399 @@
+"""What a person sees and changes of their account (A-86)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.http.conftest import BASE, Server, password_of
+from tests.http.idp_pages.conftest import App, MovedClock, csrf_token, register, sign_in
+from tests.support.asgi import Answer
+from tests.support.browser import FORM, Browser, Page
+
+NewBrowser = Callable[[], Browser]
+NEW = "quite another one"
+JSON = {"Accept": "application/json", "Content-Type": "application/json"}
+
+
+@pytest.fixture
+async def account(browser: Browser) -> Page:
+    return await sign_in(browser)
+
+
+@pytest.fixture
+async def script(browser: Browser, account: Page) -> Script:
+    return Script(browser, csrf_token(account))
+
+
+class Script:
+    """A program that is signed in, and shows the session's token."""
+
+    def __init__(self, browser: Browser, token: str) -> None:
+        self.browser = browser
+        self.headers = {**JSON, "X-CSRF-Token": token, "Sec-Fetch-Site": "same-origin"}
+
+    async def ask(self, method: str, path: str, sent: object = None) -> Answer:
+        body = None if sent is None else json.dumps(sent).encode()
+        return await self.browser.ask(method, path, headers=self.headers, body=body)
+
+    async def get(self, path: str) -> Any:  # noqa: ANN401 - JSON
+        answer = await self.ask("GET", path)
+        assert answer.status == 200, answer.text
+        return answer.json()
+
+
+async def test_the_account_is_shown_to_people_and_told_to_programs(
+    account: Page, script: Script
+) -> None:
+    for said in (f"{BASE}/alice/#me", f'href="{BASE}/alice/"', "alice@example.org", "Firefox"):
+        assert said in account.text
+    assert await script.get("/idp/account") == {
+        "webId": f"{BASE}/alice/#me",
+        "podUri": f"{BASE}/alice/",
+        "email": "alice@example.org",
+        "csrfToken": script.headers["X-CSRF-Token"],
+    }
+    assert "account_id" not in account.text
+
+
+# --- e-mail and password ------------------------------------------------------------------------
+
+
+async def test_the_email_address_is_changed(browser: Browser, account: Page) -> None:
+    page = await browser.send(
+        account, "/idp/account/email", email="new@example.org", current=password_of("alice")
+    )
+    assert "Your e-mail address is changed" in page.text
+    assert "new@example.org" in page.text
+    for login, worked in (("new@example.org", True), ("alice@example.org", False)):
+        fresh = Browser(browser.application)
+        page = await fresh.send(
+            await fresh.get("/idp/login"),
+            "/idp/login",
+            username=login,
+            password=password_of("alice"),
+        )
+        assert (page.path == "/idp/account") is worked
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "status"),
+    [
+        ({"email": "nothing"}, "email", 400),
+        ({"email": ""}, "email", 400),
+        ({"email": "bob@example.org"}, "email", 409),
+        ({"current": "wrong"}, "email-current", 400),
+        ({"current": ""}, "email-current", 400),
+    ],
+)
+async def test_a_wrong_email_form_changes_nothing(
+    browser: Browser, account: Page, typed: dict[str, str], field: str, status: int
+) -> None:
+    fields = {"email": "new@example.org", "current": password_of("alice"), **typed}
+    page = await browser.send(account, "/idp/account/email", **fields)
+    assert page.status == status
+    assert f'id="{field}-error"' in page.text
+    assert "alice@example.org" in (await browser.get("/idp/account")).text
+
+
+async def test_a_new_password_ends_everything_but_this_browser(
+    browser: Browser, app: App, new_browser: NewBrowser
+) -> None:
+    """T-44, A-61: other sessions, refresh tokens and access tokens."""
+    other = new_browser()
+    await sign_in(other)
+    page = await sign_in(browser)
+    tokens = await _connect(browser, app)
+    before = browser.cookies["podstead-session"]
+    token_of = {"Authorization": f"Bearer {tokens['access_token']}"}
+    assert (await app.server.public.get("/idp/me", **token_of)).status == 200
+    page = await browser.send(
+        await browser.get("/idp/account"),
+        "/idp/account/password",
+        current=password_of("alice"),
+        new=NEW,
+        confirm=NEW,
+    )
+    assert (page.status, page.path) == (200, "/idp/account")
+    assert "Your password is changed" in page.text
+    assert browser.cookies["podstead-session"] != before
+    assert (await browser.get("/idp/account")).path == "/idp/account"
+    assert (await other.get("/idp/account")).path == "/idp/login"
+    old = Browser(browser.application, cookies={"podstead-session": before})
+    assert (await old.get("/idp/account")).path == "/idp/login"
+    assert await app.refresh(tokens["refresh_token"]) == 400
+    assert (await app.server.public.get("/idp/me", **token_of)).status == 401
+    fresh = new_browser()
+    page = await fresh.send(
+        await fresh.get("/idp/login"), "/idp/login", username="alice", password=NEW
+    )
+    assert page.path == "/idp/account"
+
+
+@pytest.mark.parametrize(
+    ("typed", "field"),
+    [
+        ({"current": "wrong"}, "password-current"),
+        ({"new": "short", "confirm": "short"}, "new"),
+        ({"confirm": "something else"}, "confirm"),
+    ],
+)
+async def test_a_wrong_password_form_changes_nothing(
+    browser: Browser, account: Page, typed: dict[str, str], field: str
+) -> None:
+    fields = {"current": password_of("alice"), "new": NEW, "confirm": NEW, **typed}
+    page = await browser.send(account, "/idp/account/password", **fields)
+    assert page.status == 400
+    assert f'id="{field}-error"' in page.text
+    assert "<details open>" in page.text
+    assert (await sign_in(Browser(browser.application))).path == "/idp/account"
+
+
+async def test_a_program_changes_the_password(script: Script) -> None:
+    """A-86: with the two members of the table."""
+    wrong = await script.ask("POST", "/idp/account/password", {"current": "wrong", "new": NEW})
+    assert wrong.status == 401
+    sent = {"current": password_of("alice"), "new": NEW}
+    answer = await script.ask("POST", "/idp/account/password", sent)
+    assert answer.status == 204
+    assert await script.get("/idp/account"), "with the new cookie"
+
+
+async def test_guessing_the_current_password_is_limited(browser: Browser, account: Page) -> None:
+    """A-181: the same limits as of signing in."""
+    typed = {"current": "wrong", "email": "new@example.org"}
+    statuses = [
+        (await browser.send(account, "/idp/account/email", **typed)).status for _ in range(8)
+    ]
+    assert set(statuses) == {400, 429}
+
+
+# --- sessions -----------------------------------------------------------------------------------
+
+
+async def test_each_browser_can_be_signed_out(
+    browser: Browser, account: Page, new_browser: NewBrowser
+) -> None:
+    other = new_browser()
+    other.user_agent = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Safari/605.1"
+    await sign_in(other)
+    page = await browser.get("/idp/account")
+    assert "Safari on iPhone" in page.text
+    forms = [each for each in page.forms if each.action.startswith("/idp/account/sessions/")]
+    assert len(forms) == 2
+    [own] = [each for each in account.forms if each.action.startswith("/idp/account/sessions/")]
+    [others] = [each for each in forms if each.action != own.action]
+    page = await browser.send(page, others.action)
+    assert "That browser is signed out" in page.text
+    assert (await other.get("/idp/account")).path == "/idp/login"
+    page = await browser.send(page, own.action)
+    assert page.path == "/idp/login"
+    assert "You are signed out" in page.text
+
+
+async def test_everything_can_be_signed_out_at_once(
+    browser: Browser, account: Page, new_browser: NewBrowser
+) -> None:
+    """A-61."""
+    other = new_browser()
+    await sign_in(other)
+    page = await browser.send(account, "/idp/account/sessions")
+    assert page.path == "/idp/login"
+    assert (await browser.get("/idp/account")).path == "/idp/login"
+    assert (await other.get("/idp/account")).path == "/idp/login"
+
+
+async def test_programs_list_and_end_sessions(script: Script, new_browser: NewBrowser) -> None:
+    await sign_in(new_browser())
+    [one, two] = (await script.get("/idp/account/sessions"))["sessions"]
+    assert {one["current"], two["current"]} == {True, False}
+    other = two if one["current"] else one
+    path = f"/idp/account/sessions/{other['id']}"
+    assert await script.get(path) == other
+    assert (await script.ask("DELETE", path)).status == 204
+    assert (await script.ask("DELETE", path)).status == 404
+    assert (await script.ask("GET", path)).status == 404
+    assert (await script.ask("DELETE", "/idp/account/sessions")).status == 204
+    assert (await script.ask("GET", "/idp/account/sessions")).status == 401
+
+
+async def test_nobody_ends_what_is_another_persons(
+    browser: Browser, script: Script, new_browser: NewBrowser, app: App
+) -> None:
+    """Ids of others are as if they were not."""
+    bob = new_browser()
+    page = await sign_in(bob, "bob")
+    bobs = Script(bob, csrf_token(page))
+    created = await bobs.ask("POST", "/idp/account/client-credentials", {"name": "x"})
+    await _connect(bob, app)
+    [session] = (await bobs.get("/idp/account/sessions"))["sessions"]
+    for path in (
+        f"/idp/account/sessions/{session['id']}",
+        f"/idp/account/client-credentials/{created.json()['id']}",
+    ):
+        assert (await bobs.ask("GET", path)).status == 200
+        for method in ("GET", "DELETE", "POST"):
+            assert (await script.ask(method, path)).status == 404
+        assert (await bobs.ask("GET", path)).status == 200
+    assert (await script.get("/idp/account/grants"))["grants"] == []
+
+
+# --- applications -------------------------------------------------------------------------------
+
+
+async def test_an_application_is_listed_and_disconnected(
+    browser: Browser, app: App, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its tokens, its refresh tokens and the consent end."""
+    caplog.set_level(logging.INFO, "podstead.audit")
+    await sign_in(browser)
+    tokens = await _connect(browser, app)
+    page = await browser.get("/idp/account")
+    assert "Notes" in page.text
+    assert "app.example" in page.text
+    page = await browser.send(page, "/idp/account/grants/")
+    assert "The application is disconnected" in page.text
+    assert "No application is connected" in page.text
+    assert await app.refresh(tokens["refresh_token"]) == 400
+    token_of = {"Authorization": f"Bearer {tokens['access_token']}"}
+    assert (await app.server.public.get("/idp/me", **token_of)).status == 401
+    asked = await browser.get(app.request(prompt="none"))
+    assert "error=consent_required" in asked.url
+    told = [(each.getMessage(), each.__dict__.get("client_id")) for each in caplog.records]
+    assert ("application allowed", app.client_id) in told
+    assert ("application disconnected", app.client_id) in told
+
+
+async def test_programs_list_and_end_grants(server: Server, script: Script, app: App) -> None:
+    await _connect(script.browser, app)
+    other = await register(server, client_name="Other")
+    other_tokens = await _connect(script.browser, other)
+    grants = (await script.get("/idp/account/grants"))["grants"]
+    assert {each["clientId"] for each in grants} == {app.client_id, other.client_id}
+    [grant] = [each for each in grants if each["clientId"] == app.client_id]
+    assert grant["clientName"] == "Notes"
+    assert grant["hosts"] == ["app.example"]
+    assert grant["scopes"] == ["openid", "webid", "offline_access"]
+    path = f"/idp/account/grants/{grant['id']}"
+    assert await script.get(path) == grant
+    assert (await script.ask("DELETE", path)).status == 204
+    assert (await script.ask("DELETE", path)).status == 404
+    assert await other.refresh(other_tokens["refresh_token"]) == 200, "the other one goes on"
+
+
+# --- client credentials -------------------------------------------------------------------------
+
+
+async def test_client_credentials_are_shown_once_and_work(
+    server: Server, browser: Browser, account: Page
+) -> None:
+    """T-23, A-86."""
+    page = await browser.send(account, "/idp/account/client-credentials", name="backup")
+    assert page.status == 200
+    id_, secret = _secrets(page)
+    token = await _client_token(server, id_, secret)
+    assert token.json()["token_type"] == "Bearer"
+    page = await browser.get("/idp/account")
+    assert "backup" in page.text
+    assert id_ in page.text
+    assert secret not in page.text
+    page = await browser.send(page, "/idp/account/client-credentials/")
+    assert "The client credentials are removed" in page.text
+    assert (await _client_token(server, id_, secret)).status == 401
+
+
+async def test_programs_make_client_credentials_as_at_other_servers(
+    server: Server, script: Script
+) -> None:
+    """A-86: the members that clients of CSS know."""
+    path = "/idp/account/client-credentials"
+    sent = {"name": "token", "webId": f"{BASE}/alice/#me"}
+    answer = await script.ask("POST", path, sent)
+    assert answer.status == 201
+    made = answer.json()
+    assert made.keys() == {"id", "secret", "resource"}
+    assert answer.header("location") == made["resource"] == f"{BASE}{path}/{made['id']}"
+    assert await script.get(path) == {"clientCredentials": {made["id"]: made["resource"]}}
+    assert (await script.get(f"{path}/{made['id']}"))["webId"] == f"{BASE}/alice/#me"
+    assert (await _client_token(server, made["id"], made["secret"])).status == 200
+    assert (await script.ask("DELETE", f"{path}/{made['id']}")).status == 204
+    assert (await script.ask("DELETE", f"{path}/{made['id']}")).status == 404
+    other = await script.ask("POST", path, {"webId": f"{BASE}/bob/#me"})
+    assert other.status == 400
+
+
+# --- the end ------------------------------------------------------------------------------------
+
+
+async def test_the_account_and_the_pod_are_deleted(
+    server: Server, browser: Browser, account: Page, new_browser: NewBrowser
+) -> None:
+    page = await browser.get("/idp/account/delete")
+    page = await browser.send(page, "/idp/account/delete", pod="bob")
+    assert page.status == 400
+    assert (await server.public.get("/alice/")).status == 200
+    page = await browser.send(page, "/idp/account/delete", pod="alice")
+    assert "Your account is deleted" in page.text
+    assert "podstead-session" not in browser.cookies
+    assert (await server.public.get("/alice/")).status in {401, 404}
+    page = await sign_in(new_browser())
+    assert "The name or the password is wrong" in page.text
+    assert (await sign_in(new_browser(), "bob")).path == "/idp/account"
+
+
+async def test_deleting_needs_a_recent_sign_in(
+    server: Server, browser: Browser, account: Page, clock: MovedClock
+) -> None:
+    """A-86: ten minutes; signing in again leads back."""
+    clock.pass_s(600)
+    page = await browser.get("/idp/account/delete")
+    assert page.path == "/idp/account/delete"
+    clock.pass_s(1)
+    late = await browser.send(page, "/idp/account/delete", pod="alice")
+    assert late.path == "/idp/login"
+    page = await browser.get("/idp/account/delete")
+    assert page.path == "/idp/login"
+    assert "Sign in again" in page.text
+    again = await browser.send(page, "/idp/login", username="alice", password="wrong")
+    assert "Sign in again" in again.text
+    page = await browser.send(again, "/idp/login", username="alice", password=password_of("alice"))
+    assert page.path == "/idp/account/delete"
+    page = await browser.send(page, "/idp/account/delete", pod="alice")
+    assert "Your account is deleted" in page.text
+
+
+async def test_a_program_deletes_only_after_a_recent_sign_in(
+    script: Script, clock: MovedClock
+) -> None:
+    clock.pass_s(601)
+    path = "/idp/account/delete"
+    assert (await script.ask("POST", path, {"pod": "alice"})).status == 403
+    fresh_browser = Browser(script.browser.application)
+    fresh = Script(fresh_browser, csrf_token(await sign_in(fresh_browser)))
+    assert (await fresh.ask("POST", path, {"pod": "bob"})).status == 400
+    assert (await fresh.ask("POST", path, {"pod": "alice"})).status == 204
+    assert (await fresh.ask("GET", "/idp/account")).status == 401
+
+
+async def _connect(browser: Browser, app: App) -> dict[str, Any]:
+    """Let an application in, for longer; its tokens."""
+    page = await browser.get(app.request())
+    return await app.tokens(await browser.send(page, f"{page.path}/confirm"))
+
+
+def _secrets(page: Page) -> tuple[str, str]:
+    parts = page.text.split('<code class="secret"')
+    id_, secret = (part.partition(">")[2].partition("<")[0] for part in parts[1:])
+    return id_, secret
+
+
+async def _client_token(server: Server, id_: str, secret: str) -> Answer:
+    basic = base64.b64encode(f"{id_}:{secret}".encode()).decode()
+    form = urlencode({"grant_type": "client_credentials"})
+    return await server.public.post("/idp/token", form, FORM, Authorization=f"Basic {basic}")

@@ -1,0 +1,397 @@
+"""An application sends a person here, and they come back with a code (A-52 to A-60)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.http.conftest import BASE, Server, password_of
+from tests.http.idp_pages.conftest import (
+    REDIRECT_URI,
+    App,
+    MovedClock,
+    register,
+    reply_of,
+    sign_in,
+)
+from tests.support.browser import FORM, Browser, Page
+
+NewBrowser = Callable[[], Browser]
+
+
+async def test_signing_in_on_a_page_that_names_the_application_is_enough(
+    browser: Browser, app: App
+) -> None:
+    """A-54, A-56, A-57: but not for lasting access, which nobody was asked about."""
+    page = await browser.get(app.request())
+    assert re.fullmatch(r"/idp/interaction/[0-9a-f]{64}", page.path)
+    assert "Notes" in page.text
+    assert "app.example" in page.text
+    page = await _sign_in_here(browser, page)
+    reply = reply_of(page)
+    assert reply.keys() == {"code", "state", "iss"}
+    assert reply["state"] == ["the state"]
+    assert reply["iss"] == [BASE]
+    tokens = await app.tokens(page)
+    assert tokens["scope"] == "openid webid"
+    assert "refresh_token" not in tokens
+
+
+async def test_lasting_access_needs_the_page_that_says_so(browser: Browser, app: App) -> None:
+    """A-56."""
+    page = await browser.get(app.request(prompt="consent"))
+    page = await _sign_in_here(browser, page)
+    assert "Stay connected" in page.text
+    page = await _confirm(browser, page)
+    tokens = await app.tokens(page)
+    assert tokens["scope"] == "openid webid offline_access"
+    assert await app.refresh(tokens["refresh_token"]) == 200
+
+
+async def test_consent_is_remembered(browser: Browser, app: App) -> None:
+    """A-55, A-56: also for ``prompt=none``."""
+    page = await browser.get(app.request(prompt="consent"))
+    await _confirm(browser, await _sign_in_here(browser, page))
+    assert "code" in reply_of(await browser.get(app.request()))
+    assert "code" in reply_of(await browser.get(app.request(prompt="none")))
+
+
+async def test_a_session_alone_gives_no_application_anything(
+    server: Server, browser: Browser, app: App
+) -> None:
+    """T-30, W-5, D-4."""
+    await sign_in(browser)
+    assert reply_of(await browser.get(app.request(prompt="none")))["error"] == ["consent_required"]
+    await _confirm(browser, await browser.get(app.request()))
+    second = await register(server, client_name="Another")
+    refused = reply_of(await browser.get(second.request(prompt="none")))
+    assert refused == {
+        "error": ["consent_required"],
+        "error_description": refused["error_description"],
+        "state": ["the state"],
+        "iss": [BASE],
+    }
+    page = await browser.get(second.request())
+    assert "Allow this application?" in page.text
+
+
+async def test_without_a_session_nothing_is_asked_where_nothing_may_be(
+    browser: Browser, app: App
+) -> None:
+    """A-55."""
+    assert reply_of(await browser.get(app.request(prompt="none")))["error"] == ["login_required"]
+
+
+async def test_who_does_not_allow_it_goes_back_with_an_error(browser: Browser, app: App) -> None:
+    """A-59: from either page."""
+    page = await browser.get(app.request())
+    page = await browser.send(page, f"{page.path}/abort")
+    assert reply_of(page)["error"] == ["access_denied"]
+    await sign_in(browser)
+    page = await browser.get(app.request())
+    page = await browser.send(page, f"{page.path}/abort")
+    assert reply_of(page)["error"] == ["access_denied"]
+
+
+async def test_the_page_of_consent_says_what_and_to_whom(browser: Browser, app: App) -> None:
+    """A-51, A-56."""
+    await sign_in(browser)
+    page = await browser.get(app.request(scope="openid webid profile email offline_access"))
+    for said in (
+        "Notes",
+        "registered itself",
+        "<strong>app.example</strong>",
+        f"{BASE}/alice/#me",
+        "alice@example.org",
+        "read, change and delete",
+        "up to 90 days",
+        "See your name",
+    ):
+        assert said in page.text, said
+    page = await browser.get(app.request(scope="openid webid"))
+    for unsaid in ("alice@example.org", "Stay connected", "See your name"):
+        assert unsaid not in page.text, unsaid
+
+
+async def test_an_applications_name_is_text(browser: Browser, server: Server) -> None:
+    hostile = await register(server, client_name="<script>alert(1)</script>")
+    page = await browser.get(hostile.request())
+    assert "<script>" not in page.text
+    assert "&lt;script&gt;" in page.text
+
+
+async def test_another_account_can_be_used(browser: Browser, app: App) -> None:
+    await sign_in(browser)
+    page = await browser.get(app.request())
+    page = await browser.get(f"{page.path}?switch=1")
+    page = await _sign_in_here(browser, page, "bob")
+    tokens = await app.tokens(page)
+    answer = await app.server.public.get(
+        "/idp/me", Authorization=f"Bearer {tokens['access_token']}"
+    )
+    assert answer.json()["webid"] == f"{BASE}/bob/#me"
+
+
+async def test_consent_is_of_who_signed_in_for_it(
+    browser: Browser, app: App, new_browser: NewBrowser
+) -> None:
+    """In another tab somebody else signs in meanwhile: they are asked to sign in, not taken."""
+    await sign_in(browser)
+    page = await browser.get(app.request())
+    await browser.send(
+        await browser.get("/idp/login?again=delete"),
+        "/idp/login",
+        username="bob",
+        password=password_of("bob"),
+    )
+    refused = await browser.send(page, f"{page.path}/confirm")
+    assert refused.status == 403
+    page = await browser.get(page.path)
+    assert "Sign in" in page.text
+    assert "Allow this application?" not in page.text
+
+
+@pytest.mark.parametrize("prompt", ["login", "select_account", "create"])
+async def test_who_is_to_sign_in_anew_does(browser: Browser, app: App, prompt: str) -> None:
+    await sign_in(browser)
+    page = await browser.get(app.request(prompt=prompt))
+    assert page.form(page.path).fields["username"] == "alice", "the name is there already"
+    assert "code" in reply_of(await _sign_in_here(browser, page))
+
+
+async def test_a_sign_in_that_is_too_old_is_not_taken(
+    browser: Browser, app: App, clock: MovedClock
+) -> None:
+    await sign_in(browser)
+    await _confirm(browser, await browser.get(app.request()))
+    clock.pass_s(100)
+    assert "code" in reply_of(await browser.get(app.request(max_age="100")))
+    page = await browser.get(app.request(max_age="99"))
+    assert page.path.startswith("/idp/interaction/")
+
+
+async def test_a_hint_fills_in_the_name(browser: Browser, app: App) -> None:
+    page = await browser.get(app.request(login_hint='"><b>bob'))
+    assert page.form(page.path).fields["username"] == '"><b>bob'
+
+
+# --- how the application is answered ------------------------------------------------------------
+
+
+async def test_the_answer_comes_in_the_fragment_if_that_is_wanted(
+    browser: Browser, app: App
+) -> None:
+    page = await browser.get(app.request(response_mode="fragment"))
+    page = await _sign_in_here(browser, page)
+    assert page.url.startswith(f"{REDIRECT_URI}#code=")
+
+
+async def test_the_answer_comes_as_a_form_if_that_is_wanted(browser: Browser, app: App) -> None:
+    """A page that sends itself, under a policy that lets it, and that has a button."""
+    page = await browser.get(app.request(response_mode="form_post"))
+    page = await _sign_in_here(browser, page)
+    [form] = page.forms
+    assert (form.method, form.action) == ("post", REDIRECT_URI)
+    assert form.fields.keys() == {"code", "state", "iss"}
+    assert len(form.buttons) == 1
+    policy = page.answer.header("content-security-policy") or ""
+    [nonce] = re.findall(r'<script nonce="([0-9a-f]{32})">', page.text)
+    assert f"script-src 'nonce-{nonce}';" in policy
+    assert "form-action 'self' https://app.example;" in policy
+
+
+async def test_what_the_application_registered_in_its_query_stays(server: Server) -> None:
+    browser = Browser(server.application)
+    app = await register(server, redirect_uris=[f"{REDIRECT_URI}?a=b"])
+    page = await browser.get(app.request(redirect_uri=f"{REDIRECT_URI}?a=b"))
+    page = await _sign_in_here(browser, page)
+    assert reply_of(page).keys() == {"a", "code", "state", "iss"}
+
+
+async def test_the_request_may_come_as_a_form_of_another_site(browser: Browser, app: App) -> None:
+    """OIDC Core 3.1.2.1: browsers send no cookies with it, so it goes on by GET."""
+    await sign_in(browser)
+    kept = dict(browser.cookies)
+    browser.cookies.clear()
+    path, _, query = app.request().partition("?")
+    answer = await browser.ask(
+        "POST",
+        path,
+        headers={"Origin": "https://app.example", "Sec-Fetch-Site": "cross-site", **AS_FORM},
+        body=query.encode(),
+    )
+    assert answer.status == 303
+    assert answer.header_lines("set-cookie") == []
+    browser.cookies.update(kept)
+    page = await browser.get(answer.header("location") or "")
+    assert "Allow this application?" in page.text
+
+
+AS_FORM = {"Content-Type": FORM}
+
+
+# --- what is refused ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"client_id": "nobody"},
+        {"redirect_uri": "https://evil.example/"},
+        {"redirect_uri": f"{REDIRECT_URI}/"},
+        {"redirect_uri": ""},
+    ],
+)
+async def test_an_unusable_client_is_told_to_the_person(
+    browser: Browser, app: App, changes: dict[str, str]
+) -> None:
+    """T-28, A-50, A-53: a page, never a redirect."""
+    page = await browser.get(app.request(**changes), Accept="application/json")
+    assert page.status == 400
+    assert page.answer.header("content-type") == "text/html; charset=utf-8"
+    assert page.answer.header("location") is None
+
+
+async def test_an_unknown_client_is_told_with_what_helps(browser: Browser) -> None:
+    """A-50."""
+    page = await browser.get("/idp/auth?client_id=nobody&redirect_uri=https://app.example/")
+    assert "clear the data that your browser keeps of the application" in page.text
+
+
+@pytest.mark.parametrize("path", ["", "/login", "/confirm", "/abort"])
+async def test_an_interaction_is_of_the_browser_that_began_it(
+    browser: Browser, new_browser: NewBrowser, app: App, path: str
+) -> None:
+    """T-33, A-57, W-21: whatever its address is known to."""
+    page = await browser.get(app.request())
+    other = new_browser()
+    await sign_in(other)
+    fields = {"username": "alice", "password": password_of("alice")}
+    refused = await other.post(f"{page.path}{path}", fields)
+    assert refused.status == 403
+    assert refused.answer.header("content-type") == "text/html; charset=utf-8"
+    uid = page.path.rpartition("/")[2]
+    for address in (page.path, f"/idp/auth/{uid}", f"/idp/register?uid={uid}"):
+        assert (await new_browser().get(address)).status == 403
+    assert "code" in reply_of(await _sign_in_here(browser, page)), "it is still the first one's"
+
+
+async def test_a_finished_interaction_gives_nothing_more(browser: Browser, app: App) -> None:
+    """A-57."""
+    page = await browser.get(app.request())
+    uid = page.path.rpartition("/")[2]
+    await _sign_in_here(browser, page)
+    for again in (
+        await browser.get(page.path),
+        await browser.get(f"/idp/auth/{uid}"),
+        await browser.send(page, f"{page.path}/abort"),
+        await _sign_in_here(browser, page),
+    ):
+        assert again.status == 400
+        assert "This sign-in is finished" in again.text
+
+
+@pytest.mark.parametrize("path", ["/idp/interaction/", "/idp/auth/", "/idp/register?uid="])
+async def test_an_interaction_that_has_expired_or_never_was_is_told(
+    browser: Browser, app: App, clock: MovedClock, path: str
+) -> None:
+    """A-57."""
+    page = await browser.get(app.request())
+    uid = page.path.rpartition("/")[2]
+    assert (await browser.get(f"{path}{uid}")).status == 200
+    clock.pass_s(3600)
+    for gone in (uid, "0" * 64, "x"):
+        page = await browser.get(f"{path}{gone}", Accept="*/*")
+        assert page.status == 404
+        assert "This sign-in has expired" in page.text
+    answer = await browser.ask("GET", f"{path}{uid}", headers={"Accept": "application/json"})
+    assert answer.json()["error"] == "Not Found"
+
+
+async def test_consent_cannot_come_before_signing_in(browser: Browser, app: App) -> None:
+    page = await browser.get(app.request(prompt="consent"))
+    refused = await browser.post(f"{page.path}/confirm", {})
+    assert refused.status == 403
+    assert "Sign in" in (await browser.get(page.path)).text
+
+
+async def test_an_interaction_survives_a_wrong_password(browser: Browser, app: App) -> None:
+    """A-58: back to the same page by GET, which still names the application."""
+    page = await browser.get(app.request())
+    again = await browser.send(page, page.path, username="alice", password="wrong")
+    assert (again.status, again.path) == (200, page.path)
+    assert "The name or the password is wrong" in again.text
+    assert "Notes" in again.text
+    assert "code" in reply_of(await _sign_in_here(browser, again))
+
+
+# --- programs that walk through the pages -------------------------------------------------------
+
+
+@pytest.mark.parametrize("field", ["email", "username"])
+@pytest.mark.parametrize("suffix", ["", "/login"])
+async def test_the_conformance_harness_gets_through(
+    server: Server, field: str, suffix: str
+) -> None:
+    """T-26, A-58, H-22: it knows the form when it sees one, posts to the same address with its
+    cookies and nothing that browsers say, and reads the way on in the body or the header."""
+    app = await register(
+        server,
+        client_id=None,
+        client_secret=None,
+        redirect_uris=["https://tester"],
+        application_type="web",
+        token_endpoint_auth_method="client_secret_basic",
+    )
+    harness = Browser(server.application)
+    request = app.request(redirect_uri="https://tester", scope="openid", state="")
+    answer = await harness.ask("GET", request, headers={"Accept": "text/html"})
+    assert answer.status == 303
+    path = answer.header("location") or ""
+    answer = await harness.ask("GET", path, headers={"Accept": "text/html"})
+    assert answer.status == 200
+    assert re.search(r'<form[^>]* method="post"', answer.text, re.IGNORECASE)
+    body = urlencode({field: "alice@example.org", "password": password_of("alice")}).encode()
+    plain = {"Accept": "", **AS_FORM}
+    answer = await harness.ask("POST", path + suffix, headers=plain, body=body)
+    assert answer.status == 200
+    [location] = re.findall(r'"location":"([^"]+)"', answer.text)
+    assert location == answer.header("location")
+    assert location.startswith(f"{BASE}/idp/auth/")
+    answer = await harness.ask("GET", location, headers={"Accept": "text/html"})
+    assert answer.status == 303
+    assert (answer.header("location") or "").startswith("https://tester?code=")
+
+
+async def test_a_program_with_a_wrong_password_is_told(browser: Browser, app: App) -> None:
+    """A-58."""
+    page = await browser.get(app.request())
+    headers = {"Accept": "*/*", "Content-Type": "application/json"}
+    body = json.dumps({"username": "alice", "password": "wrong"}).encode()
+    answer = await browser.ask("POST", page.path, headers=headers, body=body)
+    assert answer.status == 401
+    assert answer.json()["error"] == "invalid_grant"
+
+
+async def test_a_program_can_consent(browser: Browser, app: App) -> None:
+    """A-59: the same by JSON."""
+    await sign_in(browser)
+    page = await browser.get(app.request())
+    headers = {"Accept": "application/json"}
+    answer = await browser.ask("POST", f"{page.path}/confirm", headers=headers)
+    assert answer.status == 200
+    page = await browser.get(answer.json()["location"])
+    assert "code" in reply_of(page)
+
+
+async def _sign_in_here(browser: Browser, page: Page, name: str = "alice") -> Page:
+    uid_path = page.path
+    return await browser.send(page, uid_path, username=name, password=password_of(name))
+
+
+async def _confirm(browser: Browser, page: Page) -> Page:
+    return await browser.send(page, f"{page.path}/confirm")

@@ -1,0 +1,155 @@
+"""A person makes themselves an account (A-95, A-96)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from podstead.app.keys import ensure_token_key
+from podstead.config import Settings
+from podstead.storage.root import prepare_root
+from tests.http.conftest import BASE, Server, Start, running
+from tests.http.idp_pages.conftest import App, MovedClock, reply_of
+from tests.support.browser import Browser, Page
+
+PASSWORD = "a few words in a row"
+GOOD = {
+    "username": "carol",
+    "email": "carol@example.org",
+    "password": PASSWORD,
+    "confirmPassword": PASSWORD,
+}
+
+
+async def test_an_account_and_a_pod_are_made_and_the_person_is_signed_in(browser: Browser) -> None:
+    page = await _register(browser)
+    assert (page.status, page.path) == (200, "/idp/account")
+    assert f"{BASE}/carol/#me" in page.text
+    answer = await browser.ask("GET", "/carol/", headers={"Accept": "text/turtle"})
+    assert answer.status == 200
+    assert f"<{BASE}>" in answer.text, "the profile names the provider"
+
+
+async def test_an_email_address_is_optional(browser: Browser) -> None:
+    page = await _register(browser, email="")
+    assert page.path == "/idp/account"
+    assert "Add an e-mail address" in page.text
+
+
+async def test_who_comes_from_an_application_goes_back_to_it(browser: Browser, app: App) -> None:
+    """T-42, A-95: the page names the application, as the one to sign in on does."""
+    page = await browser.get(app.request())
+    uid = page.path.rpartition("/")[2]
+    assert f'href="/idp/register?uid={uid}"' in page.text
+    page = await browser.get(f"/idp/register?uid={uid}")
+    assert "Notes" in page.text
+    assert "app.example" in page.text
+    page = await browser.send(page, "/idp/register", **GOOD)
+    assert "code" in reply_of(page)
+    tokens = await app.tokens(page)
+    assert tokens["scope"] == "openid webid"
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "status"),
+    [
+        ({"username": "ab"}, "username", 400),
+        ({"username": "Carol"}, "username", 400),
+        ({"username": "c a r"}, "username", 400),
+        ({"username": "c" * 65}, "username", 400),
+        ({"username": ""}, "username", 400),
+        ({"username": "idp"}, "username", 400),
+        ({"username": "alice"}, "username", 409),
+        ({"email": "carol"}, "email", 400),
+        ({"email": "ALICE@example.org"}, "email", 409),
+        ({"password": "short", "confirmPassword": "short"}, "password", 400),
+        ({"password": "", "confirmPassword": ""}, "password", 400),
+        ({"confirmPassword": "another one entirely"}, "confirmPassword", 400),
+        ({"confirmPassword": ""}, "confirmPassword", 400),
+    ],
+)
+async def test_what_is_wrong_is_said_at_its_field(
+    browser: Browser, changes: dict[str, str], field: str, status: int
+) -> None:
+    """T-41, A-95: what was typed stays, but for passwords; nothing was made."""
+    page = await _register(browser, **changes)
+    assert (page.status, page.path) == (status, "/idp/register")
+    assert f'id="{field}-error"' in page.text
+    assert page.text.count('aria-invalid="true"') == 1
+    typed = page.form("/idp/register").fields
+    sent = {**GOOD, **changes}
+    assert typed == {
+        "username": sent["username"],
+        "email": sent["email"],
+        "password": "",
+        "confirmPassword": "",
+    }
+    assert "podstead-session" not in browser.cookies
+    page = await _register(browser)
+    assert page.path == "/idp/account", page.text
+
+
+async def test_a_program_registers_with_json_and_without_cookies(server: Server) -> None:
+    """A-95."""
+    headers = {"Accept": "application/json", "Content-Type": "application/json"}
+    browser = Browser(server.application)
+    body = json.dumps(GOOD).encode()
+    answer = await browser.ask("POST", "/idp/register", headers=headers, body=body)
+    assert answer.status == 201
+    assert answer.header("location") == f"{BASE}/carol/"
+    assert answer.json()["webId"] == f"{BASE}/carol/#me"
+    again = await browser.ask("POST", "/idp/register", headers=headers, body=body)
+    assert again.status == 403, "now it has a cookie, and says nothing of where it comes from"
+    answer = await Browser(server.application).ask(
+        "POST", "/idp/register", headers=headers, body=body
+    )
+    assert answer.status == 409
+    assert answer.json()["error"] == "Pod already exists"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Origin": "null"}],
+)
+async def test_no_other_site_registers_anybody(server: Server, said: dict[str, str]) -> None:
+    """A-60."""
+    headers = {"Content-Type": "application/json", **said}
+    answer = await Browser(server.application).ask(
+        "POST", "/idp/register", headers=headers, body=json.dumps(GOOD).encode()
+    )
+    assert answer.status == 403
+    assert (await server.public.get("/carol/")).status in {401, 404}
+
+
+async def test_a_closed_server_says_so(settings: Settings) -> None:
+    """A-96."""
+    closed = replace(settings, idp=True, registration="closed")
+    ensure_token_key(prepare_root(closed.root).keys)
+    async with running(closed) as application:
+        browser = Browser(application)
+        page = await browser.get("/idp/register")
+        assert page.status == 403
+        assert "accounts are made by its operator" in page.text
+        page = await browser.get("/idp/login")
+        assert "/idp/register" not in page.text
+        page = await browser.post("/idp/register", GOOD)
+        assert page.status == 403
+        assert "Registration disabled" in page.text
+
+
+async def test_registering_is_limited_by_address(start: Start, clock: MovedClock) -> None:
+    """A-181; pages of the provider's own."""
+    base = "https://pods.example"
+    server = await start(clock=clock, idp=True, base_url=base, pod_creations_per_hour=3)
+    browser = Browser(server.application, base_url=base)
+    assert (await _register(browser)).path == "/idp/account"
+    page = await browser.post("/idp/register", {**GOOD, "username": "dave", "email": ""})
+    assert page.status == 429
+    assert "Too many attempts" in page.text
+
+
+async def _register(browser: Browser, **changes: str) -> Page:
+    page = await browser.get("/idp/register")
+    return await browser.send(page, "/idp/register", **{**GOOD, **changes})
