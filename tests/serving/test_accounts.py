@@ -170,6 +170,13 @@ def test_a_pod_from_before_the_provider_gets_an_account(tmp_path: Path) -> None:
         assert status_with(server, token(server)) == 200
 
 
+def test_simple_tokens_come_from_the_command_line_only(server: ServerProcess, alice: str) -> None:
+    """A-34: a provider accepts them, and gives none with a new pod."""
+    made = CliRunner().invoke(main, ["token", "create", "alice", "--root", str(server.root)])
+    assert made.exit_code == 0
+    assert status_with(server, made.stdout.strip()) == 200
+
+
 @pytest.mark.parametrize(
     "arguments",
     [("password", "bob"), ("disable", "bob"), ("enable", "bob"), ("delete", "bob", "--yes"),

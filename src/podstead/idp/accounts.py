@@ -116,7 +116,7 @@ class Accounts:
         UnusablePassword, the planner's Conflict for a taken name, and EmailTaken. Without
         ``needs_email`` the address may be ``None``.
         """
-        self._pods.plan(name)
+        self._pods.plan(name)  # refuses the name; the pod is planned when everything else is known
         address = None if email is None and not needs_email else check_email(email)
         chosen = check_password(password)
         await self._check_free(str(name), address)
