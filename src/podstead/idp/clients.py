@@ -26,7 +26,7 @@ from podstead.idp.token_service import ProviderStore
 from podstead.idp.writing import commit
 from podstead.jose.errors import InvalidJose
 from podstead.jose.strict_json import Json, read_object
-from podstead.storage.protocol import EntryCounts
+from podstead.storage.protocol import EntryCounts, RateCounters
 from podstead.storage.records import Record, Reliance
 
 REGISTRATION_MS: Final = 90 * 24 * 3600 * 1000
@@ -38,6 +38,10 @@ MOST_REGISTERED: Final = 100_000
 COUNTED_MS: Final = 60_000
 """How long a worker believes its count: so long it may take more than the limit says."""
 DOCUMENT_S: Final = 300
+NO_DOCUMENT_S: Final = 30
+"""How long a document that cannot be used is not asked for again."""
+DOCUMENTS_PER_MINUTE: Final = 60
+"""How many documents one host is asked for, since anybody may name any (A-191)."""
 MOST_DOCUMENTS: Final = 1000
 _ID_BYTES: Final = 16
 _SECRET_BYTES: Final = 32
@@ -50,8 +54,8 @@ class ClientDocuments(Protocol):
         """The document's content. Raises OutboundError."""
 
 
-class ClientStore(ProviderStore, EntryCounts, Protocol):
-    """Where registrations are kept; every store is one."""
+class ClientStore(ProviderStore, EntryCounts, RateCounters, Protocol):
+    """Where registrations are kept and lookups counted; every store is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,9 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class _KnownDocument:
-    client: Client
+    """What a document says, for a while; ``None`` for one that cannot be used."""
+
+    client: Client | None
     until_ms: int
 
 
@@ -98,12 +104,7 @@ class ClientDirectory:
         kept = await CLIENTS.read(self._store, client_id, now_ms=self._clock.now_ms())
         if kept is not None:
             return kept.value
-        if not self._is_document(client_id):
-            return None
-        try:
-            return await self._described(client_id)
-        except (UnusableMetadata, OutboundError, InvalidJose):
-            return None
+        return await self._described(client_id) if self._is_document(client_id) else None
 
     async def register(self, sent: Json) -> Registered:
         """Register a client (RFC 7591). Raises UnusableMetadata, StorageError, and Overloaded also
@@ -162,21 +163,39 @@ class ClientDirectory:
             raise Overloaded("This server can register no more applications at present")
 
     def _is_document(self, client_id: str) -> bool:
+        if "#" in client_id:
+            return False
         return client_id.startswith("https://") or (
             self._allow_http and client_id.startswith("http://")
         )
 
-    async def _described(self, client_id: str) -> Client:
+    async def _described(self, client_id: str) -> Client | None:
         now_ms = self._clock.now_ms()
         known = self._known.get(client_id)
         if known is not None and now_ms < known.until_ms:
             return known.client
-        content = await self._documents.fetch_client_document(client_id)
-        client = read_client_document(
-            read_object(content), client_id=client_id, allow_http=self._allow_http
-        )
-        self._known.put(client_id, _KnownDocument(client, now_ms + DOCUMENT_S * 1000))
+        if not await self._may_ask(client_id, now_ms):
+            return None
+        try:
+            content = await self._documents.fetch_client_document(client_id)
+            client = read_client_document(
+                read_object(content), client_id=client_id, allow_http=self._allow_http
+            )
+        except (UnusableMetadata, OutboundError, InvalidJose):
+            client = None
+        lasts_s = NO_DOCUMENT_S if client is None else DOCUMENT_S
+        self._known.put(client_id, _KnownDocument(client, now_ms + lasts_s * 1000))
         return client
+
+    async def _may_ask(self, client_id: str, now_ms: int) -> bool:
+        host = client_id.partition("://")[2].partition("/")[0].lower()
+        wait_s = await self._store.take(
+            f"client-document:{secret_key(host)}",
+            capacity=DOCUMENTS_PER_MINUTE,
+            per_s=DOCUMENTS_PER_MINUTE / 60,
+            now_ms=now_ms,
+        )
+        return wait_s is None
 
     async def _commit(
         self, records: Sequence[Record], now_ms: int, *, relied_on: Sequence[Reliance] = ()

@@ -1,0 +1,268 @@
+"""Which clients describe themselves, and what of their documents is believed? (A-51)"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from podstead.idp.clients import DOCUMENT_S, DOCUMENTS_PER_MINUTE, NO_DOCUMENT_S
+from tests.http.conftest import BASE
+from tests.http.provider.conftest import CALLBACK, App, Provider, basic
+from tests.support.asgi import Answer
+from tests.support.signing import Json, Signer, token_hash
+from tests.unit.outbound.peer import Peer, answer, raw, redirect
+
+CONTEXT = "https://www.w3.org/ns/solid/oidc-context.jsonld"
+JSON_LD = "application/ld+json"
+
+
+@pytest.fixture
+async def peer() -> AsyncIterator[Peer]:
+    peer = Peer()
+    await peer.start()
+    yield peer
+    await peer.stop()
+
+
+def document(url: str, **changes: object) -> Json:
+    members = {
+        "@context": CONTEXT,
+        "client_id": url,
+        "client_name": "Described",
+        "redirect_uris": [CALLBACK],
+        "scope": "openid webid offline_access",
+        "grant_types": ["refresh_token", "authorization_code"],
+        **changes,
+    }
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def serve(peer: Peer, path: str = "/app", **changes: object) -> str:
+    """Let the peer serve a document of a client; its client id."""
+    client_id = peer.url(path)
+    content = json.dumps(document(client_id, **changes)).encode()
+    peer.replies[path] = answer(body=content, content_type=JSON_LD)
+    return client_id
+
+
+async def ask(provider: Provider, client_id: str) -> Answer:
+    """The answer to an authorization request of a client."""
+    query = {
+        "response_type": "code",
+        "client_id": client_id,
+        "redirect_uri": CALLBACK,
+        "scope": "openid",
+        "code_challenge": "x" * 43,
+        "code_challenge_method": "S256",
+    }
+    return await provider.public.get(f"/idp/auth?{urlencode(query)}")
+
+
+async def is_known(provider: Provider, client_id: str) -> bool:
+    answered = await ask(provider, client_id)
+    assert answered.status in (303, 400), answered.text
+    return answered.status == 303
+
+
+async def test_a_document_on_another_server_describes_its_client(
+    provider: Provider, peer: Peer
+) -> None:
+    """A-51, T-22"""
+    assert await is_known(provider, serve(peer))
+    (request,) = peer.requests
+    assert request.headers["accept"] == "application/ld+json, application/json;q=0.9"
+    assert {"cookie", "authorization"}.isdisjoint(request.headers)
+
+
+UNUSABLE: dict[str, Json] = {
+    "of another client": {"client_id": "https://app.example/other"},
+    "of no client": {"client_id": None},
+    "of another context": {"@context": "https://schema.org/"},
+    "with other redirects": {"redirect_uris": ["https://other.example/"]},
+    "without redirects": {"redirect_uris": None},
+    "with a redirect that none may have": {"redirect_uris": [CALLBACK, "javascript:x"]},
+    "with a redirect that is no text": {"redirect_uris": [{"@id": CALLBACK}]},
+    "with an unknown algorithm": {"id_token_signed_response_alg": "none"},
+}
+
+
+@pytest.mark.parametrize("changes", UNUSABLE.values(), ids=UNUSABLE)
+async def test_a_document_that_says_something_else_is_not_believed(
+    provider: Provider, peer: Peer, changes: Json
+) -> None:
+    """A-51: and nobody is sent to what it names"""
+    answered = await ask(provider, serve(peer, **changes))
+    assert (answered.status, answered.header("location")) == (400, None)
+
+
+USABLE: dict[str, Json] = {
+    "several contexts": {"@context": [CONTEXT, {"x": "https://x.example/"}]},
+    "no context": {"@context": None},
+    "a method that takes a secret": {"token_endpoint_auth_method": "client_secret_basic"},
+    "more than is known": {"contacts": ["x"], "logo_uri": "https://x.example/"},
+}
+
+
+@pytest.mark.parametrize("changes", USABLE.values(), ids=USABLE)
+async def test_what_does_no_harm_is_passed_over(
+    provider: Provider, peer: Peer, changes: Json
+) -> None:
+    assert await is_known(provider, serve(peer, **changes))
+
+
+REPLIES: dict[str, Any] = {
+    "not found": answer("404 Not Found", body=b"{}", content_type=JSON_LD),
+    "a failure": answer("500 Internal Server Error", body=b"{}", content_type=JSON_LD),
+    "no content": answer("204 No Content", body=b"", content_type=JSON_LD),
+    "no JSON": answer(body=b"{", content_type=JSON_LD),
+    "a list": answer(body=b"[]", content_type=JSON_LD),
+    "a member twice": answer(body=b'{"client_id": 1, "client_id": 2}', content_type=JSON_LD),
+    "too deep": answer(body=b'{"a":' * 50 + b"1" + b"}" * 50, content_type=JSON_LD),
+    "nothing": raw(b""),
+}
+
+
+@pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES)
+async def test_what_is_no_document_is_none(provider: Provider, peer: Peer, reply: Any) -> None:  # noqa: ANN401
+    peer.replies["/app"] = reply
+    assert not await is_known(provider, peer.url("/app"))
+
+
+async def test_a_document_is_of_a_sensible_size(provider: Provider, peer: Peer) -> None:
+    """A-51: 64 KiB"""
+    assert await is_known(provider, serve(peer, "/good", x="y" * 60_000))
+    assert not await is_known(provider, serve(peer, "/large", x="y" * 70_000))
+
+
+async def test_a_document_must_be_json(provider: Provider, peer: Peer) -> None:
+    client_id = peer.url("/app")
+    content = json.dumps(document(client_id)).encode()
+    peer.replies["/app"] = answer(body=content, content_type="text/html")
+    assert not await is_known(provider, client_id)
+
+
+async def test_a_redirect_leads_nowhere_else(provider: Provider, peer: Peer) -> None:
+    """A-51, A-189"""
+    other = Peer()
+    await other.start()
+    try:
+        client_id = peer.url("/app")
+        content = json.dumps(document(client_id)).encode()
+        for server in (peer, other):
+            server.replies["/moved"] = answer(body=content, content_type=JSON_LD)
+        peer.replies["/app"] = redirect(other.url("/moved"))
+        assert not await is_known(provider, client_id)
+        assert other.requests == []
+    finally:
+        await other.stop()
+
+
+async def test_what_can_be_no_document_is_not_asked_for(provider: Provider, peer: Peer) -> None:
+    serve(peer)
+    for client_id in (
+        f"{peer.url('/app')}#id",
+        f"http://user@localhost:{peer.port}/app",
+        f"ftp://localhost:{peer.port}/app",
+        f"HTTP://localhost:{peer.port}/app",
+        f"http://192.168.0.1:{peer.port}/app",
+        f"{peer.url('/app')}?{'x' * 2048}",
+        "https://",
+        "http:///app",
+    ):
+        assert not await is_known(provider, client_id), client_id
+    assert peer.connections == 0
+
+
+async def test_a_document_is_believed_for_five_minutes(provider: Provider, peer: Peer) -> None:
+    """A-51"""
+    client_id = serve(peer)
+    assert await is_known(provider, client_id)
+    serve(peer, redirect_uris=["https://other.example/"])
+    provider.clock.now_s += DOCUMENT_S - 1
+    assert await is_known(provider, client_id)
+    assert len(peer.requests) == 1
+    provider.clock.now_s += 1
+    assert not await is_known(provider, client_id)
+
+
+async def test_what_could_not_be_read_is_not_asked_for_again_at_once(
+    provider: Provider, peer: Peer
+) -> None:
+    """A-51: for half a minute"""
+    client_id = peer.url("/app")
+    for _ in range(3):
+        assert not await is_known(provider, client_id)
+    assert len(peer.requests) == 1
+    serve(peer)
+    provider.clock.now_s += NO_DOCUMENT_S
+    assert await is_known(provider, client_id)
+
+
+async def test_no_host_is_asked_without_end(provider: Provider, peer: Peer) -> None:
+    """A-191: anybody may name any document"""
+    for start in range(0, DOCUMENTS_PER_MINUTE + 10, 10):
+        names = [peer.url(f"/{number}") for number in range(start, start + 10)]
+        await asyncio.gather(*(ask(provider, name) for name in names))
+    assert len(peer.requests) <= DOCUMENTS_PER_MINUTE
+    provider.clock.now_s += 60
+    assert await is_known(provider, serve(peer))
+
+
+# --- documents of this server --------------------------------------------------------------------
+
+
+async def token_of(provider: Provider) -> str:
+    """Alice's own token, by which she writes."""
+    credential_id = await provider.add_credential("secret-1")
+    form = {"grant_type": "client_credentials"}
+    answered = await provider.token(form, headers=basic(credential_id, "secret-1"))
+    return str(answered.json()["access_token"])
+
+
+async def put_document(provider: Provider, path: str, content_type: str = JSON_LD) -> App:
+    client_id = BASE + path
+    content = document(client_id)
+    headers = {"authorization": f"Bearer {await token_of(provider)}"}
+    answered = await provider.public.put(path, json.dumps(content), content_type, **headers)
+    assert answered.status == 201
+    return App(content)
+
+
+@pytest.mark.parametrize("content_type", [JSON_LD, "application/json"])
+async def test_a_public_document_in_a_pod_describes_its_client(
+    provider: Provider, content_type: str
+) -> None:
+    """A-51, A-190, W-18: read without asking ourselves over the network; ES256 unless it says
+    otherwise"""
+    app = await put_document(provider, "/alice/public/app", content_type)
+    assert await is_known(provider, app.client_id)
+    tokens = await provider.tokens(app)
+    header, claims = await provider.verified(tokens["id_token"])
+    assert (header["alg"], claims["aud"]) == ("ES256", [app.client_id, "solid"])
+    assert (await provider.claims(tokens["access_token"]))["client_id"] == app.client_id
+    thief = app.with_key(Signer.new())
+    assert (await provider.refresh(thief, tokens["refresh_token"])).status == 400
+    assert (await provider.refresh(app, tokens["refresh_token"])).status == 200
+    assert await provider.get(tokens["access_token"], app.key) == 200
+
+
+async def test_a_private_document_describes_nobody(provider: Provider) -> None:
+    """A-51: it is read as anybody may"""
+    app = await put_document(provider, "/alice/private/app")
+    assert not await is_known(provider, app.client_id)
+    for name in ("/alice/public/nothing", "/alice/public/", "/alice/", "/idp/auth", "", "//"):
+        assert not await is_known(provider, BASE + name), name
+
+
+async def test_challenges_of_described_clients_count_as_well(provider: Provider) -> None:
+    """T-27"""
+    app = await put_document(provider, "/alice/public/app")
+    code = await provider.code(app)
+    wrong = await provider.redeem(app, code, code_verifier=token_hash(app.verifier))
+    assert wrong.status == 400
+    assert (await provider.redeem(app, code)).status == 200
