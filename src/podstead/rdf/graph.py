@@ -24,11 +24,22 @@ _NOTHING: Description = MappingProxyType({})
 class Graph:
     """An immutable set of triples in insertion order, indexed by subject when first asked."""
 
-    __slots__ = ("_by_subject", "_triples")
+    __slots__ = ("_by_subject", "_given", "_set")
 
     def __init__(self, triples: Iterable[Triple] = ()) -> None:
-        self._triples = dict.fromkeys(triples)
+        self._given: tuple[Triple, ...] | None = tuple(triples)
+        self._set: dict[Triple, None] = {}
         self._by_subject: dict[Subject, dict[Iri, tuple[Object, ...]]] | None = None
+
+    @property
+    def _triples(self) -> dict[Triple, None]:
+        """The triples, each once. Found out when first asked: hashing them takes as long as
+        parsing, and of many a document it is enough that it could be parsed."""
+        given = self._given
+        if given is not None:
+            self._set = dict.fromkeys(given)
+            self._given = None
+        return self._set
 
     def __len__(self) -> int:
         return len(self._triples)
