@@ -10,10 +10,12 @@ from ipaddress import IPv6Address, ip_network
 
 from podstead.core.clock import Clock
 from podstead.core.errors import RateLimited
+from podstead.core.remembering import remember_short
 from podstead.storage.protocol import RateCounters
 from podstead.web.authority import read_address
 
 
+@remember_short
 def address_key(address: str) -> str:
     """The part of an address that one customer has: an IPv4 address, or an IPv6 /64."""
     parsed = read_address(address)
