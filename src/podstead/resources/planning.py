@@ -148,13 +148,17 @@ def _replacement(existing: Metadata, put: Put, stamp: Stamp, agent: Agent) -> Pl
         puts=(put,),
         changes=(_change(existing.path, Activity.UPDATE, agent),),
     )
-    after = replace(
-        existing,
+    after = Metadata(
+        path=existing.path,
+        kind=existing.kind,
         version=stamp.version,
         content_type=put.content_type,
         size_bytes=put.body.size_bytes,
         modified_ms=stamp.at_ms,
+        created_ms=existing.created_ms,
         blob=_blob_of(put.body),
+        members_version=existing.members_version,
+        members_modified_ms=existing.members_modified_ms,
     )
     return Plan(write, Outcome(Result.CHANGED, after, stored_tag(after)))
 
