@@ -234,14 +234,13 @@ class Contents:
     ) -> tuple[Reliance, ...]:
         """What allows such a change, empty if there is none. Raises as the gate does."""
         path = situation.stored_path
-        existing = situation.existing
-        if existing is None and not self._identity(path, after):
-            return ()
         origin = exchange.operation.origin
-        grant = await self._gate.grant(exchange.agent, origin, path, situation.snapshot)
+        grant = exchange.grant_on(situation)
+        if grant is None:
+            grant = await self._gate.grant(exchange.agent, origin, path, situation.snapshot)
         if grant.allows(Mode.CONTROL):
             return grant.reliances
-        before = await self._documents.stored_dataset(existing)
+        before = await self._documents.stored_dataset(situation.existing)
         if self._identity(path, before) == self._identity(path, after):
             return ()
         required = identity_change(path)

@@ -10,6 +10,7 @@ from podstead.core.agents import Agent
 from podstead.core.identifiers import ResourcePath
 from podstead.core.operation import Operation
 from podstead.core.ranges import ByteRange
+from podstead.resources.situation import Situation
 from podstead.storage.protocol import OpenBody
 from podstead.storage.records import AtVersion, MembersAt, Metadata, Reliance
 from podstead.wac.gate import Grant
@@ -73,6 +74,15 @@ class Exchange:
     existing: Metadata | None = None
     relied_on_for_identity: tuple[Reliance, ...] = ()
     relied_on_for_state: tuple[Reliance, ...] = ()
+    _granted_on: Situation | None = None
+
+    def learn(self, situation: Situation, grant: Grant) -> None:
+        """Note what the agent may do with the target of a situation, as found on its snapshot."""
+        self.grant, self._granted_on = grant, situation
+
+    def grant_on(self, situation: Situation) -> Grant | None:
+        """What was learned of that very situation; nothing of another one, be it as new."""
+        return self.grant if self._granted_on is situation else None
 
     @property
     def reliances(self) -> tuple[Reliance, ...]:

@@ -8,9 +8,6 @@ that second decision relied on; if any of it changed, the service looks and deci
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 from podstead.core.clock import Clock, Randomness
 from podstead.core.conditional import check_write
 from podstead.core.errors import (
@@ -36,7 +33,6 @@ from podstead.resources.patching import Patches, check_patch_type, content_of
 from podstead.resources.planning import Plan, Stamp, plan_delete, plan_put, plan_unchanged
 from podstead.resources.reading import Reader
 from podstead.resources.received import (
-    Received,
     Receiver,
     asks_for_container,
     asks_for_nothing,
@@ -155,8 +151,11 @@ class ResourceService:
             content = await self._contents.accept(exchange, situation, received)
             return plan_put(situation, content, self._stamp(), exchange.agent)
 
-        async with self._giving_back(received):
+        try:
             return await self._commits.commit(exchange, admitted, self._admit_put, plan)
+        except BaseException:
+            await self._receiver.discard(received)
+            raise
 
     async def _admit_put(self, exchange: Exchange, expected: Metadata | None = None) -> Situation:
         situation = await self._look(exchange, exchange.operation.target, expected=expected)
@@ -185,11 +184,14 @@ class ResourceService:
             content = await self._contents.accept(exchange, situation, received, posted=True)
             return plan_put(situation, content, self._stamp(), exchange.agent)
 
-        async with self._giving_back(received):
+        try:
             # The turn is the member's, which is new: many may POST to one container at once.
             return await self._commits.commit(
                 exchange, admitted, self._admit_post, plan, turn_on=proposal.path()
             )
+        except BaseException:
+            await self._receiver.discard(received)
+            raise
 
     async def _admit_post(self, exchange: Exchange, _: Metadata | None = None) -> Situation:
         target = exchange.operation.target
@@ -264,15 +266,6 @@ class ResourceService:
         self._check_conditions(exchange, situation)
         return situation
 
-    @asynccontextmanager
-    async def _giving_back(self, received: Received) -> AsyncIterator[None]:
-        """Give the staged body back if the write does not come about."""
-        try:
-            yield
-        except BaseException:
-            await self._receiver.discard(received)
-            raise
-
     # --- steps ----------------------------------------------------------------------------
 
     async def _look(
@@ -301,9 +294,9 @@ class ResourceService:
         try:
             grant = await self._gate.authorize(*who, required, situation.snapshot)
         except RequestRefused:
-            exchange.grant = await self._gate.grant(*who, situation.snapshot)
+            exchange.learn(situation, await self._gate.grant(*who, situation.snapshot))
             raise
-        exchange.grant = grant
+        exchange.learn(situation, grant)
 
     def _check_conditions(self, exchange: Exchange, situation: Situation) -> None:
         conditions = exchange.operation.conditions
