@@ -219,32 +219,48 @@ def test_the_storage_is_found_from_the_webid(ldo: ClientProcess, home: Home) -> 
     assert ldo.run("storageOf", home.agent, pod=pod).value == [pod]
 
 
-# --- deletion ---------------------------------------------------------------------------------
+# --- deletion of data --------------------------------------------------------------------------
 
-ONLY_205 = pytest.mark.xfail(
-    reason="LDO takes 205 and no other 2xx for a deletion that was done; we answer 204 (Q-9)",
-    strict=True,
-)
+TWO_POSTS = POST + '<#it> a schema:SocialMediaPosting; schema:articleBody "Bye".\n'
 
 
-@ONLY_205
-def test_a_document_is_deleted(ldo: ClientProcess, home: Home) -> None:
+def test_the_properties_of_an_object_are_deleted(ldo: ClientProcess, home: Home) -> None:
+    """X-31: each value, also of a property with several."""
+    url = home.put("post.ttl", POST)
+    removed = ["articleBody", "keywords", "type"]
+    report = ldo.run("deleteProperties", home.agent, document=url, properties=removed)
+    assert report.value["type"] == "aggregateSuccess"
+    assert [patch.status for patch in report.sent("PATCH")] == [204]
+    expected = "<> schema:position 3; schema:isPartOf <https://example.org/>."
+    prefix = POST.partition("\n")[0]
+    assert home.triples("post.ttl") == _saying(home, "post.ttl", prefix + expected)
+
+
+def test_all_that_is_said_of_a_subject_is_deleted(ldo: ClientProcess, home: Home) -> None:
+    """X-31: also what the shape of the object does not mention."""
+    url = home.put("posts.ttl", TWO_POSTS)
+    report = ldo.run("deleteSubject", home.agent, document=url, url=url)
+    assert report.value["type"] == "aggregateSuccess"
+    assert [patch.status for patch in report.sent("PATCH")] == [204]
+    assert {str(subject) for subject, _, _ in home.triples("posts.ttl")} == {f"{url}#it"}
+
+
+# --- deletion of resources ----------------------------------------------------------------------
+#
+# This release takes 205 for a deletion that was done, and 404; it tells 204, which is what we
+# answer (Q-9), as an error. These are the consequences.
+
+
+def test_a_document_is_deleted_and_told_as_an_error(ldo: ClientProcess, home: Home) -> None:
     """C-17."""
     url = home.put("post.ttl", POST)
-    value = ldo.run("remove", home.agent, url=url).value
-    assert home.get("post.ttl").status == 404
-    assert home.members() == set()
-    assert value["type"] == "deleteSuccess"
-
-
-def test_a_document_is_gone_whatever_the_library_makes_of_the_answer(
-    ldo: ClientProcess, home: Home
-) -> None:
-    """C-17."""
-    [deleted] = ldo.run("remove", home.agent, url=home.put("post.ttl", POST)).requests
+    report = ldo.run("remove", home.agent, url=url)
+    [deleted] = report.requests
     assert (deleted.method, deleted.status) == ("DELETE", 204)
+    assert (report.value["type"], report.value["status"]) == ("unexpectedHttpError", 204)
     assert home.get("post.ttl").status == 404
     assert home.members() == set()
+    assert ldo.run("read", home.agent, url=url).value["absent"] is True
 
 
 def test_what_is_missing_counts_as_deleted(ldo: ClientProcess, home: Home) -> None:
@@ -253,35 +269,47 @@ def test_what_is_missing_counts_as_deleted(ldo: ClientProcess, home: Home) -> No
     assert value["type"] == "deleteSuccess"
 
 
-@ONLY_205
-def test_a_container_is_deleted_with_all_that_is_in_it(ldo: ClientProcess, home: Home) -> None:
-    """C-18: member after member, the container last."""
+def test_a_container_is_emptied_one_level_at_a_time(ldo: ClientProcess, home: Home) -> None:
+    """C-18: the members first. Their deletion counts as failed, so what is around them stays."""
     home.put("posts/a.ttl", POST)
     home.put("posts/b.txt", "text", "text/plain")
     home.put("posts/deep/c.ttl", POST)
-    value = ldo.run("remove", home.agent, url=home.url + "posts/").value
-    assert value["type"] == "deleteSuccess"
+    url = home.url + "posts/"
+    value = ldo.run("remove", home.agent, url=url).value
+    assert value["type"] == "aggregateError"
+    assert home.owner.members(home.path + "posts/") == {home.path + "posts/deep/"}
+    assert home.owner.members(home.path + "posts/deep/") == set()
+    ldo.run("remove", home.agent, url=url)
+    assert home.owner.members(home.path + "posts/") == set()
+    ldo.run("remove", home.agent, url=url)
     assert home.members() == set()
 
 
-@ONLY_205
 @pytest.mark.parametrize("name", ["post.ttl", "posts/"])
-def test_what_is_there_is_overwritten(ldo: ClientProcess, home: Home, name: str) -> None:
-    """C-17, C-3: deleted, then created anew."""
+def test_what_is_to_be_overwritten_is_deleted_and_made_when_tried_again(
+    ldo: ClientProcess, home: Home, name: str
+) -> None:
+    """C-17, C-3: the deletion counts as failed, so nothing is made the first time."""
     home.put(name, f'<> <{SCHEMA.name}> "Old".')
     arguments = {"container": home.url, "name": name, "overwrite": True}
-    value = ldo.run("createDocument", home.agent, **arguments).value
-    assert (value["type"], value["uri"]) == ("createSuccess", home.url + name)
+    first = ldo.run("createDocument", home.agent, **arguments)
+    assert (first.value["type"], first.value["status"]) == ("unexpectedHttpError", 204)
+    assert first.sent("POST") == []
+    assert home.members() == set()
+    second = ldo.run("createDocument", home.agent, **arguments).value
+    assert (second["type"], second["uri"]) == ("createSuccess", home.url + name)
     assert Literal("Old") not in {each for _, _, each in home.triples(name)}
 
 
-@ONLY_205
-def test_a_binary_document_is_overwritten(ldo: ClientProcess, home: Home) -> None:
+def test_a_binary_document_is_overwritten_when_tried_again(ldo: ClientProcess, home: Home) -> None:
     """C-15."""
     home.put("image.svg", "<svg/>", "image/svg+xml")
     arguments = {"container": home.url, "name": "image.svg", "text": "GIF", "type": "image/gif"}
-    value = ldo.run("upload", home.agent, **arguments, overwrite=True).value
-    assert value["type"] == "createSuccess"
+    first = ldo.run("upload", home.agent, **arguments, overwrite=True).value
+    assert (first["type"], first["status"]) == ("unexpectedHttpError", 204)
+    assert home.get("image.svg").status == 404
+    second = ldo.run("upload", home.agent, **arguments, overwrite=True).value
+    assert second["type"] == "createSuccess"
     answer = home.get("image.svg")
     assert (answer.text, answer.headers["content-type"]) == ("GIF", "image/gif")
 

@@ -131,6 +131,24 @@ export async function changePost({
   return told(await commitData(post));
 }
 
+export async function deleteProperties({ document, url = document, properties, fetch }) {
+  const dataset = signIn(fetch);
+  const resource = dataset.getResource(document);
+  await resource.read();
+  const post = changeData(dataset.usingType(PostShapeType).fromSubject(url), resource);
+  for (const name of properties) delete post[name];
+  return told(await commitData(post));
+}
+
+export async function deleteSubject({ document, url, fetch }) {
+  const dataset = signIn(fetch);
+  await dataset.getResource(document).read();
+  const transaction = dataset.startTransaction();
+  const [subject, graph] = [url, document].map((value) => ({ termType: "NamedNode", value }));
+  transaction.deleteMatches(subject, undefined, undefined, graph);
+  return told(await transaction.commitToRemote());
+}
+
 /** Two clients read the same, then each adds a keyword. */
 export async function changeTwice({ document, keywords, fetch }) {
   const datasets = keywords.map(() => signIn(fetch));
