@@ -17,6 +17,7 @@ from bench import report
 from bench.cases import CASES
 from bench.installation import CACHE, Missing, system_command
 from bench.processes import NotStarted
+from bench.provider import running_provider
 from bench.report import Memory, Results
 from bench.rounds import FAILURES, Schedule, entries, progress, run
 from bench.servers import SERVERS, Server
@@ -67,11 +68,12 @@ def _started(options: argparse.Namespace, cleanup: ExitStack) -> list[Server]:
     # to reach a disk.
     place = Path(tempfile.mkdtemp(prefix="run-", dir=CACHE))
     cleanup.callback(shutil.rmtree, place, ignore_errors=True)
+    provider = cleanup.enter_context(running_provider())
     servers = []
     for kind in SERVERS:
         if kind.column in options.servers:
             progress(f"starting {kind.__name__}")
-            server = kind(place / kind.__name__.lower())
+            server = kind(place / kind.__name__.lower(), provider)
             cleanup.callback(server.stop)
             server.start()
             servers.append(server)

@@ -11,8 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from bench.documents import HUNDRED, MEBIBYTE, PRIVATE_CARD, PUBLIC_CARD
-from bench.exercises import CreateByPost, CreateByPut, Exercise, Read, Replace
+from bench.documents import HUNDRED, MEBIBYTE, PRIVATE_CARD, PROVEN_CARD, PUBLIC_CARD
+from bench.exercises import (
+    CreateByPost,
+    CreateByPut,
+    Exercise,
+    Read,
+    ReadWithProofs,
+    Replace,
+)
 from bench.messages import JSON_LD, OCTETS, TURTLE
 from bench.patches import N3_INSERT, SPARQL_INSERT, SPARQL_REPLACE, Patch
 from bench.servers import Feature
@@ -36,6 +43,7 @@ class Case:
 _READ_GOAL: Final = {"jss": 6.0}
 _WRITE_GOAL: Final = {"jss": 3.0}
 _PATCH_GOAL: Final = {"jss": 2.0}
+_PROOF_GOAL: Final = {"jss": 2.0}
 _WRITES: Final = frozenset({Feature.WRITES, Feature.CREDENTIALS})
 _PATCHES: Final = _WRITES | {Feature.CONVERSION}
 _WRITERS: Final = 50
@@ -53,6 +61,13 @@ CASES: Final = (
         Read(PRIVATE_CARD, JSON_LD, authorized=True),
         frozenset({Feature.CREDENTIALS}),
         _READ_GOAL,
+    ),
+    Case(
+        "dpop-get",
+        "GET, private, with a fresh DPoP proof",
+        ReadWithProofs(PROVEN_CARD, JSON_LD),
+        frozenset({Feature.PROOFS}),
+        _PROOF_GOAL,
     ),
     Case(
         "not-modified",

@@ -23,6 +23,7 @@ from bench.documents import Subject, card, listed
 from bench.load import Load, Outcome
 from bench.messages import (
     JSON_LD,
+    PROOF,
     SEQUENCE,
     Answer,
     NotMeasurable,
@@ -137,6 +138,54 @@ class Read:
             if unchanged.headers.get("content-length", "0") != "0":
                 raise NotMeasurable("its 304 has a Content-Length, and wrk waits for that body")
         return answer
+
+
+@dataclass(frozen=True, slots=True)
+class ReadWithProofs:
+    """GET of one subject by an application whose token is bound to its key (RFC 9449).
+
+    Each request has a proof of its own, made before the round; a proof that was used must not
+    open anything again. `proofs_per_s` is more than any server answers: where they end, the round
+    does.
+    """
+
+    subject: Subject
+    accept: str
+    proofs_per_s: int = 8000
+    seconds: int = 3
+
+    def furnish(self, site: Site) -> None:
+        """Store the subject."""
+        self.subject.furnish(site)
+
+    def load(self, site: Site, label: str) -> Load:
+        """The same request each time, with another proof."""
+        del label
+        request = self._request(site)
+        site.get(self.subject.path, self.accept).require(401, 403)
+        self.subject.judge(site, site.send(self._proven(site, request)).require(200), self.accept)
+        count = self.proofs_per_s * self.seconds
+        proofs = [site.proof("GET", self.subject.path) for _ in range(count)]
+        return Load([request], tally=True, proofs=proofs)
+
+    def verify(self, site: Site, label: str, load: Load, outcome: Outcome) -> None:
+        """Every answer was right, and a proof that was used is refused."""
+        del label
+        _require_statuses(outcome, 200)
+        request = load.requests[0]
+        answer = site.send(self._proven(site, request)).require(200)
+        self.subject.judge(site, answer, self.accept)
+        _require_bytes(answer, outcome)
+        used = {**request.headers, "DPoP": load.proofs[0]}
+        site.send(Request(request.method, request.path, used)).require(401)
+
+    def _request(self, site: Site) -> Request:
+        return site.proven_request("GET", self.subject.path, headers={"Accept": self.accept})
+
+    def _proven(self, site: Site, request: Request) -> Request:
+        assert request.headers["DPoP"] == PROOF
+        proof = site.proof("GET", self.subject.path)
+        return Request(request.method, request.path, {**request.headers, "DPoP": proof})
 
 
 @dataclass(frozen=True, slots=True)

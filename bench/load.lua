@@ -1,6 +1,6 @@
 -- The requests of one round, sent in turn; written for wrk 4. The plan is a Lua file made by
 -- load.py: { tally = boolean, send_s = number, block = integer, per_address = integer,
--- in_a_row = integer, requests = { ... } }.
+-- in_a_row = integer, requests = { ... }, proofs = { ... }, proofs_kept = integer }.
 --
 -- A single request without placeholders is left to wrk as its fixed request, which costs no Lua
 -- at all: with a fast server and two cores the generator must not be what is measured.
@@ -32,7 +32,7 @@ local function pieces(text)
   local list, start = {}, 1
   while true do
     local from, to, name = string.find(text, "(%u+)", start)
-    while from and name ~= "SEQUENCE" and name ~= "ADDRESS" do
+    while from and name ~= "SEQUENCE" and name ~= "ADDRESS" and name ~= "PROOF" do
       from, to, name = string.find(text, "(%u+)", to + 1)
     end
     list[#list + 1] = string.sub(text, start, (from or 0) - 1)
@@ -56,6 +56,8 @@ local function filled(template)
       parts[index] = piece
     elseif piece == "SEQUENCE" then
       parts[index] = string.format("%08d", sequence)
+    elseif piece == "PROOF" then
+      parts[index] = plan.proofs[math.max(sequence, 1)]
     else
       parts[index] = address(sequence)
     end
@@ -80,6 +82,10 @@ local function pause_ms()
   local FOREVER_MS = 600000
   if began_s == 0 then
     began_s = now_s()
+  end
+  local proofs = #plan.proofs
+  if proofs > 0 and sequence > proofs - plan.proofs_kept then
+    return FOREVER_MS
   end
   return now_s() < began_s + plan.send_s and 0 or FOREVER_MS
 end

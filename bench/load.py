@@ -20,6 +20,8 @@ from bench.site import LOOPBACK
 SCRIPT: Final = Path(__file__).with_name("load.lua")
 ANSWER_TIMEOUT_S: Final = 30
 DRAIN_S: Final = 1
+# More than there are connections: each may be about to send one when the end is noticed.
+PROOFS_KEPT: Final = 256
 # What wrk may take over the asked seconds before it is given up.
 GRACE_S: Final = 60
 
@@ -32,12 +34,14 @@ class Load:
 
     `tally`: count the answers by status, and give those in flight at the end of the time
     `DRAIN_S` more to arrive. The rate is then taken up to the last answer. Each request is sent
-    `in_a_row` times before the next one's turn.
+    `in_a_row` times before the next one's turn. `proofs` stand for `PROOF`, each once; nothing is
+    sent any more when `PROOFS_KEPT` of them are left.
     """
 
     requests: Sequence[Request]
     tally: bool = False
     in_a_row: int = 1
+    proofs: Sequence[str] = ()
 
     def request_of(self, number: int) -> int:
         """Return the index of the request that is sent as number `number`, counted from 1."""
@@ -165,10 +169,12 @@ def _outcome(text: str, load: Load, connections: int) -> Outcome:
 
 def _plan(load: Load, send_s: int, block: int) -> str:
     requests = ",\n".join(_lua_request(request) for request in load.requests)
+    proofs = ",\n".join(map(_lua_string, load.proofs))
     return (
         f"return {{ tally = {str(load.tally).lower()}, send_s = {send_s}, block = {block}, "
         f"per_address = {REQUESTS_PER_ADDRESS}, in_a_row = {load.in_a_row}, "
-        f"requests = {{\n{requests}\n}} }}\n"
+        f"requests = {{\n{requests}\n}}, proofs_kept = {PROOFS_KEPT}, "
+        f"proofs = {{\n{proofs}\n}} }}\n"
     )
 
 

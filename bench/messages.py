@@ -1,9 +1,10 @@
 """What is sent and what comes back: requests with placeholders, answers, and the one error.
 
-A request may carry two placeholders, filled in anew for each time it is sent:
+A request may carry placeholders, filled in anew for each time it is sent:
 
 - `SEQUENCE`: the running number of the request in eight digits. It is as long as what replaces
   it, so a Content-Length computed over the placeholder stays right.
+- `PROOF`: one of the proofs of the load, each used once.
 - `ADDRESS`: an IPv4 address that changes every fifty requests, for a server that counts writes
   per client address and cannot be told not to.
 """
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 SEQUENCE: Final = "SEQUENCE"
 ADDRESS: Final = "ADDRESS"
+PROOF: Final = "PROOF"
 REQUESTS_PER_ADDRESS: Final = 50
 
 JSON_LD: Final = "application/ld+json"

@@ -14,6 +14,7 @@ import os
 import sys
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -22,7 +23,8 @@ from urllib.parse import urlsplit
 from bench.installation import npm_package, system_command
 from bench.messages import ADDRESS, OCTETS, Request
 from bench.processes import RunningServer, free_port
-from bench.site import LOOPBACK, Headers, Site, StaticSite, Stored
+from bench.provider import Provider
+from bench.site import LOOPBACK, Headers, ProvenSite, Site, StaticSite, Stored
 
 POD: Final = "alice"
 JSON: Final = "application/json"
@@ -36,6 +38,7 @@ class Feature(Enum):
     CONTAINERS = "containers"
     CONVERSION = "conversion of RDF"
     WRITES = "writing"
+    PROOFS = "tokens of the benchmark's provider"
 
 
 class Server(ABC):
@@ -44,10 +47,11 @@ class Server(ABC):
     column: ClassVar[str]
     features: frozenset[Feature] = frozenset(Feature)
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, provider: Provider) -> None:
         """Nothing is started; `folder` takes data and log."""
         folder.mkdir(parents=True)
         self.folder = folder
+        self.provider = provider
         self.port = free_port()
         self._running: RunningServer | None = None
         self._site: Site | None = None
@@ -103,7 +107,11 @@ class Podstead(Server):
         return [program, "start", *where, *base, "--workers", "1", "--quiet"], {}
 
     def open_site(self) -> Site:
-        return _pod_with_token(self.port, {})
+        site = _pod_with_token(self.port, {})
+        named = f"<#me> <http://www.w3.org/ns/solid/terms#oidcIssuer> <{self.provider.issuer}>."
+        site.store([Stored("", "text/turtle", named.encode())])
+        site.application = self.provider.application(site.url("#me"))
+        return site
 
 
 class Jss(Server):
@@ -111,8 +119,12 @@ class Jss(Server):
 
     column = "jss"
     package = ("javascript-solid-server", "0.0.81")
-    features = frozenset(Feature) - {Feature.CONVERSION}
-    mode = "plain"
+    features = frozenset(Feature) - {Feature.CONVERSION, Feature.PROOFS}
+
+    @property
+    def mode(self) -> str:
+        """What is asked of the launcher."""
+        return "plain"
 
     def command(self) -> tuple[list[str], Headers]:
         launcher = Path(__file__).with_name("jss.mjs")
@@ -129,8 +141,32 @@ class Jss(Server):
 class JssWithConneg(Jss):
     """The same with `--conneg`, asked only where a conversion is needed."""
 
-    features = frozenset(Feature)
-    mode = "conneg"
+    features = frozenset(Feature) - {Feature.PROOFS}
+
+    @property
+    def mode(self) -> str:
+        """With content negotiation."""
+        return "conneg"
+
+
+class JssWithProvider(Jss):
+    """The same, trusting the benchmark's provider; only its tokens open the pod."""
+
+    features = frozenset({Feature.CREDENTIALS, Feature.PROOFS})
+
+    @property
+    def mode(self) -> str:
+        """With the provider."""
+        return self.provider.issuer
+
+    def open_site(self) -> Site:
+        account = {"email": "alice@example.org", "password": "only for the benchmark"}
+        site = Site(self.port)
+        made = _created_pod(site, {"name": POD, **account})
+        application = self.provider.application(str(made["webId"]))
+        limits = {"X-Forwarded-For": ADDRESS}
+        pod = urlsplit(made["podUri"]).path
+        return ProvenSite(self.port, pod, write_headers=limits, application=application)
 
 
 class Css(Server):
@@ -138,6 +174,7 @@ class Css(Server):
 
     column = "css"
     package = ("@solid/community-server", "7.2.0")
+    features = frozenset(Feature) - {Feature.PROOFS}
 
     def command(self) -> tuple[list[str], Headers]:
         package = npm_package(*self.package)
@@ -249,14 +286,25 @@ class CssAccount:
         return dict(json.loads(answer.body))
 
 
-SERVERS: Final[tuple[type[Server], ...]] = (Podstead, Jss, JssWithConneg, Css, Nginx)
+SERVERS: Final[tuple[type[Server], ...]] = (
+    Podstead,
+    Jss,
+    JssWithConneg,
+    JssWithProvider,
+    Css,
+    Nginx,
+)
 
 
 def _pod_with_token(port: int, write_headers: Headers) -> Site:
     """Make a pod by POST /.pods and return the site opened by the token in the answer."""
     site = Site(port, write_headers=write_headers)
-    body = json.dumps({"name": POD})
-    request = Request("POST", "/.pods", {"Host": site.authority, "Content-Type": JSON}, body)
-    made = json.loads(site.send(request).require(201).body)
+    made = _created_pod(site, {"name": POD})
     owner = {"Authorization": f"Bearer {made['token']}"}
     return Site(port, urlsplit(made["podUri"]).path, lambda: owner, write_headers)
+
+
+def _created_pod(site: Site, asked: Mapping[str, str]) -> dict[str, Any]:
+    headers = {"Host": site.authority, "Content-Type": JSON, **site.write_headers}
+    request = Request("POST", "/.pods", headers, json.dumps(asked))
+    return dict(json.loads(site.send(request).require(201).body))

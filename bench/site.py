@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPResponse
 from typing import TYPE_CHECKING, Final
 
-from bench.messages import ADDRESS, Answer, Request, address_text
+from bench.messages import ADDRESS, PROOF, Answer, NotMeasurable, Request, address_text
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from bench.provider import Application
 
 LOOPBACK: Final = "127.0.0.1"
 TIMEOUT_S: Final = 120.0
@@ -43,12 +45,16 @@ class Stored:
 
 @dataclass
 class Site:
-    """A running server. `pod` is the path of the pod, with both slashes."""
+    """A running server. `pod` is the path of the pod, with both slashes.
+
+    `application` acts for the owner as well, with a token that needs a proof for each request.
+    """
 
     port: int
     pod: str = "/"
     authorization: Callable[[], Headers] = _no_headers
     write_headers: Headers = field(default_factory=dict)
+    application: Application | None = None
     _addresses: itertools.count[int] = field(
         default_factory=lambda: itertools.count(_FIRST_SINGLE_ADDRESS)
     )
@@ -76,6 +82,21 @@ class Site:
         limits = {} if method == "GET" else self.write_headers
         together = {"Host": self.authority, **credentials, **limits, **(headers or {})}
         return Request(method, self.pod + path, together, body)
+
+    def proven_request(self, method: str, path: str, *, headers: Headers) -> Request:
+        """Return a request of the application, with `PROOF` in the place of its proof."""
+        if self.application is None:
+            raise NotMeasurable("has no application with a token that is bound to a key")
+        credentials = {"Authorization": self.application.authorization, "DPoP": PROOF}
+        limits = {} if method == "GET" else self.write_headers
+        together = {"Host": self.authority, **credentials, **limits, **headers}
+        return Request(method, self.pod + path, together)
+
+    def proof(self, method: str, path: str) -> str:
+        """Return a fresh proof for the request."""
+        if self.application is None:
+            raise NotMeasurable("has no application with a token that is bound to a key")
+        return self.application.proof(method, self.url(path))
 
     def send(self, request: Request, connection: HTTPConnection | None = None) -> Answer:
         """Send one request, on this connection or on a new one.
@@ -131,6 +152,27 @@ class Site:
             connection.putheader("Content-Length", str(len(body)))
         connection.endheaders(body or None)
         return _answer(connection.getresponse())
+
+
+@dataclass
+class ProvenSite(Site):
+    """A server that only the application opens."""
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Headers | None = None,
+        body: str | bytes = b"",
+        authorized: bool = False,
+    ) -> Request:
+        """Return a request with a proof of its own, if it is authorized."""
+        if not authorized:
+            return super().request(method, path, headers=headers, body=body)
+        proven = self.proven_request(method, path, headers=headers or {})
+        together = {**proven.headers, "DPoP": self.proof(method, path)}
+        return Request(method, proven.path, together, body)
 
 
 @dataclass
