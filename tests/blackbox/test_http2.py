@@ -114,6 +114,12 @@ def test_targets_are_judged_as_they_were_sent(owner: Owner, rest: str, status: i
     assert over_http2(owner, owner.root + rest).status == status
 
 
+def test_the_server_as_a_whole_tells_its_methods(owner: Owner) -> None:
+    """RFC 9110 section 9.3.7, RFC 9113 section 8.3.1."""
+    answer = over_http2(owner, "", "--request", "OPTIONS", "--request-target", "*")
+    assert answer.status == 204
+
+
 def test_another_host_is_misdirected(owner: Owner) -> None:
     """A-11."""
     assert over_http2(owner, owner.root, "--header", "Host: pods.example").status == 421

@@ -119,6 +119,14 @@ def test_a_target_of_no_known_form_is_refused(owner: Owner, target: str) -> None
     assert owner.exchange(owner.compose("GET", target)).status == 400
 
 
+def test_the_server_as_a_whole_tells_its_methods(owner: Owner) -> None:
+    """RFC 9110 section 9.3.7."""
+    answer = owner.exchange(owner.compose("OPTIONS", "*"))
+    assert (answer.status, answer.body) == (204, b"")
+    methods = {"OPTIONS", "HEAD", "GET", "PUT", "PATCH", "POST", "DELETE"}
+    assert set(answer.headers["allow"].split(", ")) == methods
+
+
 # --- Host -------------------------------------------------------------------------------------
 
 

@@ -37,7 +37,7 @@ from podstead.web.sending import send_response
 
 logger = logging.getLogger("podstead.web")
 
-_KNOWN_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "POST", "PATCH", "DELETE"})
+_KNOWN_METHODS = ("OPTIONS", "HEAD", "GET", "PUT", "PATCH", "POST", "DELETE")
 _REFUSED_METHODS = frozenset({"TRACE", "CONNECT"})
 _ON_EVERY_RESPONSE: Headers = [
     (b"x-content-type-options", b"nosniff"),
@@ -133,7 +133,7 @@ class Application:
         if method not in _KNOWN_METHODS:
             self._refuse_method(method, path)
         if method == "OPTIONS":
-            return self._options(path)
+            return _options_of_server() if request.is_of_server else self._options(path)
         own = service is not None and service.access is Access.OWN
         agent = None if own else await self._authenticate(request)
         return await self.routes.endpoint(service, path, method)(request, agent)
@@ -193,6 +193,11 @@ class Application:
                 await self.lifespan.stop()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
+
+
+def _options_of_server() -> Response:
+    """What the server has for some resource or other (RFC 9110 section 9.3.7)."""
+    return Response(204, [(b"allow", ", ".join(_KNOWN_METHODS).encode("ascii"))])
 
 
 def _cors(scope: Scope, sharing: Sharing) -> tuple[tuple[bytes, bytes], ...]:

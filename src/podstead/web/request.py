@@ -41,6 +41,11 @@ class Request:
     """The target as sent, which is what proofs are about; without its query."""
     query: bytes
 
+    @property
+    def is_of_server(self) -> bool:
+        """Whether it is ``OPTIONS *``, which asks about the server; its path is then the root."""
+        return _is_of_server(self.method, self.raw_path)
+
 
 async def read_request(
     scope: Scope, receive: Receive, *, limits: RequestLimits, authorities: Authorities
@@ -62,7 +67,7 @@ async def read_request(
         await body.look_ahead()
     return Request(
         method=method,
-        path=parse_path(_path_of(raw_path)),
+        path=parse_path(b"/" if _is_of_server(method, raw_path) else _path_of(raw_path)),
         fields=fields,
         body=body,
         client_address=authorities.client_address(fields, peer=peer),
@@ -72,8 +77,13 @@ async def read_request(
     )
 
 
+def _is_of_server(method: str, raw_path: bytes) -> bool:
+    """Whether the request is about no resource (RFC 9112 section 3.2.4: asterisk-form)."""
+    return method == "OPTIONS" and raw_path == b"*"
+
+
 def _path_of(raw_path: bytes) -> bytes:
-    """The path of any request-target form (RFC 9112 section 3.2), without query and fragment."""
+    """The path of the other forms of targets (RFC 9112 section 3.2), without query and fragment."""
     if raw_path.startswith(b"/"):
         return raw_path.partition(b"?")[0].partition(b"#")[0]
     _, separator, rest = raw_path.partition(b"://")
