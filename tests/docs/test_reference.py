@@ -39,5 +39,6 @@ def test_every_setting_is_documented_with_each_of_its_spellings() -> None:
 
 def test_every_command_is_documented() -> None:
     page = commands_page()
-    for command in ("start", "token create", "token list", "token revoke"):
+    commands = ["start", "token create", "token list", "token revoke", "keys list", "keys rotate"]
+    for command in commands:
         assert f"## podstead {command}\n" in page

@@ -60,15 +60,39 @@ class KeyFolder:
             raise StorageError(f"The keys in {self._folder} could not be kept") from error
         self._read_ms = self._seen_ns = None
 
+    def exists(self) -> bool:
+        """Whether there have ever been keys."""
+        return self._folder.is_dir()
+
+    def roster(self) -> KeyRoster:
+        """All keys as of now, read anew. Raises StorageError."""
+        now_ms = self._clock.now_ms()
+        self._seen_ns = None
+        self._look(now_ms)
+        return KeyRoster(self._read, now_ms // 1000)
+
     def rotate(self) -> None:
         """Make new keys now; they sign after a day. Raises StorageError."""
+        self._make_all(at_once=False)
+
+    def replace_all(self) -> None:
+        """Make new keys that sign at once, and remove all others. Raises StorageError."""
+        before = self.roster().keys
+        self._make_all(at_once=True)
+        try:
+            for key in before:
+                self._path_of(key).unlink(missing_ok=True)
+        except OSError as error:
+            raise StorageError(f"A key in {self._folder} could not be removed") from error
+
+    def _make_all(self, *, at_once: bool) -> None:
         now_s = self._clock.now_ms() // 1000
         try:
             for algorithm in ALGORITHMS:
-                self._add(next_key(algorithm, now_s=now_s, first=False))
+                self._add(next_key(algorithm, now_s=now_s, first=at_once))
         except OSError as error:
             raise StorageError(f"The keys in {self._folder} could not be kept") from error
-        self._read_ms = None
+        self._read_ms = self._seen_ns = None
 
     def _look(self, now_ms: int) -> None:
         try:
