@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+# The engine suite is part of the package; its assertions explain themselves like any test's.
+pytest.register_assert_rewrite("podstead.storage.testing")
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 # No test depends on time taken: the machine may be busy.

@@ -32,6 +32,8 @@ from podstead.rdf.rdf12 import without_directions
 from tests.unit.rdf import json_ld_suite
 from tests.unit.rdf.oracle import BASE
 
+pytestmark = pytest.mark.usefixtures("literals_as_written")
+
 VECTORS = Path(__file__).parents[1] / "vectors/rdf"
 LIMITS = RdfLimits(max_bytes=1_000_000, max_triples=10_000)
 

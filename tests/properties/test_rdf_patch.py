@@ -33,6 +33,8 @@ from podstead.rdf.terms import BlankNode, Iri, Literal, Triple
 from tests.support.patch_model import patched_by_n3, read_n3_patch
 from tests.unit.rdf.oracle import BASE, assert_same, read
 
+pytestmark = pytest.mark.usefixtures("literals_as_written")
+
 # Few terms, so that patterns meet triples.
 IRIS = [Iri(f"urn:{name}") for name in "abc"]
 PREDICATES = [Iri("urn:p"), Iri("urn:q")]

@@ -27,6 +27,8 @@ from podstead.rdf.graph import Dataset, Graph
 from podstead.rdf.terms import BlankNode, GraphName, Iri, Literal, Object, Subject, Triple
 from tests.unit.rdf.oracle import BASE, assert_same, assert_same_dataset, read
 
+pytestmark = pytest.mark.usefixtures("literals_as_written")
+
 # IRIs near the base, where relative references are made; vocabularies, where prefixes are; and
 # those whose schemes could be taken for prefixes.
 _WORDS = st.text("ab.:/#?%41-_@~é", max_size=6)

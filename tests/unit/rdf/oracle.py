@@ -23,9 +23,6 @@ from podstead.rdf.terms import Iri, Literal, Object, Subject
 
 BASE = "http://example.org/folder/document"
 
-# "01"^^xsd:integer and "1"^^xsd:integer are different literals, and must stay so here.
-rdflib.NORMALIZE_LITERALS = False
-
 FORMATS = {
     TURTLE: "turtle",
     JSON_LD: "json-ld",
@@ -51,6 +48,17 @@ def read_dataset(content: bytes | str, media_type: str) -> rdflib.Dataset:
     with _own_deprecations():
         dataset.parse(data=content, format=FORMATS[media_type], publicID=BASE)
     return dataset
+
+
+@contextmanager
+def literals_as_written() -> Iterator[None]:
+    """In here ``"01"^^xsd:integer`` and ``"1"^^xsd:integer`` are, and stay, different."""
+    before = rdflib.NORMALIZE_LITERALS
+    rdflib.NORMALIZE_LITERALS = False
+    try:
+        yield
+    finally:
+        rdflib.NORMALIZE_LITERALS = before
 
 
 @contextmanager

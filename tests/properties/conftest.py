@@ -1,0 +1,16 @@
+"""What some property tests need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.unit.rdf import oracle
+
+
+@pytest.fixture(scope="module")
+def literals_as_written() -> Iterator[None]:
+    """Let rdflib, as the judge, keep literals as they are written."""
+    with oracle.literals_as_written():
+        yield
