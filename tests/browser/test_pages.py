@@ -1,0 +1,234 @@
+"""The provider's pages in a browser: for everybody, in every scheme, and with nothing but keys."""
+
+from __future__ import annotations
+
+from typing import Literal
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Request, ViewportSize
+
+from tests.browser.conftest import PASSWORD, App, Person, sign_in
+from tests.browser.tour import tour
+from tests.support.node import PAGE_CHECKS, install_packages
+from tests.support.server import ServerProcess
+
+Scheme = Literal["light", "dark"]
+PHONE: ViewportSize = {"width": 375, "height": 700}
+CHECK = """() => axe.run(document, {resultTypes: ["violations"]}).then(found =>
+    found.violations.map(each => ({
+        rule: each.id, help: each.help, where: each.nodes.map(node => node.html),
+    })))"""
+
+pytestmark = pytest.mark.needs("chromium")
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The script of axe-core, which checks a page against WCAG's rules and good practice."""
+    install_packages(PAGE_CHECKS)
+    return (PAGE_CHECKS / "node_modules/axe-core/axe.min.js").read_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_any_page(
+    chromium: Browser, provider: ServerProcess, app: App, person: Person, axe: str, scheme: Scheme
+) -> None:
+    """Issue 4, 5: labels, contrast, landmarks, titles, names of everything that can be used."""
+    context = chromium.new_context(color_scheme=scheme)
+    page = context.new_page()
+    seen = {}
+    for name in tour(page, provider, app, person):
+        page.evaluate(axe)
+        seen[name] = page.evaluate(CHECK)
+    context.close()
+    assert {name: found for name, found in seen.items() if found} == {}
+    assert len(seen) == TOUR_PAGES
+
+
+TOUR_PAGES = 18
+
+
+def test_axe_finds_what_is_wrong(page: Page, axe: str) -> None:
+    """So that its finding nothing means something."""
+    page.set_content("<p style='color: #ccc; background: #fff'>Pale</p><input><img src='data:,'>")
+    page.evaluate(axe)
+    found = {each["rule"] for each in page.evaluate(CHECK)}
+    assert {"color-contrast", "image-alt", "label", "document-title"} <= found
+
+
+def test_every_page_fits_a_phone_and_has_a_title_of_its_own(
+    chromium: Browser, provider: ServerProcess, app: App, person: Person
+) -> None:
+    context = chromium.new_context(viewport=PHONE)
+    page = context.new_page()
+    titles = {}
+    for name in tour(page, provider, app, person):
+        too_wide = page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        assert too_wide <= 0, name
+        titles[name] = page.title()
+    context.close()
+    assert all(title.endswith(urlsplit(provider.base_url).netloc) for title in titles.values())
+    assert len(set(titles.values())) >= 13
+
+
+def test_no_page_asks_anybody_else_or_breaks_its_policy(
+    context: BrowserContext, provider: ServerProcess, app: App, person: Person
+) -> None:
+    """Issue 4, 5; A-45."""
+    asked: list[str] = []
+    complaints: list[str] = []
+    page = context.new_page()
+    page.on("request", lambda request: asked.append(_origin(request)))
+    page.on(
+        "console",
+        lambda message: complaints.append(message.text) if "Policy" in message.text else None,
+    )
+    for _ in tour(page, provider, app, person):
+        pass
+    application = app.redirect_uri.rstrip("/")
+    assert set(asked) == {provider.base_url, application}
+    assert complaints == []
+
+
+def test_everything_works_without_scripts(
+    chromium: Browser, provider: ServerProcess, app: App, person: Person
+) -> None:
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    for _ in tour(page, provider, app, person):
+        pass
+    context.close()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_an_answer_by_form_gets_to_the_application(
+    chromium: Browser, app: App, person: Person, scripts: bool
+) -> None:
+    """A-53: by itself, and by its button where scripts do not run."""
+    context = chromium.new_context(java_script_enabled=scripts)
+    page = context.new_page()
+    page.goto(app.request(response_mode="form_post"))
+    page.get_by_label("E-mail address or pod name").fill(person.name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    if not scripts:
+        page.get_by_role("button", name="Go on").click()
+    page.wait_for_url(app.redirect_uri)
+    text = page.inner_text("p")
+    assert "code=" in text
+    assert "state=the-state" in text
+    context.close()
+
+
+# --- with keys only -----------------------------------------------------------------------------
+
+
+def test_signing_in_and_allowing_with_keys_only(page: Page, app: App, person: Person) -> None:
+    """Issue 4, 5: the first field has the focus, and Enter sends a form."""
+    page.goto(app.request(prompt="consent"))
+    page.keyboard.type(person.name)
+    page.keyboard.press("Tab")
+    page.keyboard.type(PASSWORD)
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Allow", exact=True).wait_for()
+    _tab_to(page, "Allow")
+    assert page.evaluate("document.activeElement.matches(':focus-visible')")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{app.redirect_uri}?code=**")
+
+
+def test_a_wrong_password_leaves_the_keys_where_they_are_needed(
+    page: Page, provider: ServerProcess, person: Person
+) -> None:
+    """The name is there still; typing goes on at the password."""
+    page.goto(f"{provider.base_url}/idp/login")
+    page.keyboard.type(person.name)
+    page.keyboard.press("Tab")
+    page.keyboard.type("wrong")
+    page.keyboard.press("Enter")
+    page.get_by_role("alert").wait_for()
+    page.keyboard.type(PASSWORD)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/idp/account")
+
+
+def test_registering_with_keys_only(page: Page, provider: ServerProcess, person: Person) -> None:
+    """What is wrong has the focus, and its text is the field's description."""
+    page.goto(f"{provider.base_url}/idp/register")
+    for typed in (person.name, f"new-{person.name}@example.org", PASSWORD, PASSWORD):
+        page.keyboard.type(typed)
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.get_by_role("alert").wait_for()
+    described = page.evaluate(
+        """() => document.activeElement.getAttribute("aria-describedby").split(" ")
+            .map(id => document.getElementById(id).textContent).join(" ")"""
+    )
+    assert "A pod has this name already" in described
+    page.keyboard.press("Control+a")
+    page.keyboard.type(f"{person.name}b")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    for typed in (PASSWORD, PASSWORD):
+        page.keyboard.type(typed)
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/idp/account")
+    assert f"{provider.base_url}/{person.name}b/#me" in page.inner_text("main")
+
+
+def test_the_account_with_keys_only(page: Page, provider: ServerProcess, person: Person) -> None:
+    """Opens a form, changes the address, makes and removes client credentials, signs out."""
+    sign_in(page, provider, person)
+    _tab_to(page, "Change your e-mail address")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.type(f"changed-{person.email}")
+    page.keyboard.press("Tab")
+    page.keyboard.type(PASSWORD)
+    page.keyboard.press("Enter")
+    page.get_by_role("status").wait_for()
+    assert f"changed-{person.email}" in page.inner_text("main")
+    _tab_to(page, "Make client credentials")
+    page.keyboard.press("Enter")
+    page.get_by_text("Copy the secret now").wait_for()
+    _tab_to(page, "Done")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/idp/account")
+    _tab_to(page, "Remove")
+    page.keyboard.press("Enter")
+    page.get_by_text("The client credentials are removed").wait_for()
+    _tab_to(page, "Sign out")
+    page.keyboard.press("Enter")
+    page.get_by_text("You are signed out").wait_for()
+
+
+def test_what_a_button_of_a_list_does_is_in_its_name(
+    page: Page, provider: ServerProcess, app: App, person: Person
+) -> None:
+    """For who hears the buttons one after another: not only "Disconnect"."""
+    sign_in(page, provider, person)
+    page.goto(app.request())
+    page.get_by_role("button", name="Allow", exact=True).click()
+    page.goto(f"{provider.base_url}/idp/account")
+    page.get_by_role("button", name="Disconnect Field Notes").wait_for()
+    page.get_by_role("button", name="Sign out Chrome on Linux").wait_for()
+
+
+def _tab_to(page: Page, text: str) -> None:
+    """Press Tab until what has the focus reads so."""
+    read = "document.activeElement.textContent.trim()"
+    for _ in range(60):
+        if page.evaluate(read) == text:
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab does not lead to {text}")
+
+
+def _origin(request: Request) -> str:
+    parts = urlsplit(request.url)
+    return f"{parts.scheme}://{parts.netloc}"

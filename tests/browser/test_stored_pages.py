@@ -1,0 +1,116 @@
+"""A page out of a pod has no part in the visitor's session (A-61, R-15, T-40)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from playwright.sync_api import BrowserContext, Page
+
+from tests.browser.conftest import PASSWORD, Person, sign_in
+from tests.support.client import Client
+from tests.support.server import ServerProcess
+
+pytestmark = pytest.mark.needs("chromium")
+
+READ = """async () => {
+    try {
+        const answer = await fetch("/idp/account", {
+            credentials: "include", headers: {Accept: "application/json"},
+        });
+        return "read " + await answer.text();
+    } catch (error) { return error.name; }
+}"""
+READ_BLINDLY = """async () => {
+    const answer = await fetch("/idp/account", {credentials: "include", mode: "no-cors"});
+    return answer.type + ":" + await answer.text();
+}"""
+FRAME = """() => new Promise(resolve => {
+    const frame = document.createElement("iframe");
+    frame.onload = () => {
+        try { resolve("read " + frame.contentDocument.body.textContent); }
+        catch (error) { resolve(error.name); }
+    };
+    frame.src = "/idp/account";
+    document.body.append(frame);
+})"""
+SEND = """async path => {
+    const answer = await fetch(path, {
+        method: "POST", credentials: "include", mode: "no-cors",
+        headers: {"Content-Type": "application/x-www-form-urlencoded"},
+        body: "username=mallory&password=a-long-password&confirmPassword=a-long-password",
+    });
+    return answer.type;
+}"""
+SUBMIT = """path => {
+    const form = document.createElement("form");
+    form.method = "post";
+    form.action = path;
+    document.body.append(form);
+    form.submit();
+}"""
+COOKIES = "() => { try { return document.cookie; } catch (error) { return error.name; } }"
+
+
+@pytest.fixture
+def stored_page(provider: ServerProcess, person: Person) -> str:
+    """The address of a page that somebody has put into their pod."""
+    with Client(provider) as client:
+        sent = json.dumps({"username": person.name, "password": PASSWORD})
+        answer = client.request(
+            "POST", "/idp/credentials", sent, {"Content-Type": "application/json"}
+        )
+        client.token = json.loads(answer.body)["access_token"]
+        path = f"/{person.name}/public/page.html"
+        content = "<!doctype html><title>Stored</title><body>A page of mine"
+        answer = client.request("PUT", path, content, {"Content-Type": "text/html"})
+        assert answer.status == 201, answer.text
+    return f"{provider.base_url}{path}"
+
+
+@pytest.fixture
+def visitor(page: Page, provider: ServerProcess, person: Person, stored_page: str) -> Page:
+    """Somebody who is signed in, and opens the page."""
+    sign_in(page, provider, person)
+    page.goto(stored_page)
+    assert page.title() == "Stored"
+    return page
+
+
+def test_it_cannot_read_the_account(visitor: Page) -> None:
+    """T-40."""
+    assert visitor.evaluate(READ) == "TypeError"
+    assert visitor.evaluate(READ_BLINDLY) == "opaque:"
+    assert "read" not in visitor.evaluate(FRAME)
+    assert visitor.evaluate(COOKIES) == "SecurityError"
+
+
+@pytest.mark.parametrize(
+    "path", ["/idp/logout", "/idp/account/sessions", "/idp/account/delete", "/idp/register"]
+)
+def test_it_cannot_change_anything(
+    visitor: Page, provider: ServerProcess, person: Person, path: str
+) -> None:
+    """T-40: neither by a script nor by a form."""
+    assert visitor.evaluate(SEND, path) == "opaque"
+    assert _still_signed_in(visitor, provider, person)
+    visitor.go_back()
+    with visitor.expect_navigation():
+        visitor.evaluate(SUBMIT, path)
+    assert visitor.title().startswith(("This did not work", "Sign in"))
+    assert _still_signed_in(visitor, provider, person)
+
+
+def test_a_window_that_it_opens_is_closed_to_it(
+    context: BrowserContext, visitor: Page, provider: ServerProcess
+) -> None:
+    with context.expect_page() as opened:
+        visitor.evaluate("() => { window.opened = window.open('/idp/account'); }")
+    opened.value.wait_for_load_state()
+    read = "() => { try { return opened.document.title; } catch (error) { return error.name; } }"
+    assert visitor.evaluate(read) in {"SecurityError", "TypeError"}
+
+
+def _still_signed_in(page: Page, provider: ServerProcess, person: Person) -> bool:
+    page.goto(f"{provider.base_url}/idp/account")
+    return page.url.endswith("/idp/account") and person.web_id in page.inner_text("main")

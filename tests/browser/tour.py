@@ -1,0 +1,91 @@
+"""Every page of the provider, one after another, for what holds for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from playwright.sync_api import Page
+
+from tests.browser.conftest import PASSWORD, App, Person, sign_in
+from tests.support.server import ServerProcess
+
+
+def tour(page: Page, provider: ServerProcess, app: App, person: Person) -> Iterator[str]:
+    """Leads a page through everything; yields the name of what shows each time."""
+    base = provider.base_url
+    yield from _without_account(page, base, person)
+    yield from _with_application(page, app, person)
+    yield from _at_the_account(page, base)
+    yield from _to_the_end(page, provider, person)
+
+
+def _without_account(page: Page, base: str, person: Person) -> Iterator[str]:
+    page.goto(f"{base}/idp/login")
+    yield "sign-in"
+    page.get_by_label("E-mail address or pod name").fill(person.name)
+    page.get_by_label("Password").fill("wrong")
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("alert").wait_for()
+    yield "sign-in-failed"
+    page.goto(f"{base}/idp/register")
+    yield "registration"
+    page.get_by_label("Name of your pod").fill(person.name)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label("Password, once more").fill(PASSWORD)
+    page.get_by_role("button", name="Make the account").click()
+    page.get_by_role("alert").wait_for()
+    yield "registration-failed"
+    page.goto(f"{base}/idp/auth?client_id=nobody")
+    yield "unusable-client"
+    page.goto(f"{base}/idp/interaction/{'0' * 64}")
+    yield "expired"
+
+
+def _with_application(page: Page, app: App, person: Person) -> Iterator[str]:
+    page.goto(app.request(prompt="consent"))
+    yield "sign-in-for-application"
+    page.get_by_label("E-mail address or pod name").fill(person.email)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Allow", exact=True).wait_for()
+    yield "consent"
+    page.get_by_role("button", name="Allow", exact=True).click()
+    page.wait_for_url(f"{app.redirect_uri}**")
+
+
+def _at_the_account(page: Page, base: str) -> Iterator[str]:
+    page.goto(f"{base}/idp/account")
+    yield "account"
+    page.get_by_label("What they are for").fill("nightly backup")
+    page.get_by_role("button", name="Make client credentials").click()
+    yield "credentials"
+    page.get_by_role("link", name="Done").click()
+    page.get_by_text("Change your password").click()
+    page.get_by_text("Change your e-mail address").click()
+    yield "account-with-forms"
+    page.locator("#password-current").fill("wrong")
+    page.get_by_label("New password", exact=True).fill(PASSWORD)
+    page.get_by_label("New password, once more").fill(PASSWORD)
+    page.get_by_role("button", name="Change the password").click()
+    page.get_by_role("alert").wait_for()
+    yield "account-failed"
+    page.goto(f"{base}/idp/account/delete")
+    yield "deletion"
+    page.goto(f"{base}/idp/login?again=delete")
+    yield "sign-in-again"
+    page.goto(f"{base}/idp/session/end")
+    yield "sign-out"
+    page.get_by_role("button", name="Sign out").click()
+    yield "signed-out"
+
+
+def _to_the_end(page: Page, provider: ServerProcess, person: Person) -> Iterator[str]:
+    sign_in(page, provider, person)
+    page.goto(f"{provider.base_url}/idp/account/delete")
+    page.get_by_label("To confirm, type the name of your pod").fill("another")
+    page.get_by_role("button", name="Delete everything").click()
+    yield "deletion-refused"
+    page.get_by_label("To confirm, type the name of your pod").fill(person.name)
+    page.get_by_role("button", name="Delete everything").click()
+    page.get_by_text("Your account is deleted").wait_for()
+    yield "deleted"
