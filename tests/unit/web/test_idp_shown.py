@@ -7,7 +7,6 @@ import pytest
 from podstead.web.idp.rendering import form_source
 from podstead.web.idp.shown import browser_name, machine_time, shown_day
 
-
 _WEBKIT = "AppleWebKit/605.1.15 (KHTML, like Gecko)"
 _CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0"
 
