@@ -15,6 +15,7 @@ from typing import Any, Final
 from joserfc.errors import JoseError
 from joserfc.jws import JWSRegistry
 
+from podstead.core.remembering import remember_short
 from podstead.jose.errors import InvalidJose
 from podstead.jose.keys import SIGNATURE_ALGORITHMS, PublicKey
 from podstead.jose.strict_json import Json, read_object
@@ -36,7 +37,7 @@ _NOT_UNDERSTOOD: Final = frozenset({"crit", "b64"})
 
 @dataclass(frozen=True, slots=True)
 class CompactToken:
-    """A token as read; nothing of it is verified."""
+    """A token as read; nothing of it is verified. Tokens with the same header share it."""
 
     text: str
     header: Json
@@ -55,11 +56,17 @@ def read_token(text: str, *, max_characters: int) -> CompactToken:
     if len(text) > max_characters or not _FORM.fullmatch(text):
         raise InvalidJose("Invalid token")
     header_part, claims_part, _ = text.split(".")
-    header = read_object(_decode(header_part))
+    header = _read_header(header_part)
     algorithm = header.get("alg")
     if algorithm not in SIGNATURE_ALGORITHMS or not _NOT_UNDERSTOOD.isdisjoint(header):
         raise InvalidJose("Invalid token")
     return CompactToken(text, header, read_object(_decode(claims_part)), algorithm)
+
+
+# Clients send the same header with every proof.
+@remember_short
+def _read_header(part: str) -> Json:
+    return read_object(_decode(part))
 
 
 def verify_signature(token: CompactToken, key: PublicKey) -> None:

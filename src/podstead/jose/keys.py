@@ -73,8 +73,6 @@ def import_public_key(jwk: Mapping[str, object]) -> PublicKey:
         else:
             key = OKPKey.import_key(shown)
             algorithms = frozenset({"EdDSA"})
-        # Importing is lazy in the library; this is what finds a point beside the curve.
-        _ = key.raw_value
     except (JoseError, ValueError, KeyError, TypeError) as error:
         raise InvalidJose("The key is not acceptable") from error
     return PublicKey(key, key.thumbprint(), algorithms)
