@@ -46,6 +46,12 @@ def encoded(value: object) -> str:
     return base64url(json.dumps(value, separators=(",", ":")).encode())
 
 
+def decoded(part: str) -> Json:
+    """The JSON object that a part of a token holds."""
+    value: Json = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    return value
+
+
 def token_hash(token: str) -> str:
     """The ``ath`` of an access token (RFC 9449 section 4.2)."""
     return base64url(hashlib.sha256(token.encode("ascii")).digest())
