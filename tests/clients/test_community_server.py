@@ -1,15 +1,23 @@
-"""People of the Community Solid Server use resources here, signed in at home (K-6, A-109)."""
+"""People of the Community Solid Server use resources here, signed in at home, and ours use theirs
+(K-6, A-109)."""
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from tests.clients.conftest import Home, StartClient
 from tests.clients.process import ClientProcess
 from tests.support.community_server import CommunityServer, ForeignAgent, running_community_server
+from tests.support.provider import App
+from tests.support.server import Answer, ServerProcess, request_to, running_server
+from tests.support.signing import Signer, proof_claims
 
 ACL = "http://www.w3.org/ns/auth/acl#"
 
@@ -113,3 +121,83 @@ def test_a_guest_whose_webid_names_another_provider_is_nobody(
     )
     assert [answer["status"] for answer in changed["answers"]] == [205, 401]
     assert "does not name" in changed["answers"][1]["text"]
+
+
+# --- ours are guests there ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody with an account here, and an application with a token of ours."""
+
+    web_id: str
+    app: App
+
+
+@pytest.fixture(scope="module")
+def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    root = tmp_path_factory.mktemp("provider") / "root"
+    with running_server(ServerProcess(root, ["--idp"])) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def alice(provider: ServerProcess) -> Person:
+    """A-67: a token that is bound to a key, as scripts get it."""
+    account = {"name": "alice", "email": "alice@example.com", "password": "password123"}
+    typed = {"Content-Type": "application/json"}
+    made = provider.request("POST", "/.pods", json.dumps(account), typed)
+    assert made.status == 201, made.text
+    key, now_s = Signer.new("ES256"), int(time.time())
+    url = f"{provider.base_url}/idp/credentials"
+    proof = key.proof(proof_claims("POST", url, now_s))
+    asked = {"email": account["email"], "password": account["password"]}
+    given = provider.request(
+        "POST", "/idp/credentials", json.dumps(asked), {**typed, "DPoP": proof}
+    )
+    assert given.status == 200, given.text
+    token = json.loads(given.body)
+    assert token["token_type"] == "DPoP"
+    return Person(token["webid"], App(key, token["access_token"], now_s))
+
+
+def ask_there(person: Person, method: str, url: str, body: str | None = None) -> Answer:
+    """A request of the person's application to another server, with a fresh proof."""
+    typed = {} if body is None else {"Content-Type": "text/plain"}
+    return request_to(method, url, body, {**person.app.fields(method, url), **typed})
+
+
+def test_the_community_server_lets_our_people_in(
+    application: ClientProcess, community: CommunityServer, carol: ForeignAgent, alice: Person
+) -> None:
+    """T-39: it reads our configuration, our keys and the WebID's document."""
+    doc = f"{carol.pod_url}for-alice"
+    rules = (
+        f"<#owner> a <{ACL}Authorization>; <{ACL}agent> <{carol.web_id}>;"
+        f" <{ACL}accessTo> <./for-alice>; <{ACL}mode> <{ACL}Read>, <{ACL}Write>, <{ACL}Control>.\n"
+        f"<#guest> a <{ACL}Authorization>; <{ACL}agent> <{alice.web_id}>;"
+        f" <{ACL}accessTo> <./for-alice>; <{ACL}mode> <{ACL}Read>, <{ACL}Write>.\n"
+    )
+    made = ask(
+        application,
+        community,
+        carol,
+        {"url": doc, "method": "PUT", "body": "hello", "type": "text/plain"},
+        {"url": f"{doc}.acl", "method": "PUT", "body": rules, "type": "text/turtle"},
+    )
+    assert [answer["status"] for answer in made["answers"]] == [201, 201]
+
+    assert request_to("GET", doc).status == 401
+    answer = ask_there(alice, "GET", doc)
+    assert (answer.status, answer.text) == (200, "hello")
+    assert ask_there(alice, "PUT", doc, "by Alice").status == 205
+    assert ask_there(alice, "GET", doc).text == "by Alice"
+    assert ask_there(alice, "GET", f"{doc}.acl").status == 403
+
+
+def test_what_the_community_server_accepts_is_accepted_at_home(
+    provider: ServerProcess, alice: Person
+) -> None:
+    private = f"{provider.base_url}{urlsplit(alice.web_id).path}private/"
+    assert ask_there(alice, "GET", private).status == 200
+    assert request_to("GET", private).status == 401

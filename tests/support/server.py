@@ -19,6 +19,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 DEADLINE_S = 60
@@ -186,17 +187,23 @@ class ServerProcess:
     ) -> Answer:
         """One request on a connection of its own."""
         with contextlib.closing(self.connect()) as connection:
-            content = body.encode() if isinstance(body, str) else body
-            connection.request(method, target, body=content, headers=dict(headers or {}))
-            response = connection.getresponse()
-            return Answer(
-                response.status,
-                {name.lower(): value for name, value in response.getheaders()},
-                response.read(),
-            )
+            return _exchange(connection, method, target, body, headers)
 
     def get(self, target: str, headers: Mapping[str, str] | None = None) -> Answer:
         return self.request("GET", target, headers=headers)
+
+
+def request_to(
+    method: str,
+    url: str,
+    body: bytes | str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Answer:
+    """One request to any server, by plain HTTP."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=DEADLINE_S)
+    with contextlib.closing(connection):
+        return _exchange(connection, method, parts.path, body, headers)
 
 
 @contextlib.contextmanager
@@ -221,6 +228,23 @@ def run_command(
         check=False,
         cwd=folder or REPOSITORY,
         env={**_clean_environment(), **(environment or {})},
+    )
+
+
+def _exchange(
+    connection: http.client.HTTPConnection,
+    method: str,
+    target: str,
+    body: bytes | str | None,
+    headers: Mapping[str, str] | None,
+) -> Answer:
+    content = body.encode() if isinstance(body, str) else body
+    connection.request(method, target, body=content, headers=dict(headers or {}))
+    response = connection.getresponse()
+    return Answer(
+        response.status,
+        {name.lower(): value for name, value in response.getheaders()},
+        response.read(),
     )
 
 
