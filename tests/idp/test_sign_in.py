@@ -142,6 +142,18 @@ async def test_a_password_changed_while_it_was_compared_lets_nobody_in(tmp_path:
         assert await right(opened) == "wrong"
 
 
+async def test_an_attempt_that_has_to_wait_costs_no_hash(tmp_path: Path) -> None:
+    """A-181: the limit protects the machine as well."""
+    counting = Counting()
+    async with office(tmp_path / "root", passwords=counting) as desk:
+        await desk.new_account()
+        for _ in range(5):
+            assert await outcome(desk) == "wrong"
+        counting.compared.clear()
+        assert await right(desk) == 1
+        assert counting.compared == []
+
+
 # --- how often others may guess ----------------------------------------------------------------
 
 

@@ -64,10 +64,8 @@ class Argon2Passwords:
     async def verify(self, password_hash: str | None, password: str) -> Verdict:
         """Compare a password with a hash; the answer without one takes as long. Raises Overloaded,
         and StorageError for a hash that is damaged."""
-        verdict = await self._in_turn(
-            lambda: self._compare(password_hash or self._nobodys_hash, password)
-        )
-        return Verdict.WRONG if password_hash is None else verdict
+        compared = password_hash or self._nobodys_hash
+        return await self._in_turn(lambda: self._compare(compared, password))
 
     def _compare(self, password_hash: str, password: str) -> Verdict:
         try:

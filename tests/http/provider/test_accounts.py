@@ -170,6 +170,7 @@ async def test_a_new_password_ends_tokens_and_grants_in_the_same_second(
     """A-76, T-44: all happens while the clock stands still."""
     tokens = await provider.tokens(app)
     code = await provider.code(app)
+    script = await provider.add_credential("secret")
     sent = {"username": "alice", "password": "password123"}
     answer = await provider.public.post("/idp/credentials", json.dumps(sent), JSON)
     direct = answer.json()["access_token"]
@@ -183,6 +184,9 @@ async def test_a_new_password_ends_tokens_and_grants_in_the_same_second(
     assert_refused(await provider.redeem(app, code), "invalid_grant")
     answer = await provider.public.post("/idp/credentials", json.dumps(sent), JSON)
     assert answer.status == 401
+    form = {"grant_type": "client_credentials"}
+    answer = await provider.token(form, headers=basic(script, "secret"))
+    assert await provider.get(answer.json()["access_token"], None) == 200
     sent["password"] = "another password"
     answer = await provider.public.post("/idp/credentials", json.dumps(sent), JSON)
     assert await provider.get(answer.json()["access_token"], None) == 200
