@@ -52,8 +52,8 @@ def check_password(password: object) -> str:
     if len(normal) < FEWEST_CHARACTERS:
         raise UnusablePassword(
             f"Password must be at least {FEWEST_CHARACTERS} characters",
-            f"A password has at least {FEWEST_CHARACTERS} characters: choose a longer one, such as a "
-            "few words that you can remember",
+            f"A password has at least {FEWEST_CHARACTERS} characters: choose a longer one, such as "
+            "a few words that you can remember",
         )
     if len(normal) > MOST_CHARACTERS:
         raise UnusablePassword(
