@@ -31,7 +31,7 @@ PUBLIC_SERVICES = {
 """All that may be asked without rights, beside the descriptions of storages."""
 
 PUBLIC_DESCRIPTION = {"GET", "HEAD"}
-METHODS = web_application._KNOWN_METHODS - {"OPTIONS"}
+METHODS = set(web_application._KNOWN_METHODS) - {"OPTIONS"}
 
 
 # --- services ----------------------------------------------------------------------------------
