@@ -31,6 +31,11 @@ class _Statement:
         """Empty brackets say nothing, and no grammar has them stand alone."""
         return self.depth == 0 and self.terms == 1 and self.enclosed > 0
 
+    @property
+    def is_lone_term(self) -> bool:
+        """Whether it is no statement for want of brackets, or of something in them."""
+        return self.depth == 0 and self.terms == 1 and self.enclosed == 0
+
 
 class LoneSubjects:
     """Watches the tokens of one text; one without brackets has none that say anything."""
@@ -46,10 +51,23 @@ class LoneSubjects:
         """Whether the token is the ``.`` or ``}`` after brackets that stand alone."""
         if not self._is_watching:
             return False
+        ended = self._ended_by(token)
+        return ended is not None and ended.is_lone_subject
+
+    def end_term_with(self, token: Token) -> bool:
+        """Whether the token is the ``.`` or ``}`` after a single term, within braces.
+
+        To be asked of every token of a text, also of one without brackets.
+        """
+        is_within = bool(self._around)
+        ended = self._ended_by(token)
+        return is_within and ended is not None and ended.is_lone_term
+
+    def _ended_by(self, token: Token) -> _Statement | None:
         statement = self._statement
         if token.kind is not Kind.PUNCTUATION:
             statement.has_term()
-            return False
+            return None
         match token.text:
             case "(" | "[":
                 statement.has_term()
@@ -62,8 +80,8 @@ class LoneSubjects:
                 self._statement = _Statement()
             case "}":
                 self._statement = self._around.pop() if self._around else _Statement()
-                return statement.is_lone_subject
+                return statement
             case "." if statement.depth == 0:
                 self._statement = _Statement()
-                return statement.is_lone_subject
-        return False
+                return statement
+        return None

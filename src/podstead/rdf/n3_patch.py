@@ -45,7 +45,11 @@ def parse_n3_patch(content: bytes, *, base_iri: str, limits: RdfLimits = DEFAULT
     except MalformedRdf as error:
         raise disguise.renamed(error) from error
     disguise.check(document)
-    operation = _operation(document, disguise)
+    try:
+        operation = _operation(document, disguise)
+    except PatchRefused:
+        _check_statements(text)
+        raise
     _check_terms(operation, document.graph)
     return Patch((operation,), Semantics.ONE_SOLUTION, document.prefixes)
 
@@ -78,6 +82,20 @@ def _disguised(text: str, disguise: Disguise) -> str:
             _check_no_rule(text, token)
         token = lexer.next_notable()
     return rewriting.result()
+
+
+def _check_statements(text: str) -> None:
+    """Refuse a term that stands alone in a formula (MalformedRdf).
+
+    The library reads it, and takes it for the subject of what stands around: so this comes out as
+    a patch that is no patch, which would be a puzzling reason.
+    """
+    lexer = Lexer(text, N3)
+    lone_subjects = LoneSubjects(lexer)
+    while (token := lexer.next()) is not None:
+        if lone_subjects.end_term_with(token):
+            line = line_of(text, token.start)
+            raise MalformedRdf(N3, "a statement has too few terms", line=line)
 
 
 def _check_formula(text: str, token: Token, open_formulas: int, formulas: int) -> None:

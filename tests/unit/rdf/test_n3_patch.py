@@ -241,6 +241,18 @@ def test_what_is_no_n3_is_malformed(text: str, line: int | None) -> None:
     assert "urn:" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "formula", ["<#x>", "<#x> .", "?x", "[] .", "\n<#a> <#b> <#c> . <#x> . <#d> <#e> <#f>", "()."]
+)
+@pytest.mark.parametrize("brackets", ["", "[ <#q> 1 ] ."])
+def test_a_term_that_stands_alone_in_a_formula_is_malformed(formula: str, brackets: str) -> None:
+    """X-2: also where the library takes it for the subject of what stands around it."""
+    text = f"{TYPE} {brackets}\n<#patch> solid:inserts {{ {formula} }} ."
+    with pytest.raises(MalformedRdf, match="a statement has too few terms") as caught:
+        read_patch(text)
+    assert caught.value.line == 3 + formula.count("\n")
+
+
 def test_what_is_no_utf_8_is_malformed() -> None:
     """R-13."""
     with pytest.raises(MalformedRdf, match="line 2: this is no UTF-8"):
