@@ -55,6 +55,8 @@ def summary(settings: Settings, *, pid: int) -> str:
         "pods": f"POST {settings.base_url}/.pods creates one",
         "tokens": _tokens(settings),
     }
+    if settings.idp:
+        lines["accounts"] = f"sign in at {settings.base_url}/idp/login"
     facts = "\n".join(f"  {name:<10} {fact}" for name, fact in lines.items())
     return f"Podstead is ready at {settings.base_url}/\n{facts}"
 

@@ -131,6 +131,12 @@ def test_the_summary_tells_where_and_what() -> None:
     ]
 
 
+def test_the_summary_tells_where_people_sign_in() -> None:
+    settings = Settings(base_url="https://pods.example", idp=True)
+    line = "  accounts   sign in at https://pods.example/idp/login"
+    assert line in summary(settings, pid=4711).splitlines()
+
+
 @pytest.mark.parametrize(
     ("settings", "line"),
     [
