@@ -293,6 +293,20 @@ def test_p_8_a_container_is_modified_by_its_membership_and_not_by_its_members(
     assert alice.head(container).header("Last-Modified") != created
 
 
+def test_p_8_a_container_is_modified_by_its_own_statements(alice: Agent, container: str) -> None:
+    before = alice.head(container).header("Last-Modified") or ""
+    since = {"If-Modified-Since": before}
+    assert alice.get(container, headers=since).status == 304
+    wait_until(lambda: alice.head(container).header("Date") != before, "the next second")
+
+    assert alice.put(container, "<> <http://example.org/title> 'mine'.").status == 204
+    changed = alice.get(container, headers=since)
+    assert (changed.status, "mine" in changed.text) == (200, True)
+    modified = changed.header("Last-Modified") or ""
+    assert parsedate_to_datetime(modified) > parsedate_to_datetime(before)
+    assert alice.get(container, headers={"If-Modified-Since": modified}).status == 304
+
+
 # --- P-9 to P-14: methods ---------------------------------------------------------------------
 
 

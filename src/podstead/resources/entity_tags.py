@@ -47,5 +47,5 @@ def stored_tag(metadata: Metadata) -> str:
 
 def last_modified_ms(metadata: Metadata) -> int:
     """When the resource changed, in Unix milliseconds: of a container, the later of its own
-    change and the last change of its membership (P-8, Q-28)."""
+    change and the last change of its membership (P-8, Q-28), as If-Modified-Since needs."""
     return max(metadata.modified_ms, metadata.members_modified_ms or 0)
