@@ -1,0 +1,35 @@
+"""A server and the providers around it, for tests of tokens that are bound to a key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.http.conftest import Start
+from tests.http.tokens.world import World, prepared
+from tests.support.provider import Provider, running_provider
+from tests.unit.outbound.peer import MovedClock
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    with running_provider() as provider:
+        yield provider
+
+
+@pytest.fixture
+def clock() -> MovedClock:
+    return MovedClock()
+
+
+@pytest.fixture
+async def world(start: Start, clock: MovedClock, provider: Provider) -> World:
+    return await prepared(start, clock, provider)
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[Provider]:
+    """Another server, where a WebID's document is."""
+    with running_provider() as provider:
+        yield provider

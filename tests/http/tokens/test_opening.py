@@ -1,0 +1,144 @@
+"""What opens a document: a token of any provider, bound to a key, with a fresh proof (A-109)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.http.conftest import BASE, Start
+from tests.http.tokens.world import (
+    DOC,
+    URL,
+    World,
+    assert_refused,
+    prepared,
+)
+from tests.support.provider import CONFIGURATION, Page, Provider
+from tests.support.signing import (
+    Signer,
+    set_to,
+    token_hash,
+    without,
+)
+from tests.unit.outbound.peer import MovedClock
+
+
+async def test_a_token_of_a_provider_that_the_webid_names_opens_the_document(world: World) -> None:
+    """T-51, A-109."""
+    answer = await world.get(world.app())
+    assert (answer.status, answer.text) == (200, "text")
+    assert answer.header("cache-control") == "private, no-cache"
+    assert (await world.server.public.get(DOC)).status == 401
+
+
+async def test_the_identity_is_the_webid_and_nothing_more(world: World) -> None:
+    """T-5: another's token gives 403, without a challenge."""
+    bob = world.provider.profile("/bob", world.provider.issuer)
+    answer = await world.get(world.app(web_id=bob))
+    assert (answer.status, answer.header_lines("www-authenticate")) == (403, [])
+    await world.let_in(bob)
+    assert (await world.get(world.app(web_id=bob))).status == 200
+
+
+async def test_every_method_takes_a_proof(world: World) -> None:
+    app = world.app()
+    written = {**app.fields("PUT", f"{BASE}/alice/private/new"), "Content-Type": "text/plain"}
+    answer = await world.server.public.request(
+        "PUT", "/alice/private/new", headers=written, body=b"new"
+    )
+    assert answer.status == 201
+    answer = await world.send(app.fields("DELETE", URL), "DELETE")
+    assert answer.status == 204
+
+
+@pytest.mark.parametrize("algorithm", ["RS256", "PS256", "ES384", "EdDSA"])
+async def test_other_algorithms_of_proof_and_token_are_accepted(
+    world: World, algorithm: str
+) -> None:
+    """T-62: an RS256 proof with further members in its key, as a test harness sends it."""
+    world.provider.keys.append(Signer.new(algorithm))
+    key = Signer.new(algorithm)
+    app = world.app(key=key)
+    jwk = {**key.jwk, "alg": algorithm, "kid": "7", "use": "sig", "key_ops": ["verify"]}
+    assert (await world.get(app, jwk=jwk)).status == 200
+
+
+async def test_a_proof_may_name_the_url_with_its_query(world: World) -> None:
+    """T-57."""
+    fields = world.app().fields("GET", f"{URL}?a=b")
+    assert (await world.send(fields, target=f"{DOC}?a=b")).status == 200
+
+
+async def test_a_proof_may_name_the_token(world: World) -> None:
+    """T-57, A-105."""
+    app = world.app()
+    assert (await world.get(app, set_to("ath", token_hash(app.token)))).status == 200
+    assert_refused(
+        await world.get(app, set_to("ath", token_hash("other"))),
+        "DPoP proof is for another access token",
+        "invalid_dpop_proof",
+    )
+
+
+async def test_that_a_proof_names_the_token_may_be_asked_for(
+    start: Start, clock: MovedClock, provider: Provider
+) -> None:
+    """A-105."""
+    world = await prepared(start, clock, provider, require_ath=True)
+    app = world.app()
+    assert (await world.get(app, set_to("ath", token_hash(app.token)))).status == 200
+    assert (await world.get(app)).status == 401
+
+
+async def test_an_id_token_is_a_credential_too(world: World) -> None:
+    """T-61, A-74."""
+    app = world.app(set_to("aud", ["https://app.example/id", "solid"]), typ="JWT")
+    assert (await world.get(app)).status == 200
+
+
+async def test_a_subject_that_is_a_webid_will_do(world: World) -> None:
+    """A-107."""
+    assert (await world.get(world.app(without("webid")))).status == 200
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+@pytest.mark.parametrize("configured", ["", "/"])
+@pytest.mark.parametrize("named", ["", "/"])
+async def test_a_slash_at_the_end_of_the_issuer_makes_no_difference(
+    world: World, slash: str, configured: str, named: str
+) -> None:
+    """T-59, A-40."""
+    provider = world.provider
+    described = {**provider.configuration(), "issuer": f"{provider.issuer}{configured}"}
+    provider.pages[CONFIGURATION] = Page.of(described)
+    await world.name_issuer(f"{provider.issuer}{named}")
+    assert (await world.get(world.app(set_to("iss", f"{provider.issuer}{slash}")))).status == 200
+
+
+async def test_a_scheme_in_any_case_and_spaces_are_read(world: World) -> None:
+    """T-10, A-3."""
+    for scheme in ("dpop", "DPOP", "DPoP  "):
+        fields = world.app().fields("GET", URL)
+        fields["Authorization"] = fields["Authorization"].replace("DPoP", scheme)
+        assert (await world.send(fields)).status == 200
+
+
+async def test_another_name_of_this_machine_counts_in_proofs_and_not_in_webids(
+    world: World,
+) -> None:
+    """A-11, D-8."""
+    other = f"http://127.0.0.1:3000{DOC}"
+    fields = {**world.app().fields("GET", other), "Host": "127.0.0.1:3000"}
+    assert (await world.send(fields)).status == 200
+    fields = {**world.app().fields("GET", URL), "Host": "127.0.0.1:3000"}
+    assert_refused(await world.send(fields), "DPoP proof is for another URL", "invalid_dpop_proof")
+
+
+async def test_a_host_that_is_not_ours_is_misdirected(world: World) -> None:
+    """T-6, A-12, W-7: no header of a stranger changes what a proof must name."""
+    evil = f"http://evil.example{DOC}"
+    fields = world.app().fields("GET", evil)
+    assert (await world.send({**fields, "Host": "evil.example"})).status == 421
+    forwarded = {**fields, "X-Forwarded-Host": "evil.example", "Forwarded": "host=evil.example"}
+    assert_refused(
+        await world.send(forwarded), "DPoP proof is for another URL", "invalid_dpop_proof"
+    )
