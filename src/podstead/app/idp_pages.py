@@ -12,7 +12,7 @@ from podstead.idp.clients import ClientDirectory
 from podstead.idp.connections import Connections
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.sessions import Sessions
-from podstead.idp.token_service import ProviderStore
+from podstead.storage.protocol import Store
 from podstead.web.idp.account_pages import AccountPages
 from podstead.web.idp.authorization_endpoint import AuthorizationEndpoint
 from podstead.web.idp.browser_sign_in import BrowserSignIn
@@ -33,7 +33,7 @@ from podstead.web.routes import Route
 class PageServices:
     """What the pages ask, besides accounts."""
 
-    store: ProviderStore
+    store: Store
     authorizations: Authorizations
     clients: ClientDirectory
     keys: ProviderKeys
@@ -61,7 +61,11 @@ def build_pages(
     )
     pages = Pages(
         authorization=AuthorizationEndpoint(
-            authorizations=authorizations, login=login, renderer=renderer
+            authorizations=authorizations,
+            login=login,
+            renderer=renderer,
+            counters=store,
+            clock=clock,
         ),
         interactions=InteractionPages(
             authorizations=authorizations,

@@ -2,38 +2,64 @@
 
 from __future__ import annotations
 
+from typing import Final
 from urllib.parse import urlencode
 
+from podstead.core.clock import Clock
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.discovery import AUTHORIZATION_PATH
+from podstead.storage.protocol import RateCounters
 from podstead.web.idp.forms import read_form, read_query
 from podstead.web.idp.login_page import LoginPage
 from podstead.web.idp.rendering import Renderer, see_other
 from podstead.web.idp.replies import next_response
 from podstead.web.idp.visits import Visit
+from podstead.web.limits import address_key, take
 from podstead.web.response import Response
+
+BEGUN_PER_MINUTE: Final = 600
+"""How many one address may begin, since each is stored for a while."""
 
 
 class AuthorizationEndpoint:
     """Begins authorizations, and goes on with them after each step."""
 
     def __init__(
-        self, *, authorizations: Authorizations, login: LoginPage, renderer: Renderer
+        self,
+        *,
+        authorizations: Authorizations,
+        login: LoginPage,
+        renderer: Renderer,
+        counters: RateCounters,
+        clock: Clock,
     ) -> None:
         self._authorizations = authorizations
+        self._counters = counters
+        self._clock = clock
         self._login = login
         self._renderer = renderer
 
     async def get(self, visit: Visit) -> Response:
-        """Begin; without an application, the page to sign in. Raises UnusableClient."""
+        """Begin; without an application, the page to sign in. Raises UnusableClient,
+        RateLimited."""
         parameters = read_query(visit.request)
         if "client_id" not in parameters:
             return await self._login.get(visit)
+        await self._count(visit)
         session = visit.open_session.session if visit.open_session else None
         following = await self._authorizations.begin(
             parameters, session=session, browser=visit.browser
         )
         return next_response(following, self._renderer)
+
+    async def _count(self, visit: Visit) -> None:
+        await take(
+            self._counters,
+            f"authorization:{address_key(visit.request.client_address)}",
+            capacity=BEGUN_PER_MINUTE,
+            period_s=60,
+            clock=self._clock,
+        )
 
     async def post(self, visit: Visit) -> Response:
         """The same by a form, whose fields become a query: with a form of another site no browser
