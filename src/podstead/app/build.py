@@ -180,7 +180,7 @@ def build_application(
     server = ServerDescriptionEndpoint(
         base_url=base_url, named_storages=store if settings.list_storages else None
     )
-    root = RootEndpoint(base_url=base_url, version=__version__)
+    root = RootEndpoint(base_url=base_url, version=__version__, has_accounts=settings.idp)
     resources = ResourceEndpoint(
         service=service, responder=Responder(base_url=base_url), challenges=challenges
     )

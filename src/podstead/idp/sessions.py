@@ -30,6 +30,9 @@ RENEWED_AFTER_S: Final = 24 * 3600
 RECENT_S: Final = 10 * 60
 """How long ago a person may have signed in to change how they sign in, or to delete (A-86)."""
 
+MOST_SESSIONS: Final = 100
+"""How many an account has at most; the oldest go. Scripts sign in and never out."""
+
 _SECRET_BYTES: Final = 32
 _PUBLIC_ID_BYTES: Final = 16
 _MOST_AGENT_CHARACTERS: Final = 300
@@ -100,7 +103,7 @@ class Sessions:
                 else self._randomness.token_hex(_PUBLIC_ID_BYTES)
             ),
         )
-        records: list[Record] = [self._put(secret_key(secret), session, now_s)]
+        records = [self._put(secret_key(secret), session, now_s), *await self._surplus(account)]
         if instead_of is not None:
             records.append(SESSIONS.drop(instead_of.kept.key))
         if not await self._commit(records, relied_on=[account.at]):
@@ -150,6 +153,11 @@ class Sessions:
         await self._commit([SESSIONS.drop(each.key) for each in listed])
 
     # --- parts --------------------------------------------------------------------------------
+
+    async def _surplus(self, account: Kept[Account]) -> Sequence[Record]:
+        """What must go so that there is room for one more."""
+        newest_first = await self.of_account(account.value)
+        return [SESSIONS.drop(each.key) for each in newest_first[MOST_SESSIONS - 1 :]]
 
     async def _renew(self, kept: Kept[BrowserSession], now_s: int) -> None:
         """Put the end of a session off, if that is worth a write; what another request of the

@@ -44,6 +44,6 @@ def error_page(*, status: int, reason: str, message: str) -> bytes:
     return render("error.html", status=status, reason=reason, message=message)
 
 
-def welcome_page(*, base_url: str, version: str) -> bytes:
-    """The page at the server's root: what this is and how to begin."""
-    return render("welcome.html", base_url=base_url, version=version)
+def welcome_page(*, base_url: str, version: str, people: bool = False) -> bytes:
+    """The page at the server's root: what this is and how to begin; for ``people`` by pages."""
+    return render("welcome.html", base_url=base_url, version=version, people=people)

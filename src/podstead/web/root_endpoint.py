@@ -17,17 +17,23 @@ from podstead.web.response import Response
 class RootEndpoint:
     """Answers for the server itself."""
 
-    def __init__(self, *, base_url: str, version: str) -> None:
+    def __init__(self, *, base_url: str, version: str, has_accounts: bool) -> None:
+        """``has_accounts`` tells that people sign in here, and have pages for it."""
         self._base_url = base_url
         self._version = version
+        self._has_accounts = has_accounts
 
     async def get(self, request: Request, _: Agent) -> Response:
         """The welcome page, or JSON naming where pods are made."""
         if prefers_html(request.fields.get(b"accept")):
-            body = welcome_page(base_url=self._base_url, version=self._version)
+            body = welcome_page(
+                base_url=self._base_url, version=self._version, people=self._has_accounts
+            )
             headers = [(b"content-type", b"text/html; charset=utf-8"), PAGE_POLICY]
         else:
             facts = {"server": "Podstead", "createPod": f"{self._base_url}/.pods"}
+            if self._has_accounts:
+                facts["signIn"] = f"{self._base_url}/idp/login"
             body = msgspec.json.encode(facts)
             headers = [(b"content-type", b"application/json")]
         headers.append((b"content-length", str(len(body)).encode("ascii")))

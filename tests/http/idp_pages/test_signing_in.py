@@ -9,6 +9,7 @@ import pytest
 from podstead.app.accounts import build_accounts
 from podstead.app.system import SystemRandomness
 from podstead.config import Settings
+from podstead.idp import sessions
 from podstead.storage.sqlite import SqliteStore
 from tests.http.conftest import BASE, Server, Start, password_of
 from tests.http.idp_pages.conftest import MovedClock, csrf_token, sign_in
@@ -211,6 +212,20 @@ async def test_signing_out_ends_the_session_and_its_cookie(browser: Browser) -> 
     assert (await again.get("/idp/account")).path == "/idp/login"
     page = await browser.post("/idp/logout", {})
     assert page.path == "/idp/login", "signing out twice is no error"
+
+
+async def test_the_oldest_sessions_make_room(
+    server: Server, clock: MovedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script that signs in again and again fills nothing up; the newest stay."""
+    monkeypatch.setattr(sessions, "MOST_SESSIONS", 3)
+    browsers = []
+    for _ in range(5):
+        browsers.append(Browser(server.application))
+        await sign_in(browsers[-1])
+        clock.pass_s(1)
+    paths = [(await browser.get("/idp/account")).path for browser in browsers]
+    assert paths == ["/idp/login"] * 2 + ["/idp/account"] * 3
 
 
 async def test_a_disabled_account_has_no_sessions(

@@ -126,6 +126,14 @@ def test_a_long_word_does_not_make_a_page_wider_than_its_window(page: str) -> No
     assert "overflow-x: auto" in block
 
 
+def test_the_welcome_leads_people_to_the_pages_for_them() -> None:
+    page = welcome_page(base_url="https://pods.example", version="1.2.3", people=True).decode()
+    links = [attributes["href"] for attributes in Outline(page).attributes("a")]
+    assert links == ["/idp/register", "/idp/login"]
+    assert "https://pods.example" in Outline(page).text
+    assert "curl" not in page
+
+
 def test_the_welcome_says_how_to_begin_here() -> None:
     text = Outline(PAGES["welcome"]).text
     assert "http://localhost:3000/.pods" in text
