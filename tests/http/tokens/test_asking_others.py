@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from tests.http.rdf import TURTLE
@@ -153,3 +155,20 @@ async def test_an_address_may_have_strangers_looked_up_so_often_a_minute(world: 
     assert (await world.get(world.app())).status == 200
     world.clock.move(60)
     assert (await stranger(100, "192.0.2.1")).json()["message"] == UNVERIFIABLE
+
+
+async def test_a_provider_that_does_not_answer_holds_nobody_else_up(
+    world: World, elsewhere: Provider
+) -> None:
+    """A-111, T-60: and is asked once, however many wait for it."""
+    assert (await world.get(world.app())).status == 200
+    elsewhere.pages[CONFIGURATION] = elsewhere.stalled
+    apps = [world.app(set_to("iss", elsewhere.issuer)) for _ in range(5)]
+    waiting = [asyncio.create_task(world.get(app)) for app in apps]
+    while not elsewhere.asked:  # noqa: ASYNC110 - a thread answers
+        await asyncio.sleep(0.01)
+    assert (await world.get(world.app())).status == 200
+    elsewhere.released.set()
+    for task in waiting:
+        assert_refused(await task, UNVERIFIABLE)
+    assert elsewhere.count(CONFIGURATION) == 1
