@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from podstead.idp.clients import COUNTED_MS, REGISTRATION_MS
+from podstead.app.system import SystemRandomness
+from podstead.idp.clients import COUNTED_MS, REGISTRATION_MS, ClientDirectory
 from podstead.idp.records import CLIENTS
+from podstead.storage.records import DropEntry, Entry, EntryId
 from tests.http.conftest import BASE
 from tests.http.provider.conftest import (
     CALLBACK,
@@ -238,6 +240,41 @@ async def test_a_registration_is_kept_for_ninety_days_after_its_last_use(
     assert (await manage(provider, "GET", app, token)).status == 200
     provider.clock.now_s += 2 * half_s + DAY_S
     assert (await manage(provider, "GET", app, token)).status == 401
+
+
+class _RemovedMeanwhile:
+    """The store, where a client is removed just after it was read."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the store has
+        return getattr(self._provider.store, name)
+
+    async def read_entry(self, entry: EntryId, *, now_ms: int) -> Entry | None:
+        read = await self._provider.store.read_entry(entry, now_ms=now_ms)
+        await self._provider.commit(DropEntry(entry))
+        return read
+
+
+async def test_a_client_that_is_removed_while_it_is_used_stays_removed(
+    provider: Provider, app: App
+) -> None:
+    provider.clock.now_s += 2 * DAY_S
+    directory = ClientDirectory(
+        store=_RemovedMeanwhile(provider),
+        documents=_NoDocuments(),
+        allow_http=True,
+        clock=provider.clock,
+        randomness=SystemRandomness(),
+    )
+    await directory.note_use(app.client_id)
+    assert await provider.count(CLIENTS) == 0
+
+
+class _NoDocuments:
+    async def fetch_client_document(self, url: str) -> bytes:
+        raise AssertionError(url)
 
 
 async def test_a_client_is_never_forgotten_before_its_grants(provider: Provider, app: App) -> None:

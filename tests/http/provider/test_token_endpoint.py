@@ -274,6 +274,9 @@ async def test_a_request_is_about_what_its_grant_type_names_alone(
     code = await provider.code(app)
     answer = await provider.refresh(app, theirs["refresh_token"], code=code)
     assert_refused(answer, "invalid_grant")
+    answer = await provider.refresh(public_app, theirs["refresh_token"], code=code)
+    assert answer.status == 200
+    assert (await provider.claims(answer.json()["access_token"]))["azp"] == public_app.client_id
 
 
 async def test_codes_and_refresh_tokens_are_not_stored(provider: Provider, app: App) -> None:
