@@ -128,11 +128,48 @@ def objects(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
 
 
 contents = st.recursive(scalars, objects, max_leaves=10)
-documents = st.builds(
-    lambda context, node: json.dumps({"@context": context, **node}),
+anything = st.builds(
+    lambda context, node: {"@context": context, **node},
     contexts,
     st.dictionaries(st.sampled_from(KEYS), contents, min_size=1, max_size=4),
 )
+
+# Most of the above is refused by its context. Here the context is right, and the values are of all
+# forms, whether or not its containers want them.
+_MAPS = ("@index", "@id", "@type", "@language", "@graph")
+RIGHT_CONTAINERS = (
+    *([kind] for kind in ("@list", "@set", *_MAPS)),
+    *([kind, "@set"] for kind in _MAPS),
+    *(["@graph", kind, *more] for kind in ("@id", "@index") for more in ([], ["@set"])),
+)
+right_terms = st.fixed_dictionaries(
+    {"@id": st.sampled_from([f"{EX}p", f"{EX}q"])},
+    optional={
+        "@container": st.sampled_from(RIGHT_CONTAINERS),
+        "@type": st.sampled_from(["@id", "@vocab", f"{EX}d"]),
+    },
+)
+forms = st.recursive(
+    st.sampled_from(["x", "#b", 1, None, True, {"@id": "#b"}, {"@value": "x"}]),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=2),
+        st.dictionaries(
+            st.sampled_from(["@list", "@set", "@graph", "@included", "items", "members", "graph"]),
+            inner,
+            min_size=1,
+            max_size=1,
+        ),
+        st.dictionaries(st.sampled_from(["p", "q", "en", "#k", "@none"]), inner, max_size=2),
+    ),
+    max_leaves=3,
+)
+right = st.builds(
+    lambda p, q, node: {"@context": {**ALIASES, "p": p, "q": q}, "@id": "#a", **node},
+    right_terms,
+    right_terms,
+    st.dictionaries(st.sampled_from("pq"), forms, min_size=1),
+)
+documents = st.one_of(right, anything).map(json.dumps)
 
 
 @pytest.fixture(scope="module")
