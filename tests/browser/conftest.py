@@ -6,7 +6,6 @@ import base64
 import hashlib
 import itertools
 import json
-import shutil
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,21 +13,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 
+from tests.support.chromium import running_chromium
 from tests.support.client import Client
 from tests.support.server import ServerProcess, running_server
 
-CHROMIUM = [
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 PASSWORD = "a few words in a row"
 
 _numbers = itertools.count()
@@ -87,12 +77,8 @@ def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=CHROMIUM
-        )
+    with running_chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

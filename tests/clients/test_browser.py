@@ -6,7 +6,6 @@ answer it sees; no other client does that.
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,22 +13,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from tests.clients.conftest import Home
 from tests.clients.process import Agent
 from tests.http.rdf import triples
+from tests.support.chromium import running_chromium
 
-CHROMIUM = [
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 FETCH = """async ({url, method, headers, body}) => {
     const response = await fetch(url, {method, headers, body});
     return {
@@ -72,12 +62,8 @@ def application() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=CHROMIUM
-        )
+    with running_chromium() as browser:
         yield browser
-        browser.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ class Document:
 
 @dataclass
 class Website:
-    """A site on this machine; what is published there can be changed at any time."""
+    """A site on this machine, another one than localhost; what is there can change at any time."""
 
     origin: str
     documents: dict[str, Document] = field(default_factory=dict)
@@ -61,7 +61,7 @@ def running_website() -> Iterator[Website]:
     """An empty site that is gone in the end."""
     website = Website("")
     with ThreadingHTTPServer(("127.0.0.1", 0), _handler(website)) as server:
-        website.origin = f"http://localhost:{server.server_port}"
+        website.origin = f"http://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         yield website
