@@ -1,8 +1,11 @@
 """What does the database hold at this moment?
 
 Reads run on the event loop: a row takes microseconds, less than handing the question to a thread
-would. Rows read are kept, absence too, for exactly as long as SQLite tells that nothing was
-committed since, by whatever process; asking costs a tenth of reading the rows of one request.
+would. Rows read are kept, absence too, and are of one state of the database, known by its count of
+row changes. Before each answer SQLite is asked whether anything was committed since, by whatever
+process; asking costs a tenth of reading the rows of one request. If something was, the rows are
+brought to the new count by what batches of this process changed, or forgotten if those do not lead
+there without a gap (see ``row_changes.py``).
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from podstead.storage.records import (
     TokenRecord,
     Version,
 )
+from podstead.storage.sqlite.row_changes import Committed, RowChanges, read_row_count
 from podstead.storage.sqlite.statements import Row, run_in
 from podstead.storage.state import folded
 
@@ -40,6 +44,7 @@ _METADATA = (
     "path, kind, version, content_type, size_bytes, modified_ms, created_ms, blob,"
     " members_version, members_modified_ms"
 )
+_COLUMNS = _METADATA.count(",") + 1
 _SELECT_METADATA = f"SELECT {_METADATA} FROM resources WHERE path IN"  # noqa: S608 - our columns
 _SELECT_MEMBERS = (
     f"SELECT {_METADATA} FROM resources"  # noqa: S608 - our columns
@@ -76,10 +81,12 @@ Value = TypeVar("Value")
 class Reader:
     """Answers questions from one connection. Used from one thread only."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
-        """Take over ``connection``."""
+    def __init__(self, connection: apsw.Connection, committed: Committed) -> None:
+        """Take over ``connection``; ``committed`` are batches of the writer beside it."""
         self._connection = connection
+        self._committed = committed
         self._data_version: int | None = None
+        self._row_count = -1
         self._metadata: dict[ResourcePath, Metadata | None] = {}
         self._pods: dict[str, PodRecord | None] = {}
         self._tokens: dict[str, TokenRecord | None] = {}
@@ -157,13 +164,36 @@ class Reader:
         return mark
 
     def _check_moment(self) -> None:
-        """Forget what was read before the newest commit of any other connection."""
+        """Bring the rows kept to the state after the newest commit of any other connection."""
         data_version = self._read_data_version()
         if data_version != self._data_version:
-            self._metadata.clear()
+            # Asked for after the mark: what is committed between the two is met here already, and
+            # the mark, which is then the older one, makes the next check look again.
+            self._catch_up(read_row_count(self._connection))
+            self._data_version = data_version
+
+    def _catch_up(self, row_count: int) -> None:
+        committed = self._committed
+        while committed and committed[0].after <= row_count:
+            changes = committed.popleft()
+            if changes.before == self._row_count:
+                self._take_over(changes)
+        if self._row_count != row_count:
+            self._forget()
+            self._row_count = row_count
+
+    def _take_over(self, changes: RowChanges) -> None:
+        rows = changes.resources.items()
+        _keep(self._metadata, {path: row and _metadata(row[:_COLUMNS]) for path, row in rows})
+        if changes.others:
             self._pods.clear()
             self._tokens.clear()
-            self._data_version = data_version
+        self._row_count = changes.after
+
+    def _forget(self) -> None:
+        self._metadata.clear()
+        self._pods.clear()
+        self._tokens.clear()
 
     def _at_one_moment(self, read: Callable[[], Value]) -> Value:
         """Run ``read`` on one state of the database, the one that the rows kept are of."""

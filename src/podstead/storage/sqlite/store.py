@@ -38,6 +38,7 @@ from podstead.storage.sqlite.migrate import check_schema
 from podstead.storage.sqlite.passing import Passing
 from podstead.storage.sqlite.reads import Reader
 from podstead.storage.sqlite.removal import remove_pod
+from podstead.storage.sqlite.row_changes import no_changes
 from podstead.storage.sqlite.transaction import WriteConnection
 from podstead.storage.sqlite.writer import Writer
 
@@ -86,13 +87,14 @@ class SqliteStore:
 
     async def open(self) -> None:
         database = self._layout.database
+        committed = no_changes()
         try:
             reader = open_reader(database, vfs=self._vfs)
             try:
                 check_schema(reader)
                 passing = Passing(self._layout.passing)
                 try:
-                    writer = WriteConnection(database, vfs=self._vfs)
+                    writer = WriteConnection(database, committed, vfs=self._vfs)
                 except BaseException:
                     passing.close()
                     raise
@@ -102,7 +104,7 @@ class SqliteStore:
         except apsw.Error as error:
             raise StorageError(f"The database {database} could not be opened") from error
         self._opened = _Opened(
-            Reader(reader),
+            Reader(reader, committed),
             passing,
             Writer(writer, most_waiting=self._most_waiting),
             LocalBlobs(self._layout.blobs),

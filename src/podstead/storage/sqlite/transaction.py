@@ -17,6 +17,12 @@ from podstead.storage.decision import UnsoundWrite, decide
 from podstead.storage.records import Write
 from podstead.storage.sqlite.apply import flush, load
 from podstead.storage.sqlite.connection import WRITE_BUSY_S, Patience, open_writer
+from podstead.storage.sqlite.row_changes import (
+    Committed,
+    RowChanges,
+    read_row_count,
+    row_changes,
+)
 from podstead.storage.state import Needs
 
 Statements = Callable[[apsw.Connection], object]
@@ -32,9 +38,11 @@ _OWN_FAULTS = (apsw.ConstraintError, apsw.TooBigError, apsw.MismatchError, apsw.
 class WriteConnection:
     """The connection that batches are run on. One thread at a time may use it."""
 
-    def __init__(self, database: Path, *, vfs: str | None = None) -> None:
-        """Open the database. Raises apsw.Error."""
+    def __init__(self, database: Path, committed: Committed, *, vfs: str | None = None) -> None:
+        """Open the database; batches of writes are told to ``committed``. Raises apsw.Error."""
         self._database = database
+        self._committed = committed
+        self._applied: RowChanges | None = None
         self._vfs = vfs
         self._patience = Patience(0.0)
         self._connection = self._open()
@@ -65,18 +73,22 @@ class WriteConnection:
     def apply(self, jobs: Sequence[Job]) -> list[Result]:
         """Run the jobs in the transaction begun. Raises apsw.Error: then nothing is changed."""
         try:
-            return _apply(self._connection, jobs)
+            results, self._applied = _apply(self._connection, jobs)
         except BaseException:
             self._undo()
             raise
+        return results
 
     def commit(self) -> None:
         """Make the transaction durable. Raises apsw.Error: then nothing is changed."""
+        applied, self._applied = self._applied, None
         try:
             self._connection.execute("COMMIT")
         except BaseException:
             self._undo()
             raise
+        if applied is not None:
+            self._committed.append(applied)
 
     def run(self, jobs: Sequence[Job]) -> list[Result]:
         """Begin, apply and commit, waiting for other writers; failures are in the results."""
@@ -122,21 +134,30 @@ def failures(jobs: Sequence[Job], cause: Exception | None) -> list[Result]:
     return [failure(cause) for _ in jobs]
 
 
-def _apply(connection: apsw.Connection, jobs: Sequence[Job]) -> list[Result]:
+def _apply(
+    connection: apsw.Connection, jobs: Sequence[Job]
+) -> tuple[list[Result], RowChanges | None]:
     """Run the writes, store what they change, and only then run statements.
 
     Statements must see what the writes of their batch did: giving a blob up, for one, must find
-    that a write has taken it.
+    that a write has taken it. The rows that they change are counted, not told.
     """
     writes = [job for job in jobs if isinstance(job, Write)]
-    outcomes = iter(_apply_writes(connection, writes) if writes else ())
-    return [next(outcomes) if isinstance(job, Write) else job(connection) for job in jobs]
+    written, changes = _apply_writes(connection, writes) if writes else ([], None)
+    if len(writes) == len(jobs):
+        return written, changes
+    outcomes = iter(written)
+    results = [next(outcomes) if isinstance(job, Write) else job(connection) for job in jobs]
+    return results, changes
 
 
-def _apply_writes(connection: apsw.Connection, writes: Sequence[Write]) -> list[Result]:
+def _apply_writes(
+    connection: apsw.Connection, writes: Sequence[Write]
+) -> tuple[list[Result], RowChanges]:
     needs = Needs()
     for write in writes:
         needs.add(write)
+    before = read_row_count(connection)
     state = load(connection, needs)
     outcomes: list[Result] = []
     for write in writes:
@@ -145,4 +166,4 @@ def _apply_writes(connection: apsw.Connection, writes: Sequence[Write]) -> list[
         except UnsoundWrite as error:
             outcomes.append(failure(error))
     flush(connection, state)
-    return outcomes
+    return outcomes, row_changes(state, before=before, after=read_row_count(connection))
