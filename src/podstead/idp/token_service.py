@@ -14,8 +14,9 @@ from podstead.core.errors import Overloaded
 from podstead.idp.client_authentication import ShownClient, UnreadableClient, shown_client
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.minting import Mint
+from podstead.idp.oauth.answers import unknown_client
 from podstead.idp.oauth.messages import OAuthAnswer, Parameters
-from podstead.idp.oauth.token import Exchange, Facts, TokenRequest, unknown_client
+from podstead.idp.oauth.token import Exchange, Facts, TokenRequest
 from podstead.idp.records import (
     ACCOUNTS,
     CODES,

@@ -10,7 +10,6 @@ import hmac
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -24,6 +23,7 @@ from authlib.oauth2.rfc6749.grants import (
 from authlib.oauth2.rfc7636 import CodeChallenge, create_s256_code_challenge
 
 from podstead.idp.client_authentication import ShownClient, authenticates
+from podstead.idp.oauth.answers import own_answer, refused
 from podstead.idp.oauth.clients import OAuthClient
 from podstead.idp.oauth.messages import (
     LibraryAnswer,
@@ -47,22 +47,6 @@ from podstead.idp.registry import Kept
 from podstead.storage.records import Record, Reliance
 
 _AUTH_METHODS: Final = ["client_secret_basic", "client_secret_post", "none"]
-_NO_STORE: Final = (("Cache-Control", "no-store"), ("Pragma", "no-cache"))
-_CHALLENGE: Final = ("WWW-Authenticate", 'Basic realm="client"')
-
-_DESCRIPTIONS: Final = MappingProxyType(
-    {
-        # One for every reason: it must not tell which of them it was (A-64).
-        "invalid_grant": "The code or token is invalid, expired, revoked, or of another client "
-        "or key",
-        "invalid_client": "The client is not known here, or could not be authenticated",
-        "invalid_request": "A parameter is missing",
-        "invalid_scope": "The scope goes beyond what was granted",
-        "unauthorized_client": "The client may not use this grant type",
-        "unsupported_grant_type": "The grant type is missing or not supported",
-    }
-)
-"""What an error says, always: the library's own words repeat what was sent (A-186)."""
 _VERIFIER: Final = re.compile(r"[A-Za-z0-9\-._~]{43,128}")
 
 
@@ -137,7 +121,7 @@ class Exchange:
             return refused("invalid_request", "A parameter is given twice")
         request = LibraryRequest("POST", self.request.form)
         answer: LibraryAnswer = _Server(self).create_token_response(request)
-        return _own(answer)
+        return own_answer(answer)
 
     # --- what the grants ask --------------------------------------------------------------------
 
@@ -221,26 +205,6 @@ class Exchange:
             last_used = msgspec.structs.replace(kept.value, last_used_s=self.request.now_s)
             self.records.append(GRANTS.replace(kept, last_used))
         return minted.body
-
-
-def refused(error: str, description: str, *, status: int = 400) -> OAuthAnswer:
-    """An error as RFC 6749 section 5.2 says it."""
-    return OAuthAnswer(status, {"error": error, "error_description": description}, _NO_STORE)
-
-
-def _own(answer: LibraryAnswer) -> OAuthAnswer:
-    if answer.status == 200:
-        return OAuthAnswer(200, answer.body, _NO_STORE)
-    error = str(answer.body["error"])
-    if error == "invalid_client":
-        return unknown_client()
-    return refused(error, _DESCRIPTIONS.get(error, "The request is not valid"))
-
-
-def unknown_client() -> OAuthAnswer:
-    """The answer to a client that has not shown that it is itself (RFC 6749 section 5.2)."""
-    body = {"error": "invalid_client", "error_description": _DESCRIPTIONS["invalid_client"]}
-    return OAuthAnswer(401, body, (*_NO_STORE, _CHALLENGE))
 
 
 def _is_key(shown: str | None, *, expected: str | None) -> bool:

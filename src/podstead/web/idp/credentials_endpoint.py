@@ -17,8 +17,9 @@ from podstead.core.clock import Randomness
 from podstead.core.errors import BadRequest, BodyTooLarge, UnsupportedMediaType
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.minting import ACCESS_TOKEN_S, Mint
+from podstead.idp.oauth.answers import refused
 from podstead.idp.oauth.messages import OAuthAnswer
-from podstead.idp.oauth.token import Subject, refused
+from podstead.idp.oauth.token import Subject
 from podstead.idp.sign_in import PasswordSignIn, SignedIn, SignInFailed
 from podstead.web.idp.answers import json_answer
 from podstead.web.idp.forms import FORM_TYPE, MAX_FORM_BYTES, only, read_form

@@ -32,8 +32,8 @@ from podstead.idp.client_authentication import (
 from podstead.idp.client_metadata import UnusableMetadata, shown_metadata
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.keys import ProviderKeys
+from podstead.idp.oauth.answers import refused, unknown_client
 from podstead.idp.oauth.messages import OAuthAnswer
-from podstead.idp.oauth.token import refused, unknown_client
 from podstead.idp.records import Client
 from podstead.idp.token_service import TokenService
 from podstead.idp.token_status import TokenStatus
