@@ -11,6 +11,11 @@ from urllib.parse import urlencode
 
 import pytest
 
+from podstead.app.system import SystemRandomness
+from podstead.idp.records import SESSIONS
+from podstead.idp.registry import secret_key
+from podstead.idp.writing import commit
+from podstead.storage.sqlite import SqliteStore
 from tests.http.conftest import BASE, Server, password_of
 from tests.http.idp_pages.conftest import App, MovedClock, csrf_token, register, sign_in
 from tests.support.asgi import Answer
@@ -134,6 +139,23 @@ async def test_a_new_password_ends_everything_but_this_browser(
         await fresh.get("/idp/login"), "/idp/login", username="alice", password=NEW
     )
     assert page.path == "/idp/account"
+
+
+async def test_no_session_from_before_a_new_password_counts(
+    browser: Browser, account: Page, store: SqliteStore, clock: MovedClock
+) -> None:
+    """A-61, A-76: not even one whose record is still, or again, there."""
+    old = Browser(browser.application, cookies=dict(browser.cookies))
+    key = secret_key(browser.cookies["podstead-session"])
+    kept = await SESSIONS.read(store, key, now_ms=clock.now_ms())
+    assert kept is not None
+    typed = {"current": password_of("alice"), "new": NEW, "confirm": NEW}
+    await browser.send(account, "/idp/account/password", **typed)
+    again = [SESSIONS.replace(kept, kept.value)]
+    randomness = SystemRandomness()
+    assert await commit(store, again, now_ms=clock.now_ms(), randomness=randomness)
+    assert (await old.get("/idp/account")).path == "/idp/login"
+    assert (await browser.get("/idp/account")).path == "/idp/account"
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,26 @@ async def test_a_sign_in_that_is_too_old_is_not_taken(
     assert page.path.startswith("/idp/interaction/")
 
 
+async def test_a_session_is_taken_for_the_person_of_the_hint_alone(
+    browser: Browser, app: App, new_browser: NewBrowser
+) -> None:
+    """OIDC Core 3.1.2.1: by an ID token of ours; an access token is none."""
+    await sign_in(browser)
+    tokens = await app.tokens(await _confirm(browser, await browser.get(app.request())))
+    bob = new_browser()
+    await sign_in(bob, "bob")
+    of_bob = await app.tokens(await _confirm(bob, await bob.get(app.request())))
+    for hint, worked in (
+        (tokens["id_token"], True),
+        (of_bob["id_token"], False),
+        (tokens["access_token"], False),
+        ("rubbish", False),
+    ):
+        reply = reply_of(await browser.get(app.request(prompt="none", id_token_hint=hint)))
+        assert ("code" in reply) is worked
+        assert worked or reply["error"] == ["login_required"]
+
+
 async def test_a_hint_fills_in_the_name(browser: Browser, app: App) -> None:
     page = await browser.get(app.request(login_hint='"><b>bob'))
     assert page.form(page.path).fields["username"] == '"><b>bob'

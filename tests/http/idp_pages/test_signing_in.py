@@ -187,6 +187,18 @@ async def test_only_who_wants_to_stay_signed_in_is_after_the_browser_closes(
     assert ("Max-Age=7776000" in line) is lasting
 
 
+@pytest.mark.parametrize(("name", "still_in"), [("alice", True), ("bob", False)])
+async def test_signing_in_again_does_not_shorten_a_session(
+    browser: Browser, clock: MovedClock, name: str, still_in: bool
+) -> None:
+    """Of the same person; another one has asked for nothing."""
+    await sign_in(browser, remember="yes")
+    page = await browser.get("/idp/login?again=delete")
+    await browser.send(page, "/idp/login", username=name, password=password_of(name))
+    clock.pass_s(13 * 3600)
+    assert ((await browser.get("/idp/account")).path == "/idp/account") is still_in
+
+
 async def test_who_is_signed_in_goes_on_to_the_account(browser: Browser) -> None:
     await sign_in(browser)
     assert (await browser.get("/idp/login")).path == "/idp/account"

@@ -39,9 +39,16 @@ class BrowserSignIn:
         self._base_url = base_url
 
     async def by_password(self, visit: Visit, sent: Submission) -> SignedInHere:
-        """Sign in by a form's name and password. Raises SignInFailed, RateLimited, BadRequest."""
+        """Sign in by a form's name and password. Who has asked to stay signed in does, also when
+        they sign in again. Raises SignInFailed, RateLimited, BadRequest."""
         account = await self.verified(visit, typed_login(sent), sent.text("password"))
-        return await self.begin(visit, account, lasting=sent.ticked("remember"))
+        before = visit.open_session
+        stays = (
+            before is not None
+            and before.session.lasting
+            and before.session.account_id == account.value.account_id
+        )
+        return await self.begin(visit, account, lasting=stays or sent.ticked("remember"))
 
     async def verified(self, visit: Visit, login: str, password: str) -> Kept[Account]:
         """The account, if the password is right. Raises SignInFailed, RateLimited."""
