@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from tests.clients.conftest import StartClient
 from tests.clients.identity.applications import Website, client_document
 from tests.clients.identity.people import Person, answered
 from tests.clients.process import ClientFailed, ClientProcess
+from tests.support.server import ServerProcess, run_command
 from tests.support.signing import Json, decoded
 
 APPLICATION = "http://localhost:9/signed-in"
@@ -116,9 +118,15 @@ def publish_in_pod(person: Person) -> str:
     return client_id
 
 
-def test_a_script_signs_in_with_client_credentials(authn: ClientProcess, person: Person) -> None:
-    """T-23: made on the account page; nobody is asked anything."""
-    client_id, secret = person.make_credential()
+@pytest.mark.parametrize("made", ["on the account page", "by the operator"])
+def test_a_script_signs_in_with_client_credentials(
+    authn: ClientProcess, person: Person, made: str
+) -> None:
+    """T-23: nobody is asked anything."""
+    if made == "by the operator":
+        client_id, secret = operator_makes_credentials(person)
+    else:
+        client_id, secret = person.make_credential()
     session = authn.run(
         "signsIn",
         name=person.account.name,
@@ -128,6 +136,16 @@ def test_a_script_signs_in_with_client_credentials(authn: ClientProcess, person:
     ).value
     assert session == {"isLoggedIn": True, "webId": person.account.web_id}
     assert writes_and_reads(authn, person)
+
+
+def operator_makes_credentials(person: Person) -> tuple[str, str]:
+    """Id and secret, by the command line."""
+    root = person.account.provider.root
+    made = run_command("account", "credentials", person.account.name, "--json", "--root", str(root))
+    assert made.returncode == 0, made.stderr
+    told = json.loads(made.stdout)
+    assert told["issuer"] == person.account.provider.base_url
+    return told["id"], told["secret"]
 
 
 def test_a_script_with_a_wrong_secret_is_nobody(authn: ClientProcess, person: Person) -> None:
@@ -151,6 +169,19 @@ def test_an_application_keeps_somebody_signed_in(authn: ClientProcess, person: P
     assert session == {"isLoggedIn": True, "webId": person.account.web_id}
     assert authn.run("tokensAre", name=person.account.name).value == first, "it tells nobody"
     assert writes_and_reads(authn, person)
+
+
+def test_somebody_stays_signed_in_when_the_server_dies(
+    authn: ClientProcess, person: Person, provider: ServerProcess
+) -> None:
+    """The access token, the refresh token, the client and the browser's session are on disk."""
+    sign_in(authn, person)
+    provider.kill()
+    provider.start()
+    assert writes_and_reads(authn, person)
+    session = authn.run("isFoundAgain", name=person.account.name).value
+    assert session == {"isLoggedIn": True, "webId": person.account.web_id}
+    assert person.open(f"{provider.base_url}/idp/login").path == "/idp/account"
 
 
 def test_tokens_are_exchanged_for_new_ones(
