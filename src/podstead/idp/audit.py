@@ -16,6 +16,7 @@ class Event(Enum):
     EMAIL_CHANGED = "e-mail address changed"
     PASSWORD_CHANGED = "password changed"  # noqa: S105 - the name of what happened
     SIGNED_IN = "signed in"
+    PASSWORD_CONFIRMED = "password confirmed"  # noqa: S105 - the name of what happened
     SIGN_IN_FAILED = "sign-in failed"
     SIGN_IN_PAUSED = "sign-in with a password paused"
     SIGNED_OUT = "signed out"

@@ -67,10 +67,13 @@ class PasswordSignIn:
         self._audit = audit
         self._clock = clock
 
-    async def verify(self, login: str, password: str, *, address: str) -> SignedIn:
+    async def verify(
+        self, login: str, password: str, *, address: str, noted_as: Event = Event.SIGNED_IN
+    ) -> SignedIn:
         """The account of ``login``, an e-mail address or a pod's name, if the password is right.
 
-        ``address`` is the peer's, IPv6 by its network. Raises SignInFailed, RateLimited,
+        ``address`` is the peer's, IPv6 by its network; ``noted_as`` is what the log says of a right
+        password. Raises SignInFailed, RateLimited,
         Overloaded, StorageError.
         """
         found = None
@@ -90,7 +93,7 @@ class PasswordSignIn:
         await self._attempts.succeeded(attempt)
         if verdict is Verdict.RIGHT_BUT_OUTDATED:
             signed_in = await self._rehashed(signed_in, typed)
-        self._audit.note(Event.SIGNED_IN, account_id=attempt.account_id, factor="password")
+        self._audit.note(noted_as, account_id=attempt.account_id, factor="password")
         return signed_in
 
     async def _still_so(self, found: Kept[Account]) -> SignedIn:

@@ -70,11 +70,18 @@ async def test_the_account_is_shown_to_people_and_told_to_programs(
 # --- e-mail and password ------------------------------------------------------------------------
 
 
-async def test_the_email_address_is_changed(browser: Browser, account: Page) -> None:
+async def test_the_email_address_is_changed(
+    browser: Browser, account: Page, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A-184: noted as what it is, without the address."""
+    caplog.set_level(logging.INFO, "podstead.audit")
     page = await browser.send(
         account, "/idp/account/email", email="new@example.org", current=password_of("alice")
     )
     assert "Your e-mail address is changed" in page.text
+    noted = [each.getMessage() for each in caplog.records if each.name == "podstead.audit"]
+    assert noted == ["password confirmed", "e-mail address changed"]
+    assert "new@example.org" not in "".join(str(each.__dict__) for each in caplog.records)
     assert "new@example.org" in page.text
     for login, worked in (("new@example.org", True), ("alice@example.org", False)):
         fresh = Browser(browser.application)

@@ -181,7 +181,7 @@ class AccountPages:
     async def _check_current(self, visit: Visit, owner: OpenSession, sent: Submission) -> None:
         """Raises WrongCurrentPassword unless the form has the current password; RateLimited."""
         try:
-            await self._sign_in.verified(visit, owner.account.pod, sent.text("current"))
+            await self._sign_in.confirm(visit, owner.account, sent.text("current"))
         except SignInFailed as error:
             raise WrongCurrentPassword from error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from podstead.idp.audit import Event
 from podstead.idp.records import Account, BrowserSession
 from podstead.idp.registry import Kept
 from podstead.idp.sessions import Sessions
@@ -41,7 +42,9 @@ class BrowserSignIn:
     async def by_password(self, visit: Visit, sent: Submission) -> SignedInHere:
         """Sign in by a form's name and password. Who has asked to stay signed in does, also when
         they sign in again. Raises SignInFailed, RateLimited, BadRequest."""
-        account = await self.verified(visit, typed_login(sent), sent.text("password"))
+        account = await self._verified(
+            visit, typed_login(sent), sent.text("password"), Event.SIGNED_IN
+        )
         before = visit.open_session
         stays = (
             before is not None
@@ -50,10 +53,9 @@ class BrowserSignIn:
         )
         return await self.begin(visit, account, lasting=stays or sent.ticked("remember"))
 
-    async def verified(self, visit: Visit, login: str, password: str) -> Kept[Account]:
-        """The account, if the password is right. Raises SignInFailed, RateLimited."""
-        address = address_key(visit.request.client_address)
-        return (await self._passwords.verify(login, password, address=address)).kept
+    async def confirm(self, visit: Visit, account: Account, password: str) -> None:
+        """Make sure that who is signed in knows the password. Raises SignInFailed, RateLimited."""
+        await self._verified(visit, account.pod, password, Event.PASSWORD_CONFIRMED)
 
     async def begin(self, visit: Visit, account: Kept[Account], *, lasting: bool) -> SignedInHere:
         """Begin a session for an account whose password was just verified, or just chosen."""
@@ -84,6 +86,15 @@ class BrowserSignIn:
             str(error) if isinstance(error, AccountDisabled) else "Invalid username or password"
         )
         return json_answer(401, {"error": "invalid_grant", "error_description": description})
+
+    async def _verified(
+        self, visit: Visit, login: str, password: str, noted_as: Event
+    ) -> Kept[Account]:
+        address = address_key(visit.request.client_address)
+        signed_in = await self._passwords.verify(
+            login, password, address=address, noted_as=noted_as
+        )
+        return signed_in.kept
 
 
 def typed_login(sent: Submission) -> str:
