@@ -65,9 +65,9 @@ class _Writer(Protocol):
 class Listing:
     """Writes the representation of one container in one media type, once.
 
-    ``modified_ms`` is the time of the container's Last-Modified (P-8). Raises UnsupportedRdfType for
-    a type that is not in ``LISTING_TYPES``, and NotExpressible for own triples that RDF/XML cannot
-    say.
+    ``modified_ms`` is the time of the container's Last-Modified (P-8). Raises UnsupportedRdfType
+    for a type that is not in ``LISTING_TYPES``, and NotExpressible for own triples that RDF/XML
+    cannot say.
     """
 
     def __init__(

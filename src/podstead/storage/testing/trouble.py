@@ -53,6 +53,7 @@ _CALLS: Mapping[str, _Call] = {
     ),
     "read_entry": lambda store, _present, _blob: store.read_entry(_ENTRY, now_ms=NOW_MS),
     "list_entries": lambda store, _present, _blob: store.list_entries("a", limit=1, now_ms=NOW_MS),
+    "count_entries": lambda store, _present, _blob: store.count_entries("a", at_most=1),
     "use_once": lambda store, _present, _blob: store.use_once(
         b"key", until_ms=NOW_MS, now_ms=NOW_MS
     ),
