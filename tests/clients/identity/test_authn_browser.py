@@ -1,14 +1,17 @@
-"""@inrupt/solid-client-authn-browser: an application in a browser, and the pages of ours (K-6).
+"""Applications in a browser, and the pages of ours (K-6): two libraries that sign people in.
 
-Everything is clicked and typed as a person does; the application is on another site than the
-provider, which is what cookies and cross-origin requests make a difference for.
+@inrupt/solid-client-authn-browser asks the provider again when a page is reloaded;
+@uvdsl/solid-oidc-client-browser keeps a refresh token. Everything is clicked and typed as a person
+does; the applications are on another site than the provider, which is what cookies and
+cross-origin requests make a difference for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -22,7 +25,19 @@ from tests.support.node import install_packages
 from tests.support.server import ServerProcess
 
 PAGES = CLIENTS / "pages"
-LIBRARY = "solid-client-authn.bundle.js"
+PACKAGES = CLIENTS / "node_modules"
+INRUPT = {
+    "session.js": PAGES / "inrupt.js",
+    "solid-client-authn.bundle.js": PACKAGES
+    / "@inrupt/solid-client-authn-browser/dist/solid-client-authn.bundle.js",
+}
+_UVDSL = PACKAGES / "@uvdsl/solid-oidc-client-browser/dist/esm/web"
+UVDSL = {
+    "session.js": PAGES / "uvdsl.js",
+    "uvdsl-session.js": _UVDSL / "index.min.js",
+    "uvdsl-worker.js": _UVDSL / "RefreshWorker.js",
+}
+"""The scripts of an application, besides its own."""
 PAGE = "/notes.html"
 CLIENT = "/client"
 
@@ -89,13 +104,14 @@ def chromium() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def website() -> Iterator[Website]:
     """The application's, known by a document too."""
-    with running_application() as website:
+    with running_application(INRUPT) as website:
         yield website
 
 
 @pytest.fixture(scope="module")
 def other_website() -> Iterator[Website]:
-    with running_application() as website:
+    """That of an application that uses the other library."""
+    with running_application(UVDSL) as website:
         yield website
 
 
@@ -114,14 +130,13 @@ def application(context: BrowserContext, website: Website, provider: ServerProce
 
 
 @contextmanager
-def running_application() -> Iterator[Website]:
-    """The files of the application and the library's own bundle, on a site of its own."""
+def running_application(scripts: Mapping[str, Path]) -> Iterator[Website]:
+    """The files of the application and the library's own, on a site of its own."""
     install_packages(CLIENTS)
-    bundle = CLIENTS / "node_modules/@inrupt/solid-client-authn-browser/dist" / LIBRARY
     with running_website() as website:
         website.publish(PAGE, (PAGES / "notes.html").read_bytes(), "text/html")
-        for script in (PAGES / "notes.js", bundle):
-            website.publish(f"/{script.name}", script.read_bytes(), "text/javascript")
+        for name, script in {"notes.js": PAGES / "notes.js", **scripts}.items():
+            website.publish(f"/{name}", script.read_bytes(), "text/javascript")
         page = website.origin + PAGE
         website.publish_client(CLIENT, page, post_logout_redirect_uris=[page])
         yield website
@@ -223,15 +238,62 @@ def test_somebody_does_not_want_to(application: Application) -> None:
 
 
 def test_another_application_gets_nothing_without_being_asked_for(
-    application: Application, other_website: Website
+    application: Application, context: BrowserContext
 ) -> None:
     """T-30: though the same person sits at the same browser, and is signed in."""
     application.sign_in()
-    context = application.page.context
-    other = opened(context, other_website, application.account)
-    other.ask(quietly=True)
-    expect(other.page.locator("#problem")).to_have_text("consent_required")
-    other.knows("nobody")
-    other.ask()
-    other.press("Allow")
-    other.knows(application.account.web_id)
+    with running_application(INRUPT) as website:
+        other = opened(context, website, application.account)
+        other.ask(quietly=True)
+        expect(other.page.locator("#problem")).to_have_text("consent_required")
+        other.knows("nobody")
+        other.ask()
+        other.press("Allow")
+        other.knows(application.account.web_id)
+
+
+# --- by the other library -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def other_application(
+    context: BrowserContext, other_website: Website, provider: ServerProcess
+) -> Application:
+    return opened(context, other_website, create_account(provider))
+
+
+def test_somebody_signs_in_at_an_application_of_another_kind(
+    other_application: Application,
+) -> None:
+    """T-25: a public client, which examines the access token."""
+    other_application.sign_in()
+    url = other_application.account.pod_url + "private/note"
+    assert other_application.does("Write", url, "my own words") == "201"
+    assert other_application.does("Read", url) == "200 my own words"
+
+
+def test_an_application_refreshes_its_tokens_when_it_is_reloaded(
+    other_application: Application,
+) -> None:
+    """A-66: in the background, by its refresh token and the same key; again and again."""
+    other_application.sign_in()
+    visited = visits(other_application.page)
+    for _ in range(3):
+        other_application.page.reload()
+        other_application.knows(other_application.account.web_id)
+    assert not any(url.startswith(other_application.provider) for url in visited)
+    url = other_application.account.pod_url + "private/"
+    assert other_application.does("Read", url).startswith("200 ")
+
+
+def test_an_application_is_disconnected(other_application: Application) -> None:
+    """A-56, A-86: on the account page, while it is open; it gets no new tokens."""
+    other_application.sign_in()
+    account = other_application.page.context.new_page()
+    account.goto(f"{other_application.provider}/idp/account")
+    account.get_by_role("button", name="Disconnect").click()
+    expect(account.get_by_role("status")).to_be_visible()
+    url = other_application.account.pod_url + "private/"
+    assert other_application.does("Read", url).startswith("401 ")
+    other_application.page.reload()
+    other_application.knows("nobody")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from tests.clients.conftest import StartClient
 from tests.clients.identity.people import Account, Person, create_account
 from tests.clients.process import ClientFailed, ClientProcess
-from tests.support.server import ServerProcess
+from tests.support.server import ServerProcess, run_command, running_server
 from tests.support.signing import Signer, decoded, encoded, with_other_signature
 
 ISSUER = "http://www.w3.org/ns/solid/terms#oidcIssuer"
@@ -72,6 +73,32 @@ def test_jose_reads_every_published_key(verifiers: ClientProcess, provider: Serv
     assert {key["type"] for key in keys} == {"public"}
     assert [key["named"] for key in keys] == [key["thumbprint"] for key in keys]
     assert {"ES256", "RS256"} <= {key["algorithm"] for key in keys}
+
+
+def test_jose_verifies_tokens_of_before_and_after_new_keys(
+    verifiers: ClientProcess, tmp_path: Path
+) -> None:
+    """T-38, A-44: but for those that somebody else may have signed as well."""
+    with running_server(ServerProcess(root=tmp_path / "root", options=["--idp"])) as provider:
+        person = Person(create_account(provider))
+        before = hold(verifiers, person)
+        replace_keys(provider)
+        after = hold(verifiers, person)
+        for held in (before, after):
+            verify(verifiers, held, held.access_token, "at+jwt")
+        replace_keys(provider, "--compromised")
+        safe = hold(verifiers, person)
+        verify(verifiers, safe, safe.access_token, "at+jwt")
+        for held in (before, after):
+            with pytest.raises(ClientFailed, match="no applicable key"):
+                verify(verifiers, held, held.access_token, "at+jwt")
+
+
+def replace_keys(provider: ServerProcess, *options: str) -> None:
+    """By the command line; a restart spares waiting for the server to look again."""
+    done = run_command("keys", "rotate", *options, "--root", str(provider.root))
+    assert done.returncode == 0, done.stderr
+    provider.restart()
 
 
 def test_jose_verifies_access_tokens(verifiers: ClientProcess, held: Held) -> None:

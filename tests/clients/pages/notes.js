@@ -1,28 +1,21 @@
-// An application in a browser, by @inrupt/solid-client-authn-browser as its documentation shows it.
+// An application in a browser. How it signs people in is up to `session.js`, one for each library:
+//   resume()                     who is signed in when the page is loaded; null for nobody
+//   begin({issuer, client, …})   leads the browser to the provider
+//   fetch(url, options)          as the person
+//   forget(), end()              sign out here, and at the provider
 
-const { events, fetch, getDefaultSession, handleIncomingRedirect, login, logout } =
-  solidClientAuthentication;
+import { session } from "./session.js";
+
 const page = new URL(location.pathname, location.href).href;
 const at = (id) => document.getElementById(id);
-
-function show() {
-  const { isLoggedIn, webId } = getDefaultSession().info;
-  at("who").textContent = isLoggedIn ? webId : "nobody";
-}
-
-events().on("error", (code) => (at("problem").textContent = code));
-handleIncomingRedirect({ restorePreviousSession: true }).then(show);
+const show = (webId) => (at("who").textContent = webId ?? "nobody");
+const tell = (problem) => (at("problem").textContent = problem);
 
 at("sign-in").addEventListener("submit", (event) => {
   event.preventDefault();
   const { issuer, client, quietly } = event.target.elements;
-  login({
-    oidcIssuer: issuer.value,
-    redirectUrl: page,
-    clientName: document.title,
-    ...(client.value ? { clientId: client.value } : {}),
-    ...(quietly.checked ? { prompt: "none" } : {}),
-  }).catch((error) => (at("problem").textContent = error.message));
+  const asked = { issuer: issuer.value, client: client.value, quietly: quietly.checked };
+  session.begin({ ...asked, page, name: document.title }).catch((error) => tell(error.message));
 });
 
 at("document").addEventListener("submit", async (event) => {
@@ -31,9 +24,11 @@ at("document").addEventListener("submit", async (event) => {
   const writes = event.submitter.name === "write";
   const headers = { "Content-Type": "text/plain" };
   const options = writes ? { method: "PUT", headers, body: text.value } : {};
-  const response = await fetch(url.value, options);
+  const response = await session.fetch(url.value, options);
   at("answer").textContent = `${response.status} ${await response.text()}`;
 });
 
-at("forget").addEventListener("click", () => logout({ logoutType: "app" }).then(show));
-at("end").addEventListener("click", () => logout({ logoutType: "idp", postLogoutUrl: page }));
+at("forget").addEventListener("click", () => session.forget().then(() => show(null)));
+at("end").addEventListener("click", () => session.end(page));
+
+show(await session.resume({ tell }));
