@@ -13,6 +13,7 @@ from pathlib import Path
 
 from podstead.authn.pod_token import MIN_KEY_BYTES, SigningKey
 from podstead.core.errors import StorageError
+from podstead.storage.private_files import sync_directory, write_private
 
 _CURRENT = "token.key"
 _PREVIOUS = "token.previous.key"
@@ -28,14 +29,14 @@ def ensure_token_key(keys: Path) -> None:
     try:
         if target.exists():
             return
-        _write_durably(draft, secrets.token_bytes(MIN_KEY_BYTES))
+        write_private(draft, secrets.token_bytes(MIN_KEY_BYTES))
         try:
             os.link(draft, target)
         except FileExistsError:
             pass
         finally:
             draft.unlink()
-        _sync_directory(keys)
+        sync_directory(keys)
     except OSError as error:
         raise StorageError(f"The signing key in {keys} could not be made") from error
 
@@ -58,28 +59,11 @@ def rotate_token_key(keys: Path) -> None:
     """Make a new signing key and keep the current one as the previous. Raises StorageError."""
     draft = keys / f".{_CURRENT}.{secrets.token_hex(8)}"
     try:
-        _write_durably(draft, secrets.token_bytes(MIN_KEY_BYTES))
+        write_private(draft, secrets.token_bytes(MIN_KEY_BYTES))
         kept = keys / f".{_PREVIOUS}.{secrets.token_hex(8)}"
         os.link(keys / _CURRENT, kept)
         kept.replace(keys / _PREVIOUS)
         draft.replace(keys / _CURRENT)
-        _sync_directory(keys)
+        sync_directory(keys)
     except OSError as error:
         raise StorageError(f"The signing key in {keys} could not be rotated") from error
-
-
-def _write_durably(path: Path, content: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        os.write(descriptor, content)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -7,7 +7,6 @@ every few minutes, and at once for a key that they do not know.
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from podstead.core.errors import StorageError
 from podstead.idp.keys import ALGORITHMS, KeyRoster, ProviderKey, next_key
 from podstead.jose.errors import InvalidJose
 from podstead.jose.signing import KeyPair
+from podstead.storage.private_files import sync_directory, write_private
 
 LOOK_AGAIN_MS: Final = 60_000
 _SUFFIX: Final = ".json"
@@ -113,18 +113,9 @@ class KeyFolder:
             }
         )
         draft = self._folder / f".{secrets.token_hex(8)}"
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            os.write(descriptor, content.encode())
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        write_private(draft, content.encode())
         draft.replace(self._path_of(key))
-        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_directory(self._folder)
 
     def _path_of(self, key: ProviderKey) -> Path:
         return self._folder / f"{key.pair.key_id}{_SUFFIX}"

@@ -17,7 +17,7 @@ from podstead.outbound.urls import Origin
 _KIB = 1024
 _MIB = 1024 * _KIB
 
-GROUP_POLICY = FetchPolicy(
+RDF_POLICY = FetchPolicy(
     accept="text/turtle, application/ld+json;q=0.9, application/n-triples;q=0.8",
     content_types=frozenset({"text/turtle", "application/ld+json", "application/n-triples"}),
     max_wire_bytes=_MIB,
@@ -25,7 +25,7 @@ GROUP_POLICY = FetchPolicy(
     max_redirects=3,
     cross_origin_redirects=True,
 )
-"""Documents that an ACL names by ``acl:agentGroup`` (W-14), like profiles in A-189."""
+"""WebID documents (A-109, A-189), and those that an ACL names by ``acl:agentGroup`` (W-14)."""
 
 CONTEXT_POLICY = FetchPolicy(
     accept="application/ld+json, application/json;q=0.9",
@@ -37,16 +37,6 @@ CONTEXT_POLICY = FetchPolicy(
 )
 """JSON-LD contexts; every hop must lie in an origin that the operator listed (R-11)."""
 
-
-PROFILE_POLICY = FetchPolicy(
-    accept="text/turtle, application/ld+json;q=0.9, application/n-triples;q=0.8",
-    content_types=frozenset({"text/turtle", "application/ld+json", "application/n-triples"}),
-    max_wire_bytes=_MIB,
-    max_content_bytes=_MIB,
-    max_redirects=3,
-    cross_origin_redirects=True,
-)
-"""WebID documents (A-109, A-189)."""
 
 PROVIDER_POLICY = FetchPolicy(
     accept="application/json",
@@ -115,7 +105,7 @@ class RemoteDocuments:
         cache_bytes: int = 16 * _MIB,
     ) -> None:
         """Each kind may keep ``cache_bytes`` of content in memory."""
-        self._groups = _Kind(fetcher, clock, GROUP_POLICY, GROUP_FRESHNESS, cache_bytes)
+        self._groups = _Kind(fetcher, clock, RDF_POLICY, GROUP_FRESHNESS, cache_bytes)
         self._contexts = _Kind(
             fetcher,
             clock,

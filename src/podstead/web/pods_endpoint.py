@@ -10,6 +10,7 @@ import msgspec
 from podstead.core.agents import Agent
 from podstead.core.errors import BadRequest, UnsupportedMediaType
 from podstead.pods.provision import PodProvisioner
+from podstead.web.json_bodies import json_object
 from podstead.web.registration import Registration
 from podstead.web.request import Request
 from podstead.web.response import Response
@@ -62,19 +63,9 @@ class PodsEndpoint:
             raise BadRequest("Send a JSON object with Content-Type: application/json")
         if content_type.partition(";")[0].strip().lower() != "application/json":
             raise UnsupportedMediaType("Send a JSON object with Content-Type: application/json")
-        sent = _object_in(await request.body.read(limit_bytes=self._max_body_bytes))
+        sent = json_object(await request.body.read(limit_bytes=self._max_body_bytes))
         await self._registration.count(request.client_address)
         return _answer(await self._maker.make(sent))
-
-
-def _object_in(content: bytes) -> Mapping[str, object]:
-    try:
-        sent = msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest("The body is not valid JSON") from error
-    if not isinstance(sent, dict):
-        raise BadRequest("The body must be a JSON object")
-    return sent
 
 
 def _answer(pod: CreatedPod) -> Response:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-import msgspec
-
 from podstead.authn.proofs import InvalidProof
 from podstead.core.agents import Agent
 from podstead.core.clock import Randomness
@@ -23,6 +21,7 @@ from podstead.idp.oauth.token import Subject
 from podstead.idp.sign_in import PasswordSignIn, SignedIn, SignInFailed
 from podstead.web.idp.answers import json_answer
 from podstead.web.idp.forms import FORM_TYPE, MAX_FORM_BYTES, only, read_form
+from podstead.web.json_bodies import json_object
 from podstead.web.limits import address_key
 from podstead.web.request import Request
 from podstead.web.response import Response
@@ -71,7 +70,7 @@ class CredentialsEndpoint:
         try:
             jkt = await self._proven_key(request, CREDENTIALS_PATH)
         except InvalidProof as error:
-            return json_answer(refused("invalid_dpop_proof", str(error)))
+            return json_answer(refused(error.error, str(error)))
         try:
             signed_in = await self._sign_in.verify(
                 login, password, address=address_key(request.client_address)
@@ -103,7 +102,7 @@ async def _login_and_password(request: Request) -> tuple[str, str]:
     match content_type.partition(";")[0].strip().lower():
         case "application/json":
             content = await request.body.read(limit_bytes=MAX_FORM_BYTES)
-            sent = _json_object(content)
+            sent = json_object(content)
         case "application/x-www-form-urlencoded":
             form = await read_form(request)
             sent = {name: only(form, name) for name in ("email", "username", "password")}
@@ -114,16 +113,6 @@ async def _login_and_password(request: Request) -> tuple[str, str]:
     if not isinstance(login, str) or not isinstance(password, str) or not password:
         raise BadRequest("Send email or username, and password, as text")
     return login, password
-
-
-def _json_object(content: bytes) -> dict[str, object]:
-    try:
-        sent = msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest("The body is not valid JSON") from error
-    if not isinstance(sent, dict):
-        raise BadRequest("The body must be a JSON object")
-    return sent
 
 
 def _description(issuer: str) -> dict[str, object]:

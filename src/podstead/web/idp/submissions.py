@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import msgspec
-
 from podstead.core.errors import BadRequest
 from podstead.web.idp.forms import MAX_FORM_BYTES, only, read_form
+from podstead.web.json_bodies import json_object
 from podstead.web.request import Request
 
 
@@ -41,16 +40,6 @@ async def read_submission(request: Request) -> Submission:
     if not request.body.announced:
         return Submission({})
     if content_type == "application/json":
-        return Submission(_json_fields(await request.body.read(limit_bytes=MAX_FORM_BYTES)))
+        return Submission(json_object(await request.body.read(limit_bytes=MAX_FORM_BYTES)))
     form = await read_form(request)
     return Submission({name: only(form, name) for name in form})
-
-
-def _json_fields(content: bytes) -> Mapping[str, object]:
-    try:
-        sent = msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest("The body is not valid JSON") from error
-    if not isinstance(sent, dict):
-        raise BadRequest("The body must be a JSON object")
-    return sent

@@ -1,0 +1,20 @@
+"""What does a body of JSON say? One object, for the endpoints that take small ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from podstead.core.errors import BadRequest
+
+
+def json_object(content: bytes) -> dict[str, Any]:
+    """The members of a JSON object. Raises BadRequest."""
+    try:
+        sent = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadRequest("The body is not valid JSON") from error
+    if not isinstance(sent, dict):
+        raise BadRequest("The body must be a JSON object")
+    return sent
