@@ -15,6 +15,7 @@ from podstead.app.keys import load_token_keys
 from podstead.app.system import SystemClock, SystemRandomness
 from podstead.authn.authenticate import Authenticator, PodTokens
 from podstead.authn.issuers import IssuerKeys
+from podstead.authn.nonces import Nonces
 from podstead.authn.pod_token import SigningKey
 from podstead.authn.proofs import Proofs
 from podstead.authn.resource_tokens import ResourceTokens, TokenRules
@@ -120,11 +121,13 @@ def build_application(
 
     provider = _provider(settings, store, clock, randomness, passwords)
     challenges = Challenges(base_url, provider=provider.issuer if provider else None)
+    nonces = Nonces(secret=keys[0], clock=clock) if settings.dpop_nonce else None
     proofs = Proofs(
         used=store,
         clock=clock,
         require_ath=settings.require_ath,
         refuse_replay=settings.refuse_replayed_proofs,
+        nonces=nonces,
     )
     owners = Owners(store)
     gate = Gate(
@@ -242,6 +245,7 @@ def build_application(
             store=store, clock=clock, capacity_bytes=settings.rendering_cache_bytes // 4
         ),
         lifespan=_lifespan(store, foreign, clock, provider),
+        nonces=nonces,
     )
 
 

@@ -235,5 +235,5 @@ def _digest(text: str) -> bytes:
 
 
 def _refused(refusal: InvalidJose, scheme: str) -> NotAuthenticated:
-    error = "invalid_dpop_proof" if isinstance(refusal, InvalidProof) else "invalid_token"
+    error = refusal.error if isinstance(refusal, InvalidProof) else "invalid_token"
     return NotAuthenticated(str(refusal), invalid=True, scheme=scheme, error=error)

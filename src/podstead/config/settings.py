@@ -269,6 +269,18 @@ class Settings:
         reason="Turn it off for test suites that repeat requests as they are.",
     )
 
+    dpop_nonce: bool = setting(
+        False,
+        "dpop-nonce",
+        kinds.SWITCH,
+        Group.IDENTITY,
+        "Whether a DPoP proof must hold a nonce that this server gave out in the last minutes.",
+        reason=(
+            "Then nobody can make proofs ahead of time. Not every application knows how to ask "
+            "again with a nonce."
+        ),
+    )
+
     # --- Trust --------------------------------------------------------------------------------
 
     trusted_proxies: tuple[Network, ...] = several(

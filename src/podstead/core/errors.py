@@ -70,6 +70,12 @@ class NotAuthenticated(RequestRefused):
         self.scheme = scheme
         self.error = error
 
+    @property
+    def lacks_nonce(self) -> bool:
+        """Whether the sender only has to repeat a nonce that it is now given, which is how every
+        client begins (RFC 9449 section 9)."""
+        return self.error == "use_dpop_nonce"
+
 
 class AccessDenied(RequestRefused):
     """The agent is known and lacks a needed mode (A-5: no challenge)."""

@@ -50,6 +50,8 @@ class Proof:
     """Names this proof among all; one that was used before is a replay (A-104)."""
     usable_until_s: int
     """Unix time from which on no request with this proof would be accepted."""
+    nonce: str | None = None
+    """What the proof repeats of what a server gave its sender (RFC 9449 section 8)."""
 
 
 def check_proof(
@@ -76,7 +78,13 @@ def check_proof(
     key = keys.import_key(jwk)
     verify_signature(token, key)
     use_key = hashlib.sha256(f"{key.thumbprint}|{proof_id}".encode()).digest()
-    return Proof(key.thumbprint, use_key, int(issued_s) + PAST_S + 1)
+    usable_until_s = int(issued_s) + PAST_S + 1
+    return Proof(key.thumbprint, use_key, usable_until_s, claim_text(claims, "nonce"))
+
+
+def shown_nonce(text: str) -> str | None:
+    """What a proof says its nonce is, nothing of it verified. Raises InvalidJose."""
+    return claim_text(read_token(text, max_characters=MAX_PROOF_CHARACTERS).claims, "nonce")
 
 
 def _check_request(claims: dict[str, object], request: ProvenRequest) -> None:

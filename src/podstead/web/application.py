@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from podstead.authn.authenticate import Authenticator, Shown
+from podstead.authn.nonces import Nonces
 from podstead.core.agents import Agent
 from podstead.core.errors import (
     MethodNotAllowed,
@@ -69,7 +70,9 @@ class Application:
         challenges: Challenges,
         answers: Answers,
         lifespan: Lifespan,
+        nonces: Nonces | None = None,
     ) -> None:
+        """``nonces`` are those that DPoP proofs must hold, if they must."""
         self._base_url = base_url
         self._scheme = base_url.partition(":")[0]
         self._challenges = challenges
@@ -80,6 +83,7 @@ class Application:
         self._invalid_credentials = invalid_credentials
         self._answers = answers
         self.lifespan = lifespan
+        self._nonces = nonces
         self._common = list(_ON_EVERY_RESPONSE)
         if base_url.startswith("https:"):
             self._common.append(_HSTS)
@@ -123,6 +127,8 @@ class Application:
         except Exception:
             logger.exception("A request ended in an error that nothing foresaw")
             response = self._refuse(ServerTrouble(), scope)
+        if self._nonces is not None:
+            _give_nonce(response, scope, self._nonces)
         response.headers.append((b"vary", response.vary))
         response.headers.extend(self._common)
         response.headers.extend(_cors(scope, sharing))
@@ -155,8 +161,9 @@ class Application:
             return None
         try:
             return await self._authenticator.authenticate(self._shown(request))
-        except NotAuthenticated:
-            await self._invalid_credentials.count(request.client_address)
+        except NotAuthenticated as error:
+            if not error.lacks_nonce:
+                await self._invalid_credentials.count(request.client_address)
             raise
 
     def _shown(self, request: Request) -> Shown:
@@ -198,6 +205,20 @@ class Application:
 def _options_of_server() -> Response:
     """What the server has for some resource or other (RFC 9110 section 9.3.7)."""
     return Response(204, [(b"allow", ", ".join(_KNOWN_METHODS).encode("ascii"))])
+
+
+def _give_nonce(response: Response, scope: Scope, nonces: Nonces) -> None:
+    """Give the sender of a proof the nonce that its next one should hold (RFC 9449 section 8.2).
+
+    Nobody may keep such a response, or the nonce would be taken up when it is no longer good.
+    """
+    nonce = nonces.to_give([value for name, value in scope["headers"] if name == b"dpop"])
+    if nonce is None:
+        return
+    kept = [each for each in response.headers if each[0] != b"cache-control"]
+    given = [(b"dpop-nonce", nonce.encode("ascii")), (b"cache-control", b"no-store")]
+    response.headers = [*kept, *given]
+    response.of_stored_state = False
 
 
 def _cors(scope: Scope, sharing: Sharing) -> tuple[tuple[bytes, bytes], ...]:

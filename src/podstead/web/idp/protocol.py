@@ -112,7 +112,7 @@ class ProtocolEndpoints:
         try:
             jkt = await self.proven_key(request, discovery.TOKEN_PATH)
         except InvalidProof as error:
-            return json_answer(refused("invalid_dpop_proof", str(error)))
+            return json_answer(refused(error.error, str(error)))
         answer = await self._tokens.respond(form, authorization=_authorization(request), jkt=jkt)
         if answer.body.get("error") in ("invalid_client", "invalid_grant"):
             await self._count_failure(request)
@@ -155,8 +155,9 @@ class ProtocolEndpoints:
             raise NotAuthenticated
         try:
             identity = await self._identity(request, credential)
-        except NotAuthenticated:
-            await self._invalid_credentials.count(request.client_address)
+        except NotAuthenticated as error:
+            if not error.lacks_nonce:
+                await self._invalid_credentials.count(request.client_address)
             raise
         answer = await self._status.userinfo(credential.token, identity)
         if answer is None:
