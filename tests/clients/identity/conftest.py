@@ -14,7 +14,7 @@ from tests.support.server import ServerProcess, running_server
 @pytest.fixture(scope="module")
 def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     root = tmp_path_factory.mktemp("provider") / "root"
-    with running_server(ServerProcess(root=root, options=["--idp"])) as server:
+    with running_server(ServerProcess(root=root, options=["--idp", "--workers", "2"])) as server:
         yield server
 
 

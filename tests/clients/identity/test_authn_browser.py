@@ -8,6 +8,7 @@ cross-origin requests make a difference for.
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,9 +23,10 @@ from tests.clients.identity.people import PASSWORD, Account, create_account
 from tests.clients.process import CLIENTS
 from tests.support.chromium import running_chromium
 from tests.support.node import install_packages
-from tests.support.server import ServerProcess
+from tests.support.server import REPOSITORY, ServerProcess, running_server
 
 PAGES = CLIENTS / "pages"
+TLS = REPOSITORY / "tests/serving/tls"
 PACKAGES = CLIENTS / "node_modules"
 INRUPT = {
     "session.js": PAGES / "inrupt.js",
@@ -250,6 +252,28 @@ def test_another_application_gets_nothing_without_being_asked_for(
         other.ask()
         other.press("Allow")
         other.knows(application.account.web_id)
+
+
+def test_somebody_signs_in_over_https(chromium: Browser, website: Website, tmp_path: Path) -> None:
+    """A-61: the browser keeps the cookies that only this very host can set."""
+    tls = ssl.create_default_context(cafile=TLS / "certificate.pem")
+    files = ["--ssl-cert", str(TLS / "certificate.pem"), "--ssl-key", str(TLS / "key.pem")]
+    server = ServerProcess(root=tmp_path / "root", options=["--idp", *files], tls=tls)
+    with (
+        running_server(server) as provider,
+        chromium.new_context(ignore_https_errors=True) as context,
+    ):
+        application = opened(context, website, create_account(provider))
+        application.sign_in()
+        application.page.reload()
+        application.knows(application.account.web_id)
+        assert application.does("Read", application.account.pod_url + "private/").startswith("200")
+        kept = context.cookies(provider.base_url)
+        assert {"__Host-podstead-browser", "__Host-podstead-session"} <= {
+            cookie["name"] for cookie in kept
+        }
+        assert all(cookie["secure"] and cookie["httpOnly"] for cookie in kept)
+        assert {cookie["sameSite"] for cookie in kept} == {"Lax"}
 
 
 # --- by the other library -----------------------------------------------------------------------
