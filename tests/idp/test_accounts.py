@@ -333,21 +333,43 @@ async def test_a_disabled_account_is_of_no_use_until_it_is_enabled(desk: Office)
 
 
 async def test_an_account_goes_with_its_pod_and_all_that_belongs_to_it(desk: Office) -> None:
-    """A-97: and the name and the address are free again."""
+    """A-97: and the address is free again."""
     await desk.new_account("bob")
     before = desk.rows()
     alice = await desk.new_account("alice")
     await fill(desk, alice.key)
     assert not await signs_in(desk, "alice", "a wrong password")  # which is noted
     await desk.services.accounts.delete(alice.key, agent=alice.value.web_id)
-    assert desk.rows() == before
+    assert desk.rows() == {**before, "entries": before["entries"] + 1}  # the name stays taken
     path = ResourcePath("/alice/profile/card")
     assert (await desk.store.read_metadata([path]))[path] is None
     assert not await signs_in(desk, "alice", password_of("alice"))
     assert await signs_in(desk, "bob", password_of("bob"))
-    await desk.new_account("alice")
+    again = await desk.services.accounts.create(
+        name="alice2", email="alice@example.org", password=NEW_PASSWORD
+    )
+    assert again.account.email == alice.value.email
     with pytest.raises(NotFound):
         await desk.services.accounts.delete(alice.key)
+
+
+async def test_the_name_of_a_former_pod_is_given_again_only_if_the_operator_says_so(
+    desk: Office,
+) -> None:
+    """Its WebID is that of another person, whom access rules may still name."""
+    accounts = desk.services.accounts
+    with pytest.raises(NotFound):
+        await accounts.free_name("alice")
+    alice = await desk.new_account("alice")
+    with pytest.raises(NotFound):
+        await accounts.free_name("alice")  # it is not a former one
+    await accounts.delete(alice.key, agent=alice.value.web_id)
+    for name in ("alice", "Alice"):
+        with pytest.raises(PodNameTaken):
+            await desk.new_account(name)
+    await accounts.free_name("ALICE")
+    again = await desk.new_account("alice")
+    assert again.value.web_id == alice.value.web_id
 
 
 async def test_changes_of_an_account_that_is_gone_change_nothing(desk: Office) -> None:

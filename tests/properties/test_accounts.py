@@ -15,7 +15,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podstead.core.errors import Conflict
+from podstead.core.errors import Conflict, NotFound
 from tests.support.accounts import Office, office
 
 PASSWORD = "password123"
@@ -38,6 +38,8 @@ class Model:
     """The dictionary: accounts by their folded names."""
 
     accounts: dict[str, Known] = field(default_factory=dict)
+    former: set[str] = field(default_factory=set)
+    """Names that were of pods that are gone."""
 
     def with_email(self, email: str | None) -> Known | None:
         folded = None if email is None else email.lower()
@@ -62,11 +64,15 @@ class Step:
         known = model.accounts.get(self.name.lower())
         if self.action == "create":
             await self._create(model, desk)
+        elif self.action == "free":
+            await self._free(model, desk)
         elif known is not None:
             await _CHANGES[self.action](self, known, model, desk)
 
     async def _create(self, model: Model, desk: Office) -> None:
-        free = self.name.lower() not in model.accounts and model.with_email(self.email) is None
+        name = self.name.lower()
+        taken = name in model.accounts or name in model.former
+        free = not taken and model.with_email(self.email) is None
         try:
             made = await desk.services.accounts.create(
                 name=self.name, email=self.email, password=PASSWORD, needs_email=False
@@ -77,6 +83,16 @@ class Step:
         assert free
         account_id = made.account.account_id
         model.accounts[self.name.lower()] = Known(account_id, self.name, self.email)
+
+    async def _free(self, model: Model, desk: Office) -> None:
+        former = self.name.lower() in model.former
+        try:
+            await desk.services.accounts.free_name(self.name)
+        except NotFound:
+            assert not former
+            return
+        assert former
+        model.former.remove(self.name.lower())
 
     async def _set_email(self, known: Known, model: Model, desk: Office) -> None:
         if self.email is None:
@@ -98,6 +114,7 @@ class Step:
     async def _delete(self, known: Known, model: Model, desk: Office) -> None:
         await desk.services.accounts.delete(known.account_id)
         del model.accounts[self.name.lower()]
+        model.former.add(self.name.lower())
 
 
 _CHANGES: dict[str, Callable[..., Awaitable[None]]] = {
@@ -109,7 +126,7 @@ _CHANGES: dict[str, Callable[..., Awaitable[None]]] = {
 STEPS = st.lists(
     st.builds(
         Step,
-        st.sampled_from(["create", "create", *_CHANGES]),
+        st.sampled_from(["create", "create", "free", *_CHANGES]),
         st.sampled_from(NAMES),
         st.sampled_from(EMAILS),
     ),
@@ -151,6 +168,8 @@ def test_names_and_addresses_lead_where_the_dictionary_says(steps: list[Step]) -
                 await check(model, desk)
             for known in model.accounts.values():
                 await desk.services.accounts.delete(known.account_id)
+            for name in {*model.accounts, *model.former}:
+                await desk.services.accounts.free_name(name)
             assert desk.rows() == bare
 
     with tempfile.TemporaryDirectory() as folder:

@@ -116,9 +116,13 @@ def test_a_removed_account_is_gone_with_its_pod(server: ServerProcess, alice: st
     assert states(server) == {}
     assert status_with(server, old) == 401
     assert server.get("/alice/").status in (401, 404)
+    again = run(server.root, "create", "alice", typed=f"{PASSWORD}\n")
+    assert (again.exit_code, states(server)) == (1, {}), "the name was somebody's"
+    assert "'alice'" in account(server, "free-name", "alice")
     account(server, "create", "alice", typed=f"{PASSWORD}\n")
     assert states(server) == {"alice": ("-", "in use")}
     assert status_with(server, old) == 401
+    assert run(server.root, "free-name", "alice").exit_code == 1
 
 
 def test_removing_asks_first(server: ServerProcess, alice: str) -> None:

@@ -74,6 +74,11 @@ class AccountDesk:
         """Remove it with its pod. Raises NotFound, StorageError, Overloaded."""
         await self.services.accounts.delete((await self.find(name)).account_id)
 
+    async def free_name(self, name: str) -> None:
+        """Let somebody else have the name of a pod that is gone. Raises NotFound, StorageError,
+        Overloaded."""
+        await self.services.accounts.free_name(name)
+
     async def create_credentials(self, name: str, *, label: str) -> NewCredential:
         """Client credentials that act as it. Raises NotFound, Conflict, BadRequest, StorageError,
         Overloaded."""

@@ -106,7 +106,11 @@ def enable(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each se
 @click.option("--yes", is_flag=True, help="Do not ask first.")
 @_root_options
 def delete(name: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """Remove the account NAME, its pod, and everything in the pod. This cannot be undone."""
+    """Remove the account NAME, its pod, and everything in the pod. This cannot be undone.
+
+    Nobody gets the name of the pod again, since a new owner would be let in wherever the old one
+    was; 'podstead account free-name' allows it.
+    """
     found = _at_desk(options, lambda desk: desk.find(name))
     if not yes:
         click.confirm(
@@ -115,6 +119,19 @@ def delete(name: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN401 - o
         )
     _at_desk(options, lambda desk: desk.delete(name))
     click.echo(f"The account {name} and its pod '{found.pod}' are gone.")
+
+
+@account.command(name="free-name", short_help="Let somebody else have a former pod's name.")
+@click.argument("pod")
+@_root_options
+def free_name(pod: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """Let a new pod have the name POD of one that is gone.
+
+    Its owner will have the WebID of the one before, and so whatever others, here and elsewhere,
+    have shared with that WebID. Do it for the same person only.
+    """
+    _at_desk(options, lambda desk: desk.free_name(pod))
+    click.echo(f"A new pod can be named '{pod}'.")
 
 
 @account.command(short_help="Make client credentials for a script.")

@@ -30,9 +30,11 @@ from podstead.idp.records import (
 )
 from podstead.idp.registry import Kept, Records
 from podstead.idp.writing import VERSION_BYTES, commit
+from podstead.storage.former_pods import former_pod
 from podstead.storage.protocol import EntryRegistry, PodRegistry, ResourceStore
 from podstead.storage.records import (
     Committed,
+    DropEntry,
     PodRemoval,
     Present,
     Record,
@@ -244,7 +246,8 @@ class Accounts:
     # --- ending -------------------------------------------------------------------------------
 
     async def delete(self, account_id: str, *, agent: str | None = None) -> None:
-        """Remove an account with its pod and everything that belongs to it (A-97).
+        """Remove an account with its pod and everything that belongs to it (A-97). Nobody gets the
+        name again, unless :meth:`free_name` allows it.
 
         ``agent`` is the IRI of who does it, ``None`` for the operator. Raises NotFound,
         Overloaded, StorageError.
@@ -260,6 +263,17 @@ class Accounts:
         if not await self._store.remove_pod(removal):
             raise NotFound(f"There is no pod '{account.pod}'.")
         self._audit.note(Event.ACCOUNT_DELETED, account_id=account_id)
+
+    async def free_name(self, name: str) -> None:
+        """Let somebody else have the name of a pod that is gone, and with it the WebID and what
+        others have shared with it. Raises NotFound if no pod is gone that had the name, Overloaded,
+        StorageError."""
+        former = former_pod(name)
+        if await self._store.read_entry(former, now_ms=self._clock.now_ms()) is None:
+            raise NotFound(f"There is no pod '{name}' that is gone.")
+        if not await self._commit([DropEntry(former)], []):
+            raise _busy()
+        self._audit.note(Event.NAME_FREED)
 
     # --- parts --------------------------------------------------------------------------------
 

@@ -10,12 +10,14 @@ from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath, slash_twin
 from podstead.pods.names import PodNameTaken, check_name
 from podstead.pods.template import pod_resources
+from podstead.storage.former_pods import former_pod
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import (
     Absent,
     Activity,
     Change,
     Committed,
+    NoEntry,
     NoPod,
     PodRecord,
     TokenRecord,
@@ -149,7 +151,12 @@ class PodProvisioner:
         return Write(
             version=Version(self._randomness.token_hex(VERSION_BYTES)),
             at_ms=now_ms,
-            relied_on=(NoPod(name), Absent(root), Absent(slash_twin(root))),
+            relied_on=(
+                NoPod(name),
+                NoEntry(former_pod(name)),
+                Absent(root),
+                Absent(slash_twin(root)),
+            ),
             puts=puts,
             records=(pod, issued.record) if issued else (pod,),
             changes=tuple(Change(put.path, Activity.CREATE, web_id) for put in puts),

@@ -210,6 +210,7 @@ class PodRemoval:
     """A pod that goes, with every resource and token of it and every entry of ``entry_owner``.
 
     ``agent`` is the IRI of who removes it, ``None`` for the operator; ``at_ms`` Unix milliseconds.
+    The name stays taken (``former_pods``).
     """
 
     name: str

@@ -211,6 +211,7 @@ async def test_tokens_of_a_removed_account_open_nothing_also_of_its_successor(
     tokens = await provider.tokens(app)
     await services.accounts.delete(provider.account.account_id)
     assert await provider.get(tokens["access_token"], app.key) == 401
+    await services.accounts.free_name("alice")
     assert (await create(provider, name="alice")).status == 201
     assert await provider.get(tokens["access_token"], app.key) == 401
     assert_refused(await provider.refresh(app, tokens["refresh_token"]), "invalid_grant")

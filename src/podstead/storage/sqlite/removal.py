@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import apsw
 
+from podstead.storage.former_pods import former_pod
 from podstead.storage.records import Activity, PodRemoval
 from podstead.storage.state import folded
 
@@ -12,6 +13,8 @@ _LOG_ALL = (
     " SELECT ? + row_number() OVER (ORDER BY path DESC), path, ?, ?, ?, ? FROM resources"
     " WHERE path >= ? AND path < ?"
 )
+
+_KEEP_NAME = "INSERT OR REPLACE INTO entries (entry, version, value) VALUES (?, ?, x'')"
 
 
 def remove_pod(connection: apsw.Connection, removal: PodRemoval) -> bool:
@@ -36,7 +39,12 @@ def remove_pod(connection: apsw.Connection, removal: PodRemoval) -> bool:
     connection.execute("DELETE FROM tokens WHERE pod = ?", (name,))
     if removal.entry_owner is not None:
         connection.execute("DELETE FROM entries WHERE owner = ?", (removal.entry_owner,))
+    _keep_name(connection, removal)
     return True
+
+
+def _keep_name(connection: apsw.Connection, removal: PodRemoval) -> None:
+    connection.execute(_KEEP_NAME, (former_pod(removal.name), removal.version))
 
 
 def _log_changes(connection: apsw.Connection, removal: PodRemoval, below: tuple[str, str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 
+from podstead.storage.former_pods import former_pod
 from podstead.storage.protocol import Store
 from podstead.storage.records import (
     Activity,
@@ -18,6 +19,7 @@ from podstead.storage.records import (
     PodRecord,
     PodRemoval,
     PutEntry,
+    Reliance,
     TokenRecord,
     VersionConflict,
 )
@@ -160,6 +162,18 @@ class EntrySuite:
         assert await _read(other, MAIL) is not None
         assert await other.used_bytes("alice") == 0
         assert not await store.remove_pod(removal)
+
+    async def test_the_name_of_a_removed_pod_stays_taken(self, engine: Engine) -> None:
+        store, other = await engine.open_store(), await engine.open_store()
+        await plant(store)
+        pod = PodRecord("Alice", path("/Alice/"), "w", 1)
+        relied_on: list[Reliance] = [NoPod("alice"), NoEntry(former_pod("alice"))]
+        await commit(store, write(relied_on=relied_on, records=[pod]))
+        assert await store.remove_pod(PodRemoval("alice", new_version(), NOW_MS))
+        assert isinstance(await other.commit(write(relied_on=relied_on)), VersionConflict)
+        await commit(other, write(records=[DropEntry(former_pod("ALICE"))]))
+        await commit(store, write(relied_on=relied_on, records=[pod]))
+        assert await store.remove_pod(PodRemoval("alice", new_version(), NOW_MS))
 
     async def test_a_removed_pod_is_in_the_change_log_members_first(self, engine: Engine) -> None:
         store = await engine.open_store()
