@@ -6,9 +6,7 @@ it is known, and the address that the person is sent to afterwards.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlsplit
 
 from podstead.core.errors import AccessDenied
 from podstead.idp.audit import Audit, Event
@@ -20,21 +18,12 @@ from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.forms import read_query
 from podstead.web.idp.rendering import Renderer, json_answer, see_other
 from podstead.web.idp.replies import INTERACTION_PATH, next_response
+from podstead.web.idp.shown_clients import shown_client
 from podstead.web.idp.submissions import read_submission
 from podstead.web.idp.visits import Visit, path_segment
 from podstead.web.response import Response
 
 UID_SEGMENT: Final = 3
-
-
-@dataclass(frozen=True, slots=True)
-class ShownClient:
-    """What a page says of an application. The name is what the application calls itself."""
-
-    name: str
-    host: str | None
-    """The host that vouches for the application; ``None`` for one that registered itself."""
-    redirect_host: str
 
 
 class InteractionPages:
@@ -117,7 +106,7 @@ class InteractionPages:
             typed=typed or hint,
             action=f"{INTERACTION_PATH}/{pending.uid}",
             again=None,
-            client=shown_client(pending),
+            client=shown_client(pending, base_url=self._base_url),
             registration=self._registration_open,
             uid=pending.uid,
         )
@@ -126,19 +115,11 @@ class InteractionPages:
         return self._renderer.page(
             "consent.html",
             form_targets=[pending.interaction.request.redirect_uri],
-            client=shown_client(pending),
+            client=shown_client(pending, base_url=self._base_url),
             scopes=pending.interaction.request.scopes,
             account=visit.owner().account,
             uid=pending.uid,
         )
-
-
-def shown_client(pending: Pending) -> ShownClient:
-    """What a page says of the application of an interaction."""
-    client = pending.client
-    host = None if client.registered else urlsplit(client.client_id).netloc
-    name = client.client_name or host or pending.redirect_host
-    return ShownClient(name, host, pending.redirect_host)
 
 
 def _is_theirs(pending: Pending, visit: Visit) -> bool:

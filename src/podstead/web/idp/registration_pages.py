@@ -15,9 +15,9 @@ from podstead.pods.names import PodNameTaken, UnusablePodName
 from podstead.web.errors import status_of
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.forms import only, read_query
-from podstead.web.idp.interaction_pages import shown_client
 from podstead.web.idp.rendering import Renderer, json_answer, see_other
 from podstead.web.idp.replies import INTERACTION_PATH
+from podstead.web.idp.shown_clients import shown_client
 from podstead.web.idp.submissions import Submission, read_submission
 from podstead.web.idp.visits import ACCOUNT_PATH, Visit
 from podstead.web.registration import Registration
@@ -151,7 +151,7 @@ class RegistrationPages:
             errors=errors,
             username=sent.text("username"),
             email=sent.text("email"),
-            client=None if pending is None else shown_client(pending),
+            client=None if pending is None else shown_client(pending, base_url=self._base_url),
             uid=None if pending is None else pending.uid,
             base_url=self._base_url,
         )

@@ -1,0 +1,65 @@
+"""What is a person told of an application? Its name is what it says; where it is, we know.
+
+Nobody must be able to seem another. A host is shown as the network knows it, so that letters of
+another alphabet do not pass for ours. On this server every pod is somebody else's, though they
+share a host: what is in a pod is shown with the pod.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+from podstead.idp.authorizations import Pending
+
+_ESCAPED_DOT: Final = re.compile(r"%2e", re.IGNORECASE)
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownClient:
+    """What a page says of an application. The name is what the application calls itself."""
+
+    name: str
+    host: str | None
+    """Who vouches for the application; ``None`` for one that registered itself."""
+    redirect_host: str
+    """Where the person is sent afterwards."""
+
+
+def shown_client(pending: Pending, *, base_url: str) -> ShownClient:
+    """What a page of the server at ``base_url`` says of the application of an interaction."""
+    client = pending.client
+    host = None if client.registered else place_of(client.client_id, base_url=base_url)
+    onward = place_of(pending.interaction.request.redirect_uri, base_url=base_url)
+    return ShownClient(client.client_name or host or onward, host, onward)
+
+
+def place_of(url: str, *, base_url: str) -> str:
+    """Where a URL is, as a person is told: its host, and of one of this server the pod as well; of
+    an application's own scheme the scheme."""
+    parts = urlsplit(url)
+    if not parts.netloc:
+        return f"{parts.scheme}:"
+    host = _as_the_network_knows_it(parts.netloc.lower())
+    pod = _first_segment(url) if _origin(parts) == _origin(urlsplit(base_url)) else ""
+    return f"{host}/{pod}" if pod else host
+
+
+def _as_the_network_knows_it(authority: str) -> str:
+    try:
+        return authority.encode("idna").decode("ascii")
+    except UnicodeError:
+        return authority.encode("ascii", errors="backslashreplace").decode("ascii")
+
+
+def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
+    return parts.scheme, parts.hostname, parts.port or _DEFAULT_PORTS.get(parts.scheme)
+
+
+def _first_segment(url: str) -> str:
+    """Of the path as browsers take it, which go up at each ``..``, however it is spelled."""
+    path = _ESCAPED_DOT.sub(".", urlsplit(url).path)
+    return urlsplit(urljoin(url, f"/{path.lstrip('/')}")).path.lstrip("/").partition("/")[0]
