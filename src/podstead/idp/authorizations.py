@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -58,6 +59,8 @@ MOST_GRANTS: Final = 400
 """How many an account has at most; those that were not used for longest go."""
 SECRET_BYTES: Final = 32
 _ID_BYTES: Final = 16
+_ADDRESS: Final = re.compile(r"https?://[!-~]{1,500}")
+"""An identifier that a page may repeat: whoever made the link wrote it, so no sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +131,10 @@ class Authorizations:
         for what must not be answered by a redirect, StorageError, Overloaded.
         """
         client_ids = parameters.get("client_id", ())
-        client = await self._clients.find(client_ids[0]) if len(client_ids) == 1 else None
+        client_id = client_ids[0] if len(client_ids) == 1 else ""
+        client = await self._clients.find(client_id)
         if client is None:
-            raise UnusableClient(
-                "This server does not know the application. If you have used it here before, "
-                "clear the data that your browser keeps of the application's site, and try again."
-            )
+            raise _unusable(client_id)
         try:
             request = check_authorization_request(parameters, client)
         except RefusedRequest as refusal:
@@ -369,3 +370,16 @@ def _consent_key(interaction: Interaction) -> str:
     request = interaction.request
     named = (interaction.account_id or "", request.client_id, redirect_host(request.redirect_uri))
     return hashlib.sha256("\n".join(named).encode()).hexdigest()
+
+
+def _unusable(client_id: str) -> UnusableClient:
+    """A client that there is not, or whose document is of no use."""
+    if _ADDRESS.fullmatch(client_id):
+        return UnusableClient(
+            f"The document about the application cannot be used: {client_id}. Everybody has to be "
+            "able to read it there, and it has to name that address as its client_id."
+        )
+    return UnusableClient(
+        "This server does not know the application. If you have used it here before, clear the "
+        "data that your browser keeps of the application's site, and try again."
+    )

@@ -108,6 +108,16 @@ def test_an_application_is_known_by_its_client_id_document(
     assert claims(tokens["accessToken"])["client_id"] == client_id
 
 
+def test_somebody_is_told_which_document_cannot_be_used(
+    authn: ClientProcess, person: Person, website: Website
+) -> None:
+    """A-51, T-28: on a page, and not by the application, whose address nobody vouches for."""
+    client_id = f"{website.origin}/missing"
+    page = person.open(begin(authn, person, clientId=client_id))
+    assert page.status == 400
+    assert client_id in page.text
+
+
 def publish_in_pod(person: Person) -> str:
     """A client ID document that everybody may read, in the person's own pod."""
     client_id = f"{person.account.pod_url}public/app"
