@@ -205,6 +205,7 @@ def build_application(
             resource_tokens=resource_tokens,
             resources=service,
             foreign=foreign,
+            parse=parse_rules,
             registration=registration,
         )
     return Application(

@@ -15,6 +15,7 @@ from podstead.core.clock import Clock
 from podstead.core.errors import OutboundError
 
 if TYPE_CHECKING:
+    from podstead.idp.clients import ClientDocument
     from podstead.outbound.documents import RemoteDocument, RemoteDocuments
     from podstead.outbound.fetch import FetchedDocument, Fetcher
     from podstead.outbound.policies import FetchPolicy
@@ -53,11 +54,13 @@ class ForeignDocuments:
         fetched = await self._fetch(url, PROVIDER_POLICY)
         return ProviderDocument(fetched.content, fetched.max_age_s)
 
-    async def fetch_client_document(self, url: str) -> bytes:
+    async def fetch_client_document(self, url: str) -> ClientDocument:
         """The document of a client's identifier (A-51). Raises OutboundError."""
+        from podstead.idp.clients import ClientDocument
         from podstead.outbound.documents import CLIENT_POLICY
 
-        return (await self._fetch(url, CLIENT_POLICY)).content
+        fetched = await self._fetch(url, CLIENT_POLICY)
+        return ClientDocument(fetched.content, fetched.content_type, fetched.final_url)
 
     async def _fetch(self, url: str, policy: FetchPolicy) -> FetchedDocument:
         self._load()

@@ -10,6 +10,7 @@ from podstead.app.idp_pages import PageServices, build_pages
 from podstead.app.provider_keys import KeyFolder
 from podstead.authn.proofs import Proofs
 from podstead.authn.resource_tokens import ResourceTokens
+from podstead.authn.web_ids import RdfParser
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import OutboundError, RequestRefused
@@ -17,7 +18,7 @@ from podstead.core.identifiers import ResourcePath, parse_path
 from podstead.core.operation import Operation
 from podstead.idp import discovery
 from podstead.idp.authorizations import Authorizations
-from podstead.idp.clients import ClientDirectory
+from podstead.idp.clients import ClientDirectory, ClientDocument
 from podstead.idp.own_tokens import OwnTokens
 from podstead.idp.token_service import TokenService
 from podstead.idp.token_status import TokenStatus
@@ -40,7 +41,7 @@ _MAX_CLIENT_DOCUMENT_BYTES = 64 * 1024
 class ForeignClients(Protocol):
     """Reads client-ID documents of other servers."""
 
-    async def fetch_client_document(self, url: str) -> bytes:
+    async def fetch_client_document(self, url: str) -> ClientDocument:
         """Raises OutboundError."""
 
 
@@ -73,6 +74,7 @@ class Provider:
         resource_tokens: ResourceTokens,
         resources: ResourceService,
         foreign: ForeignClients,
+        parse: RdfParser,
         registration: Registration,
     ) -> tuple[Route, ...]:
         """Every address of the provider."""
@@ -81,6 +83,7 @@ class Provider:
         clients = ClientDirectory(
             store=store,
             documents=ClientDocumentReader(settings.base_url, resources, foreign),
+            parse=parse,
             allow_http=loopback,
             clock=clock,
             randomness=self._randomness,
@@ -190,19 +193,20 @@ class ClientDocumentReader:
         self._resources = resources
         self._foreign = foreign
 
-    async def fetch_client_document(self, url: str) -> bytes:
+    async def fetch_client_document(self, url: str) -> ClientDocument:
         """Raises OutboundError for a document that cannot be had."""
         if not url.startswith(f"{self._base_url}/"):
             return await self._foreign.fetch_client_document(url)
         try:
             path = parse_path(url[len(self._base_url) :].encode())
-            operation = Operation("GET", path, _NoBody(), accept="application/ld+json, */*;q=0.5")
+            operation = Operation("GET", path, _NoBody(), accept="*/*")  # as it is stored
             outcome = await self._resources.handle(Exchange(operation, None))
         except (RequestRefused, UnicodeEncodeError) as error:
             raise OutboundError("The client's document cannot be read") from error
         if outcome.representation is None:
             raise OutboundError("The client's document cannot be read")
-        return await _content(outcome.representation)
+        representation = outcome.representation
+        return ClientDocument(await _content(representation), representation.content_type, url)
 
 
 class _NoBody:

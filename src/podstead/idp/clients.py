@@ -1,7 +1,7 @@
 """Which clients does the provider know? Registered ones, and those that a document describes.
 
-A client-ID document is fetched through the guarded way out and used for some minutes (A-51); a
-registration is kept while it is used (A-50).
+A client-ID document, JSON or RDF, is fetched through the guarded way out and used for some minutes
+(A-51); a registration is kept while it is used (A-50).
 """
 
 from __future__ import annotations
@@ -11,9 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from podstead.authn.web_ids import RdfParser
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock, Randomness
-from podstead.core.errors import OutboundError, Overloaded
+from podstead.core.errors import OutboundError, Overloaded, RequestRefused
+from podstead.core.media_types import JSON, JSON_LD, essence
+from podstead.idp.client_graphs import client_members
 from podstead.idp.client_metadata import (
     UnusableMetadata,
     client_of,
@@ -47,11 +50,20 @@ _ID_BYTES: Final = 16
 _SECRET_BYTES: Final = 32
 
 
+@dataclass(frozen=True, slots=True)
+class ClientDocument:
+    """A client's document as it was read; ``url`` is the base of its relative references."""
+
+    content: bytes
+    content_type: str
+    url: str
+
+
 class ClientDocuments(Protocol):
     """Reads the documents that clients' identifiers lead to."""
 
-    async def fetch_client_document(self, url: str) -> bytes:
-        """The document's content. Raises OutboundError."""
+    async def fetch_client_document(self, url: str) -> ClientDocument:
+        """Raises OutboundError."""
 
 
 class ClientStore(ProviderStore, EntryCounts, RateCounters, Protocol):
@@ -83,6 +95,7 @@ class ClientDirectory:
         *,
         store: ClientStore,
         documents: ClientDocuments,
+        parse: RdfParser,
         allow_http: bool,
         clock: Clock,
         randomness: Randomness,
@@ -90,6 +103,7 @@ class ClientDirectory:
         """``allow_http`` takes plain http addresses of this machine (D-8)."""
         self._store = store
         self._documents = documents
+        self._parse = parse
         self._allow_http = allow_http
         self._clock = clock
         self._randomness = randomness
@@ -177,15 +191,24 @@ class ClientDirectory:
         if not await self._may_ask(client_id, now_ms):
             return None
         try:
-            content = await self._documents.fetch_client_document(client_id)
+            document = await self._documents.fetch_client_document(client_id)
             client = read_client_document(
-                read_object(content), client_id=client_id, allow_http=self._allow_http
+                await self._members(document, client_id),
+                client_id=client_id,
+                allow_http=self._allow_http,
             )
-        except (UnusableMetadata, OutboundError, InvalidJose):
+        except (UnusableMetadata, OutboundError, RequestRefused, InvalidJose):
             client = None
         lasts_s = NO_DOCUMENT_S if client is None else DOCUMENT_S
         self._known.put(client_id, _KnownDocument(client, now_ms + lasts_s * 1000))
         return client
+
+    async def _members(self, document: ClientDocument, client_id: str) -> Json:
+        """What a document says. Raises InvalidJose, RequestRefused or OutboundError."""
+        if essence(document.content_type) in (JSON, JSON_LD):
+            return read_object(document.content)
+        graph = await self._parse(document.content, document.content_type, document.url)
+        return client_members(graph, client_id)
 
     async def _may_ask(self, client_id: str, now_ms: int) -> bool:
         host = client_id.partition("://")[2].partition("/")[0].lower()

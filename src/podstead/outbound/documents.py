@@ -50,8 +50,8 @@ PROVIDER_POLICY = FetchPolicy(
 """Discovery documents and key sets of providers (A-111, A-189)."""
 
 CLIENT_POLICY = FetchPolicy(
-    accept="application/ld+json, application/json;q=0.9",
-    content_types=frozenset({"application/ld+json", "application/json"}),
+    accept="application/ld+json, application/json;q=0.9, text/turtle;q=0.8",
+    content_types=frozenset({"application/ld+json", "application/json", "text/turtle"}),
     max_wire_bytes=64 * _KIB,
     max_content_bytes=64 * _KIB,
     max_redirects=1,

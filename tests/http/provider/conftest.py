@@ -28,9 +28,11 @@ from podstead.app.system import SystemRandomness
 from podstead.config import Settings
 from podstead.core.errors import OutboundError
 from podstead.idp.authorizations import Authorizations, Interact, Next, Reply
-from podstead.idp.clients import ClientDirectory
+from podstead.idp.clients import ClientDirectory, ClientDocument
 from podstead.idp.records import ACCOUNTS, CREDENTIALS, Account, BrowserSession, ClientCredential
 from podstead.idp.registry import Records, secret_key
+from podstead.rdf.codecs import parse
+from podstead.rdf.graph import Graph
 from podstead.storage.layout import RootLayout
 from podstead.storage.records import Record, Version, Write
 from podstead.storage.root import prepare_root
@@ -298,11 +300,14 @@ class _OwnDocuments:
     def __init__(self, public: Client) -> None:
         self._public = public
 
-    async def fetch_client_document(self, url: str) -> bytes:
-        answer = await self._public.get(url.removeprefix(BASE))
+    async def fetch_client_document(self, url: str) -> ClientDocument:
+        answer = await self._public.get(url.removeprefix(BASE), accept="*/*")
         if answer.status != 200:
             raise OutboundError("There is no such document")
-        return answer.body
+        return ClientDocument(answer.body, answer.header("content-type") or "", url)
+
+    async def parse(self, content: bytes, content_type: str, base_iri: str) -> Graph:
+        return parse(content, content_type, base_iri=base_iri).graph
 
 
 def provider_settings(root: Path) -> Settings:
@@ -374,12 +379,14 @@ async def start_provider(
 async def _provider(public: Client, store: SqliteStore, clock: MovedClock, root: Path) -> Provider:
     keys = KeyFolder(RootLayout(root).keys, clock)
     accounts = await ACCOUNTS.page(store, now_ms=clock.now_ms())
+    documents = _OwnDocuments(public)
     authorizations = Authorizations(
         issuer=BASE,
         store=store,
         clients=ClientDirectory(
             store=store,
-            documents=_OwnDocuments(public),
+            documents=documents,
+            parse=documents.parse,
             allow_http=True,
             clock=clock,
             randomness=SystemRandomness(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,6 +19,7 @@ from tests.unit.outbound.peer import Peer, answer, raw, redirect
 
 CONTEXT = "https://www.w3.org/ns/solid/oidc-context.jsonld"
 JSON_LD = "application/ld+json"
+TURTLE = "text/turtle"
 
 
 @pytest.fixture
@@ -75,7 +76,9 @@ async def test_a_document_on_another_server_describes_its_client(
     """A-51, T-22"""
     assert await is_known(provider, serve(peer))
     (request,) = peer.requests
-    assert request.headers["accept"] == "application/ld+json, application/json;q=0.9"
+    assert request.headers["accept"] == (
+        "application/ld+json, application/json;q=0.9, text/turtle;q=0.8"
+    )
     assert {"cookie", "authorization"}.isdisjoint(request.headers)
 
 
@@ -139,7 +142,80 @@ async def test_a_document_is_of_a_sensible_size(provider: Provider, peer: Peer) 
     assert not await is_known(provider, serve(peer, "/large", x="y" * 70_000))
 
 
-async def test_a_document_must_be_json(provider: Provider, peer: Peer) -> None:
+# --- in RDF --------------------------------------------------------------------------------------
+
+OIDC = "http://www.w3.org/ns/solid/oidc#"
+
+
+def turtle(subject: str, *more: str, redirects: str = f"<{CALLBACK}>") -> str:
+    said = (f"oidc:redirect_uris {redirects}", 'oidc:client_name "In Turtle"', *more)
+    return f"@prefix oidc: <{OIDC}>.\n{subject} {'; '.join(said)}."
+
+
+def serve_turtle(peer: Peer, content: str, content_type: str = TURTLE) -> str:
+    """Let the peer serve this as a client's document; its client id."""
+    peer.replies["/app"] = answer(body=content.encode(), content_type=content_type)
+    return peer.url("/app")
+
+
+GOOD_TURTLE = {
+    "by an absolute IRI": lambda url: turtle(f"<{url}>"),
+    "by a relative IRI": lambda _url: turtle("<>"),
+    "with its redirect as text": lambda _url: turtle("<>", redirects=f'"{CALLBACK}"'),
+    "with several redirects": lambda _url: turtle(
+        "<>", redirects=f"<https://other.example/>, <{CALLBACK}>"
+    ),
+    "with all the rest": lambda _url: turtle(
+        "<#app> a <#App>. <>",
+        'oidc:grant_types "refresh_token", "authorization_code"',
+        'oidc:response_types "code"',
+        'oidc:scope "openid webid"',
+        "oidc:require_auth_time true",
+        "<http://purl.org/dc/terms/creator> [ <http://xmlns.com/foaf/0.1/name> 'x' ]",
+    ),
+}
+
+
+@pytest.mark.parametrize("made", GOOD_TURTLE.values(), ids=GOOD_TURTLE)
+async def test_a_document_in_turtle_describes_its_client(
+    provider: Provider, peer: Peer, made: Callable[[str], str]
+) -> None:
+    """A-51, Solid-OIDC section 5.1"""
+    client_id = peer.url("/app")
+    assert await is_known(provider, serve_turtle(peer, made(client_id)))
+
+
+BAD_TURTLE = {
+    "nothing": "",
+    "no Turtle": "{",
+    "another client": turtle("<other>"),
+    "a part of itself": turtle("<#it>"),
+    "another redirect": turtle("<>", redirects="<https://other.example/>"),
+    "another vocabulary": turtle("<>").replace(OIDC, "https://x.example/"),
+    "a redirect that none may have": turtle("<>", redirects=f"<{CALLBACK}>, <javascript:x>"),
+    "a redirect that is a thing": turtle("<>", redirects="[]"),
+    "redirects without end": turtle(
+        "<>", redirects=f"<{CALLBACK}>" + "".join(f", <{CALLBACK}&{n}>" for n in range(40))
+    ),
+    "two kinds": turtle("<>", 'oidc:application_type "web", "native"'),
+}
+
+
+@pytest.mark.parametrize("content", BAD_TURTLE.values(), ids=BAD_TURTLE)
+async def test_turtle_that_says_something_else_is_not_believed(
+    provider: Provider, peer: Peer, content: str
+) -> None:
+    """A-51"""
+    assert not await is_known(provider, serve_turtle(peer, content))
+
+
+async def test_turtle_that_is_not_utf_8_is_none(provider: Provider, peer: Peer) -> None:
+    content = turtle("<>").encode("utf-16")
+    peer.replies["/app"] = answer(body=content, content_type=TURTLE)
+    assert not await is_known(provider, peer.url("/app"))
+
+
+async def test_a_document_of_another_type_is_none(provider: Provider, peer: Peer) -> None:
     client_id = peer.url("/app")
     content = json.dumps(document(client_id)).encode()
     peer.replies["/app"] = answer(body=content, content_type="text/html")
@@ -249,6 +325,20 @@ async def test_a_public_document_in_a_pod_describes_its_client(
     assert (await provider.refresh(thief, tokens["refresh_token"])).status == 400
     assert (await provider.refresh(app, tokens["refresh_token"])).status == 200
     assert await provider.get(tokens["access_token"], app.key) == 200
+
+
+async def test_a_public_document_in_turtle_describes_its_client_too(provider: Provider) -> None:
+    """A-51"""
+    client_id = f"{BASE}/alice/public/app"
+    headers = {"authorization": f"Bearer {await token_of(provider)}"}
+    content = turtle("<>", 'oidc:grant_types "authorization_code", "refresh_token"')
+    answered = await provider.public.put("/alice/public/app", content, TURTLE, **headers)
+    assert answered.status == 201
+    assert await is_known(provider, client_id)
+    app = App(document(client_id))
+    tokens = await provider.tokens(app)
+    assert (await provider.claims(tokens["access_token"]))["client_id"] == client_id
+    assert (await provider.refresh(app, tokens["refresh_token"])).status == 200
 
 
 async def test_a_private_document_describes_nobody(provider: Provider) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from podstead.app.system import SystemRandomness
-from podstead.idp.clients import COUNTED_MS, REGISTRATION_MS, ClientDirectory
+from podstead.idp.clients import COUNTED_MS, REGISTRATION_MS, ClientDirectory, ClientDocument
 from podstead.idp.records import CLIENTS
+from podstead.rdf.graph import Graph
 from podstead.storage.records import DropEntry, Entry, EntryId
 from tests.http.conftest import BASE
 from tests.http.provider.conftest import (
@@ -264,6 +265,7 @@ async def test_a_client_that_is_removed_while_it_is_used_stays_removed(
     directory = ClientDirectory(
         store=_RemovedMeanwhile(provider),
         documents=_NoDocuments(),
+        parse=_NoDocuments().parse,
         allow_http=True,
         clock=provider.clock,
         randomness=SystemRandomness(),
@@ -273,8 +275,11 @@ async def test_a_client_that_is_removed_while_it_is_used_stays_removed(
 
 
 class _NoDocuments:
-    async def fetch_client_document(self, url: str) -> bytes:
+    async def fetch_client_document(self, url: str) -> ClientDocument:
         raise AssertionError(url)
+
+    async def parse(self, content: bytes, content_type: str, base_iri: str) -> Graph:
+        raise AssertionError((content, content_type, base_iri))
 
 
 async def test_a_client_is_never_forgotten_before_its_grants(provider: Provider, app: App) -> None:
