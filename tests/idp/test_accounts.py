@@ -32,7 +32,7 @@ from podstead.idp.registry import Kept, Records
 from podstead.idp.sign_in import AccountDisabled, SignInFailed
 from podstead.idp.writing import commit
 from podstead.pods.names import PodNameTaken
-from podstead.storage.records import CommitOutcome, Write
+from podstead.storage.records import CommitOutcome, TokenRecord, Version, Write
 from tests.support.accounts import ADDRESS, BASE, Office, office, password_of
 
 NEW_PASSWORD = "another password"
@@ -327,6 +327,21 @@ async def test_a_disabled_account_is_of_no_use_until_it_is_enabled(desk: Office)
     changed = await desk.services.accounts.enable(alice.key)
     assert changed.valid_after_s > alice.value.created_s
     assert await signs_in(desk, "alice", password_of("alice"))
+
+
+async def test_disabling_an_account_revokes_the_tokens_of_its_pod_of_all_kinds(
+    desk: Office,
+) -> None:
+    """The operator's ``podstead token create`` makes such tokens, also beside a provider (A-34)."""
+    alice, bob = await desk.new_account("alice"), await desk.new_account("bob")
+    tokens = [
+        TokenRecord(name, name, each.value.web_id, 1, None)
+        for name, each in (("alice", alice), ("bob", bob))
+    ]
+    await desk.store.commit(Write(Version("1"), 1, records=tuple(tokens)))
+    await desk.services.accounts.disable(alice.key)
+    revoked = {each.pod: each.revoked_s is not None for each in await desk.store.list_tokens()}
+    assert revoked == {"alice": True, "bob": False}
 
 
 # --- ending ------------------------------------------------------------------------------------

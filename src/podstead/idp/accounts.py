@@ -31,7 +31,7 @@ from podstead.idp.records import (
 from podstead.idp.registry import Kept, Records
 from podstead.idp.writing import VERSION_BYTES, commit
 from podstead.storage.former_pods import former_pod
-from podstead.storage.protocol import EntryRegistry, PodRegistry, ResourceStore
+from podstead.storage.protocol import EntryRegistry, PodRegistry, ResourceStore, TokenRegistry
 from podstead.storage.records import (
     Committed,
     DropEntry,
@@ -39,6 +39,7 @@ from podstead.storage.records import (
     Present,
     Record,
     Reliance,
+    TokenRevocation,
     Version,
     VersionConflict,
     Write,
@@ -49,7 +50,7 @@ _ATTEMPTS: Final = 4
 _ENDED_BY_A_NEW_PASSWORD: Final[Sequence[Records[Any]]] = (SESSIONS, GRANTS, REFRESH_TOKENS, CODES)
 
 
-class AccountStore(EntryRegistry, ResourceStore, PodRegistry, Protocol):
+class AccountStore(EntryRegistry, ResourceStore, PodRegistry, TokenRegistry, Protocol):
     """Where accounts and their pods are kept; every store is one."""
 
 
@@ -218,10 +219,16 @@ class Accounts:
         raise _busy()
 
     async def disable(self, account_id: str) -> Account:
-        """Let nobody use the account, and end what is under way. Raises NotFound, Overloaded,
-        StorageError."""
+        """Let nobody use the account, and end what is under way, with the tokens of its pod that
+        no provider made. Raises NotFound, Overloaded, StorageError."""
+        pod = (await self._existing(account_id)).value.pod
+        now_s = self._clock.now_ms() // 1000
+        revoked = [
+            TokenRevocation(token.token_id, at_s=now_s)
+            for token in await self._store.list_tokens(pod=pod)
+        ]
         account = await self._end_all(
-            account_id, lambda account: msgspec.structs.replace(account, disabled=True)
+            account_id, lambda account: msgspec.structs.replace(account, disabled=True), revoked
         )
         self._audit.note(Event.ACCOUNT_DISABLED, account_id=account_id)
         return account
@@ -330,8 +337,13 @@ class Accounts:
             raise NotFound("There is no such account")
         return kept
 
-    async def _end_all(self, account_id: str, change: Callable[[Account], Account]) -> Account:
-        """Change an account and end what began before.
+    async def _end_all(
+        self,
+        account_id: str,
+        change: Callable[[Account], Account],
+        further: Sequence[Record] = (),
+    ) -> Account:
+        """Change an account and end what began before; ``further`` records join the write.
 
         Times are whole seconds: what was made in this one, before the change, must not count any
         more, so only the next second does; what is made after the change is dated to it
@@ -349,7 +361,7 @@ class Accounts:
                 for kind in _ENDED_BY_A_NEW_PASSWORD
                 for each in await kind.of_owner(self._store, account_id, now_ms=now_ms)
             ]
-            if await self._commit([ACCOUNTS.replace(kept, changed), *ended], [kept.at]):
+            if await self._commit([ACCOUNTS.replace(kept, changed), *ended, *further], [kept.at]):
                 return changed
         raise _busy()
 
