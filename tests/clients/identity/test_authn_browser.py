@@ -172,6 +172,21 @@ def test_somebody_signs_in_and_uses_their_pod(application: Application) -> None:
     assert application.account.provider.get(urlsplit(url).path).status == 401
 
 
+def test_a_newcomer_makes_an_account_on_the_way(application: Application) -> None:
+    """T-42: and comes back to the application with it."""
+    application.ask()
+    page, name = application.page, f"new{application.account.name}"
+    page.get_by_role("link", name="Make an account and a pod").click()
+    page.get_by_label("Name of your pod").fill(name)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label("Password, once more").fill(PASSWORD)
+    application.press("Make the account")
+    application.press("Allow")
+    application.knows(f"{application.provider}/{name}/#me")
+    url = f"{application.provider}/{name}/private/"
+    assert application.does("Read", url).startswith("200 ")
+
+
 def test_an_application_that_has_an_identifier_is_called_by_its_name(
     application: Application,
 ) -> None:
