@@ -1,4 +1,4 @@
-"""Where is it noted what happens to accounts? In the log, under ``podstead.audit`` (A-184)."""
+"""Where is it noted what happens to accounts and keys? In the log (A-184), as ``podstead.audit``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from podstead.idp.audit import Event
 
 logger = logging.getLogger("podstead.audit")
 
-_NOTABLE = frozenset({Event.SIGN_IN_FAILED, Event.SIGN_IN_PAUSED})
+_NOTABLE = frozenset(
+    {
+        Event.SIGN_IN_FAILED,
+        Event.SIGN_IN_PAUSED,
+        Event.CODE_REUSED,
+        Event.REFRESH_TOKEN_REUSED,
+    }
+)
 
 
 class LogAudit:

@@ -95,6 +95,7 @@ class Provider:
                 store=store,
                 clients=clients,
                 keys=self.keys,
+                audit=self.accounts.audit,
                 clock=clock,
                 randomness=self._randomness,
             ),

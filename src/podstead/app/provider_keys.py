@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from podstead.app.audit import LogAudit
 from podstead.core.clock import Clock
 from podstead.core.errors import StorageError
+from podstead.idp.audit import Event
 from podstead.idp.keys import ALGORITHMS, KeyRoster, ProviderKey, next_key
 from podstead.jose.errors import InvalidJose
 from podstead.jose.signing import KeyPair
@@ -30,6 +32,7 @@ class KeyFolder:
         """``keys`` is the root's folder of signing keys."""
         self._folder = keys / "provider"
         self._clock = clock
+        self._audit = LogAudit()
         self._read: Sequence[ProviderKey] = ()
         self._read_ms: int | None = None
         self._seen_ns: int | None = None
@@ -55,7 +58,7 @@ class KeyFolder:
                     first = not any(key.pair.algorithm == algorithm for key in roster.keys)
                     self._add(next_key(algorithm, now_s=now_s, first=first))
             for key in roster.outlived():
-                self._path_of(key).unlink(missing_ok=True)
+                self._remove(key)
         except OSError as error:
             raise StorageError(f"The keys in {self._folder} could not be kept") from error
         self._read_ms = self._seen_ns = None
@@ -81,7 +84,7 @@ class KeyFolder:
         self._make_all(at_once=True)
         try:
             for key in before:
-                self._path_of(key).unlink(missing_ok=True)
+                self._remove(key)
         except OSError as error:
             raise StorageError(f"A key in {self._folder} could not be removed") from error
 
@@ -116,6 +119,18 @@ class KeyFolder:
         write_private(draft, content.encode())
         draft.replace(self._path_of(key))
         sync_directory(self._folder)
+        self._note(Event.KEY_MADE, key)
+
+    def _remove(self, key: ProviderKey) -> None:
+        try:
+            self._path_of(key).unlink()
+        except FileNotFoundError:
+            return  # another worker did it
+        self._note(Event.KEY_REMOVED, key)
+
+    def _note(self, event: Event, key: ProviderKey) -> None:
+        """Ids of keys are public; they stand in every token."""
+        self._audit.note(event, key_id=key.pair.key_id, algorithm=key.pair.algorithm)
 
     def _path_of(self, key: ProviderKey) -> Path:
         return self._folder / f"{key.pair.key_id}{_SUFFIX}"

@@ -1,4 +1,4 @@
-"""What of an account's life is noted for the operator? (A-184)"""
+"""What of accounts, tokens and keys is noted for the operator? (A-184)"""
 
 from __future__ import annotations
 
@@ -26,6 +26,10 @@ class Event(Enum):
     CONSENT_ENDED = "application disconnected"
     CREDENTIAL_CREATED = "client credentials created"
     CREDENTIAL_DELETED = "client credentials deleted"
+    CODE_REUSED = "code used again: all that came of it ended"
+    REFRESH_TOKEN_REUSED = "refresh token used again: all that came of its grant ended"  # noqa: S105
+    KEY_MADE = "signing key made"
+    KEY_REMOVED = "signing key removed"
 
 
 class Audit(Protocol):

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Overloaded
+from podstead.idp.audit import Audit
 from podstead.idp.client_authentication import ShownClient, UnreadableClient, shown_client
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.minting import Mint
@@ -56,6 +57,7 @@ class TokenService:
         store: ProviderStore,
         clients: Clients,
         keys: ProviderKeys,
+        audit: Audit,
         clock: Clock,
         randomness: Randomness,
     ) -> None:
@@ -63,6 +65,7 @@ class TokenService:
         self._store = store
         self._clients = clients
         self._keys = keys
+        self._audit = audit
         self._clock = clock
         self._randomness = randomness
 
@@ -91,8 +94,13 @@ class TokenService:
                 now_ms=now_ms,
                 randomness=self._randomness,
             ):
+                self._note(exchange)
                 return answer
         raise Overloaded("The token request meets others of the same grant: try again")
+
+    def _note(self, exchange: Exchange) -> None:
+        for event, grant in exchange.events:
+            self._audit.note(event, account_id=grant.account_id, client_id=grant.client_id)
 
     async def client(self, client_id: str) -> Client | None:
         """The client of that id; a script's credentials are one too. Raises StorageError."""

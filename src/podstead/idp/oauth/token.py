@@ -22,6 +22,7 @@ from authlib.oauth2.rfc6749.grants import (
 )
 from authlib.oauth2.rfc7636 import CodeChallenge, create_s256_code_challenge
 
+from podstead.idp.audit import Event
 from podstead.idp.client_authentication import ShownClient, authenticates
 from podstead.idp.oauth.answers import own_answer, refused
 from podstead.idp.oauth.clients import OAuthClient
@@ -113,6 +114,8 @@ class Exchange:
     minting: Minting
     records: list[Record] = field(default_factory=list)
     relied_on: list[Reliance] = field(default_factory=list)
+    events: list[tuple[Event, Grant]] = field(default_factory=list)
+    """What is to be noted once the changes are made."""
 
     def respond(self) -> OAuthAnswer:
         """The answer; a refusal too may come with changes, as when a code is used again."""
@@ -138,7 +141,7 @@ class Exchange:
         if kept is None:
             return None
         if kept.value.used:
-            self.revoke_grant()
+            self.revoke_grant(Event.CODE_REUSED)
             return None
         code = kept.value
         if code.client_id != client_id or self.request.now_s >= code.expires_s:
@@ -154,7 +157,7 @@ class Exchange:
         if kept is None:
             return None
         if kept.value.used:
-            self.revoke_grant()
+            self.revoke_grant(Event.REFRESH_TOKEN_REUSED)
             return None
         if not _is_key(self.request.jkt, expected=kept.value.jkt):
             return None
@@ -170,14 +173,15 @@ class Exchange:
         value = grant.value
         return Subject(account, value.web_id, value.client_id, value.scopes, jkt, value)
 
-    def revoke_grant(self) -> None:
-        """End everything that came of the grant."""
+    def revoke_grant(self, event: Event) -> None:
+        """End everything that came of the grant, because of what the event says."""
         kept = self.facts.grant
         if kept is not None and not kept.value.revoked:
             self.relied_on.append(kept.at)
             self.records.append(
                 GRANTS.replace(kept, msgspec.structs.replace(kept.value, revoked=True))
             )
+            self.events.append((event, kept.value))
 
     def use_code(self) -> None:
         """Note that the code is used, in the write that gives its tokens out."""
