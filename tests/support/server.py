@@ -120,7 +120,10 @@ class ServerProcess:
                 # A signal to the tests' terminal is no signal to the server.
                 start_new_session=True,
             )
-        threading.Thread(target=_read_lines, args=(self._process, self._lines), daemon=True).start()
+        self._reader = threading.Thread(
+            target=_read_lines, args=(self._process, self._lines), daemon=True
+        )
+        self._reader.start()
 
     def wait_for_line(self, start: str) -> str:
         """The next line of standard output that begins so. Raises StartFailed at its end."""
@@ -146,9 +149,10 @@ class ServerProcess:
         return self.wait()
 
     def kill(self) -> None:
-        """End it as a power cut does, with SIGKILL; its workers end by themselves."""
+        """End it as a power cut does, with SIGKILL; wait until its workers have ended themselves."""
         self._running().kill()
         self.wait()
+        self._wait_for_workers()
 
     def restart(self) -> None:
         """Stop and start again."""
@@ -159,7 +163,10 @@ class ServerProcess:
         """End it however it is, for fixtures."""
         if self._process is not None and self._process.poll() is None:
             self.kill()
-        if self._reader is not None:
+        self._wait_for_workers()
+
+    def _wait_for_workers(self) -> None:
+        if self._reader is not None:  # it reads for as long as anybody can write
             self._reader.join(DEADLINE_S)
             assert not self._reader.is_alive(), "a worker outlives its server"
 
