@@ -357,6 +357,24 @@ async def test_programs_make_client_credentials_as_at_other_servers(
     assert other.status == 400
 
 
+async def test_making_client_credentials_needs_a_recent_sign_in(
+    browser: Browser, account: Page, script: Script, clock: MovedClock
+) -> None:
+    """A-86: whoever finds a session must not be able to make what outlasts it."""
+    path = "/idp/account/client-credentials"
+    clock.pass_s(601)
+    page = await browser.send(account, path, name="backup")
+    assert page.path == "/idp/login"
+    assert "Before client credentials are made" in page.text
+    assert (await script.ask("POST", path, {"name": "backup"})).status == 403
+    assert await script.get(path) == {"clientCredentials": {}}
+    page = await browser.send(page, "/idp/login", username="alice", password=password_of("alice"))
+    assert page.path == "/idp/account"
+    page = await browser.send(page, path, name="backup")
+    assert "Copy the secret now" in page.text
+    assert "Client credentials go on to count" in (await browser.get("/idp/account")).text
+
+
 # --- the end ------------------------------------------------------------------------------------
 
 

@@ -12,7 +12,10 @@ from podstead.web.idp.submissions import read_submission
 from podstead.web.idp.visits import ACCOUNT_PATH, LOGIN_PATH, Visit
 from podstead.web.response import Response
 
-AGAIN: Final = {"delete": f"{ACCOUNT_PATH}/delete"}
+AGAIN: Final = {
+    "delete": f"{ACCOUNT_PATH}/delete",
+    "credentials": f"{ACCOUNT_PATH}#scripts",
+}
 """Where signing in again leads to, by what it is for."""
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from podstead.core.errors import NotFound
+from podstead.core.errors import AccessDenied, NotFound
 from podstead.idp.audit import Audit, Event
 from podstead.idp.connections import Connection, Connections
 from podstead.idp.credentials import ClientCredentials
 from podstead.idp.records import BrowserSession
 from podstead.idp.sessions import Sessions
 from podstead.web.idp.cookies import Cookies, Notice
+from podstead.web.idp.login_page import again_path
 from podstead.web.idp.rendering import Renderer, json_answer, see_other
 from podstead.web.idp.shown import machine_time
 from podstead.web.idp.visits import ACCOUNT_PATH, LOGIN_PATH, Visit
@@ -107,9 +108,17 @@ class SelfService:
         raise NotFound("There are no such client credentials")
 
     async def create_credential(self, visit: Visit) -> Response:
-        """Raises NotAuthenticated, WrongFormToken, BadRequest, Conflict."""
+        """For who has just signed in: credentials outlast the session and a new password.
+
+        Raises NotAuthenticated, WrongFormToken, BadRequest, Conflict, and AccessDenied for who
+        signed in long ago.
+        """
         sent = await visit.submission()
         owner = visit.owner()
+        if not self._sessions.is_recent(owner):
+            if visit.wants_page:
+                return see_other(again_path("credentials"))
+            raise AccessDenied("Sign in again: this needs a sign-in of the last ten minutes")
         created = await self._credentials.create(
             owner.owner, name=sent.text("name"), web_id=sent.text("webId") or None
         )
