@@ -149,7 +149,7 @@ class ServerProcess:
         return self.wait()
 
     def kill(self) -> None:
-        """End it as a power cut does, with SIGKILL; wait until its workers have ended themselves."""
+        """End it as a power cut does, with SIGKILL; wait until its workers have ended, too."""
         self._running().kill()
         self.wait()
         self._wait_for_workers()
