@@ -1,4 +1,4 @@
-"""Where is it noted what happens to accounts and keys? In the log (A-184), as ``podstead.audit``."""
+"""Where is noted what happens to accounts and keys? In the log, as ``podstead.audit`` (A-184)."""
 
 from __future__ import annotations
 

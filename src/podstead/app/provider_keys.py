@@ -56,7 +56,10 @@ class KeyFolder:
             for algorithm in ALGORITHMS:
                 if roster.wants_new(algorithm):
                     first = not any(key.pair.algorithm == algorithm for key in roster.keys)
-                    self._add(next_key(algorithm, now_s=now_s, first=first))
+                    key = next_key(algorithm, now_s=now_s, first=first)
+                    self._add(key)
+                    if not first:  # the first ones belong to the making of the root
+                        self._note(Event.KEY_MADE, key)
             for key in roster.outlived():
                 self._remove(key)
         except OSError as error:
@@ -92,7 +95,9 @@ class KeyFolder:
         now_s = self._clock.now_ms() // 1000
         try:
             for algorithm in ALGORITHMS:
-                self._add(next_key(algorithm, now_s=now_s, first=at_once))
+                key = next_key(algorithm, now_s=now_s, first=at_once)
+                self._add(key)
+                self._note(Event.KEY_MADE, key)
         except OSError as error:
             raise StorageError(f"The keys in {self._folder} could not be kept") from error
         self._read_ms = self._seen_ns = None
@@ -119,7 +124,6 @@ class KeyFolder:
         write_private(draft, content.encode())
         draft.replace(self._path_of(key))
         sync_directory(self._folder)
-        self._note(Event.KEY_MADE, key)
 
     def _remove(self, key: ProviderKey) -> None:
         try:

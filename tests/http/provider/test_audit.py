@@ -77,8 +77,7 @@ def test_keys_that_are_made_and_removed_are_noted_by_who_does_it(
     (tmp_path / "keys").mkdir(mode=0o700)
     folder, other = KeyFolder(tmp_path / "keys", clock), KeyFolder(tmp_path / "keys", clock)
     folder.maintain()
-    other.maintain()
-    assert events(caplog) == [(KEY_MADE, "ES256"), (KEY_MADE, "RS256")]
+    assert events(caplog) == [], "those that a server begins with replace none"
     clock.now_s += 89 * DAY_S
     other.maintain()
     folder.maintain()
