@@ -15,6 +15,7 @@ from tests.unit.outbound.peer import MovedClock, Peer
 BASE = "https://pod.example"
 DOC = "/alice/private/"
 PLAIN = "The token lacks an issuer or a WebID that can be used"
+MISNAMED = "The WebID leads to this server but does not begin with its base URL"
 UNVERIFIABLE = "The token's issuer could not be verified"
 
 
@@ -75,3 +76,31 @@ async def test_an_issuer_in_a_place_that_is_nobodys_business_is_refused_unasked(
     plain = issuer.startswith("http:")
     assert answer.json() == {"error": "Unauthorized", "message": PLAIN if plain else UNVERIFIABLE}
     assert peer.connections == 0
+
+
+OWN_NAMES = [
+    "http://localhost",
+    "http://127.0.0.1",
+    "http://[::1]",
+    "https://127.0.0.2",
+    "http://pod.localhost",
+    "http://LOCALHOST",
+]
+
+
+@pytest.mark.parametrize("name", OWN_NAMES)
+@pytest.mark.parametrize("base_port", ["", ":8081"])
+async def test_a_webid_of_another_name_of_this_machine_is_told_what_is_wrong(
+    start: Start, name: str, base_port: str, peer: Peer
+) -> None:
+    """A-190: at the port that the server listens on, which a proxy may hide behind another."""
+    clock = MovedClock()
+    base_url = f"http://localhost{base_port}"
+    server = await start(clock=clock, base_url=base_url, port=peer.port)
+    now_s = clock.now_ms() // 1000
+    with running_provider() as provider:
+        app = provider.app(f"{name}:{peer.port}/alice/#me", now_s=now_s)
+        fields = app.fields("GET", f"{base_url}{DOC}")
+        answer = await server.public.request("GET", DOC, headers=fields)
+    assert (answer.status, answer.json()["message"]) == (401, MISNAMED)
+    assert peer.connections == 0, "nobody was asked where the server listens"

@@ -6,6 +6,7 @@ it is loaded before the first document is asked for.
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from podstead.authn.issuers import ProviderDocument
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from podstead.outbound.fetch import FetchedDocument, Fetcher
     from podstead.outbound.policies import FetchPolicy
     from podstead.outbound.resolver import SystemResolver
+    from podstead.outbound.urls import Origin
 
 
 class ForeignDocuments:
@@ -87,12 +89,12 @@ class ForeignDocuments:
         from podstead.outbound.guard import Guard
         from podstead.outbound.policies import OutboundLimits
         from podstead.outbound.resolver import SystemResolver
-        from podstead.outbound.urls import UrlRules, parse_origin
+        from podstead.outbound.urls import UrlRules
         from podstead.web.authority import is_loopback_url
 
         base_url = self._settings.base_url
         rules = UrlRules(
-            own_origins=frozenset({parse_origin(base_url)}),
+            own_origins=_own_origins(self._settings),
             private_origins=frozenset(self._settings.private_origins),
             loopback_allowed=is_loopback_url(base_url),
         )
@@ -108,3 +110,19 @@ class ForeignDocuments:
             self._clock,
             context_origins=frozenset(self._settings.context_origins),
         )
+
+
+def _own_origins(settings: Settings) -> frozenset[Origin]:
+    """Every origin by which this server could come to ask itself (A-190): whichever Host it answers
+    to, and this machine at the port that it listens on."""
+    from podstead.outbound.errors import Refused
+    from podstead.outbound.urls import parse_origin
+    from podstead.web.authority import served_hosts
+
+    scheme, port = settings.base_url.partition(":")[0], settings.port
+    hosts = served_hosts(settings.base_url, port=port, aliases=settings.host_aliases)
+    origins = set()
+    for host in {*hosts, f"localhost:{port}"}:
+        with contextlib.suppress(Refused):  # then it is in no URL that is fetched
+            origins.add(parse_origin(f"{scheme}://{host}"))
+    return frozenset(origins)

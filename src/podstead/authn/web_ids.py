@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from podstead.authn.claims import same_issuer
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock
-from podstead.core.errors import BadRequest, OutboundError, RequestRefused
+from podstead.core.errors import BadRequest, OutboundError, OwnDocument, RequestRefused
 from podstead.core.identifiers import ResourcePath, parse_path
 from podstead.core.vocab import SOLID_OIDC_ISSUER
 from podstead.jose.errors import InvalidJose
@@ -36,6 +36,7 @@ MOST_BYTES: Final = 1024 * 1024
 """Of a document of this server; foreign ones have the same limit (A-111)."""
 _ATTEMPTS: Final = 4
 _UNVERIFIABLE: Final = "The WebID's document could not be read"
+_MISNAMED: Final = "The WebID leads to this server but does not begin with its base URL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +162,8 @@ class WebIdIssuers:
             raise InvalidJose(_UNVERIFIABLE)
         try:
             document = await self._foreign.fetch_profile(web_id.partition("#")[0])
+        except OwnDocument as error:
+            raise InvalidJose(_MISNAMED) from error
         except OutboundError as error:
             raise InvalidJose(_UNVERIFIABLE) from error
         try:

@@ -26,6 +26,7 @@
         │       └── RootInUse           another server runs on it
         ├── Overloaded                  a bounded queue or store is full
         └── OutboundError               a foreign document could not be fetched
+            └── OwnDocument             the URL is another name of this server
 
 Absence is never an error of storage (it is ``None``), and trouble is never absence. A message is
 public: it is shown to the sender and holds neither internals nor what the sender may not read; the
@@ -189,3 +190,7 @@ class Overloaded(ServerTrouble):
 
 class OutboundError(ServerTrouble):
     """A foreign document could not be fetched, or must not be."""
+
+
+class OwnDocument(OutboundError):
+    """The URL leads to this server, yet not by its base URL, and so names nothing of it (A-190)."""

@@ -3,6 +3,7 @@
     OutboundError                 (podstead.core.errors; our caller's request may be fine)
     └── FetchFailed               base of everything a fetch raises
         ├── Refused               the guard forbids it: nothing was sent to the forbidden place
+        │   └── OwnOrigin         the place is this server itself
         ├── Unreachable           no such name, no connection, no TLS, or no sound HTTP answer
         ├── TooSlow               the peer did not finish within the policy's time
         ├── TooLarge              the document is over the policy's size
@@ -20,7 +21,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import ClassVar
 
-from podstead.core.errors import OutboundError
+from podstead.core.errors import OutboundError, OwnDocument
 
 
 class Refusal(Enum):
@@ -54,6 +55,10 @@ class Refused(FetchFailed):
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal)
         self.refusal = refusal
+
+
+class OwnOrigin(Refused, OwnDocument):
+    """The URL leads to this server, which never asks itself over the network (A-190)."""
 
 
 class Unreachable(FetchFailed):

@@ -18,7 +18,7 @@ import idna
 from yarl import URL
 
 from podstead.outbound.addresses import IPAddress, Reach, is_loopback
-from podstead.outbound.errors import Refusal, Refused
+from podstead.outbound.errors import OwnOrigin, Refusal, Refused
 
 Origin = NewType("Origin", str)
 """An ASCII origin as WHATWG serialises it: lower case, without the scheme's default port."""
@@ -91,7 +91,7 @@ class UrlRules:
         parts = _parse(url)
         reach = self._reach(parts)
         if self._is_own(parts):
-            raise Refused(Refusal.OWN_ORIGIN)
+            raise OwnOrigin(Refusal.OWN_ORIGIN)
         if reach is Reach.PUBLIC:
             _check_public(parts)
         authority = _authority(parts.scheme, parts.host, parts.port)

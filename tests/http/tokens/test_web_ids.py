@@ -8,6 +8,7 @@ from tests.http.conftest import BASE
 from tests.http.rdf import TURTLE
 from tests.http.tokens.world import (
     ISSUER_TERM,
+    MISNAMED,
     NO_DOCUMENT,
     NOT_NAMED,
     World,
@@ -64,7 +65,7 @@ async def test_webid_documents_that_are_no_good_are_refused(
         "huge": (Page(triple.encode() + b"#" * 1024 * 1024, TURTLE), NO_DOCUMENT),
         "too many triples": (Page((triple + many).encode(), TURTLE), NO_DOCUMENT),
         "too many issuers": (Page((triple + issuers).encode(), TURTLE), NO_DOCUMENT),
-        "moved to this server": (Page.redirect(f"{BASE}/alice/"), NO_DOCUMENT),
+        "moved to this server": (Page.redirect(f"{BASE}/alice/"), MISNAMED),
         "moved to a private network": (Page.redirect("http://10.0.0.1/"), NO_DOCUMENT),
         "moved to itself": (Page.redirect("/carol"), NO_DOCUMENT),
         "in a header only": (Page(b"", TURTLE, headers=link), NOT_NAMED),
