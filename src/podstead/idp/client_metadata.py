@@ -81,6 +81,11 @@ def read_metadata(sent: Json, *, allow_http: bool, for_document: bool = False) -
     )
 
 
+def is_document_url(client_id: str) -> bool:
+    """Whether the identifier is the URL of a document, and not one that a registration made."""
+    return client_id.startswith(("https://", "http://"))
+
+
 def read_client_document(document: Json, *, client_id: str, allow_http: bool) -> Client:
     """The client that a document describes (Solid-OIDC section 5.1). Raises UnusableMetadata."""
     context = document.get("@context")

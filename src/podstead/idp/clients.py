@@ -20,6 +20,7 @@ from podstead.idp.client_graphs import client_members
 from podstead.idp.client_metadata import (
     UnusableMetadata,
     client_of,
+    is_document_url,
     read_client_document,
     read_metadata,
 )
@@ -154,7 +155,8 @@ class ClientDirectory:
         return kept.value if matches else None
 
     async def remove(self, client_id: str) -> None:
-        """Remove a registration. Raises StorageError, Overloaded."""
+        """Remove a registration; every token of the client counts no more with it, since each looks
+        its client up. Raises StorageError, Overloaded."""
         await self._commit([CLIENTS.drop(client_id)], self._clock.now_ms())
 
     async def note_use(self, client_id: str) -> None:
@@ -177,10 +179,9 @@ class ClientDirectory:
             raise Overloaded("This server can register no more applications at present")
 
     def _is_document(self, client_id: str) -> bool:
-        if "#" in client_id:
-            return False
-        return client_id.startswith("https://") or (
-            self._allow_http and client_id.startswith("http://")
+        plain = client_id.startswith("http://")
+        return (
+            is_document_url(client_id) and "#" not in client_id and (self._allow_http or not plain)
         )
 
     async def _described(self, client_id: str) -> Client | None:

@@ -1,15 +1,17 @@
 """Does a token of our own still count? What the resource server asks the provider (A-76, A-109).
 
 The account table is the authority for WebIDs of this server: a token speaks for one while its
-account has it, is not disabled, and has not revoked the token or what the token came of.
+account has it, is not disabled, and has not revoked the token or what the token came of, and while
+the application that it was given to is still registered.
 """
 
 from __future__ import annotations
 
 from podstead.authn.claims import TokenClaims
 from podstead.core.clock import Clock
+from podstead.idp.client_metadata import is_document_url
 from podstead.idp.keys import ProviderKeys
-from podstead.idp.records import ACCOUNTS, CREDENTIALS, GRANTS, REVOKED_TOKENS
+from podstead.idp.records import ACCOUNTS, CLIENTS, CREDENTIALS, GRANTS, REVOKED_TOKENS
 from podstead.jose.errors import InvalidJose
 from podstead.jose.keys import PublicKey
 from podstead.storage.protocol import EntryRegistry
@@ -52,7 +54,18 @@ class OwnTokens:
         kind, _, source = token_id.partition(".")[0].partition("-")
         if kind == "g":
             grant = await GRANTS.read(self._store, source, now_ms=now_ms)
-            return grant is not None and not grant.value.revoked
+            if grant is None or grant.value.revoked:
+                return False
+            return await self._has_client(grant.value.client_id, now_ms)
         if kind == "c":
             return await CREDENTIALS.read(self._store, source, now_ms=now_ms) is not None
         return kind == "d"
+
+    async def _has_client(self, client_id: str, now_ms: int) -> bool:
+        """Whether the application has not removed itself (RFC 7592 section 2.3).
+
+        A registration outlives its grants, so one that is not there was removed.
+        """
+        if is_document_url(client_id):
+            return True
+        return await CLIENTS.read(self._store, client_id, now_ms=now_ms) is not None

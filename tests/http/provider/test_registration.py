@@ -243,6 +243,26 @@ async def test_a_registration_is_kept_for_ninety_days_after_its_last_use(
     assert (await manage(provider, "GET", app, token)).status == 401
 
 
+async def test_with_a_registration_all_that_came_of_it_ends_at_once(
+    provider: Provider, app: App
+) -> None:
+    """RFC 7592 section 2.3; other applications of the same person go on."""
+    other = await provider.register()
+    tokens, others = await provider.tokens(app), await provider.tokens(other)
+    code = await provider.code(app)
+    assert await provider.get(tokens["access_token"], app.key) == 200
+    token = app.metadata["registration_access_token"]
+    assert (await manage(provider, "DELETE", app, token)).status == 204
+    for kind in ("access_token", "id_token"):
+        assert await provider.get(tokens[kind], app.key) == 401
+    assert await provider.get(tokens["access_token"], app.key, "/idp/me") == 401
+    assert_refused(
+        await provider.refresh(app, tokens["refresh_token"]), "invalid_client", status=401
+    )
+    assert_refused(await provider.redeem(app, code), "invalid_client", status=401)
+    assert await provider.get(others["access_token"], other.key) == 200
+
+
 class _RemovedMeanwhile:
     """The store, where a client is removed just after it was read."""
 
