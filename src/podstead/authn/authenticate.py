@@ -11,12 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from podstead.authn.credentials import UnverifiedBearer, UnverifiedDpop, read_credential
+from podstead.authn.credentials import (
+    UnverifiedBearer,
+    UnverifiedDpop,
+    UnverifiedEvent,
+    read_credential,
+)
 from podstead.authn.pod_token import InvalidToken, SigningKey, VerifiedPodToken, verify_token
 from podstead.authn.resource_tokens import ResourceTokens
+from podstead.authn.signed_requests import SignedRequests
 from podstead.core.agents import Agent, AuthenticationMethod, Identity
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
+from podstead.nostr.http_auth import SignedRequest
 from podstead.storage.protocol import PodRegistry, TokenRegistry
 
 _MAX_VERIFIED_TOKENS = 4096
@@ -26,13 +33,17 @@ _DOTS_OF_A_JWT: Final = 2
 @dataclass(frozen=True, slots=True)
 class Shown:
     """What a request shows of its sender: the Authorization and DPoP fields, the method and URL
-    that a proof must be about, and the address that asks (IPv6 by its network)."""
+    that a proof must be about, and the address that asks (IPv6 by its network).
+
+    ``url`` is the effective one (A-11) with its query, its raw bytes as Latin-1.
+    """
 
     authorization: Sequence[bytes]
     proofs: Sequence[bytes]
     method: str
     url: str
     client_address: str
+    has_content: bool = False
 
 
 class Registries(TokenRegistry, PodRegistry, Protocol):
@@ -42,9 +53,16 @@ class Registries(TokenRegistry, PodRegistry, Protocol):
 class Authenticator:
     """Dispatches a credential to what verifies its kind."""
 
-    def __init__(self, *, pod_tokens: PodTokens, resource_tokens: ResourceTokens) -> None:
+    def __init__(
+        self,
+        *,
+        pod_tokens: PodTokens,
+        resource_tokens: ResourceTokens,
+        signed_requests: SignedRequests,
+    ) -> None:
         self._pod_tokens = pod_tokens
         self._resource_tokens = resource_tokens
+        self._signed_requests = signed_requests
 
     async def authenticate(self, shown: Shown) -> Agent:
         """The identity that a request's credential proves, ``None`` without any.
@@ -63,6 +81,10 @@ class Authenticator:
                     url=shown.url,
                     client_address=shown.client_address,
                 )
+            case UnverifiedEvent():
+                url = shown.url.encode("latin-1")
+                request = SignedRequest(shown.method, url, shown.has_content)
+                return await self._signed_requests.verify(credential, request)
             case UnverifiedBearer(token) if token.count(".") == _DOTS_OF_A_JWT:
                 return await self._resource_tokens.verify_bearer(credential)
             case UnverifiedBearer(token):

@@ -1,4 +1,4 @@
-"""Which credential does a request carry? Reading the Authorization header (A-2, A-3, A-6).
+"""Which credential does a request carry? Reading the Authorization header (A-2, A-3, A-6, A-146).
 
 Pure. The header alone decides if it is there, with any value; its scheme is case-insensitive. No
 scheme but the ones below is accepted, and a bare token without a scheme is not either.
@@ -6,6 +6,7 @@ scheme but the ones below is accepted, and a bare token without a scheme is not 
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from podstead.core.errors import BadRequest, HeadersTooLarge, NotAuthenticated
 
 MAX_CREDENTIAL_BYTES = 16 * 1024
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
+_SCHEMES = {b"bearer": "Bearer", b"dpop": "DPoP", b"nostr": "Nostr", b"basic": "Basic"}
 _SCHEME = re.compile(_TOKEN + rb"(?= |\Z)")
 _TOKEN_68 = re.compile(rb"[A-Za-z0-9\-._~+/]+=*")
 # A parameter of the same credential has its "=" where a second credential has a space.
@@ -35,7 +37,16 @@ class UnverifiedDpop:
     proof: str
 
 
-Credential = UnverifiedBearer | UnverifiedDpop | None
+@dataclass(frozen=True, slots=True)
+class UnverifiedEvent:
+    """The base64 of a signed event (NIP-98), as received: of its own scheme, or as the password of
+    the user-id ``nostr`` by Basic."""
+
+    event: str
+    as_password: bool = False
+
+
+Credential = UnverifiedBearer | UnverifiedDpop | UnverifiedEvent | None
 
 
 def read_credential(authorization: Sequence[bytes], proofs: Sequence[bytes] = ()) -> Credential:
@@ -56,16 +67,38 @@ def read_credential(authorization: Sequence[bytes], proofs: Sequence[bytes] = ()
         raise BadRequest("Send one credential only in the Authorization header")
     scheme = _SCHEME.match(value)
     name = b"" if scheme is None else scheme[0].lower()
-    if scheme is None or name not in (b"bearer", b"dpop"):
-        raise NotAuthenticated("Authentication scheme not accepted", invalid=True)
+    if scheme is None or name not in _SCHEMES:
+        raise _no_such_scheme()
     token = value[scheme.end() :].lstrip(b" ")
-    if not _TOKEN_68.fullmatch(token):
-        raise NotAuthenticated(
-            "Invalid token", invalid=True, scheme="Bearer" if name == b"bearer" else "DPoP"
-        )
+    if name == b"basic":
+        return UnverifiedEvent(_password_of_nostr(token), as_password=True)
+    text = _token_68(token, scheme=_SCHEMES[name])
     if name == b"bearer":
-        return UnverifiedBearer(token.decode("ascii"))
-    return UnverifiedDpop(token.decode("ascii"), _only_proof(proofs))
+        return UnverifiedBearer(text)
+    if name == b"nostr":
+        return UnverifiedEvent(text)
+    return UnverifiedDpop(text, _only_proof(proofs))
+
+
+def _no_such_scheme() -> NotAuthenticated:
+    return NotAuthenticated("Authentication scheme not accepted", invalid=True)
+
+
+def _token_68(token: bytes, *, scheme: str) -> str:
+    if not _TOKEN_68.fullmatch(token):
+        raise NotAuthenticated("Invalid token", invalid=True, scheme=scheme)
+    return token.decode("ascii")
+
+
+def _password_of_nostr(token: bytes) -> str:
+    """The password of the one user-id that has any (RFC 7617 section 2)."""
+    try:
+        user_id, colon, password = base64.b64decode(token, validate=True).partition(b":")
+    except ValueError as error:
+        raise _no_such_scheme() from error
+    if not colon or user_id != b"nostr":
+        raise _no_such_scheme()
+    return _token_68(password, scheme="Basic")
 
 
 def _only_proof(proofs: Sequence[bytes]) -> str:

@@ -280,6 +280,25 @@ class Settings:
             "again with a nonce."
         ),
     )
+    nostr_require_payload: bool = setting(
+        False,
+        "nostr-require-payload",
+        kinds.SWITCH,
+        Group.IDENTITY,
+        "Whether a request signed with a Nostr key must name the hash of its content.",
+        reason="NIP-98 only recommends it, yet the signature covers no content without it.",
+    )
+    nostr_basic: str = setting(
+        "safe",
+        "nostr-basic",
+        kinds.one_of("safe", "any", "off"),
+        Group.IDENTITY,
+        (
+            "What a request signed with a Nostr key may do if it is signed for any method and a "
+            "part of the path, as helpers of git send it by Basic authentication: read (safe), "
+            "anything (any), or not be accepted in that form (off)."
+        ),
+    )
 
     # --- Trust --------------------------------------------------------------------------------
 

@@ -12,15 +12,25 @@ class AuthenticationMethod(Enum):
     SIMPLE = "simple"
     OIDC_BEARER = "oidc-bearer"
     DPOP = "dpop"
+    NIP98 = "nip98"
+
+    @property
+    def is_of_one_url(self) -> bool:
+        """Whether the credential is for the URL of its request only (Q-22)."""
+        return self in (AuthenticationMethod.DPOP, AuthenticationMethod.NIP98)
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
     """A proven identity (A-4).
 
-    ``agent`` is the primary IRI (a WebID); ``aliases`` are further IRIs proven by the same
-    credential, which access rules may name just as well. ``issuer`` and ``client_id`` are those of
-    a provider's token. ``expires_at_s`` is Unix time in seconds.
+    ``agent`` is the primary IRI (a WebID, or ``did:nostr:`` with a key that none is linked to);
+    ``aliases`` are further IRIs proven by the same credential, which access rules may name just as
+    well. ``issuer`` and ``client_id`` are those of a provider's token, ``nostr_key`` is the key
+    that signed the request. ``expires_at_s`` is Unix time in seconds.
+
+    ``content_digest`` is the SHA-256 that the credential says the request's content has; nothing
+    of the content may be believed before it turned out so (A-145).
     """
 
     agent: str
@@ -30,6 +40,8 @@ class Identity:
     expires_at_s: int | None = None
     issuer: str | None = None
     client_id: str | None = None
+    nostr_key: str | None = None
+    content_digest: bytes | None = None
 
     def names(self) -> frozenset[str]:
         """Every IRI under which an access rule may name this identity."""

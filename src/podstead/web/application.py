@@ -35,6 +35,7 @@ from podstead.web.request import Request, RequestLimits, read_request
 from podstead.web.response import Response, options_response
 from podstead.web.routes import Access, Route, Routes
 from podstead.web.sending import send_response
+from podstead.web.signed_content import with_checked_content
 
 logger = logging.getLogger("podstead.web")
 
@@ -142,6 +143,8 @@ class Application:
             return _options_of_server() if request.is_of_server else self._options(path)
         own = service is not None and service.access is Access.OWN
         agent = None if own else await self._authenticate(request)
+        if agent is not None and agent.content_digest is not None:
+            request = await with_checked_content(request, agent.content_digest)
         return await self.routes.endpoint(service, path, method)(request, agent)
 
     def _refuse_method(self, method: str, path: ResourcePath) -> None:
@@ -167,13 +170,14 @@ class Application:
             raise
 
     def _shown(self, request: Request) -> Shown:
-        path = request.raw_path.decode("latin-1")
+        target = request.raw_path + (b"?" + request.query if request.query else b"")
         return Shown(
             authorization=request.fields.authorization,
             proofs=request.fields.proofs,
             method=request.method,
-            url=f"{self._scheme}://{request.host}{path}",
+            url=f"{self._scheme}://{request.host}{target.decode('latin-1')}",
             client_address=address_key(request.client_address),
+            has_content=request.body.announced,
         )
 
     def _refuse(self, error: PodsteadError, scope: Scope) -> Response:

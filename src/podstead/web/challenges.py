@@ -14,11 +14,13 @@ class Challenges:
     """The schemes of this server, one field each.
 
     ``realm`` is the issuer of the built-in provider, which ``provider`` then names as well, or
-    else the base URL.
+    else the base URL. ``signed_requests`` tells whether those are accepted; their Basic form is not
+    offered, since browsers would ask people for a password (A-7).
     """
 
     realm: str
     provider: str | None = None
+    signed_requests: bool = False
 
     def headers(self, error: NotAuthenticated) -> Headers:
         """The fields for one refusal. An error is named only for a credential that was sent, on
@@ -30,6 +32,8 @@ class Challenges:
             "DPoP": f'DPoP {common}, algs="{" ".join(SIGNATURE_ALGORITHMS)}"',
             "Bearer": f"Bearer {common}",
         }
+        if self.signed_requests:
+            schemes["Nostr"] = f'Nostr realm="{self.realm}"'
         if error.invalid and error.scheme in schemes:
             schemes[error.scheme] += f', error="{error.error}", error_description="{error}"'
         return [(b"www-authenticate", value.encode("ascii")) for value in schemes.values()]

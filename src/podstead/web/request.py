@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from podstead.core.agents import Agent
 from podstead.core.conditional import UNCONDITIONAL, Conditions
 from podstead.core.errors import BadRequest, TargetTooLong
 from podstead.core.identifiers import ResourcePath, parse_path
 from podstead.core.links import type_links
-from podstead.core.operation import Operation
+from podstead.core.operation import Operation, RequestBody
 from podstead.core.prefer import parse_prefer
 from podstead.web.asgi import Receive, Scope
 from podstead.web.authority import Authorities
 from podstead.web.body import AsgiBody
 from podstead.web.fields import HeaderFields
 
-_METHODS_WITH_BODY = frozenset({"PUT", "POST", "PATCH"})
+METHODS_WITH_BODY = frozenset({"PUT", "POST", "PATCH"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Request:
     method: str
     path: ResourcePath
     fields: HeaderFields
-    body: AsgiBody
+    body: RequestBody
     client_address: str
     host: str
     """The name under which the server was asked, one of its own."""
@@ -63,7 +64,7 @@ async def read_request(
     host = authorities.check_host(fields, peer=peer)
     method: str = scope["method"]
     body = AsgiBody(receive, fields, idle_timeout_s=limits.body_idle_timeout_s)
-    if body.size_bytes is None and scope["http_version"] == "2" and method in _METHODS_WITH_BODY:
+    if body.size_bytes is None and scope["http_version"] == "2" and method in METHODS_WITH_BODY:
         await body.look_ahead()
     return Request(
         method=method,
@@ -92,8 +93,8 @@ def _path_of(raw_path: bytes) -> bytes:
     return b"/" + rest.partition(b"?")[0].partition(b"#")[0].partition(b"/")[2]
 
 
-def operation_of(request: Request) -> Operation:
-    """What the request asks of a resource."""
+def operation_of(request: Request, agent: Agent) -> Operation:
+    """What the request asks of a resource; ``agent`` is who its credential showed it to be of."""
     fields = request.fields
     get = fields.get
     link = get(b"link")
@@ -110,7 +111,7 @@ def operation_of(request: Request) -> Operation:
         link_types=() if link is None else type_links([link]),
         origin=get(b"origin"),
         preferences=parse_prefer(get(b"prefer")),
-        signed_url=bool(fields.proofs),
+        signed_url=bool(fields.proofs) or (agent is not None and agent.method.is_of_one_url),
     )
 
 

@@ -24,7 +24,7 @@ class ResourceEndpoint:
 
     async def handle(self, request: Request, agent: Agent) -> Response:
         """Raises ServerTrouble; a refusal is answered here, with the facts it may carry."""
-        exchange = Exchange(operation_of(request), agent)
+        exchange = Exchange(operation_of(request, agent), agent)
         try:
             outcome = await self._service.handle(exchange)
         except RequestRefused as error:

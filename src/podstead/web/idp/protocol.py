@@ -11,7 +11,12 @@ from typing import Final
 
 import msgspec
 
-from podstead.authn.credentials import UnverifiedBearer, UnverifiedDpop, read_credential
+from podstead.authn.credentials import (
+    UnverifiedBearer,
+    UnverifiedDpop,
+    UnverifiedEvent,
+    read_credential,
+)
 from podstead.authn.proofs import InvalidProof, Proofs
 from podstead.authn.resource_tokens import ResourceTokens
 from podstead.core.agents import Agent, Identity
@@ -153,6 +158,8 @@ class ProtocolEndpoints:
         credential = read_credential(request.fields.authorization, request.fields.proofs)
         if credential is None:
             raise NotAuthenticated
+        if isinstance(credential, UnverifiedEvent):  # it is no token of this provider
+            raise NotAuthenticated("Authentication scheme not accepted", invalid=True)
         try:
             identity = await self._identity(request, credential)
         except NotAuthenticated as error:

@@ -1,0 +1,117 @@
+"""Who signed this request with a Nostr key? NIP-98 events (A-140 to A-151).
+
+The cheap checks come first, then the signature, and only what is signed is noted as used: nobody
+can use up an event of somebody else by guessing at it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from podstead.authn.credentials import UnverifiedEvent
+from podstead.core.agents import AuthenticationMethod, Identity
+from podstead.core.clock import Clock
+from podstead.core.errors import NotAuthenticated
+from podstead.nostr.errors import InvalidEvent
+from podstead.nostr.event import Event, read_event
+from podstead.nostr.http_auth import ProvenByEvent, Reach, SignedRequest, check_event
+from podstead.storage.protocol import UsedOnce
+
+VerifySignature = Callable[[bytes, bytes, bytes], Awaitable[bool]]
+"""Whether a public key signed a message with a signature, all as bytes (BIP-340)."""
+
+
+class LinkedKeys(Protocol):
+    """Which keys belong to accounts of this server (A-127)."""
+
+    async def web_id_of(self, public_key: str) -> str | None:
+        """The WebID that the key is linked to, if any. Raises NotAuthenticated for a key whose
+        account is disabled."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventRules:
+    """What the operator chose about signed requests."""
+
+    accepted: bool = True
+    """Whether any is: on plain http between machines, anybody on the way could use it (A-148)."""
+    require_payload: bool = False
+    """Whether content must be named by the event (A-145)."""
+    basic: Reach | None = Reach.SAFE
+    """What an event in the form of a password may be about; ``None`` refuses the form (A-146)."""
+
+
+class SignedRequests:
+    """Verifies requests that an event signs."""
+
+    def __init__(
+        self,
+        *,
+        used: UsedOnce,
+        clock: Clock,
+        verify: VerifySignature,
+        rules: EventRules,
+        linked: LinkedKeys | None = None,
+    ) -> None:
+        """``linked`` is ``None`` where no key can be linked to an account."""
+        self._used = used
+        self._clock = clock
+        self._verify = verify
+        self._rules = rules
+        self._linked = linked
+
+    async def verify(self, credential: UnverifiedEvent, request: SignedRequest) -> Identity:
+        """The identity of the event's signer: ``did:nostr:`` and the key, and the WebID that the
+        key is linked to. Raises NotAuthenticated, and Overloaded when no more can be noted."""
+        try:
+            event = read_event(credential.event)
+            proven = self._check(event, credential, request)
+            if not await self._is_signed(event):
+                raise InvalidEvent("The event has no valid signature")
+            await self._use(event, proven)
+        except InvalidEvent as refusal:
+            scheme = "Basic" if credential.as_password else "Nostr"
+            raise NotAuthenticated(str(refusal), invalid=True, scheme=scheme) from refusal
+        return await self._identity(event, proven)
+
+    def _check(
+        self, event: Event, credential: UnverifiedEvent, request: SignedRequest
+    ) -> ProvenByEvent:
+        rules = self._rules
+        if not rules.accepted:
+            raise InvalidEvent("Signed requests need https")
+        reach = rules.basic if credential.as_password else Reach.EXACT
+        if reach is None:
+            raise InvalidEvent("Send the event with the Nostr scheme")
+        return check_event(
+            event,
+            request,
+            now_s=self._clock.now_ms() // 1000,
+            reach=reach,
+            require_payload=rules.require_payload,
+        )
+
+    async def _is_signed(self, event: Event) -> bool:
+        key, message = bytes.fromhex(event.public_key), bytes.fromhex(event.event_id)
+        return await self._verify(key, message, event.signature)
+
+    async def _use(self, event: Event, proven: ProvenByEvent) -> None:
+        """Note the event's use, for all workers. Raises InvalidEvent for a second one."""
+        key = hashlib.sha256(f"nostr event {event.event_id}".encode("ascii")).digest()
+        until_ms, now_ms = proven.remembered_until_s * 1000, self._clock.now_ms()
+        if not await self._used.use_once(key, until_ms=until_ms, now_ms=now_ms):
+            raise InvalidEvent("The event was used already")
+
+    async def _identity(self, event: Event, proven: ProvenByEvent) -> Identity:
+        did = f"did:nostr:{event.public_key}"
+        web_id = None if self._linked is None else await self._linked.web_id_of(event.public_key)
+        return Identity(
+            agent=web_id or did,
+            method=AuthenticationMethod.NIP98,
+            aliases=frozenset() if web_id is None else frozenset({did}),
+            nostr_key=event.public_key,
+            content_digest=proven.content_digest,
+        )

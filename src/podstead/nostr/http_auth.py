@@ -1,0 +1,113 @@
+"""Is this event about this request, and for now? NIP-98 (A-142 to A-146).
+
+Pure: the request and the time come in as values. That the event is signed, and that it is used
+once only, is for the caller to see to (:attr:`ProvenByEvent.remembered_until_s`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from podstead.nostr.errors import InvalidEvent
+from podstead.nostr.event import Event
+from podstead.nostr.urls import comparable_url
+
+KIND: Final = 27235
+WINDOW_S: Final = 60
+"""How far the time of an event may be from ours, before or after (A-143)."""
+REMEMBERED_S: Final = 120
+"""For how long after its time a used event is remembered (A-147)."""
+ANY_METHOD: Final = "*"
+
+_SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
+_DIGEST: Final = re.compile(r"[0-9a-fA-F]{64}")
+_DIGEST_OF_NOTHING: Final = hashlib.sha256(b"").digest()
+
+
+class Reach(Enum):
+    """What an event may be about, other than exactly one request (A-146)."""
+
+    EXACT = "exact"
+    """Nothing else."""
+    SAFE = "safe"
+    """Reading any resource at or below its URL, as helpers of version control sign."""
+    ANY = "any"
+    """Any request at or below its URL."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignedRequest:
+    """The request as it came: its effective URL in raw bytes, with its query (A-11)."""
+
+    method: str
+    url: bytes
+    has_content: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenByEvent:
+    """What an event says of the request that it is about."""
+
+    content_digest: bytes | None
+    """The SHA-256 that the content must turn out to have; ``None`` if there is nothing to see
+    to: the event says none, or the request has no content."""
+    remembered_until_s: int
+    """Unix time until which the event must not be accepted again."""
+
+
+def check_event(
+    event: Event, request: SignedRequest, *, now_s: int, reach: Reach, require_payload: bool
+) -> ProvenByEvent:
+    """Check an event in every point but its signature and its being new.
+
+    ``require_payload`` refuses content that the event does not name (A-145). Raises InvalidEvent.
+    """
+    if event.kind != KIND:
+        raise InvalidEvent("The event is of another kind")
+    if abs(now_s - event.created_s) > WINDOW_S:
+        raise InvalidEvent("The event is too old or from the future")
+    _check_target(_one(event, "u"), _one(event, "method"), request, reach)
+    return ProvenByEvent(
+        _content_digest(event, request, require=require_payload),
+        event.created_s + REMEMBERED_S,
+    )
+
+
+def _one(event: Event, name: str) -> str:
+    tags = event.tagged(name)
+    if len(tags) != 1 or len(tags[0]) < 2:
+        raise InvalidEvent(f"The event needs exactly one {name} tag")
+    return tags[0][1]
+
+
+def _check_target(url: str, method: str, request: SignedRequest, reach: Reach) -> None:
+    named, asked = comparable_url(url.encode("utf-8")), comparable_url(request.url)
+    wide = reach is Reach.ANY or (reach is Reach.SAFE and request.method in _SAFE_METHODS)
+    if method.upper() != request.method and not (wide and method == ANY_METHOD):
+        raise InvalidEvent("The event is for another method")
+    if (
+        named is None
+        or asked is None
+        or not (named == asked or (wide and asked.is_at_or_below(named)))
+    ):
+        raise InvalidEvent("The event is for another URL")
+
+
+def _content_digest(event: Event, request: SignedRequest, *, require: bool) -> bytes | None:
+    tags = event.tagged("payload")
+    if not tags:
+        if require and request.has_content:
+            raise InvalidEvent("The event does not name the content")
+        return None
+    if len(tags) != 1 or len(tags[0]) < 2 or not _DIGEST.fullmatch(tags[0][1]):
+        raise InvalidEvent("The event needs one payload tag, with a SHA-256, or none")
+    digest = bytes.fromhex(tags[0][1])
+    if request.has_content:
+        return digest
+    if digest != _DIGEST_OF_NOTHING:
+        raise InvalidEvent("The event is for other content")
+    return None

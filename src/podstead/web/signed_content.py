@@ -1,0 +1,70 @@
+"""Is this the content that was signed? Hashed while it arrives, before anything becomes of it.
+
+A write stages its content piece by piece and commits it once it has ended well. So a hash that
+turns out wrong ends the content with an error, as a client that goes away would, and nothing
+stays of it (A-145).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+from podstead.core.errors import NotAuthenticated
+from podstead.core.operation import RequestBody
+from podstead.web.request import METHODS_WITH_BODY, Request
+
+MAX_UNUSED_BYTES = 64 * 1024
+"""How much content is read of a request that makes no use of any."""
+
+
+class SignedContent:
+    """A body that must turn out to have a SHA-256 (:class:`~podstead.core.operation.RequestBody`).
+
+    Both ways of receiving it raise NotAuthenticated if it has another.
+    """
+
+    __slots__ = ("_body", "_digest", "_scheme", "announced", "size_bytes")
+
+    def __init__(self, body: RequestBody, *, digest: bytes, scheme: str) -> None:
+        """``scheme`` is that of the credential, for the challenge."""
+        self._body = body
+        self._scheme = scheme
+        self._digest = digest
+        self.announced = body.announced
+        self.size_bytes = body.size_bytes
+
+    async def read(self, *, limit_bytes: int) -> bytes:
+        """Receive the whole body."""
+        content = await self._body.read(limit_bytes=limit_bytes)
+        self._check(hashlib.sha256(content).digest())
+        return content
+
+    async def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:
+        """Receive the body piece by piece."""
+        hashed = hashlib.sha256()
+        async for chunk in self._body.chunks(limit_bytes=limit_bytes):
+            hashed.update(chunk)
+            yield chunk
+        self._check(hashed.digest())
+
+    def _check(self, digest: bytes) -> None:
+        if digest != self._digest:
+            raise NotAuthenticated(
+                "The event is for other content", invalid=True, scheme=self._scheme
+            )
+
+
+async def with_checked_content(request: Request, digest: bytes) -> Request:
+    """The request with its content checked as it is received.
+
+    Where the method makes no use of it, and so nobody would receive it, it is checked at once.
+    Raises NotAuthenticated, and the errors of bodies.
+    """
+    by_password = request.fields.authorization[0].lstrip().lower().startswith(b"basic")
+    scheme = "Basic" if by_password else "Nostr"
+    content = SignedContent(request.body, digest=digest, scheme=scheme)
+    if request.method not in METHODS_WITH_BODY:
+        await content.read(limit_bytes=MAX_UNUSED_BYTES)
+    return replace(request, body=content)
