@@ -99,8 +99,13 @@ class SignedRequests:
         return await self._verify(key, message, event.signature)
 
     async def _use(self, event: Event, proven: ProvenByEvent) -> None:
-        """Note the event's use, for all workers. Raises InvalidEvent for a second one."""
-        key = hashlib.sha256(f"nostr event {event.event_id}".encode("ascii")).digest()
+        """Note the event's use, for all workers. Raises InvalidEvent for a second one.
+
+        It is known by its signature: two requests of one second that say the same have events of
+        one id, yet each was signed on its own, and nobody but the key's holder can make another
+        signature of an event (BIP-340, strong unforgeability).
+        """
+        key = hashlib.sha256(b"nostr event" + event.signature).digest()
         until_ms, now_ms = proven.remembered_until_s * 1000, self._clock.now_ms()
         if not await self._used.use_once(key, until_ms=until_ms, now_ms=now_ms):
             raise InvalidEvent("The event was used already")
