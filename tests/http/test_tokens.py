@@ -31,6 +31,7 @@ DPOP_CHALLENGE = (
     f'DPoP realm="{BASE}", scope="openid webid", '
     'algs="ES256 ES384 ES512 RS256 RS384 RS512 PS256 PS384 PS512 EdDSA"'
 )
+NOSTR_CHALLENGE = f'Nostr realm="{BASE}"'
 JSON = "application/json"
 
 
@@ -46,7 +47,7 @@ def refused_as(phrase: str) -> str:
 def assert_invalid(answer: Answer, phrase: str = "Invalid token") -> None:
     """A-7, A-8, A-9."""
     assert answer.status == 401
-    assert challenges(answer) == [DPOP_CHALLENGE, refused_as(phrase)]
+    assert challenges(answer) == [DPOP_CHALLENGE, refused_as(phrase), NOSTR_CHALLENGE]
     assert answer.header("content-type") == JSON
     assert answer.json() == {"error": "Unauthorized", "message": phrase}
 
@@ -65,7 +66,7 @@ async def test_without_credentials_what_is_private_asks_for_them(
     """T-1, P-3, A-7: the challenge names no error, since none was made."""
     answer = await server.public.request(method, PRIVATE, headers={"Content-Type": TURTLE})
     assert answer.status == 401
-    assert challenges(answer) == [DPOP_CHALLENGE, CHALLENGE]
+    assert challenges(answer) == [DPOP_CHALLENGE, CHALLENGE, NOSTR_CHALLENGE]
     assert answer.header("wac-allow") == 'user="",public=""'
     if method != "HEAD":
         assert answer.json() == {"error": "Unauthorized", "message": "Authentication required"}
@@ -94,7 +95,6 @@ async def test_the_name_of_the_scheme_has_no_case(server: Server, scheme: str) -
 
 SCHEMES = {
     "Basic": "Basic YWxpY2U6c2VjcmV0",
-    "Nostr": "Nostr e30=",
     "Digest with its parameters": 'Digest username="alice", realm="x", nonce="y"',
     "an unknown scheme": "Magic {token}",
     "a token without a scheme": "{token}",
@@ -115,7 +115,7 @@ async def test_any_other_scheme_is_401_also_where_everybody_may_read(
     answer = await server.public.get(target, authorization=authorization)
     assert answer.status == 401
     # A-8: the error is told on the scheme that was used, and none of it is ours.
-    assert challenges(answer) == [DPOP_CHALLENGE, CHALLENGE]
+    assert challenges(answer) == [DPOP_CHALLENGE, CHALLENGE, NOSTR_CHALLENGE]
     phrase = "Authentication scheme not accepted"
     assert answer.json() == {"error": "Unauthorized", "message": phrase}
 
@@ -285,7 +285,7 @@ async def test_an_invalid_credential_is_401_also_where_none_is_needed(
         headers={"Content-Type": JSON, "Authorization": "Bearer garbage"},
     )  # fmt: skip
     assert answer.status == 401
-    assert challenges(answer) == [DPOP_CHALLENGE, refused_as("Invalid token")]
+    assert challenges(answer) == [DPOP_CHALLENGE, refused_as("Invalid token"), NOSTR_CHALLENGE]
     assert (await server.alice.get("/alice/inbox/")).body == before.body
     assert (await server.public.get("/carol/")).status == 401
 

@@ -114,7 +114,7 @@ INTERESTING = {
     "Accept": ["*/*", "text/turtle;q=", "text/*;q=0, */*", ",,;", "application/ld+json"],
     "Accept-Encoding": ["gzip", "*;q=0"],
     "Access-Control-Request-Headers": ["X-A, x-b", ""],
-    "Authorization": ["Bearer x.y", "Basic YTpi", ""],
+    "Authorization": ["Bearer x.y", "Basic YTpi", "Nostr e30=", "Basic bm9zdHI6ZTMwPQ==", ""],
     "Content-Type": [TURTLE, "text/n3", "application/sparql-update", "text/plain", "x", "a/b;c"],
     "Content-Length": ["0", "5", "-1", "1e3", "99999999999999999999"],
     "Expect": ["100-continue"],

@@ -124,6 +124,7 @@ def example(row: Row[Any]) -> str:
         "log-level": "debug",
         "log-format": "json",
         "registration": "closed",
+        "nostr-basic": "any",
         "trusted-proxy": "10.1.0.0/16",
         "host-alias": "alias.example:8443",
         "context-origin": "https://contexts.example",
