@@ -1,4 +1,4 @@
-"""nostr-tools, the library of the web's Nostr applications, signing requests (NIP-98, section 7)."""
+"""nostr-tools, the library of Nostr applications on the web, signing requests (NIP-98)."""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 
 from podstead.app.build import build_application
 from podstead.app.keys import ensure_token_key
-from podstead.authn.credentials import read_credential
+from podstead.authn.credentials import UnverifiedBearer, read_credential
 from podstead.config import Settings
 from podstead.core.errors import BadRequest, HeadersTooLarge, NotAuthenticated
 from podstead.core.media_types import MediaType, parse_media_type
@@ -20,6 +22,7 @@ from podstead.storage.root import prepare_root
 from podstead.web.cors import cors_headers
 from podstead.web.fields import HeaderFields
 from tests.support.asgi import Answer, Client
+from tests.support.nostr import NostrKey, packed
 
 values = st.text(st.characters(max_codepoint=255, exclude_characters="\r\n\0"), max_size=40)
 """What may stand in a field on the wire, decoded byte by byte."""
@@ -48,13 +51,12 @@ def test_a_bearer_token_is_read_whole(scheme: str, blanks: int, token: str) -> N
     """RFC 6750 section 2.1, A-3."""
     token = "".join(filter(lambda c: c.isalnum() or c in "-._~+", token)) or "x"
     credential = read_credential([f"{scheme}{' ' * blanks}{token}".encode()])
-    assert credential is not None
-    assert credential.token == token
+    assert credential == UnverifiedBearer(token)
 
 
 @given(st.from_regex(r"[A-Za-z]{1,9}", fullmatch=True), tokens)
 def test_no_other_scheme_is_a_credential(scheme: str, credential: str) -> None:
-    if scheme.lower() == "bearer":
+    if scheme.lower() in {"bearer", "nostr"}:
         return
     with pytest.raises(NotAuthenticated):
         read_credential([f"{scheme} {credential}".encode()])
@@ -201,3 +203,46 @@ def test_no_request_is_answered_with_trouble(
     if request[0] == "HEAD" or answer.status in (204, 304):
         assert answer.body == b""
     assert "Traceback" not in answer.body.decode("latin-1")
+
+
+# --- signed requests ---------------------------------------------------------------------------
+
+KEY = NostrKey.of(21)
+rubbish = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2)
+    ),
+    max_leaves=5,
+)
+names = st.sampled_from(["id", "pubkey", "created_at", "kind", "tags", "content", "sig", "other"])
+tags = st.lists(
+    st.lists(st.sampled_from(["u", "method", "payload", "GET", "*"]) | rubbish, max_size=3),
+    max_size=4,
+)
+
+
+@given(
+    changes=st.dictionaries(names, rubbish | tags, min_size=1, max_size=2),
+    signed=st.booleans(),
+    cut=st.integers(0, 3),
+    as_password=st.booleans(),
+)
+def test_whatever_an_event_says_it_opens_or_is_refused(
+    running: Running, changes: dict[str, object], signed: bool, cut: int, as_password: bool
+) -> None:
+    """T-106, T-107: also one that its key has signed."""
+    event = KEY.event("GET", "http://localhost:3000/alice/", int(time.time()))
+    right = {**event, **changes} == event
+    event |= changes
+    if signed:
+        event |= KEY.signed(event)
+    text = packed(event)[: -cut or None]
+    if as_password:
+        text = base64.b64encode(f"nostr:{text}".encode()).decode()
+    value = f"{'Basic' if as_password else 'Nostr'} {text}"
+    answer = running.ask(running.public, ("GET", "/alice/", [("Authorization", value)], None))
+    assert answer.status in {200, 400, 401, 431}
+    understood = {"content", "other", *(("id", "sig") if signed else ())}
+    if answer.status == 200:
+        assert right or changes.keys() <= understood, "a member that counts was another"
