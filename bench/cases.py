@@ -11,7 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from bench.documents import HUNDRED, MEBIBYTE, PRIVATE_CARD, PROVEN_CARD, PUBLIC_CARD
+from bench.documents import (
+    HUNDRED,
+    MEBIBYTE,
+    PRIVATE_CARD,
+    PROVEN_CARD,
+    PUBLIC_CARD,
+    SIGNED_CARD,
+)
 from bench.exercises import (
     CreateByPost,
     CreateByPut,
@@ -23,6 +30,7 @@ from bench.exercises import (
 from bench.messages import JSON_LD, OCTETS, TURTLE
 from bench.patches import N3_INSERT, SPARQL_INSERT, SPARQL_REPLACE, Patch
 from bench.servers import Feature
+from bench.signatures import ReadSigned
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +52,7 @@ _READ_GOAL: Final = {"jss": 6.0}
 _WRITE_GOAL: Final = {"jss": 3.0}
 _PATCH_GOAL: Final = {"jss": 2.0}
 _PROOF_GOAL: Final = {"jss": 2.0}
+_SIGNED_GOAL: Final = {"jss": 3.0}
 _WRITES: Final = frozenset({Feature.WRITES, Feature.CREDENTIALS})
 _PATCHES: Final = _WRITES | {Feature.CONVERSION}
 _WRITERS: Final = 50
@@ -68,6 +77,13 @@ CASES: Final = (
         ReadWithProofs(PROVEN_CARD, JSON_LD),
         frozenset({Feature.PROOFS}),
         _PROOF_GOAL,
+    ),
+    Case(
+        "nostr-get",
+        "GET, private, with a fresh NIP-98 event",
+        ReadSigned(SIGNED_CARD, JSON_LD),
+        frozenset({Feature.CREDENTIALS, Feature.SIGNATURES}),
+        _SIGNED_GOAL,
     ),
     Case(
         "not-modified",

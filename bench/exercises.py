@@ -119,7 +119,7 @@ class Read:
         answer = site.send(load.requests[0])
         if self.conditional:
             answer.require(304)
-        _require_bytes(answer, outcome)
+        require_bytes(answer, outcome)
 
     def _request(self, site: Site, tag: str) -> Request:
         headers = {"Accept": self.accept} | ({"If-None-Match": tag} if tag else {})
@@ -171,11 +171,11 @@ class ReadWithProofs:
     def verify(self, site: Site, label: str, load: Load, outcome: Outcome) -> None:
         """Every answer was right, and a proof that was used is refused."""
         del label
-        _require_statuses(outcome, 200)
+        require_statuses(outcome, 200)
         request = load.requests[0]
         answer = site.send(self._proven(site, request)).require(200)
         self.subject.judge(site, answer, self.accept)
-        _require_bytes(answer, outcome)
+        require_bytes(answer, outcome)
         used = {**request.headers, "DPoP": load.proofs[0]}
         site.send(Request(request.method, request.path, used)).require(401)
 
@@ -207,7 +207,7 @@ class Replace:
     def verify(self, site: Site, label: str, load: Load, outcome: Outcome) -> None:
         """Each resource holds the last body sent to it."""
         del label
-        _require_statuses(outcome, 200, 204, 205)
+        require_statuses(outcome, 200, 204, 205)
         last = {
             self._path(index): load.last_number(index, outcome.sent) for index in range(REPLACED)
         }
@@ -234,7 +234,7 @@ class CreateByPut:
     def verify(self, site: Site, label: str, load: Load, outcome: Outcome) -> None:
         """The names sent are listed, and a sample of them hold their bodies."""
         del load
-        _require_statuses(outcome, 201)
+        require_statuses(outcome, 201)
         place = self._place(label)
         prefix = site.url(place)
         names = {f"{prefix}n-{sequence_text(n)}.jsonld": n for n in range(1, outcome.sent + 1)}
@@ -270,7 +270,7 @@ class CreateByPost:
     def verify(self, site: Site, label: str, load: Load, outcome: Outcome) -> None:
         """As many members as were acknowledged; a sample of Locations holds a body sent each."""
         del load
-        _require_statuses(outcome, 201)
+        require_statuses(outcome, 201)
         place = self._place(label)
         seen = _members(site, place)
         _require_count(len(seen), outcome)
@@ -328,7 +328,8 @@ def _number_stored(site: Site, path: str) -> int | None:
     return int(digits) if sent else None
 
 
-def _require_statuses(outcome: Outcome, *expected: int) -> None:
+def require_statuses(outcome: Outcome, *expected: int) -> None:
+    """Raise WrongAnswer unless all answers of a round had these statuses."""
     outcome.require_no_errors()
     other = {status: n for status, n in outcome.statuses.items() if status not in expected}
     if other:
@@ -341,7 +342,8 @@ def _require_count(stored: int, outcome: Outcome) -> None:
         raise WrongAnswer(f"{stored} listed, {acknowledged} acknowledged, {outcome.sent} sent")
 
 
-def _require_bytes(answer: Answer, outcome: Outcome) -> None:
+def require_bytes(answer: Answer, outcome: Outcome) -> None:
+    """Raise WrongAnswer unless as many bytes came as so many answers like this one have."""
     if answer.size_bytes is not None:
         least, most = float(answer.size_bytes), float(answer.size_bytes)
     else:

@@ -39,6 +39,7 @@ class Feature(Enum):
     CONVERSION = "conversion of RDF"
     WRITES = "writing"
     PROOFS = "tokens of the benchmark's provider"
+    SIGNATURES = "requests signed with a Nostr key"
 
 
 class Server(ABC):
@@ -174,7 +175,7 @@ class Css(Server):
 
     column = "css"
     package = ("@solid/community-server", "7.2.0")
-    features = frozenset(Feature) - {Feature.PROOFS}
+    features = frozenset(Feature) - {Feature.PROOFS, Feature.SIGNATURES}
 
     def command(self) -> tuple[list[str], Headers]:
         package = npm_package(*self.package)
