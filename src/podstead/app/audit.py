@@ -14,6 +14,7 @@ _NOTABLE = frozenset(
         Event.SIGN_IN_PAUSED,
         Event.CODE_REUSED,
         Event.REFRESH_TOKEN_REUSED,
+        Event.PASSKEY_COPIED,
     }
 )
 

@@ -144,6 +144,7 @@ class Provider:
                 clients=clients,
                 keys=self.keys,
                 registration=registration,
+                passkey_requests_per_minute=settings.passkey_requests_per_minute,
                 clock=clock,
                 randomness=self._randomness,
             ),

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from podstead.app.accounts import AccountServices
+from podstead.app.webauthn import WebAuthnVerifier
 from podstead.core.clock import Clock, Randomness
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.connections import Connections
 from podstead.idp.keys import ProviderKeys
+from podstead.idp.passkeys.ceremonies import RelyingParty, relying_party
+from podstead.idp.passkeys.challenges import Challenges
+from podstead.idp.passkeys.keeping import Passkeys
+from podstead.idp.passkeys.sign_in import PasskeySignIn
 from podstead.idp.sessions import Sessions
 from podstead.storage.protocol import Store
 from podstead.web.idp.account_pages import AccountPages
@@ -20,13 +26,17 @@ from podstead.web.idp.cookies import Cookies
 from podstead.web.idp.end_session_pages import EndSessionPages
 from podstead.web.idp.interaction_pages import InteractionPages
 from podstead.web.idp.login_page import LoginPage
-from podstead.web.idp.pages import Pages, page_routes
+from podstead.web.idp.pages import Pages, page_routes, passkey_routes
+from podstead.web.idp.passkey_endpoints import PasskeyEndpoints, PasskeyLimit
+from podstead.web.idp.passkey_pages import PasskeyPages
 from podstead.web.idp.registration_pages import RegistrationPages
 from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.self_service import SelfService
 from podstead.web.idp.visits import Entrance
 from podstead.web.registration import Registration
 from podstead.web.routes import Route
+
+logger = logging.getLogger("podstead.app")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +48,18 @@ class PageServices:
     clients: ClientDirectory
     keys: ProviderKeys
     registration: Registration
+    passkey_requests_per_minute: int
     clock: Clock
     randomness: Randomness
+
+
+@dataclass(frozen=True, slots=True)
+class PasskeyServices:
+    """What knows passkeys, where browsers do."""
+
+    party: RelyingParty
+    passkeys: Passkeys
+    sign_in: PasskeySignIn
 
 
 def build_pages(
@@ -56,8 +76,12 @@ def build_pages(
     sign_in = BrowserSignIn(
         passwords=accounts.sign_in, sessions=sessions, cookies=cookies, base_url=base_url
     )
+    known = _build_passkeys(base_url, accounts=accounts, services=services)
     login = LoginPage(
-        sign_in=sign_in, renderer=renderer, registration_open=services.registration.is_open
+        sign_in=sign_in,
+        renderer=renderer,
+        registration_open=services.registration.is_open,
+        passkeys=known is not None,
     )
     pages = Pages(
         authorization=AuthorizationEndpoint(
@@ -74,6 +98,7 @@ def build_pages(
             audit=audit,
             base_url=base_url,
             registration_open=services.registration.is_open,
+            passkeys=known is not None,
         ),
         login=login,
         registration=RegistrationPages(
@@ -89,6 +114,7 @@ def build_pages(
             sessions=sessions,
             connections=connections,
             credentials=accounts.credentials,
+            passkeys=None if known is None else known.passkeys,
             sign_in=sign_in,
             cookies=cookies,
             renderer=renderer,
@@ -122,4 +148,57 @@ def build_pages(
         renderer=renderer,
         randomness=randomness,
     )
-    return page_routes(entrance, pages)
+    routes = page_routes(entrance, pages)
+    if known is None:
+        return routes
+    endpoints = PasskeyEndpoints(
+        party=known.party,
+        server_name=url.netloc,
+        passkeys=known.passkeys,
+        passkey_sign_in=known.sign_in,
+        accounts=accounts.accounts,
+        authorizations=authorizations,
+        sessions=sessions,
+        sign_in=sign_in,
+        cookies=cookies,
+        limit=PasskeyLimit(store, clock, services.passkey_requests_per_minute),
+        clock=clock,
+        base_url=base_url,
+    )
+    own = PasskeyPages(passkeys=known.passkeys, sessions=sessions, cookies=cookies)
+    return (*routes, *passkey_routes(entrance, endpoints, own))
+
+
+def _build_passkeys(
+    base_url: str, *, accounts: AccountServices, services: PageServices
+) -> PasskeyServices | None:
+    """``None`` where browsers know no passkeys (A-115)."""
+    party = relying_party(base_url)
+    if party is None:
+        logger.info(
+            "Pages offer no passkeys: browsers know them over https only, or at localhost, and "
+            "never at an IP address. On this machine use http://localhost:PORT as the base URL."
+        )
+        return None
+    store, clock, randomness = services.store, services.clock, services.randomness
+    audit, verifier = accounts.audit, WebAuthnVerifier(party)
+    challenges = Challenges(store=store, clock=clock, randomness=randomness)
+    return PasskeyServices(
+        party,
+        Passkeys(
+            store=store,
+            challenges=challenges,
+            verifier=verifier,
+            audit=audit,
+            clock=clock,
+            randomness=randomness,
+        ),
+        PasskeySignIn(
+            store=store,
+            challenges=challenges,
+            verifier=verifier,
+            audit=audit,
+            clock=clock,
+            randomness=randomness,
+        ),
+    )

@@ -565,6 +565,17 @@ class Settings:
         ),
         unit="sign-ins",
     )
+    passkey_requests_per_minute: int = setting(
+        30,
+        "passkey-requests-per-minute",
+        kinds.integer(0, 1_000_000),
+        Group.RATES,
+        (
+            "How many requests about passkeys one address may make in a minute before it gets "
+            "429; 0 is without limit. Signing in with one takes two, and a page to sign in on one."
+        ),
+        unit="requests",
+    )
 
     @property
     def uses_tls(self) -> bool:

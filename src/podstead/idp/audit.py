@@ -26,6 +26,9 @@ class Event(Enum):
     CONSENT_ENDED = "application disconnected"
     CREDENTIAL_CREATED = "client credentials created"
     CREDENTIAL_DELETED = "client credentials deleted"
+    PASSKEY_ADDED = "passkey added"
+    PASSKEY_REMOVED = "passkey removed"
+    PASSKEY_COPIED = "possible copy of a passkey"
     CODE_REUSED = "code used again: all that came of it ended"
     REFRESH_TOKEN_REUSED = "refresh token used again: all that came of its grant ended"  # noqa: S105
     KEY_MADE = "signing key made"

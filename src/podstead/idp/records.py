@@ -41,7 +41,7 @@ class AccountName(msgspec.Struct, frozen=True):
 class BrowserSession(msgspec.Struct, frozen=True):
     """A signed-in browser; the key is the hash of its cookie.
 
-    ``factor`` is how it signed in: ``password``, later ``passkey`` or ``nostr``.
+    ``factor`` is how it signed in: ``password`` or ``passkey``, later ``nostr``.
     """
 
     account_id: str
@@ -72,11 +72,20 @@ class AuthorizationRequest(msgspec.Struct, frozen=True):
     dpop_jkt: str | None = None
 
 
+class VerifiedPasskey(msgspec.Struct, frozen=True):
+    """That a passkey was verified in an interaction, until the browser comes for it (A-118)."""
+
+    account_id: str
+    verified_s: int
+    lasting: bool
+
+
 class Interaction(msgspec.Struct, frozen=True):
     """A sign-in or consent that is under way; the key is the hash of its uid (A-57).
 
     ``browser_hash`` binds it to the browser that began it. ``account_id`` and ``authenticated_s``
     are there once a factor was verified; ``here`` tells that it was in this interaction.
+    ``passkey`` is there between a passkey's verification and what follows from it.
     """
 
     request: AuthorizationRequest
@@ -87,6 +96,7 @@ class Interaction(msgspec.Struct, frozen=True):
     here: bool = False
     consented: bool = False
     finished: bool = False
+    passkey: VerifiedPasskey | None = None
 
 
 class Client(msgspec.Struct, frozen=True):
@@ -174,6 +184,46 @@ class ClientCredential(msgspec.Struct, frozen=True):
     created_s: int
 
 
+class Passkey(msgspec.Struct, frozen=True):
+    """A passkey of an account (A-121); the key is the hash of ``credential_id``.
+
+    ``credential_id`` and ``user_handle`` are base64url without padding; ``public_key`` is a COSE
+    key. ``sign_count`` is what the authenticator last counted, always 0 for those that do not.
+    """
+
+    credential_id: str
+    account_id: str
+    user_handle: str
+    """What the authenticator knows the account by; the same for all passkeys of an account."""
+    public_key: bytes
+    sign_count: int
+    aaguid: str
+    """The model of the authenticator, as it says itself."""
+    transports: tuple[str, ...]
+    backup_eligible: bool
+    """Whether the passkey can be in several devices at once; it never changes."""
+    backed_up: bool
+    name: str
+    created_s: int
+    last_used_s: int | None = None
+    suspected_s: int | None = None
+    """When a signature with too low a count came, as of a copy."""
+
+
+class PasskeyChallenge(msgspec.Struct, frozen=True):
+    """What a passkey is to sign, once (A-119); the key is the hash of its challenge key.
+
+    ``holder_hash`` binds it to a browser, or to a session for adding a passkey. ``challenge`` is in
+    hexadecimal digits.
+    """
+
+    purpose: str
+    challenge: str
+    holder_hash: str
+    account_id: str | None = None
+    user_handle: str | None = None
+
+
 class RevokedToken(msgspec.Struct, frozen=True):
     """An access token that counts no more; the key is its ``jti``."""
 
@@ -192,3 +242,5 @@ CODES: Final = Records("code", AuthorizationCode)
 REFRESH_TOKENS: Final = Records("refresh", RefreshToken)
 CREDENTIALS: Final = Records("credential", ClientCredential)
 REVOKED_TOKENS: Final = Records("revoked", RevokedToken)
+PASSKEYS: Final = Records("passkey", Passkey)
+PASSKEY_CHALLENGES: Final = Records("passkey-challenge", PasskeyChallenge)

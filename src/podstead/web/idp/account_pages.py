@@ -16,6 +16,7 @@ from podstead.idp.audit import Audit, Event
 from podstead.idp.connections import Connections
 from podstead.idp.credentials import ClientCredentials
 from podstead.idp.names import EmailTaken, UnusableEmail
+from podstead.idp.passkeys.keeping import Passkeys
 from podstead.idp.passwords import UnusablePassword
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in import SignInFailed
@@ -67,6 +68,7 @@ class AccountPages:
         sessions: Sessions,
         connections: Connections,
         credentials: ClientCredentials,
+        passkeys: Passkeys | None,
         sign_in: BrowserSignIn,
         cookies: Cookies,
         renderer: Renderer,
@@ -77,6 +79,7 @@ class AccountPages:
         self._sessions = sessions
         self._connections = connections
         self._credentials = credentials
+        self._passkeys = passkeys
         self._sign_in = sign_in
         self._cookies = cookies
         self._renderer = renderer
@@ -241,6 +244,11 @@ class AccountPages:
             sessions=[(each.value, browser_name(each.value.user_agent)) for each in sessions],
             connections=await self._connections.of_account(account.account_id),
             credentials=await self._credentials.of(account.account_id),
+            passkeys=(
+                None
+                if self._passkeys is None
+                else await self._passkeys.of_account(account.account_id)
+            ),
             machine_time=machine_time,
             shown_day=shown_day,
         )

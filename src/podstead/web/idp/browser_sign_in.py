@@ -40,28 +40,30 @@ class BrowserSignIn:
         self._base_url = base_url
 
     async def by_password(self, visit: Visit, sent: Submission) -> SignedInHere:
-        """Sign in by a form's name and password. Who has asked to stay signed in does, also when
-        they sign in again. Raises SignInFailed, RateLimited, BadRequest."""
+        """Sign in by a form's name and password. Raises SignInFailed, RateLimited, BadRequest."""
         account = await self._verified(
             visit, typed_login(sent), sent.text("password"), Event.SIGNED_IN
         )
-        before = visit.open_session
-        stays = (
-            before is not None
-            and before.session.lasting
-            and before.session.account_id == account.value.account_id
-        )
-        return await self.begin(visit, account, lasting=stays or sent.ticked("remember"))
+        return await self.begin(visit, account, lasting=sent.ticked("remember"))
 
     async def confirm(self, visit: Visit, account: Account, password: str) -> None:
         """Make sure that who is signed in knows the password. Raises SignInFailed, RateLimited."""
         await self._verified(visit, account.pod, password, Event.PASSWORD_CONFIRMED)
 
-    async def begin(self, visit: Visit, account: Kept[Account], *, lasting: bool) -> SignedInHere:
-        """Begin a session for an account whose password was just verified, or just chosen."""
+    async def begin(
+        self, visit: Visit, account: Kept[Account], *, lasting: bool, factor: str = PASSWORD
+    ) -> SignedInHere:
+        """Begin a session for an account of which a factor was just verified, or just chosen. Who
+        has asked to stay signed in does, also when they sign in again."""
+        before = visit.open_session
+        lasting = lasting or (
+            before is not None
+            and before.session.lasting
+            and before.session.account_id == account.value.account_id
+        )
         begun = await self._sessions.begin(
             account,
-            factor=PASSWORD,
+            factor=factor,
             lasting=lasting,
             user_agent=visit.user_agent,
             instead_of=visit.open_session,

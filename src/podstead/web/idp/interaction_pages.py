@@ -38,6 +38,7 @@ class InteractionPages:
         audit: Audit,
         base_url: str,
         registration_open: bool,
+        passkeys: bool,
     ) -> None:
         self._authorizations = authorizations
         self._sign_in = sign_in
@@ -45,6 +46,7 @@ class InteractionPages:
         self._audit = audit
         self._base_url = base_url
         self._registration_open = registration_open
+        self._passkeys = passkeys
 
     async def get(self, visit: Visit) -> Response:
         """The page of what is next. Raises NotFound, AccessDenied, BadRequest."""
@@ -55,7 +57,7 @@ class InteractionPages:
             return self._sign_in_page(visit, pending)
         if pending.stage is Stage.CONSENT:
             return self._consent_page(visit, pending)
-        return see_other(_resumption(pending))
+        return see_other(resumption(pending))
 
     async def login(self, visit: Visit) -> Response:
         """Sign in, in this interaction. Raises RateLimited, BadRequest, NotFound, AccessDenied."""
@@ -67,7 +69,7 @@ class InteractionPages:
             back = f"{INTERACTION_PATH}/{pending.uid}"
             return self._sign_in.failed(visit, sent, error, path=back)
         await self._authorizations.signed_in(pending, signed_in.session)
-        return self._sign_in.succeeded(visit, signed_in, path=_resumption(pending))
+        return self._sign_in.succeeded(visit, signed_in, path=resumption(pending))
 
     async def confirm(self, visit: Visit) -> Response:
         """The person agrees. Raises AccessDenied, BadRequest, NotFound."""
@@ -81,7 +83,7 @@ class InteractionPages:
             account_id=interaction.account_id,
             client_id=interaction.request.client_id,
         )
-        path = _resumption(pending)
+        path = resumption(pending)
         if visit.wants_page:
             return see_other(path)
         return json_answer(200, {"location": self._base_url + path})
@@ -109,6 +111,8 @@ class InteractionPages:
             client=shown_client(pending, base_url=self._base_url),
             registration=self._registration_open,
             uid=pending.uid,
+            passkeys=self._passkeys,
+            afterwards=None,
         )
 
     def _consent_page(self, visit: Visit, pending: Pending) -> Response:
@@ -128,5 +132,6 @@ def _is_theirs(pending: Pending, visit: Visit) -> bool:
     return session is not None and session.account.account_id == pending.interaction.account_id
 
 
-def _resumption(pending: Pending) -> str:
+def resumption(pending: Pending) -> str:
+    """Where an interaction goes on after a step."""
     return f"{AUTHORIZATION_PATH}/{pending.uid}"

@@ -15,6 +15,7 @@ from podstead.web.response import Response
 AGAIN: Final = {
     "delete": f"{ACCOUNT_PATH}/delete",
     "credentials": f"{ACCOUNT_PATH}#scripts",
+    "passkeys": f"{ACCOUNT_PATH}#sign-in",
 }
 """Where signing in again leads to, by what it is for."""
 
@@ -28,9 +29,15 @@ class LoginPage:
     """Shows the form and takes it."""
 
     def __init__(
-        self, *, sign_in: BrowserSignIn, renderer: Renderer, registration_open: bool
+        self,
+        *,
+        sign_in: BrowserSignIn,
+        renderer: Renderer,
+        registration_open: bool,
+        passkeys: bool,
     ) -> None:
         self._sign_in = sign_in
+        self._passkeys = passkeys
         self._renderer = renderer
         self._registration_open = registration_open
 
@@ -50,6 +57,8 @@ class LoginPage:
             client=None,
             registration=self._registration_open and purpose is None,
             uid=None,
+            passkeys=self._passkeys,
+            afterwards=None if purpose is None else AGAIN[purpose],
         )
 
     async def post(self, visit: Visit) -> Response:

@@ -10,6 +10,8 @@ from podstead.web.idp.authorization_endpoint import AuthorizationEndpoint
 from podstead.web.idp.end_session_pages import CONFIRMATION_PATH, EndSessionPages
 from podstead.web.idp.interaction_pages import InteractionPages
 from podstead.web.idp.login_page import LoginPage
+from podstead.web.idp.passkey_endpoints import PASSKEY_PATH, PasskeyEndpoints
+from podstead.web.idp.passkey_pages import PASSKEYS_PATH, PasskeyPages
 from podstead.web.idp.registration_pages import REGISTRATION_PATH, RegistrationPages
 from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.idp.self_service import (
@@ -107,4 +109,29 @@ def page_routes(entrance: Entrance, pages: Pages) -> tuple[Route, ...]:
             POST=own.end_credential,
             DELETE=own.end_credential,
         ),
+    )
+
+
+def passkey_routes(
+    entrance: Entrance, endpoints: PasskeyEndpoints, pages: PasskeyPages
+) -> tuple[Route, ...]:
+    """The addresses of passkeys, which a server has where browsers know passkeys (A-115)."""
+    route = entrance.route
+    one = f"{PASSKEYS_PATH}/{{id}}"
+    return (
+        route(f"{PASSKEY_PATH}/register/options", POST=endpoints.creation_options),
+        route(f"{PASSKEY_PATH}/register/verify", POST=endpoints.add),
+        route(f"{PASSKEY_PATH}/login/options", POST=endpoints.request_options),
+        route(f"{PASSKEY_PATH}/login/verify", POST=endpoints.sign_in),
+        route(f"{INTERACTION_PATH}/{{uid}}/passkey-complete", GET=endpoints.complete),
+        route(PASSKEYS_PATH, is_page=False, GET=pages.list),
+        route(
+            one,
+            is_page=False,
+            GET=pages.get,
+            POST=pages.remove,
+            PATCH=pages.rename,
+            DELETE=pages.remove,
+        ),
+        route(f"{one}/name", POST=pages.rename),
     )

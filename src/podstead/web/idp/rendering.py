@@ -1,8 +1,8 @@
 """How does a page of the provider look to the browser? Rendered, and with the policy it needs.
 
 Every answer of these pages says that it is not to be kept: addresses and pages hold secrets (A-45).
-A page runs no script but the one that hands a form on, and its forms go to this server only, or
-from there to the application that it names.
+A page runs no script but its own, which hands a form on or speaks with an authenticator, and its
+forms go to this server only, or from there to the application that it names.
 """
 
 from __future__ import annotations

@@ -1,0 +1,125 @@
+"""How is an answer of a passkey verified? By the WebAuthn library, in a thread of its own.
+
+The only place that knows the library. It takes half a second to load, which happens in the thread
+as well, at the first passkey. Statements of an authenticator about its maker are not asked for, and
+not looked at if one comes (A-121).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from podstead.idp.passkeys.ceremonies import (
+    ALGORITHMS,
+    MOST_CREDENTIAL_ID_BYTES,
+    Assertion,
+    CreatedKey,
+    Credential,
+    RelyingParty,
+    VerificationFailed,
+    decoded,
+    encoded,
+    response_of,
+)
+
+if TYPE_CHECKING:
+    from webauthn.helpers.structs import CredentialDeviceType
+
+_SYNCED: Final = "multi_device"
+
+
+class WebAuthnVerifier:
+    """Implements CeremonyVerifier of ``idp.passkeys.ceremonies``."""
+
+    def __init__(self, party: RelyingParty) -> None:
+        self._party = party
+
+    async def verify_creation(self, credential: Credential, *, challenge: bytes) -> CreatedKey:
+        """Raises VerificationFailed."""
+        return await asyncio.to_thread(_creation, credential, challenge, self._party)
+
+    async def verify_assertion(
+        self, credential: Credential, *, challenge: bytes, public_key: bytes
+    ) -> Assertion:
+        """Raises VerificationFailed."""
+        return await asyncio.to_thread(_assertion, credential, challenge, public_key, self._party)
+
+
+def _creation(credential: Credential, challenge: bytes, party: RelyingParty) -> CreatedKey:
+    from webauthn import verify_registration_response
+    from webauthn.helpers.cose import COSEAlgorithmIdentifier
+
+    try:
+        _check_frame(credential)
+        verified = verify_registration_response(
+            credential=_without_statement(credential),
+            expected_challenge=challenge,
+            expected_rp_id=party.rp_id,
+            expected_origin=party.origin,
+            require_user_verification=True,
+            supported_pub_key_algs=[COSEAlgorithmIdentifier(each) for each in ALGORITHMS],
+        )
+    except Exception as error:  # the content comes from a stranger, and any parser may meet it
+        raise VerificationFailed from error
+    if verified.credential_id != decoded(credential.get("rawId")):
+        raise VerificationFailed
+    if len(verified.credential_id) > MOST_CREDENTIAL_ID_BYTES:
+        raise VerificationFailed
+    return CreatedKey(
+        credential_id=verified.credential_id,
+        public_key=verified.credential_public_key,
+        sign_count=verified.sign_count,
+        aaguid=verified.aaguid,
+        backup_eligible=_is_synced(verified.credential_device_type),
+        backed_up=verified.credential_backed_up,
+    )
+
+
+def _assertion(
+    credential: Credential, challenge: bytes, public_key: bytes, party: RelyingParty
+) -> Assertion:
+    from webauthn import verify_authentication_response
+
+    try:
+        _check_frame(credential)
+        verified = verify_authentication_response(
+            credential=dict(credential),
+            expected_challenge=challenge,
+            expected_rp_id=party.rp_id,
+            expected_origin=party.origin,
+            credential_public_key=public_key,
+            credential_current_sign_count=0,  # compared where a copy can be noted
+            require_user_verification=True,
+        )
+    except Exception as error:  # see _creation
+        raise VerificationFailed from error
+    return Assertion(
+        sign_count=verified.new_sign_count,
+        backup_eligible=_is_synced(verified.credential_device_type),
+        backed_up=verified.credential_backed_up,
+    )
+
+
+def _check_frame(credential: Credential) -> None:
+    """Refuse what was answered in a frame of another site's page, which the library lets pass."""
+    from webauthn.helpers import parse_client_data_json
+
+    client_data = parse_client_data_json(
+        decoded(response_of(credential).get("clientDataJSON")) or b""
+    )
+    if client_data.cross_origin:
+        raise VerificationFailed
+
+
+def _without_statement(credential: Credential) -> dict[str, object]:
+    from webauthn.helpers import encode_cbor, parse_cbor
+
+    response = response_of(credential)
+    made = parse_cbor(decoded(response.get("attestationObject")) or b"")
+    plain = encode_cbor({"fmt": "none", "attStmt": {}, "authData": made["authData"]})
+    return {**credential, "response": {**response, "attestationObject": encoded(plain)}}
+
+
+def _is_synced(kind: CredentialDeviceType) -> bool:
+    return kind.value == _SYNCED

@@ -1,0 +1,125 @@
+"""What is a ceremony of WebAuthn between, and what does it prove? Values, and the port to verify.
+
+The browser holds a ceremony for a relying party: this server, known by the host of its base URL.
+A passkey of one host is of no use at another, and there are none for a bare IP address (A-115).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Final, Protocol
+from urllib.parse import urlsplit
+
+from podstead.core.errors import BadRequest
+
+Credential = Mapping[str, object]
+"""What a browser answers, as ``PublicKeyCredential.toJSON()`` makes it (WebAuthn L3, 5.1)."""
+
+ALGORITHMS: Final = (-8, -7, -257)
+"""EdDSA, ES256 and RS256 as COSE numbers them, the preferred first (A-116)."""
+MOST_CREDENTIAL_ID_BYTES: Final = 1023
+
+
+class VerificationFailed(BadRequest):
+    """The passkey's answer does not prove what it should; nothing was changed."""
+
+    known_text = "Verification failed"
+
+    def __init__(self) -> None:
+        super().__init__("The passkey could not be verified: try again")
+
+
+class UnknownCredential(BadRequest):
+    """No account here has this passkey (any more)."""
+
+    known_text = "Unknown credential"
+
+    def __init__(self) -> None:
+        super().__init__("No account here has this passkey (any more): sign in in another way")
+
+
+@dataclass(frozen=True, slots=True)
+class RelyingParty:
+    """For whom a ceremony is held: this server, as browsers know it."""
+
+    rp_id: str
+    origin: str
+    """With the port, unlike ``rp_id``."""
+
+
+def relying_party(base_url: str) -> RelyingParty | None:
+    """The relying party of a base URL; ``None`` where browsers hold no ceremony: at an address that
+    is no name, or that is reached over plain http from elsewhere (A-115)."""
+    parts = urlsplit(base_url)
+    host = parts.hostname or ""
+    if _is_address(host):
+        return None
+    if parts.scheme != "https" and host != "localhost" and not host.endswith(".localhost"):
+        return None
+    return RelyingParty(rp_id=host, origin=f"{parts.scheme}://{parts.netloc}")
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedKey:
+    """What a verified registration tells (WebAuthn L3, 7.1)."""
+
+    credential_id: bytes
+    public_key: bytes
+    """As COSE has it."""
+    sign_count: int
+    aaguid: str
+    backup_eligible: bool
+    backed_up: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """What a verified signature tells (WebAuthn L3, 7.2); its count is not compared yet."""
+
+    sign_count: int
+    backup_eligible: bool
+    backed_up: bool
+
+
+class CeremonyVerifier(Protocol):
+    """Verifies what browsers answer: type, challenge, origin, relying party, that the person was
+    there and was verified, algorithm, and signature. Raises VerificationFailed."""
+
+    async def verify_creation(self, credential: Credential, *, challenge: bytes) -> CreatedKey: ...
+
+    async def verify_assertion(
+        self, credential: Credential, *, challenge: bytes, public_key: bytes
+    ) -> Assertion: ...
+
+
+def encoded(content: bytes) -> str:
+    """Bytes as WebAuthn's JSON has them: base64url without padding."""
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode("ascii")
+
+
+def decoded(text: object) -> bytes | None:
+    """The bytes of such a text; ``None`` if it is none."""
+    if not isinstance(text, str):
+        return None
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def response_of(credential: Credential) -> Mapping[str, object]:
+    """The authenticator's part of a credential; empty if there is none."""
+    response = credential.get("response")
+    return response if isinstance(response, dict) else {}
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True

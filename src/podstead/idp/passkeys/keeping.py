@@ -1,0 +1,210 @@
+"""Which passkeys has an account, and how are they added, named and removed? (A-117, A-121, A-124)
+
+Whoever asks is signed in; that they signed in shortly before is checked by the pages. An account is
+never left without a way to sign in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from podstead.core.clock import Clock, Randomness
+from podstead.core.errors import BadRequest, Conflict, NotFound, Overloaded
+from podstead.idp.audit import Audit, Event
+from podstead.idp.passkeys.ceremonies import (
+    CeremonyVerifier,
+    CreatedKey,
+    Credential,
+    encoded,
+    response_of,
+)
+from podstead.idp.passkeys.challenges import ADDING, Challenges, Issued, PasskeyStore
+from podstead.idp.records import PASSKEYS, Account, Passkey, PasskeyChallenge
+from podstead.idp.registry import Kept, secret_key
+from podstead.idp.sessions import OpenSession
+from podstead.idp.writing import commit
+from podstead.storage.records import Record, Reliance
+
+MOST_OF_ONE_ACCOUNT: Final = 50
+MOST_NAME_CHARACTERS: Final = 64
+TRANSPORTS: Final = frozenset({"ble", "cable", "hybrid", "internal", "nfc", "smart-card", "usb"})
+"""How authenticators are reached (WebAuthn L3, 5.8.4); others are left out."""
+_HANDLE_BYTES: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """An account may be given a passkey; what the browser has to know for it."""
+
+    issued: Issued
+    user_handle: str
+    present: Sequence[Passkey]
+    """Those that the account has: their authenticators need no second one."""
+
+
+class Passkeys:
+    """Adds, lists, names and removes passkeys."""
+
+    def __init__(
+        self,
+        *,
+        store: PasskeyStore,
+        challenges: Challenges,
+        verifier: CeremonyVerifier,
+        audit: Audit,
+        clock: Clock,
+        randomness: Randomness,
+    ) -> None:
+        self._store = store
+        self._challenges = challenges
+        self._verifier = verifier
+        self._audit = audit
+        self._clock = clock
+        self._randomness = randomness
+
+    async def of_account(self, account_id: str) -> Sequence[Kept[Passkey]]:
+        """The passkeys of an account, oldest first. Raises StorageError."""
+        kept = await PASSKEYS.of_owner(self._store, account_id, now_ms=self._clock.now_ms())
+        return sorted(kept, key=lambda each: (each.value.created_s, each.key))
+
+    # --- adding -------------------------------------------------------------------------------
+
+    async def offer(self, signed_in: OpenSession) -> Offer:
+        """Begin to add one. Raises Conflict if there are too many, Overloaded, StorageError."""
+        account_id = signed_in.account.account_id
+        present = [each.value for each in await self.of_account(account_id)]
+        if len(present) >= MOST_OF_ONE_ACCOUNT:
+            raise Conflict(f"An account has at most {MOST_OF_ONE_ACCOUNT} passkeys: remove one")
+        handle = present[0].user_handle if present else self._new_handle()
+        issued = await self._challenges.issue(
+            ADDING, holder=signed_in.kept.key, account_id=account_id, user_handle=handle
+        )
+        return Offer(issued, handle, present)
+
+    async def add(
+        self, signed_in: OpenSession, *, challenge_key: str, credential: Credential, name: str
+    ) -> Passkey:
+        """Keep the passkey that a browser made for an offer of this session.
+
+        Raises ChallengeInvalid, VerificationFailed, BadRequest for a name that is too long,
+        Conflict for a passkey that is known already, Overloaded, StorageError.
+        """
+        account = signed_in.owner
+        taken = await self._challenges.take(
+            challenge_key,
+            ADDING,
+            holder=signed_in.kept.key,
+            account_id=account.value.account_id,
+        )
+        label = usable_name(name)
+        created = await self._verifier.verify_creation(
+            credential, challenge=bytes.fromhex(taken.challenge)
+        )
+        passkey = self._made(account.value, taken, created, credential, label)
+        await self._keep(account, passkey)
+        self._audit.note(Event.PASSKEY_ADDED, account_id=passkey.account_id, aaguid=passkey.aaguid)
+        return passkey
+
+    # --- looking after them -------------------------------------------------------------------
+
+    async def rename(self, account_id: str, key: str, name: str) -> None:
+        """Call a passkey something else. Raises NotFound, BadRequest, Overloaded, StorageError."""
+        label = usable_name(name)
+        if not label:
+            raise BadRequest("A passkey needs a name")
+        kept = await self._existing(account_id, key)
+        changed = msgspec.structs.replace(kept.value, name=label)
+        await self._commit([PASSKEYS.replace(kept, changed)], [kept.at])
+
+    async def remove(self, account: Kept[Account], key: str) -> None:
+        """Let nobody sign in by a passkey any more.
+
+        Raises NotFound, Conflict if it is the only way to sign in to the account, Overloaded,
+        StorageError.
+        """
+        account_id = account.value.account_id
+        kept = await self._existing(account_id, key)
+        relied_on: list[Reliance] = [account.at, kept.at]
+        if account.value.password_hash is None:
+            others = [each for each in await self.of_account(account_id) if each.key != key]
+            if not others:
+                raise Conflict("This passkey is the only way to sign in: add another one first")
+            relied_on.append(others[0].at)  # which must not be removed at the same time
+        await self._commit([PASSKEYS.drop(key)], relied_on)
+        self._audit.note(Event.PASSKEY_REMOVED, account_id=account_id, aaguid=kept.value.aaguid)
+
+    # --- parts --------------------------------------------------------------------------------
+
+    def _new_handle(self) -> str:
+        return encoded(bytes.fromhex(self._randomness.token_hex(_HANDLE_BYTES)))
+
+    def _made(
+        self,
+        account: Account,
+        taken: PasskeyChallenge,
+        created: CreatedKey,
+        credential: Credential,
+        name: str,
+    ) -> Passkey:
+        return Passkey(
+            credential_id=encoded(created.credential_id),
+            account_id=account.account_id,
+            user_handle=taken.user_handle or "",
+            public_key=created.public_key,
+            sign_count=created.sign_count,
+            aaguid=created.aaguid,
+            transports=_transports(credential),
+            backup_eligible=created.backup_eligible,
+            backed_up=created.backed_up,
+            name=name,
+            created_s=self._clock.now_ms() // 1000,
+        )
+
+    async def _keep(self, account: Kept[Account], passkey: Passkey) -> None:
+        key = passkey_key(passkey.credential_id)
+        known = await PASSKEYS.read(self._store, key, now_ms=self._clock.now_ms())
+        if known is not None:
+            raise Conflict("This passkey is known already")
+        record = PASSKEYS.put(key, passkey, owner=account.value.account_id)
+        await self._commit([record], [account.at, PASSKEYS.absent(key)])
+
+    async def _existing(self, account_id: str, key: str) -> Kept[Passkey]:
+        kept = await PASSKEYS.read(self._store, key, now_ms=self._clock.now_ms())
+        if kept is None or kept.value.account_id != account_id:
+            raise NotFound("There is no such passkey (any more)")
+        return kept
+
+    async def _commit(self, records: Sequence[Record], relied_on: Sequence[Reliance]) -> None:
+        if not await commit(
+            self._store,
+            records,
+            relied_on=relied_on,
+            now_ms=self._clock.now_ms(),
+            randomness=self._randomness,
+        ):
+            raise Overloaded("The account is being changed elsewhere: try again")
+
+
+def passkey_key(credential_id: str) -> str:
+    """Under which key the passkey of a credential id (base64url) is kept, and addressed."""
+    return secret_key(credential_id)
+
+
+def usable_name(name: str) -> str:
+    """A name for a passkey as it is kept. Raises BadRequest for one that is too long."""
+    label = name.strip()
+    if len(label) > MOST_NAME_CHARACTERS:
+        raise BadRequest(f"A name has at most {MOST_NAME_CHARACTERS} characters")
+    return label
+
+
+def _transports(credential: Credential) -> tuple[str, ...]:
+    """How the browser says that the authenticator is reached; a hint that nothing relies on."""
+    named = response_of(credential).get("transports")
+    if not isinstance(named, list):
+        return ()
+    return tuple(sorted({each for each in named if isinstance(each, str)} & TRANSPORTS))

@@ -1,0 +1,64 @@
+"""What is a browser asked, to make a passkey or to use one? The JSON of WebAuthn L3 (A-116, A-120).
+
+Passkeys stand alone here, so the person is always verified by the authenticator, and the passkey
+can be found without a name. Signing in asks everybody the same: it names no account's keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from podstead.idp.passkeys.ceremonies import ALGORITHMS, RelyingParty, encoded
+from podstead.idp.passkeys.challenges import CHALLENGE_S, Issued
+from podstead.idp.passkeys.keeping import Offer
+from podstead.idp.records import Account, Passkey
+
+_TIMEOUT_MS: Final = CHALLENGE_S * 1000
+
+
+def creation_options(
+    offer: Offer, account: Account, party: RelyingParty, *, server_name: str
+) -> Mapping[str, object]:
+    """``PublicKeyCredentialCreationOptionsJSON`` with the challenge's key."""
+    return {
+        "challenge": encoded(offer.issued.challenge),
+        "rp": {"name": server_name, "id": party.rp_id},
+        "user": {
+            "id": offer.user_handle,
+            "name": account.email or account.pod,
+            "displayName": account.pod,
+        },
+        "pubKeyCredParams": [{"alg": each, "type": "public-key"} for each in ALGORITHMS],
+        "timeout": _TIMEOUT_MS,
+        "attestation": "none",
+        "excludeCredentials": [_described(each) for each in offer.present],
+        "authenticatorSelection": {
+            "residentKey": "required",
+            "requireResidentKey": True,
+            "userVerification": "required",
+        },
+        "extensions": {"credProps": True},
+        "hints": [],
+        "challengeKey": offer.issued.challenge_key,
+    }
+
+
+def request_options(issued: Issued, party: RelyingParty) -> Mapping[str, object]:
+    """``PublicKeyCredentialRequestOptionsJSON`` with the challenge's key."""
+    return {
+        "challenge": encoded(issued.challenge),
+        "rpId": party.rp_id,
+        "allowCredentials": [],
+        "timeout": _TIMEOUT_MS,
+        "userVerification": "required",
+        "challengeKey": issued.challenge_key,
+    }
+
+
+def _described(passkey: Passkey) -> Mapping[str, object]:
+    return {
+        "id": passkey.credential_id,
+        "type": "public-key",
+        "transports": list(passkey.transports),
+    }

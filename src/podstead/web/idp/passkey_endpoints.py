@@ -1,0 +1,230 @@
+"""``/idp/passkey/…``: what the script of a page asks to add a passkey, or to sign in (A-116).
+
+Who a passkey is added for, and who is signed in, comes from what the server itself has verified:
+the session, the passkey, the mark in an interaction. An account that a request names is no proof.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.core.clock import Clock
+from podstead.core.errors import AccessDenied, BadRequest
+from podstead.idp.accounts import Accounts
+from podstead.idp.authorizations import Authorizations
+from podstead.idp.passkeys.ceremonies import Credential, RelyingParty
+from podstead.idp.passkeys.keeping import Passkeys
+from podstead.idp.passkeys.options import creation_options, request_options
+from podstead.idp.passkeys.sign_in import FACTOR, PasskeySignIn, SignedInByPasskey
+from podstead.idp.records import VerifiedPasskey
+from podstead.idp.sessions import OpenSession, Sessions
+from podstead.storage.protocol import RateCounters
+from podstead.web.idp.browser_sign_in import BrowserSignIn
+from podstead.web.idp.cookies import Cookies
+from podstead.web.idp.interaction_pages import UID_SEGMENT, resumption
+from podstead.web.idp.rendering import json_answer, see_other
+from podstead.web.idp.replies import INTERACTION_PATH
+from podstead.web.idp.shown import browser_name
+from podstead.web.idp.submissions import Submission, read_submission
+from podstead.web.idp.visits import ACCOUNT_PATH, Visit, path_segment
+from podstead.web.limits import address_key, take
+from podstead.web.response import Response
+
+PASSKEY_PATH: Final = "/idp/passkey"
+
+
+class MissingFields(BadRequest):
+    """A field that is needed is missing, or is of another kind."""
+
+    known_text = "Missing required fields"
+
+    def __init__(self) -> None:
+        super().__init__("Send the challengeKey and the credential")
+
+
+class AccountMismatch(AccessDenied):
+    """The request names another account than the session's."""
+
+    known_text = "Account mismatch"
+
+    def __init__(self) -> None:
+        super().__init__("Another account is signed in here: reload the page")
+
+
+class SignInAgain(AccessDenied):
+    """Who is signed in has done so too long ago for this (A-86)."""
+
+    known_text = "Sign in again"
+
+    def __init__(self) -> None:
+        super().__init__("Sign in again: this needs a sign-in of the last ten minutes")
+
+
+@dataclass(frozen=True, slots=True)
+class PasskeyLimit:
+    """Counts the requests of an address; a limit of 0 is off (A-181)."""
+
+    counters: RateCounters
+    clock: Clock
+    per_minute: int
+
+    async def count(self, visit: Visit) -> None:
+        """Count one. Raises RateLimited."""
+        await take(
+            self.counters,
+            f"passkey:{address_key(visit.request.client_address)}",
+            capacity=self.per_minute,
+            period_s=60,
+            clock=self.clock,
+        )
+
+
+class PasskeyEndpoints:
+    """Holds the server's side of the ceremonies."""
+
+    def __init__(
+        self,
+        *,
+        party: RelyingParty,
+        server_name: str,
+        passkeys: Passkeys,
+        passkey_sign_in: PasskeySignIn,
+        accounts: Accounts,
+        authorizations: Authorizations,
+        sessions: Sessions,
+        sign_in: BrowserSignIn,
+        cookies: Cookies,
+        limit: PasskeyLimit,
+        clock: Clock,
+        base_url: str,
+    ) -> None:
+        self._party = party
+        self._server_name = server_name
+        self._passkeys = passkeys
+        self._passkey_sign_in = passkey_sign_in
+        self._accounts = accounts
+        self._authorizations = authorizations
+        self._sessions = sessions
+        self._sign_in = sign_in
+        self._cookies = cookies
+        self._limit = limit
+        self._clock = clock
+        self._base_url = base_url
+
+    # --- adding one ---------------------------------------------------------------------------
+
+    async def creation_options(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated, SignInAgain, AccountMismatch, RateLimited, Conflict."""
+        await self._limit.count(visit)
+        owner = self._recent_owner(visit, await read_submission(visit.request))
+        offer = await self._passkeys.offer(owner)
+        options = creation_options(offer, owner.account, self._party, server_name=self._server_name)
+        return json_answer(200, options)
+
+    async def add(self, visit: Visit) -> Response:
+        """Raises what :meth:`creation_options` does, and what is wrong with the passkey."""
+        await self._limit.count(visit)
+        sent = await read_submission(visit.request)
+        owner = self._recent_owner(visit, sent)
+        challenge_key, credential = _answer(sent)
+        await self._passkeys.add(
+            owner,
+            challenge_key=challenge_key,
+            credential=credential,
+            name=sent.text("name") or browser_name(visit.user_agent),
+        )
+        return json_answer(200, {"success": True})
+
+    def _recent_owner(self, visit: Visit, sent: Submission) -> OpenSession:
+        owner = visit.owner()
+        if sent.fields.get("accountId") not in (None, owner.account.account_id):
+            raise AccountMismatch
+        check_recent(self._sessions, owner)
+        return owner
+
+    # --- signing in ---------------------------------------------------------------------------
+
+    async def request_options(self, visit: Visit) -> Response:
+        """The same for everybody, whatever name was typed (A-120). Raises RateLimited, and what is
+        wrong with the interaction."""
+        await self._limit.count(visit)
+        sent = await read_submission(visit.request)
+        uid = sent.text("interaction")
+        if uid:
+            await self._authorizations.pending(uid, browser=visit.browser)
+        issued = await self._passkey_sign_in.ask(browser=visit.browser, uid=uid)
+        has_cookie = self._cookies.browser(visit.request) is not None
+        cookies = [] if has_cookie else [self._cookies.keep_browser(visit.browser)]
+        return json_answer(200, request_options(issued, self._party), *cookies)
+
+    async def sign_in(self, visit: Visit) -> Response:
+        """Sign in, or say where signing in goes on. Raises RateLimited, and what is wrong with the
+        passkey or the interaction."""
+        await self._limit.count(visit)
+        sent = await read_submission(visit.request)
+        challenge_key, credential = _answer(sent)
+        verified = await self._passkey_sign_in.verify(
+            challenge_key, credential, browser=visit.browser
+        )
+        lasting = sent.ticked("remember")
+        if verified.uid:
+            return await self._on_to_interaction(visit, verified, lasting=lasting)
+        signed_in = await self._sign_in.begin(visit, verified.kept, lasting=lasting, factor=FACTOR)
+        return self._succeeded(verified, ACCOUNT_PATH, signed_in.cookie)
+
+    async def complete(self, visit: Visit) -> Response:
+        """``passkey-complete``: go on in an interaction in which this browser's passkey was
+        verified (A-118). Raises AccessDenied without that, NotFound, BadRequest."""
+        uid = path_segment(visit, UID_SEGMENT)
+        verified = await self._authorizations.use_passkey(
+            await self._authorizations.pending(uid, browser=visit.browser)
+        )
+        account = await self._accounts.read(verified.account_id)
+        if (
+            account is None
+            or account.value.disabled
+            or verified.verified_s < account.value.valid_after_s
+        ):
+            raise AccessDenied("The account has changed meanwhile: go back and sign in again")
+        signed_in = await self._sign_in.begin(
+            visit, account, lasting=verified.lasting, factor=FACTOR
+        )
+        pending = await self._authorizations.pending(uid, browser=visit.browser)
+        await self._authorizations.signed_in(pending, signed_in.session)
+        return see_other(resumption(pending), signed_in.cookie)
+
+    async def _on_to_interaction(
+        self, visit: Visit, verified: SignedInByPasskey, *, lasting: bool
+    ) -> Response:
+        pending = await self._authorizations.pending(verified.uid, browser=visit.browser)
+        now_s = self._clock.now_ms() // 1000
+        account = verified.kept.value
+        mark = VerifiedPasskey(
+            account.account_id, max(now_s, account.valid_after_s), lasting=lasting
+        )
+        await self._authorizations.passkey_verified(pending, mark)
+        return self._succeeded(verified, f"{INTERACTION_PATH}/{pending.uid}/passkey-complete")
+
+    def _succeeded(
+        self, verified: SignedInByPasskey, path: str, *headers: tuple[bytes, bytes]
+    ) -> Response:
+        body = {
+            "success": True,
+            "webId": verified.kept.value.web_id,
+            "redirectUrl": self._base_url + path,
+        }
+        return json_answer(200, body, *headers)
+
+
+def check_recent(sessions: Sessions, owner: OpenSession) -> None:
+    """Raises SignInAgain unless who is signed in has just done so."""
+    if not sessions.is_recent(owner):
+        raise SignInAgain
+
+
+def _answer(sent: Submission) -> tuple[str, Credential]:
+    key, credential = sent.fields.get("challengeKey"), sent.fields.get("credential")
+    if not isinstance(key, str) or not key or not isinstance(credential, dict):
+        raise MissingFields
+    return key, credential

@@ -1,0 +1,81 @@
+"""``/idp/account/passkeys``: what a person sees and changes of their passkeys (A-124)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podstead.core.errors import NotFound
+from podstead.idp.passkeys.keeping import Passkeys
+from podstead.idp.records import Passkey
+from podstead.idp.registry import Kept
+from podstead.idp.sessions import Sessions
+from podstead.web.idp.cookies import Cookies, Notice
+from podstead.web.idp.login_page import again_path
+from podstead.web.idp.passkey_endpoints import SignInAgain, check_recent
+from podstead.web.idp.rendering import json_answer, see_other
+from podstead.web.idp.shown import machine_time
+from podstead.web.idp.visits import ACCOUNT_PATH, Visit, path_segment
+from podstead.web.response import Response
+
+PASSKEYS_PATH: Final = f"{ACCOUNT_PATH}/passkeys"
+_KEY_SEGMENT: Final = 4
+
+
+class PasskeyPages:
+    """Lists, names and removes passkeys, for the forms of the account page and for programs."""
+
+    def __init__(self, *, passkeys: Passkeys, sessions: Sessions, cookies: Cookies) -> None:
+        self._passkeys = passkeys
+        self._sessions = sessions
+        self._cookies = cookies
+
+    async def list(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated."""
+        kept = await self._passkeys.of_account(visit.owner().account.account_id)
+        return json_answer(200, {"passkeys": [_shown(each) for each in kept]})
+
+    async def get(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated, NotFound."""
+        for each in await self._passkeys.of_account(visit.owner().account.account_id):
+            if each.key == visit.segment:
+                return json_answer(200, _shown(each))
+        raise NotFound("There is no such passkey (any more)")
+
+    async def rename(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated, WrongFormToken, NotFound, BadRequest."""
+        sent = await visit.submission()
+        account_id = visit.owner().account.account_id
+        key = path_segment(visit, _KEY_SEGMENT)
+        await self._passkeys.rename(account_id, key, sent.text("name"))
+        return self._done(visit, "passkey-renamed")
+
+    async def remove(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound, Conflict."""
+        await visit.submission()
+        owner = visit.owner()
+        try:
+            check_recent(self._sessions, owner)
+        except SignInAgain:
+            if visit.wants_page:
+                return see_other(again_path("passkeys"))
+            raise
+        await self._passkeys.remove(owner.owner, path_segment(visit, _KEY_SEGMENT))
+        return self._done(visit, "passkey-removed")
+
+    def _done(self, visit: Visit, notice: str) -> Response:
+        if visit.wants_page:
+            return see_other(ACCOUNT_PATH, self._cookies.keep_notice(Notice(notice)))
+        return json_answer(204, None)
+
+
+def _shown(kept: Kept[Passkey]) -> dict[str, object]:
+    passkey = kept.value
+    used_s, suspected_s = passkey.last_used_s, passkey.suspected_s
+    return {
+        "id": kept.key,
+        "name": passkey.name,
+        "created": machine_time(passkey.created_s),
+        "lastUsed": None if used_s is None else machine_time(used_s),
+        "synced": passkey.backup_eligible,
+        "suspected": None if suspected_s is None else machine_time(suspected_s),
+    }

@@ -1,0 +1,249 @@
+"""Passkeys in a browser, with its own authenticator (T-71 to T-80)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import BrowserContext, CDPSession, Page
+
+from tests.browser.conftest import App, Person, sign_in
+from tests.support.server import ServerProcess, running_server
+
+pytestmark = pytest.mark.needs("chromium")
+
+DEVICE = {
+    "protocol": "ctap2",
+    "transport": "internal",
+    "hasResidentKey": True,
+    "hasUserVerification": True,
+    "isUserVerified": True,
+    "automaticPresenceSimulation": True,
+}
+
+
+@pytest.fixture(scope="module")
+def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    root = tmp_path_factory.mktemp("passkeys") / "root"
+    options = ["--idp", "--passkey-requests-per-minute", "0"]
+    with running_server(ServerProcess(root=root, options=options)) as server:
+        yield server
+
+
+@dataclass
+class Device:
+    """The authenticator of a browser, which a test can look into."""
+
+    session: CDPSession
+    identifier: str
+
+    def passkeys(self) -> list[dict[str, Any]]:
+        asked = {"authenticatorId": self.identifier}
+        answer: dict[str, Any] = self.session.send("WebAuthn.getCredentials", asked)
+        return list(answer["credentials"])
+
+    def set(self, **passkey: object) -> None:
+        """Put a passkey into it, in place of one with the same id."""
+        asked = {"authenticatorId": self.identifier}
+        self.session.send(
+            "WebAuthn.removeCredential", {**asked, "credentialId": passkey["credentialId"]}
+        )
+        self.session.send("WebAuthn.addCredential", {**asked, "credential": passkey})
+
+    def verify(self, verified: bool) -> None:
+        """Whether the person shows their finger."""
+        asked = {"authenticatorId": self.identifier, "isUserVerified": verified}
+        self.session.send("WebAuthn.setUserVerified", asked)
+
+    def answer(self, automatically: bool) -> None:
+        """Whether the person is there."""
+        asked = {"authenticatorId": self.identifier, "enabled": automatically}
+        self.session.send("WebAuthn.setAutomaticPresenceSimulation", asked)
+
+
+def device_of(context: BrowserContext, page: Page, **changes: object) -> Device:
+    session = context.new_cdp_session(page)
+    session.send("WebAuthn.enable")
+    made = session.send("WebAuthn.addVirtualAuthenticator", {"options": {**DEVICE, **changes}})
+    return Device(session, made["authenticatorId"])
+
+
+@pytest.fixture
+def device(context: BrowserContext, page: Page) -> Device:
+    # Without this the browser would offer, and use, passkeys before a button is pressed.
+    page.add_init_script("PublicKeyCredential.isConditionalMediationAvailable = async () => false;")
+    return device_of(context, page)
+
+
+def add(page: Page, provider: ServerProcess, name: str = "my laptop") -> None:
+    page.goto(f"{provider.base_url}/idp/account")
+    page.get_by_label("Name of the new passkey").fill(name)
+    page.get_by_role("button", name="Add a passkey").click()
+
+
+def enrol(page: Page, provider: ServerProcess, person: Person) -> None:
+    """Sign in by password, add a passkey, and sign out."""
+    sign_in(page, provider, person)
+    add(page, provider)
+    page.get_by_role("button", name="Remove my laptop").wait_for()
+    page.get_by_role("button", name="Sign out", exact=True).first.click()
+    page.get_by_text("You are signed out").wait_for()
+
+
+def use(page: Page) -> None:
+    page.get_by_role("button", name="Use a passkey").click()
+
+
+def problem(page: Page) -> str:
+    alert = page.locator("#passkeys [role=alert]:not(:empty)")
+    alert.wait_for()
+    return alert.inner_text()
+
+
+def test_an_application_gets_its_answer_by_a_passkey(
+    page: Page, device: Device, provider: ServerProcess, app: App, person: Person
+) -> None:
+    """T-71: added after signing in by password, and used without typing anything."""
+    enrol(page, provider, person)
+    page.goto(app.request())
+    use(page)
+    page.wait_for_url(f"{app.redirect_uri}?code=**")
+    [passkey] = device.passkeys()
+    assert passkey["isResidentCredential"]
+    assert passkey["rpId"] == "localhost"
+    assert passkey["signCount"] > 0
+
+
+def test_signing_in_without_an_application(
+    page: Page, device: Device, provider: ServerProcess, person: Person
+) -> None:
+    """T-72"""
+    enrol(page, provider, person)
+    page.goto(f"{provider.base_url}/idp/login")
+    page.get_by_label("E-mail address or pod name").fill("a name that does not matter")
+    use(page)
+    page.wait_for_url("**/idp/account")
+    assert person.web_id in page.inner_text("main")
+    assert "last used on" in page.inner_text("main")
+
+
+def test_the_browser_suggests_the_passkey_by_itself(
+    context: BrowserContext, provider: ServerProcess, person: Person
+) -> None:
+    """Conditional mediation: it is offered at the field of the name."""
+    page = context.new_page()
+    device = device_of(context, page)
+    sign_in(page, provider, person)
+    add(page, provider)
+    page.get_by_role("button", name="Remove my laptop").wait_for()
+    assert len(device.passkeys()) == 1
+    page.get_by_role("button", name="Sign out", exact=True).first.click()
+    page.goto(f"{provider.base_url}/idp/login")
+    page.wait_for_url("**/idp/account")
+    assert person.web_id in page.inner_text("main")
+
+
+def test_who_is_not_verified_does_not_get_in(
+    page: Page, device: Device, provider: ServerProcess, person: Person
+) -> None:
+    """T-76"""
+    enrol(page, provider, person)
+    device.verify(False)
+    page.goto(f"{provider.base_url}/idp/login")
+    use(page)
+    assert "Nothing was done" in problem(page)
+    device.verify(True)
+    use(page)
+    page.wait_for_url("**/idp/account")
+
+
+def test_a_copy_is_noticed(
+    page: Page, device: Device, provider: ServerProcess, person: Person
+) -> None:
+    """T-78: refused, noted for the operator, and shown to the owner. Counting nothing is fine."""
+    enrol(page, provider, person)
+    [passkey] = device.passkeys()
+    page.goto(f"{provider.base_url}/idp/login")
+    use(page)
+    page.wait_for_url("**/idp/account")
+    page.get_by_role("button", name="Sign out", exact=True).first.click()
+    page.get_by_text("You are signed out").wait_for()
+    device.set(**{**passkey, "signCount": 0})
+    page.goto(f"{provider.base_url}/idp/login")
+    use(page)
+    assert "could not be verified" in problem(page)
+    assert "possible copy of a passkey" in provider.errors
+    sign_in(page, provider, person)
+    assert "may have a copy of this passkey" in page.inner_text("main")
+
+
+def test_one_device_has_one_passkey_of_an_account(
+    page: Page, device: Device, provider: ServerProcess, person: Person
+) -> None:
+    """T-79, W-30: the second time it is told what there is; another device may have one as well."""
+    sign_in(page, provider, person)
+    add(page, provider)
+    page.get_by_role("button", name="Remove my laptop").wait_for()
+    add(page, provider, "again")
+    assert "has a passkey of your account already" in problem(page)
+    device.session.send(
+        "WebAuthn.removeVirtualAuthenticator", {"authenticatorId": device.identifier}
+    )
+    device_of(page.context, page, transport="usb")
+    add(page, provider, "my key")
+    page.get_by_role("button", name="Remove my key").wait_for()
+    page.get_by_role("button", name="Remove my laptop").wait_for()
+
+
+def test_names_and_removal(
+    page: Page, device: Device, provider: ServerProcess, person: Person
+) -> None:
+    """T-80: what was removed signs nobody in any more."""
+    sign_in(page, provider, person)
+    add(page, provider)
+    page.get_by_text("Rename", exact=True).first.click()
+    page.get_by_label("New name").fill("the old laptop")
+    page.get_by_role("button", name="Rename", exact=True).click()
+    page.get_by_text("The passkey has its new name").wait_for()
+    page.get_by_role("button", name="Remove the old laptop").click()
+    page.get_by_text("The passkey is removed").wait_for()
+    page.get_by_role("button", name="Sign out", exact=True).first.click()
+    page.get_by_text("You are signed out").wait_for()
+    assert len(device.passkeys()) == 1
+    page.goto(f"{provider.base_url}/idp/login")
+    use(page)
+    assert "No account here has this passkey" in problem(page)
+
+
+def test_a_passkey_of_another_port_is_refused(
+    page: Page, device: Device, provider: ServerProcess, person: Person, tmp_path: Path
+) -> None:
+    """T-77: browsers tell hosts apart, and the server tells origins."""
+    enrol(page, provider, person)
+    with running_server(ServerProcess(root=tmp_path / "root", options=["--idp"])) as other:
+        page.goto(f"{provider.base_url}/idp/login")
+        options = page.evaluate(
+            """() => fetch("/idp/passkey/login/options", {
+                method: "POST", headers: {"Content-Type": "application/json"}, body: "{}",
+            }).then(answer => answer.json())"""
+        )
+        page.goto(f"{other.base_url}/idp/login")
+        credential = page.evaluate(
+            """async options => (await navigator.credentials.get({
+                publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options)})).toJSON()""",
+            options,
+        )
+        page.goto(f"{provider.base_url}/idp/login")
+        sent = {"challengeKey": options["challengeKey"], "credential": credential}
+        status, text = page.evaluate(
+            """sent => fetch("/idp/passkey/login/verify", {
+                method: "POST", headers: {"Content-Type": "application/json"},
+                body: JSON.stringify(sent),
+            }).then(async answer => [answer.status, await answer.text()])""",
+            sent,
+        )
+    assert (status, json.loads(text)["error"]) == (400, "Verification failed")
