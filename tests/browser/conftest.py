@@ -17,9 +17,15 @@ from playwright.sync_api import Browser, BrowserContext, Page
 
 from tests.support.chromium import running_chromium
 from tests.support.client import Client
+from tests.support.node import PAGE_CHECKS, install_packages
 from tests.support.server import ServerProcess, running_server
 
 PASSWORD = "a few words in a row"
+CHECK = """() => axe.run(document, {resultTypes: ["violations"]}).then(found =>
+    found.violations.map(each => ({
+        rule: each.id, help: each.help, where: each.nodes.map(node => node.html),
+    })))"""
+"""What axe finds on a page."""
 
 _numbers = itertools.count()
 
@@ -79,6 +85,13 @@ def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess
 def chromium() -> Iterator[Browser]:
     with running_chromium() as browser:
         yield browser
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The script of axe-core, which checks a page against WCAG's rules and good practice."""
+    install_packages(PAGE_CHECKS)
+    return (PAGE_CHECKS / "node_modules/axe-core/axe.min.js").read_text()
 
 
 @pytest.fixture

@@ -8,26 +8,14 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, ViewportSize
 
-from tests.browser.conftest import PASSWORD, App, Person, sign_in
+from tests.browser.conftest import CHECK, PASSWORD, App, Person, sign_in
 from tests.browser.tour import tour
-from tests.support.node import PAGE_CHECKS, install_packages
 from tests.support.server import ServerProcess
 
 Scheme = Literal["light", "dark"]
 PHONE: ViewportSize = {"width": 375, "height": 700}
-CHECK = """() => axe.run(document, {resultTypes: ["violations"]}).then(found =>
-    found.violations.map(each => ({
-        rule: each.id, help: each.help, where: each.nodes.map(node => node.html),
-    })))"""
 
 pytestmark = pytest.mark.needs("chromium")
-
-
-@pytest.fixture(scope="module")
-def axe() -> str:
-    """The script of axe-core, which checks a page against WCAG's rules and good practice."""
-    install_packages(PAGE_CHECKS)
-    return (PAGE_CHECKS / "node_modules/axe-core/axe.min.js").read_text()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

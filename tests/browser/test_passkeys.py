@@ -6,13 +6,15 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import BrowserContext, CDPSession, Page
+from playwright.sync_api import Browser, BrowserContext, CDPSession, Page
 
-from tests.browser.conftest import App, Person, sign_in
+from tests.browser.conftest import CHECK, App, Person, sign_in
 from tests.support.server import ServerProcess, running_server
+
+Scheme = Literal["light", "dark"]
 
 pytestmark = pytest.mark.needs("chromium")
 
@@ -247,3 +249,26 @@ def test_a_passkey_of_another_port_is_refused(
             sent,
         )
     assert (status, json.loads(text)["error"]) == (400, "Verification failed")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_where_passkeys_are(
+    chromium: Browser, provider: ServerProcess, person: Person, axe: str, scheme: Scheme
+) -> None:
+    """Issue 4, 5: with a form open, and with something that went wrong."""
+    context = chromium.new_context(color_scheme=scheme, viewport={"width": 375, "height": 700})
+    page = context.new_page()
+    device_of(context, page)
+    sign_in(page, provider, person)
+    add(page, provider)
+    page.get_by_role("button", name="Remove my laptop").wait_for()
+    add(page, provider, "again")
+    problem(page)
+    page.get_by_text("Rename", exact=True).first.click()
+    page.evaluate(axe)
+    found = page.evaluate(CHECK)
+    width = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    too_wide = page.evaluate(width)
+    context.close()
+    assert found == []
+    assert too_wide <= 0
