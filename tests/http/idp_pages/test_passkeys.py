@@ -227,7 +227,7 @@ async def test_a_passkey_made_for_something_else_is_not_kept(
         {"rp_id": "localhost.example"},
         {"flags": VERIFIED},
         {"flags": PRESENT},
-        {"algorithm": -35},
+        {"algorithm": -36},
         {"credential_id": b"i" * 1024},
     ],
 )
@@ -650,7 +650,15 @@ async def test_they_go_with_the_account(
     assert refused(await log_in(browser, key), 400, "Unknown credential")
 
 
-@pytest.mark.parametrize("base_url", ["http://127.0.0.1:3000", "http://pods.example:3000"])
+@pytest.mark.parametrize(
+    "base_url",
+    [
+        "http://127.0.0.1:3000",
+        "https://192.0.2.1",
+        "https://[2001:db8::1]:8443",
+        "http://pods.example",
+    ],
+)
 async def test_where_browsers_know_no_passkeys_none_are_offered(
     start: Start, caplog: pytest.LogCaptureFixture, base_url: str
 ) -> None:
