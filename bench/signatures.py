@@ -21,6 +21,7 @@ from bench.messages import JSON_LD, PROOF, Answer, Request
 from bench.site import Site, Stored
 
 _ACL = "http://www.w3.org/ns/auth/acl#"
+_FORBIDDEN = 403
 
 
 class NostrKey:
@@ -67,7 +68,9 @@ class ReadSigned:
     key: NostrKey = field(default_factory=NostrKey)
 
     def furnish(self, site: Site) -> None:
-        """Store the subject and its rule."""
+        """Store the subject and its rule, which leaves the owner out, once."""
+        if site.get(self.subject.path, self.accept, authorized=True).status == _FORBIDDEN:
+            return
         self.subject.furnish(site)
         rule = {
             "@context": {"acl": _ACL},  # javascript-solid-server knows the terms by this prefix
