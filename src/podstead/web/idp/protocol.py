@@ -21,6 +21,7 @@ from podstead.authn.proofs import InvalidProof, Proofs
 from podstead.authn.resource_tokens import ResourceTokens
 from podstead.core.agents import Agent, Identity
 from podstead.core.clock import Clock
+from podstead.core.conditional import Conditions, Verdict, evaluate_read
 from podstead.core.errors import (
     AccessDenied,
     BadRequest,
@@ -299,8 +300,8 @@ def _public_document(request: Request, content: bytes) -> Response:
         (b"etag", tag.encode("ascii")),
         (b"cache-control", f"public, max-age={DESCRIPTION_AGE_S}".encode("ascii")),
     ]
-    asked = request.fields.get(b"if-none-match") or ""
-    if tag in [each.strip().removeprefix("W/") for each in asked.split(",")]:
+    conditions = Conditions(if_none_match=request.fields.get(b"if-none-match"))
+    if evaluate_read(conditions, etag=tag, modified_ms=0) is Verdict.NOT_MODIFIED:
         return Response(304, headers)
     headers += [
         (b"content-type", b"application/json"),
