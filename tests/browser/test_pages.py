@@ -6,7 +6,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Request, ViewportSize
+from playwright.sync_api import Browser, BrowserContext, Page, Request, ViewportSize, expect
 
 from tests.browser.conftest import CHECK, PASSWORD, App, Person, sign_in
 from tests.browser.tour import tour
@@ -117,6 +117,7 @@ def test_an_answer_by_form_gets_to_the_application(
 def test_signing_in_and_allowing_with_keys_only(page: Page, app: App, person: Person) -> None:
     """Issue 4, 5: the first field has the focus, and Enter sends a form."""
     page.goto(app.request(prompt="consent"))
+    _has_focus(page, "E-mail address or pod name")
     page.keyboard.type(person.name)
     page.keyboard.press("Tab")
     page.keyboard.type(PASSWORD)
@@ -134,11 +135,13 @@ def test_a_wrong_password_leaves_the_keys_where_they_are_needed(
 ) -> None:
     """The name is there still; typing goes on at the password."""
     page.goto(f"{provider.base_url}/idp/login")
+    _has_focus(page, "E-mail address or pod name")
     page.keyboard.type(person.name)
     page.keyboard.press("Tab")
     page.keyboard.type("wrong")
     page.keyboard.press("Enter")
     page.get_by_role("alert").wait_for()
+    _has_focus(page, "Password")
     page.keyboard.type(PASSWORD)
     page.keyboard.press("Enter")
     page.wait_for_url("**/idp/account")
@@ -147,11 +150,13 @@ def test_a_wrong_password_leaves_the_keys_where_they_are_needed(
 def test_registering_with_keys_only(page: Page, provider: ServerProcess, person: Person) -> None:
     """What is wrong has the focus, and its text is the field's description."""
     page.goto(f"{provider.base_url}/idp/register")
+    _has_focus(page, "Name of your pod")
     for typed in (person.name, f"new-{person.name}@example.org", PASSWORD, PASSWORD):
         page.keyboard.type(typed)
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.get_by_role("alert").wait_for()
+    _has_focus(page, "Name of your pod")
     described = page.evaluate(
         """() => document.activeElement.getAttribute("aria-describedby").split(" ")
             .map(id => document.getElementById(id).textContent).join(" ")"""
@@ -205,6 +210,11 @@ def test_what_a_button_of_a_list_does_is_in_its_name(
     page.goto(f"{provider.base_url}/idp/account")
     page.get_by_role("button", name="Disconnect Field Notes").wait_for()
     page.get_by_role("button", name="Sign out Chrome on Linux").wait_for()
+
+
+def _has_focus(page: Page, label: str) -> None:
+    """A page gives its first field the focus when it is painted first, not when it is loaded."""
+    expect(page.get_by_label(label, exact=True)).to_be_focused()
 
 
 def _tab_to(page: Page, text: str) -> None:
