@@ -28,11 +28,11 @@ from podstead.idp.records import (
     Grant,
     RefreshToken,
 )
-from podstead.idp.registry import Kept, Records
 from podstead.idp.sign_in import AccountDisabled, SignInFailed
-from podstead.idp.writing import commit
 from podstead.pods.names import PodNameTaken
 from podstead.storage.records import CommitOutcome, TokenRecord, Version, Write
+from podstead.storage.registry import Kept, Records
+from podstead.storage.writing import commit
 from tests.support.accounts import ADDRESS, BASE, Office, office, password_of
 
 NEW_PASSWORD = "another password"

@@ -17,8 +17,8 @@ from podstead.app.system import SystemRandomness
 from podstead.config import Settings
 from podstead.idp.passwords import PasswordHasher
 from podstead.idp.records import Account
-from podstead.idp.registry import Kept
 from podstead.storage.layout import RootLayout
+from podstead.storage.registry import Kept
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
 from tests.unit.outbound.peer import MovedClock

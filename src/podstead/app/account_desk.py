@@ -19,8 +19,8 @@ from podstead.config import Settings
 from podstead.core.errors import NotFound, RootUnusable
 from podstead.idp.credentials import NewCredential
 from podstead.idp.records import Account
-from podstead.idp.registry import Kept
 from podstead.storage.layout import RootLayout
+from podstead.storage.registry import Kept
 
 _PAGE = 1000
 

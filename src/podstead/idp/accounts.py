@@ -28,8 +28,6 @@ from podstead.idp.records import (
     Account,
     AccountName,
 )
-from podstead.idp.registry import Kept, Records
-from podstead.idp.writing import VERSION_BYTES, commit
 from podstead.storage.former_pods import former_pod
 from podstead.storage.protocol import EntryRegistry, PodRegistry, ResourceStore, TokenRegistry
 from podstead.storage.records import (
@@ -44,6 +42,8 @@ from podstead.storage.records import (
     VersionConflict,
     Write,
 )
+from podstead.storage.registry import Kept, Records
+from podstead.storage.writing import VERSION_BYTES, commit
 
 _ID_BYTES: Final = 16
 _ATTEMPTS: Final = 4

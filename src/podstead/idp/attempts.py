@@ -20,10 +20,10 @@ from podstead.core.errors import RateLimited
 from podstead.idp.audit import Audit, Event
 from podstead.idp.names import name_key
 from podstead.idp.records import Account
-from podstead.idp.registry import Kept, Records, secret_key
 from podstead.idp.token_service import ProviderStore
-from podstead.idp.writing import commit
 from podstead.storage.protocol import RateCounters
+from podstead.storage.registry import Kept, Records, secret_key
+from podstead.storage.writing import commit
 
 LONGEST_DELAY_S: Final = 60
 HOUR_S: Final = 3600

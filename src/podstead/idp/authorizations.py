@@ -44,11 +44,11 @@ from podstead.idp.records import (
     VerifiedPasskey,
 )
 from podstead.idp.redirects import matches_redirect, redirect_host
-from podstead.idp.registry import Kept, secret_key
 from podstead.idp.signing_out import read_hint
 from podstead.idp.token_service import ProviderStore
-from podstead.idp.writing import commit
 from podstead.storage.records import Record, Reliance
+from podstead.storage.registry import Kept, secret_key
+from podstead.storage.writing import commit
 
 INTERACTION_S: Final = 3600
 CODE_S: Final = 120

@@ -25,13 +25,13 @@ from podstead.idp.client_metadata import (
     read_metadata,
 )
 from podstead.idp.records import CLIENTS, Client
-from podstead.idp.registry import secret_key
 from podstead.idp.token_service import ProviderStore
-from podstead.idp.writing import commit
 from podstead.jose.errors import InvalidJose
 from podstead.jose.strict_json import Json, read_object
 from podstead.storage.protocol import EntryCounts, RateCounters
 from podstead.storage.records import Record, Reliance
+from podstead.storage.registry import secret_key
+from podstead.storage.writing import commit
 
 REGISTRATION_MS: Final = 90 * 24 * 3600 * 1000
 """How long one is kept after its last use: no grant goes on for longer (A-50)."""

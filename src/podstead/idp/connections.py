@@ -17,10 +17,10 @@ import msgspec
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Overloaded
 from podstead.idp.records import CONSENTS, GRANTS, Consent, Grant
-from podstead.idp.registry import Kept
 from podstead.idp.token_service import ProviderStore
-from podstead.idp.writing import commit
 from podstead.storage.records import Record
+from podstead.storage.registry import Kept
+from podstead.storage.writing import commit
 
 _ID_CHARACTERS: Final = 32
 _ATTEMPTS: Final = 4

@@ -15,10 +15,10 @@ from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import BadRequest, Conflict, NotFound, Overloaded
 from podstead.idp.audit import Audit, Event
 from podstead.idp.records import CREDENTIALS, Account, ClientCredential
-from podstead.idp.registry import Kept, secret_key
 from podstead.idp.token_service import ProviderStore
-from podstead.idp.writing import commit
 from podstead.storage.records import EntryAt, Record
+from podstead.storage.registry import Kept, secret_key
+from podstead.storage.writing import commit
 
 MOST_OF_ONE_ACCOUNT: Final = 100
 MOST_NAME_CHARACTERS: Final = 100

@@ -14,8 +14,8 @@ from podstead.idp.accounts import counting_from
 from podstead.idp.keys import KeyRoster
 from podstead.idp.oauth.token import Minted, Subject
 from podstead.idp.records import REFRESH_TOKENS, Account, Client, RefreshToken
-from podstead.idp.registry import secret_key
 from podstead.jose.signing import KeyPair, SigningAlgorithm
+from podstead.storage.registry import secret_key
 
 ACCESS_TOKEN_S: Final = 3600
 REFRESH_TOKEN_S: Final = 14 * 24 * 3600

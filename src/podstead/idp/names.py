@@ -11,7 +11,7 @@ from typing import Final
 
 from podstead.core.errors import BadRequest, Conflict
 from podstead.idp.records import EMAILS, USERNAMES, AccountName
-from podstead.idp.registry import Records
+from podstead.storage.registry import Records
 
 MOST_EMAIL_CHARACTERS: Final = 254
 _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")

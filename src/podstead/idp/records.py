@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from podstead.idp.registry import Records
+from podstead.storage.registry import Records
 
 
 class Account(msgspec.Struct, frozen=True):

@@ -17,10 +17,10 @@ from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Overloaded
 from podstead.idp.accounts import counting_from
 from podstead.idp.records import ACCOUNTS, SESSIONS, Account, BrowserSession
-from podstead.idp.registry import Kept, secret_key
 from podstead.idp.token_service import ProviderStore
-from podstead.idp.writing import commit
 from podstead.storage.records import Record, Reliance
+from podstead.storage.registry import Kept, secret_key
+from podstead.storage.writing import commit
 
 SHORT_S: Final = 12 * 3600
 IDLE_S: Final = 14 * 24 * 3600

@@ -16,7 +16,7 @@ from podstead.idp.audit import Audit, Event
 from podstead.idp.names import MOST_EMAIL_CHARACTERS
 from podstead.idp.passwords import PasswordHasher, Verdict, presented
 from podstead.idp.records import Account
-from podstead.idp.registry import Kept
+from podstead.storage.registry import Kept
 
 
 class SignInFailed(NotAuthenticated):

@@ -28,9 +28,9 @@ from podstead.idp.records import (
     Client,
     ClientCredential,
 )
-from podstead.idp.registry import secret_key
-from podstead.idp.writing import commit
 from podstead.storage.protocol import EntryRegistry, ResourceStore
+from podstead.storage.registry import secret_key
+from podstead.storage.writing import commit
 
 _ATTEMPTS: Final = 4
 

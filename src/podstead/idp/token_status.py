@@ -28,11 +28,11 @@ from podstead.idp.records import (
     RefreshToken,
     RevokedToken,
 )
-from podstead.idp.registry import Kept, secret_key
 from podstead.idp.token_service import ProviderStore
-from podstead.idp.writing import commit
 from podstead.jose.compact import CompactToken, claim_text, read_token, verify_signature
 from podstead.jose.errors import InvalidJose
+from podstead.storage.registry import Kept, secret_key
+from podstead.storage.writing import commit
 
 _ATTEMPTS: Final = 4
 

@@ -13,9 +13,9 @@ import pytest
 
 from podstead.app.system import SystemRandomness
 from podstead.idp.records import SESSIONS
-from podstead.idp.registry import secret_key
-from podstead.idp.writing import commit
+from podstead.storage.registry import secret_key
 from podstead.storage.sqlite import SqliteStore
+from podstead.storage.writing import commit
 from tests.http.conftest import BASE, Server, password_of
 from tests.http.idp_pages.conftest import App, MovedClock, csrf_token, register, sign_in
 from tests.support.asgi import Answer

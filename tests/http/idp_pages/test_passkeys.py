@@ -17,8 +17,8 @@ import pytest
 from podstead.app.system import SystemRandomness
 from podstead.idp.passkeys.sign_in import counts_up
 from podstead.idp.records import ACCOUNTS, PASSKEY_CHALLENGES, PASSKEYS
-from podstead.idp.writing import commit
 from podstead.storage.sqlite import SqliteStore
+from podstead.storage.writing import commit
 from tests.http.conftest import BASE, Start
 from tests.http.idp_pages.conftest import App, MovedClock, csrf_token, reply_of, sign_in
 from tests.support.asgi import Answer

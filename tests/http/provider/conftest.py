@@ -30,11 +30,11 @@ from podstead.core.errors import OutboundError
 from podstead.idp.authorizations import Authorizations, Interact, Next, Reply
 from podstead.idp.clients import ClientDirectory, ClientDocument
 from podstead.idp.records import ACCOUNTS, CREDENTIALS, Account, BrowserSession, ClientCredential
-from podstead.idp.registry import Records, secret_key
 from podstead.rdf.codecs import parse
 from podstead.rdf.graph import Graph
 from podstead.storage.layout import RootLayout
 from podstead.storage.records import Record, Version, Write
+from podstead.storage.registry import Records, secret_key
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
 from tests.http.conftest import BASE, running

@@ -13,7 +13,7 @@ import pytest
 
 from podstead.idp.interactions import Stage
 from podstead.idp.records import CODES, CREDENTIALS, GRANTS, REFRESH_TOKENS
-from podstead.idp.registry import secret_key
+from podstead.storage.registry import secret_key
 from tests.http.conftest import BASE
 from tests.http.provider.conftest import (
     CALLBACK,

@@ -44,8 +44,8 @@ from podstead.idp.records import (
     Grant,
     RefreshToken,
 )
-from podstead.idp.registry import Kept
 from podstead.storage.records import Record, Reliance
+from podstead.storage.registry import Kept
 
 _AUTH_METHODS: Final = ["client_secret_basic", "client_secret_post", "none"]
 _VERIFIER: Final = re.compile(r"[A-Za-z0-9\-._~]{43,128}")

@@ -13,10 +13,10 @@ from typing import Final, Protocol
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import BadRequest, Overloaded
 from podstead.idp.records import PASSKEY_CHALLENGES, PasskeyChallenge
-from podstead.idp.registry import secret_key
 from podstead.idp.token_service import ProviderStore
-from podstead.idp.writing import commit
 from podstead.storage.protocol import EntryCounts
+from podstead.storage.registry import secret_key
+from podstead.storage.writing import commit
 
 CHALLENGE_S: Final = 300
 """How long a person may take over it."""

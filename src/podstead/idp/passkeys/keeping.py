@@ -24,10 +24,10 @@ from podstead.idp.passkeys.ceremonies import (
 )
 from podstead.idp.passkeys.challenges import ADDING, Challenges, Issued, PasskeyStore
 from podstead.idp.records import PASSKEYS, Account, Passkey, PasskeyChallenge
-from podstead.idp.registry import Kept, secret_key
 from podstead.idp.sessions import OpenSession
-from podstead.idp.writing import commit
 from podstead.storage.records import Record, Reliance
+from podstead.storage.registry import Kept, secret_key
+from podstead.storage.writing import commit
 
 MOST_OF_ONE_ACCOUNT: Final = 50
 MOST_NAME_CHARACTERS: Final = 64

@@ -27,10 +27,10 @@ from podstead.idp.passkeys.ceremonies import (
 from podstead.idp.passkeys.challenges import SIGNING_IN, Challenges, Issued, PasskeyStore, suffix_of
 from podstead.idp.passkeys.keeping import passkey_key
 from podstead.idp.records import ACCOUNTS, PASSKEYS, Account, Passkey
-from podstead.idp.registry import Kept
 from podstead.idp.sign_in import AccountDisabled
-from podstead.idp.writing import commit
 from podstead.storage.records import Reliance
+from podstead.storage.registry import Kept
+from podstead.storage.writing import commit
 
 FACTOR: Final = "passkey"
 _ATTEMPTS: Final = 4

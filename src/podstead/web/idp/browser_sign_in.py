@@ -7,9 +7,9 @@ from typing import Final
 
 from podstead.idp.audit import Event
 from podstead.idp.records import Account, BrowserSession
-from podstead.idp.registry import Kept
 from podstead.idp.sessions import Sessions
 from podstead.idp.sign_in import AccountDisabled, PasswordSignIn, SignInFailed
+from podstead.storage.registry import Kept
 from podstead.web.idp.cookies import Cookies, Header, Notice
 from podstead.web.idp.rendering import json_answer, see_other
 from podstead.web.idp.submissions import Submission

@@ -7,8 +7,8 @@ from typing import Final
 from podstead.core.errors import NotFound
 from podstead.idp.passkeys.keeping import Passkeys
 from podstead.idp.records import Passkey
-from podstead.idp.registry import Kept
 from podstead.idp.sessions import Sessions
+from podstead.storage.registry import Kept
 from podstead.web.idp.cookies import Cookies, Notice
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.passkey_endpoints import SignInAgain, check_recent

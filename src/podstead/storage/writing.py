@@ -1,4 +1,4 @@
-"""How does the provider change its records? One write, whole or not at all."""
+"""How do parts of the server change their records? One write, whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of the provider are kept as entries; damage is trouble and never absence."""
+"""Records of parts of the server are kept as entries; damage is trouble and never absence."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from podstead.core.errors import StorageError
-from podstead.idp.registry import Records, secret_key
 from podstead.storage.records import Entry, EntryId, Version
+from podstead.storage.registry import Records, secret_key
 
 
 class Note(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""How does the provider keep its records? Typed values as entries of the store.
+"""How do parts of the server keep records of their own? Typed values as entries of the store.
 
 Each kind of record has a name and a shape. Secrets are never keys or values: what identifies a
 record to its holder, such as a session's id or a refresh token, is kept as its SHA-256 (A-185).
