@@ -14,6 +14,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.storage.records import (
     Body,
     CommitOutcome,
+    DeletedAcl,
     Entry,
     EntryId,
     LoggedChange,
@@ -21,6 +22,7 @@ from podstead.storage.records import (
     PodRecord,
     PodRemoval,
     TokenRecord,
+    Version,
     Write,
 )
 
@@ -45,6 +47,17 @@ class OpenBody(Protocol):
 
     def chunks(self, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
         """Stream the bytes from ``start`` up to, not including, ``end``. Raises StorageError."""
+
+
+class ChangeSignal(Protocol):
+    """Tells one listener that the change log may have grown."""
+
+    async def wait(self) -> None:
+        """Return when something may have been committed since this last returned, or since it was
+        made; and after about a second anyhow, should a sign be lost. For one task."""
+
+    def close(self) -> None:
+        """Listen no more. Idempotent."""
 
 
 class ResourceStore(Protocol):
@@ -91,7 +104,20 @@ class ResourceStore(Protocol):
         """
 
     async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]:
-        """Rows of the change log with a greater sequence number, in order."""
+        """Rows of the change log with a greater sequence number, in order. Raises StorageError."""
+
+    async def newest_sequence(self) -> int:
+        """The sequence number of the newest row that the change log has had, 0 if it never had
+        one. Raises StorageError."""
+
+    def listen(self) -> ChangeSignal:
+        """Begin to be told when there may be new rows of the change log, by whatever process."""
+
+    async def deleted_acls(
+        self, write: Version, paths: Iterable[ResourcePath]
+    ) -> Mapping[ResourcePath, DeletedAcl]:
+        """Which of ``paths`` were access rules that the write of that version deleted, and what
+        they said; as long as the change log has the write. Raises StorageError."""
 
 
 class PodRegistry(Protocol):

@@ -271,6 +271,8 @@ class Activity(IntEnum):
     CREATE = 1
     UPDATE = 2
     DELETE = 3
+    UNCHANGED = 4
+    """A PATCH succeeded that changed nothing (L-7)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +295,17 @@ class LoggedChange:
     change: Change
     version: Version
     at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedAcl:
+    """Access rules that a write deleted, as they were last, with the change log they belong to.
+
+    ``content`` is empty, and so grants nothing, if the rules were kept as a blob.
+    """
+
+    metadata: Metadata
+    content: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,6 +135,12 @@ class EffectiveAcls:
             cache_bytes
         )
 
+    def over(self, source: AclSource) -> EffectiveAcls:
+        """The same on another source, such as one of a former moment, sharing what is parsed."""
+        other = EffectiveAcls(source, self._parse, base_url=self._base_url, cache_bytes=0)
+        other._known = self._known  # by version, and versions come but once
+        return other
+
     async def find(self, target: ResourcePath, snapshot: Snapshot) -> EffectiveAcl:
         """The effective ACL that decides about ``target``.
 

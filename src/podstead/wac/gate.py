@@ -21,7 +21,7 @@ from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.storage.protocol import Snapshot
 from podstead.storage.records import Reliance
 from podstead.wac.decision import Requester, Rules, agent_modes
-from podstead.wac.effective import EffectiveAcls
+from podstead.wac.effective import AclSource, EffectiveAcls
 from podstead.wac.groups import NO_MEMBERSHIPS, GroupMemberships
 from podstead.wac.iris import agent_name, origin_of
 from podstead.wac.modes import ALL_MODES, NO_MODES, Governed, Mode, Modes, Requirements, governed
@@ -93,6 +93,13 @@ class Gate:
         self._groups = groups
         self._owners = owners
         self._decisions: BoundedCache[tuple[str, Requester], Modes] = BoundedCache(max_cached)
+
+    def over(self, source: AclSource) -> Gate:
+        """The same gate on ACLs of another source, sharing its decisions; groups and owners stay
+        those of now."""
+        other = Gate(acls=self._acls.over(source), groups=self._groups, owners=self._owners)
+        other._decisions = self._decisions  # by the versions of the rules
+        return other
 
     async def authorize(
         self,

@@ -1,0 +1,64 @@
+"""Which ways are there to hear of changes, and what can each do? (N-3, N-20 to N-23)
+
+A channel type is a protocol of its own over which messages travel; what one can ask of a channel
+(its features) is the same for all of them.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+from podstead.core.identifiers import ResourcePath
+from podstead.core.vocab import NOTIFY, NOTIFY_OF_DRAFTS
+
+SERVICES: Final = ResourcePath("/.notifications/")
+"""Below which all that notifications need has its addresses."""
+
+
+class ChannelType(Enum):
+    """A channel type, by the local name of its IRI."""
+
+    WEB_SOCKET = "WebSocketChannel2023"
+    EVENT_SOURCE = "EventSourceChannel2023"
+    STREAMING_HTTP = "StreamingHTTPChannel2023"
+    WEBHOOK = "WebhookChannel2023"
+
+    @property
+    def iri(self) -> str:
+        """The IRI as it is written here."""
+        return NOTIFY + self.value
+
+    @property
+    def service(self) -> ResourcePath:
+        """Where one subscribes to channels of the type (N-3)."""
+        return ResourcePath(f"{SERVICES}{self.value}/")
+
+    @property
+    def is_pushed(self) -> bool:
+        """Whether the server connects to the receiver, rather than the other way round."""
+        return self is ChannelType.WEBHOOK
+
+
+class Feature(Enum):
+    """What may be asked of a channel, by the local name of its property (N-12 to N-15)."""
+
+    ACCEPT = "accept"
+    END_AT = "endAt"
+    RATE = "rate"
+    START_AT = "startAt"
+    STATE = "state"
+
+    @property
+    def iri(self) -> str:
+        """The IRI of the property."""
+        return NOTIFY + self.value
+
+
+def channel_type_of(iri: str) -> ChannelType | None:
+    """The channel type that an IRI names, in either namespace (N-7)."""
+    for namespace in (NOTIFY, NOTIFY_OF_DRAFTS):
+        if iri.startswith(namespace):
+            name = iri[len(namespace) :]
+            return next((each for each in ChannelType if each.value == name), None)
+    return None

@@ -1,0 +1,217 @@
+"""Which channels are there, and whose are they? Records that outlive a restart (N-10, N-31).
+
+A channel is known by a key that nobody can guess: whoever holds the URL made of it may receive,
+look and unsubscribe, and nobody else. It is kept as its hash, so that a copy of the database opens
+no channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import msgspec
+
+from podstead.core.agents import Agent, AuthenticationMethod, Identity
+from podstead.core.clock import Clock, Randomness
+from podstead.core.errors import Overloaded, RateLimited
+from podstead.notifications.channel_requests import ChannelRequest
+from podstead.storage.protocol import EntryCounts, EntryRegistry, ResourceStore
+from podstead.storage.records import Record
+from podstead.storage.registry import Records, secret_key
+from podstead.storage.writing import commit
+
+KEY_BYTES: Final = 16
+"""Of randomness in the key of a channel."""
+
+
+class StoredAgent(msgspec.Struct, frozen=True):
+    """Who subscribed, as far as access rules may ask (N-30): see :class:`Identity`."""
+
+    agent: str
+    method: str
+    aliases: tuple[str, ...] = ()
+    issuer: str | None = None
+    client_id: str | None = None
+    nostr_key: str | None = None
+
+
+class Channel(msgspec.Struct, frozen=True):
+    """A channel; the key is the hash of what its URL ends in. Times are Unix milliseconds.
+
+    ``agent`` is ``None`` for the public. ``began`` is the last sequence number of the change log
+    when the channel was made: nothing before it is told.
+    """
+
+    channel_type: str
+    topic: str
+    media_type: str
+    made_ms: int
+    end_ms: int
+    began: int
+    agent: StoredAgent | None = None
+    origin: str | None = None
+    start_ms: int | None = None
+    rate_ms: int | None = None
+    state: str | None = None
+    send_to: str | None = None
+
+
+CHANNELS: Final = Records("notification-channel", Channel)
+
+
+class TooManyChannels(RateLimited):
+    """The agent has as many channels as one may have; one ends in ``retry_after_s`` seconds."""
+
+    def __init__(self, *, most: int, retry_after_s: int) -> None:
+        super().__init__(
+            f"An agent may have {most} channels at a time: unsubscribe from one, or wait until "
+            f"one ends in {retry_after_s} seconds",
+            retry_after_s=retry_after_s,
+        )
+
+
+class ChannelStore(EntryRegistry, EntryCounts, ResourceStore, Protocol):
+    """What channels are kept in."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelLimits:
+    """How many channels there may be; 0 is without limit (N-31)."""
+
+    per_agent: int
+    in_all: int
+
+
+@dataclass(frozen=True, slots=True)
+class Subscriber:
+    """Who subscribes: the agent, the Origin header of the request as received, and where from.
+
+    ``address_key`` stands for the agent where limits are concerned and there is none.
+    """
+
+    agent: Agent
+    origin: str | None
+    address_key: str
+
+    @property
+    def name(self) -> str:
+        """Under which its channels are counted."""
+        return self.agent.agent if self.agent else f"public {self.address_key}"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedChannel:
+    """A channel and the key by which its URL is made."""
+
+    key: str
+    channel: Channel
+
+
+class Channels:
+    """Keeps the channels of all workers."""
+
+    def __init__(
+        self, *, store: ChannelStore, limits: ChannelLimits, clock: Clock, randomness: Randomness
+    ) -> None:
+        self._store = store
+        self._limits = limits
+        self._clock = clock
+        self._randomness = randomness
+
+    async def open(
+        self, request: ChannelRequest, subscriber: Subscriber, *, began: int
+    ) -> OpenedChannel:
+        """Make a channel for who may read its topic; that was checked before.
+
+        Requests at the same moment may go over the limits by their number. Raises Unprocessable
+        for a channel that ends before it begins, TooManyChannels, Overloaded and StorageError.
+        """
+        now_ms = self._clock.now_ms()
+        request = request.within(now_ms=now_ms)
+        await self._check_limits(subscriber, now_ms)
+        key = self._randomness.token_hex(KEY_BYTES)
+        channel = _channel(request, subscriber, made_ms=now_ms, began=began)
+        record = CHANNELS.put(
+            secret_key(key), channel, owner=subscriber.name, expires_ms=channel.end_ms
+        )
+        await self._write([record], now_ms)
+        return OpenedChannel(key, channel)
+
+    async def find(self, key: str) -> Channel | None:
+        """The channel of that key, ``None`` if there is none or it has ended. Raises
+        StorageError."""
+        kept = await CHANNELS.read(self._store, secret_key(key), now_ms=self._clock.now_ms())
+        return None if kept is None else kept.value
+
+    async def close(self, key: str) -> bool:
+        """Remove the channel; False if there is none. Raises StorageError, Overloaded."""
+        if await self.find(key) is None:
+            return False
+        await self._write([CHANNELS.drop(secret_key(key))], self._clock.now_ms())
+        return True
+
+    async def _check_limits(self, subscriber: Subscriber, now_ms: int) -> None:
+        per_agent, in_all = self._limits.per_agent, self._limits.in_all
+        if per_agent:
+            own = await CHANNELS.of_owner(
+                self._store, subscriber.name, now_ms=now_ms, limit=per_agent
+            )
+            if len(own) >= per_agent:
+                first_end_ms = min(kept.value.end_ms for kept in own)
+                retry_after_s = max(1, (first_end_ms - now_ms) // 1000)
+                raise TooManyChannels(most=per_agent, retry_after_s=retry_after_s)
+        if in_all and await CHANNELS.count(self._store, at_most=in_all) >= in_all:
+            raise Overloaded("The server has as many notification channels as it can hold")
+
+    async def _write(self, records: Iterable[Record], now_ms: int) -> None:
+        await commit(self._store, records, now_ms=now_ms, randomness=self._randomness)
+
+
+def _channel(
+    request: ChannelRequest, subscriber: Subscriber, *, made_ms: int, began: int
+) -> Channel:
+    return Channel(
+        channel_type=request.channel_type.value,
+        topic=request.topic,
+        media_type=request.media_type,
+        made_ms=made_ms,
+        end_ms=request.end_ms or made_ms,
+        began=began,
+        agent=_stored(subscriber.agent),
+        origin=subscriber.origin,
+        start_ms=request.start_ms,
+        rate_ms=request.rate_ms,
+        state=request.state,
+        send_to=request.send_to,
+    )
+
+
+def _stored(agent: Agent) -> StoredAgent | None:
+    """The identity without what is of one credential only: a channel outlives a token."""
+    if agent is None:
+        return None
+    return StoredAgent(
+        agent=agent.agent,
+        method=agent.method.value,
+        aliases=tuple(sorted(agent.aliases)),
+        issuer=agent.issuer,
+        client_id=agent.client_id,
+        nostr_key=agent.nostr_key,
+    )
+
+
+def agent_of(channel: Channel) -> Agent:
+    """Who subscribed, as access rules are asked about them (N-30)."""
+    stored = channel.agent
+    if stored is None:
+        return None
+    return Identity(
+        agent=stored.agent,
+        method=AuthenticationMethod(stored.method),
+        aliases=frozenset(stored.aliases),
+        issuer=stored.issuer,
+        client_id=stored.client_id,
+        nostr_key=stored.nostr_key,
+    )

@@ -1,0 +1,161 @@
+"""Who hears of the notices of one topic? In order, each after a new look at the right to read.
+
+Each topic delivers by itself: one whose rules take long to find out, because they name documents of
+other servers, holds up no other. Watchers of one identity are decided about together, and all of
+them at once where everyone may read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from podstead.core.clock import Clock
+from podstead.core.errors import ServerTrouble
+from podstead.core.identifiers import ResourcePath
+from podstead.notifications.mailbox import Ending, Mailbox, WatchEnded
+from podstead.notifications.notices import Activity, Notice
+from podstead.notifications.readers import Readers, Subscriber, Verdict, View
+from podstead.storage.records import Metadata
+
+logger = logging.getLogger("podstead.notifications")
+
+MOST_PENDING = 10_000
+"""Notices of one topic that may wait for its rules; one more ends its watches as SLOW."""
+
+RETRY_S = 1.0
+"""How long to wait when the rules cannot be read; nothing is delivered meanwhile, nothing lost."""
+
+_DECISIONS_AT_ONCE = 50
+_PUBLIC = Subscriber()
+_ENDINGS = {Verdict.NO: Ending.REVOKED, Verdict.EXPIRED: Ending.EXPIRED}
+
+
+class Watcher(Protocol):
+    """A watch, as far as deliveries know it."""
+
+    @property
+    def subscriber(self) -> Subscriber: ...
+
+    @property
+    def mailbox(self) -> Mailbox: ...
+
+    @property
+    def since(self) -> int: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Delivering:
+    """What all deliveries of a worker share; ``state_of`` gives the entity tag of what is stored,
+    without quotes."""
+
+    readers: Readers
+    clock: Clock
+    state_of: Callable[[Metadata], str]
+
+
+class Deliveries:
+    """The watchers of one topic, and the notices on their way to them."""
+
+    def __init__(self, topic: ResourcePath, delivering: Delivering) -> None:
+        self._topic = topic
+        self._with = delivering
+        self._watchers: dict[Subscriber, set[Watcher]] = {}
+        self._pending: deque[Notice] = deque()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody watches."""
+        return not self._watchers
+
+    def add(self, watcher: Watcher) -> None:
+        self._watchers.setdefault(watcher.subscriber, set()).add(watcher)
+
+    def remove(self, watcher: Watcher) -> None:
+        alike = self._watchers[watcher.subscriber]
+        alike.discard(watcher)
+        if not alike:
+            del self._watchers[watcher.subscriber]
+
+    def put(self, notice: Notice) -> None:
+        """Have a notice delivered after those before it."""
+        if len(self._pending) >= MOST_PENDING:
+            self._give_up()
+            return
+        self._pending.append(notice)
+        if self._task is None:
+            self._task = asyncio.create_task(self._run())
+
+    def _give_up(self) -> None:
+        self._pending.clear()
+        for watcher in self._all():
+            watcher.mailbox.close(Ending.SLOW)
+
+    def _all(self) -> list[Watcher]:
+        return [watcher for alike in self._watchers.values() for watcher in alike]
+
+    async def _run(self) -> None:
+        try:
+            while self._pending and self._watchers:
+                try:
+                    await self._deliver(self._pending[0])
+                except ServerTrouble:
+                    logger.exception("Access rules could not be read for a notice; tried again")
+                    await asyncio.sleep(RETRY_S)
+                else:
+                    self._pending.popleft()
+        except Exception:
+            logger.exception("Notices could not be delivered")
+            self._give_up()
+        finally:
+            self._task = None
+
+    async def _deliver(self, notice: Notice) -> None:
+        """Decide about all watchers, then tell them. Raises ServerTrouble before anyone is told."""
+        view = await self._with.readers.view(notice)
+        verdicts = await self._verdicts(view)
+        notice = self._with_state(notice, view.metadata)
+        for subscriber, verdict in verdicts.items():
+            for watcher in tuple(self._watchers.get(subscriber, ())):
+                if watcher.since < notice.sequence:
+                    self._tell(watcher, verdict, notice)
+
+    async def _verdicts(self, view: View) -> dict[Subscriber, Verdict]:
+        """About each who watches; who begins to watch meanwhile begins after this notice."""
+        now_ms = self._with.clock.now_ms()
+        for_all = await view.may_read(_PUBLIC)
+        by_identity: dict[Hashable, Verdict] = {}
+        verdicts: dict[Subscriber, Verdict] = {}
+        for subscriber in tuple(self._watchers):
+            if subscriber.has_expired(now_ms):
+                verdict = Verdict.EXPIRED
+            elif for_all is Verdict.YES:
+                verdict = Verdict.YES
+            elif subscriber.identity in by_identity:
+                verdict = by_identity[subscriber.identity]
+            else:
+                verdict = by_identity[subscriber.identity] = await view.may_read(subscriber)
+                if len(by_identity) % _DECISIONS_AT_ONCE == 0:
+                    await asyncio.sleep(0)  # requests come first
+            verdicts[subscriber] = verdict
+        return verdicts
+
+    def _tell(self, watcher: Watcher, verdict: Verdict, notice: Notice) -> None:
+        ending = _ENDINGS.get(verdict)
+        if ending is not None:
+            watcher.close()
+            watcher.mailbox.put(WatchEnded(self._topic, ending))
+        elif verdict is Verdict.YES:
+            watcher.mailbox.put(notice)
+
+    def _with_state(self, notice: Notice, metadata: Metadata | None) -> Notice:
+        if metadata is None or notice.activity is Activity.DELETE:
+            return notice
+        return replace(notice, state=self._with.state_of(metadata))

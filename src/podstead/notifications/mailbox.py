@@ -1,0 +1,111 @@
+"""What waits for one listener? A bounded queue between deliveries and whoever sends them on.
+
+Deliveries never wait: a mailbox that is full closes itself, since a listener that cannot keep up
+would otherwise miss something without knowing it (N-31).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from podstead.core.identifiers import ResourcePath
+from podstead.notifications.notices import Notice
+
+
+class Ending(Enum):
+    """Why a watch or a mailbox ended."""
+
+    REVOKED = "the topic may no longer be read"
+    EXPIRED = "the credential is no longer valid"
+    SLOW = "messages were not taken fast enough"
+    STOPPING = "the server stops"
+    CLOSED = "the listener left"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEnded:
+    """No more is heard of a topic, since ``ending``; other watches of the mailbox go on."""
+
+    topic: ResourcePath
+    ending: Ending
+
+
+Letter = Notice | WatchEnded
+
+
+class MailboxClosed(Exception):
+    """Nothing comes any more, and what was waiting is gone."""
+
+    def __init__(self, ending: Ending) -> None:
+        super().__init__(ending.value)
+        self.ending = ending
+
+
+class Filler(Protocol):
+    """What fills a mailbox, and ends with it."""
+
+    def close(self) -> None: ...
+
+
+class Mailbox:
+    """The letters of one listener, of all that it watches, in their order."""
+
+    def __init__(self, *, capacity: int) -> None:
+        """``capacity`` letters may wait; one more closes the mailbox as SLOW."""
+        self._capacity = capacity
+        self._letters: deque[Letter] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+        self._fillers: set[Filler] = set()
+        self.ending: Ending | None = None
+        """Why the mailbox is closed; ``None`` while it is open."""
+
+    async def next(self) -> Letter:
+        """The next letter. For one reader at a time. Raises MailboxClosed."""
+        while self.ending is None:
+            if self._letters:
+                return self._letters.popleft()
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        raise MailboxClosed(self.ending)
+
+    def put(self, letter: Letter) -> None:
+        """Leave a letter; without effect on a closed mailbox."""
+        if self.ending is not None:
+            return
+        if len(self._letters) >= self._capacity:
+            self.close(Ending.SLOW)
+            return
+        self._letters.append(letter)
+        self._wake()
+
+    def close(self, ending: Ending = Ending.CLOSED) -> None:
+        """Drop what is waiting and close everything that fills the mailbox. Idempotent."""
+        if self.ending is not None:
+            return
+        self.ending = ending
+        self._letters.clear()
+        for filler in tuple(self._fillers):
+            filler.close()
+        self._wake()
+
+    def attach(self, filler: Filler) -> None:
+        """Have ``filler`` closed with the mailbox, at once if it is closed already."""
+        if self.ending is None:
+            self._fillers.add(filler)
+        else:
+            filler.close()
+
+    def detach(self, filler: Filler) -> None:
+        """Forget a filler. Idempotent."""
+        self._fillers.discard(filler)
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

@@ -1,0 +1,111 @@
+"""What does a notice look like to its receivers? ActivityStreams, as JSON-LD or Turtle (N-16).
+
+A message says the same to every receiver of a topic, whichever worker sends it over whichever
+channel: its id is made of the change and the topic. So its bytes are made once in each form.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from podstead.core.bounded_cache import BoundedCache
+from podstead.core.identifiers import ResourcePath
+from podstead.core.media_types import JSON_LD
+from podstead.core.vocab import (
+    AS,
+    AS_CONTEXT,
+    AS_OBJECT,
+    AS_PUBLISHED,
+    AS_TARGET,
+    NOTIFICATION_CONTEXTS,
+    NOTIFY_STATE,
+    RDF_TYPE,
+    XSD_DATE_TIME,
+)
+from podstead.notifications.notices import Notice
+from podstead.notifications.times import write_time
+from podstead.rdf.codecs import Document, serialize
+from podstead.rdf.graph import Dataset, Graph
+from podstead.rdf.terms import Iri, Literal, Triple
+
+MESSAGE_CONTEXTS: Final = (AS_CONTEXT, NOTIFICATION_CONTEXTS[0])
+KEPT: Final = 1024
+"""How many messages are remembered while their receivers are served."""
+
+_OF_NOTICES: Final = uuid.UUID("7f0c0c8e-0f1b-5a37-9d3b-2d5a6f1f3b52")
+"""The name space of the ids of messages (RFC 9562 section 5.5)."""
+_PREFIXES: Final = {"as": AS, "notify": NOTIFY_STATE.rpartition("#")[0] + "#"}
+
+
+class _Message(msgspec.Struct, omit_defaults=True):
+    context: tuple[str, ...] = msgspec.field(name="@context")
+    id: str
+    type: str
+    object: str
+    published: str
+    target: str | None = None
+    state: str | None = None
+
+
+class Messages:
+    """Makes messages; the latest are kept, since many receivers wait for the same ones."""
+
+    def __init__(self, *, base_url: str) -> None:
+        self._base_url = base_url
+        self._kept: BoundedCache[tuple[Notice, str], bytes] = BoundedCache(KEPT)
+
+    def message(self, notice: Notice, media_type: str) -> bytes:
+        """The message for a notice in one of the forms of channel requests."""
+        key = (notice, media_type)
+        made = self._kept.get(key)
+        if made is None:
+            write = json_ld_message if media_type == JSON_LD else turtle_message
+            made = write(notice, base_url=self._base_url)
+            self._kept.put(key, made)
+        return made
+
+
+def message_id(notice: Notice) -> str:
+    """The ``urn:uuid:`` of the message, the same wherever it is made."""
+    name = f"{notice.write} {notice.sequence} {notice.topic}"
+    return uuid.uuid5(_OF_NOTICES, name).urn
+
+
+def json_ld_message(notice: Notice, *, base_url: str) -> bytes:
+    """The message on one line of JSON-LD."""
+    return msgspec.json.encode(
+        _Message(
+            context=MESSAGE_CONTEXTS,
+            id=message_id(notice),
+            type=notice.activity.value,
+            object=base_url + notice.object,
+            published=write_time(notice.at_ms),
+            target=None if notice.target is None else base_url + notice.target,
+            state=notice.state,
+        )
+    )
+
+
+def turtle_message(notice: Notice, *, base_url: str) -> bytes:
+    """The message as a document in Turtle."""
+    document = Document(Dataset(_graph(notice, lambda path: Iri(base_url + path))), _PREFIXES)
+    return serialize(document, "text/turtle")
+
+
+def _graph(notice: Notice, named: Callable[[ResourcePath], Iri]) -> Graph:
+    message = Iri(message_id(notice))
+    published = Literal(write_time(notice.at_ms), datatype=Iri(XSD_DATE_TIME))
+    said: list[Triple] = [
+        (message, Iri(RDF_TYPE), Iri(AS + notice.activity.value)),
+        (message, Iri(AS_OBJECT), named(notice.object)),
+        (message, Iri(AS_PUBLISHED), published),
+    ]
+    if notice.target is not None:
+        said.append((message, Iri(AS_TARGET), named(notice.target)))
+    if notice.state is not None:
+        said.append((message, Iri(NOTIFY_STATE), Literal(notice.state)))
+    return Graph(said)

@@ -1,0 +1,146 @@
+"""May they still read it? The right to read a topic, when it is watched and at each notice (N-30).
+
+The one gate of access control decides, by the rules in force at that moment. When a resource is
+deleted its own rules go with it, and those of its container say nothing of who could read it
+before (N-18): so the rules that the same write deleted stand in their places once more, as the
+engine kept them. Rules that were not kept grant nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from podstead.core.agents import Agent
+from podstead.core.identifiers import ResourcePath, is_container, subject_of
+from podstead.notifications.notices import Activity, Notice
+from podstead.storage.blobs.bodies import ContentBody
+from podstead.storage.protocol import OpenBody, Snapshot
+from podstead.storage.records import DeletedAcl, Metadata, Version
+from podstead.wac import modes
+from podstead.wac.effective import acl_paths, paths_to_read
+from podstead.wac.gate import Gate
+from podstead.wac.modes import Mode, governed
+
+_AFTER_DELETION = frozenset({Activity.DELETE, Activity.REMOVE})
+
+
+class RuleStore(Protocol):
+    """Where resources and their access rules are, and those that a write deleted."""
+
+    async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot: ...
+
+    async def open_body(self, metadata: Metadata) -> OpenBody | None: ...
+
+    async def deleted_acls(
+        self, write: Version, paths: Iterable[ResourcePath]
+    ) -> Mapping[ResourcePath, DeletedAcl]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Subscriber:
+    """Who listens: an identity, or the public, and the web page that it came through, if any."""
+
+    agent: Agent = None
+    origin: str | None = None
+
+    @property
+    def identity(self) -> Hashable:
+        """The same for all about whom access rules say the same."""
+        agent = self.agent
+        return (agent and (agent.agent, agent.aliases), self.origin)
+
+    def has_expired(self, now_ms: int) -> bool:
+        """Whether the credential that proved the identity is no longer valid."""
+        agent = self.agent
+        if agent is None or agent.expires_at_s is None:
+            return False
+        return now_ms >= agent.expires_at_s * 1000
+
+
+class Verdict(Enum):
+    """Whether a subscriber may hear of a notice."""
+
+    YES = "the rules grant it"
+    NO = "the rules do not grant it"
+    NOT_NOW = "nothing grants it at this moment, and something foreign had a part in that"
+    EXPIRED = "the credential is no longer valid"
+
+
+class View:
+    """The rules of one topic as they are for one notice."""
+
+    def __init__(self, gate: Gate, topic: ResourcePath, snapshot: Snapshot) -> None:
+        self._gate = gate
+        self._topic = topic
+        self._snapshot = snapshot
+
+    @property
+    def metadata(self) -> Metadata | None:
+        """What is stored at the topic now; a container's description is the container."""
+        found = self._snapshot[self._topic]
+        subject = subject_of(self._topic)
+        if found is None and is_container(subject):
+            return self._snapshot[subject]
+        return found
+
+    async def may_read(self, subscriber: Subscriber) -> Verdict:
+        """Whether the subscriber may hear of it. Raises StorageError, Overloaded."""
+        grant = await self._gate.grant(
+            subscriber.agent, subscriber.origin, self._topic, self._snapshot
+        )
+        if grant.allows(Mode.READ):
+            return Verdict.YES
+        return Verdict.NO if grant.lasting else Verdict.NOT_NOW
+
+
+class Readers:
+    """Looks at the right to read."""
+
+    def __init__(self, *, store: RuleStore, gate: Gate) -> None:
+        self._store = store
+        self._gate = gate
+
+    async def check(self, topic: ResourcePath, subscriber: Subscriber) -> None:
+        """Let who may read the topic watch it (N-30, L-10), also if nothing is there.
+
+        Raises NotAuthenticated, AccessDenied, TargetTooLong; StorageError, Overloaded.
+        """
+        snapshot = await self._store.read_metadata(paths_to_read(topic))
+        await self._gate.authorize(
+            subscriber.agent, subscriber.origin, topic, modes.read(topic), snapshot
+        )
+
+    async def view(self, notice: Notice) -> View:
+        """The rules that decide who hears of a notice. Raises StorageError."""
+        topic, store, gate = notice.topic, self._store, self._gate
+        paths = paths_to_read(topic)
+        if notice.activity in _AFTER_DELETION:
+            subject = governed(topic).subject
+            deleted = await store.deleted_acls(notice.write, acl_paths(subject))
+            if deleted:
+                former = _FormerRules(store, deleted)
+                return View(gate.over(former), topic, await former.read_metadata(paths))
+        return View(gate, topic, await store.read_metadata(paths))
+
+
+class _FormerRules:
+    """The store, with the rules that one write deleted in their places once more."""
+
+    def __init__(self, store: RuleStore, deleted: Mapping[ResourcePath, DeletedAcl]) -> None:
+        self._store = store
+        self._deleted = deleted
+
+    async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
+        wanted = tuple(paths)
+        found = dict(await self._store.read_metadata(wanted))
+        found |= {path: self._deleted[path].metadata for path in wanted if path in self._deleted}
+        return found
+
+    async def open_body(self, metadata: Metadata) -> OpenBody | None:
+        deleted = self._deleted.get(metadata.path)
+        if deleted is None:
+            return await self._store.open_body(metadata)
+        return ContentBody(deleted.content)

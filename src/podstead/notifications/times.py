@@ -1,0 +1,77 @@
+"""How are times and durations written? The XML Schema types that channels are described in.
+
+Durations are read leniently, since the drafts of channel types show lower-case ones (N-8); times
+without a zone are taken for UTC. Both are milliseconds inside.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+_MS: Final = timedelta(milliseconds=1)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_END_OF_TIME_MS: Final = 253_402_300_800_000
+"""The year 10000."""
+# XML Schema Part 2, dateTime; years of four digits, to which Python's are limited.
+_TIME: Final = re.compile(
+    r"(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,30}))?(Z|[+-]\d{2}:\d{2})?", re.ASCII
+)
+_UNITS_MS: Final = (365 * 86_400_000, 30 * 86_400_000, 86_400_000, 3_600_000, 60_000)
+"""Of years, months, days, hours and minutes."""
+# At most so many digits as still make a sensible number.
+_DURATION: Final = re.compile(
+    r"P(?=.)(?:(\d{1,9})Y)?(?:(\d{1,9})M)?(?:(\d{1,9})D)?"
+    r"(?:T(?=.)(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})(?:\.(\d{1,9}))?S)?)?",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def read_time(text: str) -> int:
+    """The Unix milliseconds of an ``xsd:dateTime`` from 1970 on. Raises ValueError."""
+    matched = _TIME.fullmatch(text.strip())
+    if matched is None:
+        raise ValueError("No date and time")
+    moment, fraction, zone = matched.groups()
+    read = datetime.fromisoformat(moment + ("+00:00" if zone in (None, "Z") else zone))
+    at_ms = (read - _EPOCH) // _MS + int((fraction or "0")[:3].ljust(3, "0"))
+    if not 0 <= at_ms < _END_OF_TIME_MS:
+        raise ValueError("No date and time")
+    return at_ms
+
+
+def write_time(at_ms: int) -> str:
+    """Unix milliseconds as ``xsd:dateTime`` in UTC, such as ``2026-11-21T10:53:38.000Z``."""
+    moment = _EPOCH + at_ms * _MS
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def read_duration(text: str) -> int:
+    """The milliseconds of an ``xsd:duration``, in any case; a year has 365 days, a month 30.
+
+    Raises ValueError, also for a negative one.
+    """
+    matched = _DURATION.fullmatch(text.strip())
+    if matched is None:
+        raise ValueError("No duration")
+    *counts, seconds, fraction = matched.groups()
+    ms = sum(int(count or 0) * unit_ms for count, unit_ms in zip(counts, _UNITS_MS, strict=True))
+    return ms + int(seconds or 0) * 1000 + int((fraction or "0")[:3].ljust(3, "0"))
+
+
+def write_duration(duration_ms: int) -> str:
+    """Milliseconds as ``xsd:duration``, such as ``PT1M30S``; days and shorter units only."""
+    seconds, ms = divmod(duration_ms, 1000)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    shown_seconds = f"{seconds}.{ms:03d}".rstrip("0").rstrip(".") if ms else str(seconds)
+    parts = ((hours, "H"), (minutes, "M"))
+    time = "".join(f"{count}{unit}" for count, unit in parts if count)
+    if seconds or ms:
+        time += f"{shown_seconds}S"
+    date = f"{days}D" if days else ""
+    if not date and not time:
+        return "PT0S"
+    return f"P{date}" + (f"T{time}" if time else "")
