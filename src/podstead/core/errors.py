@@ -155,8 +155,8 @@ class Unprocessable(RequestRefused):
 class RateLimited(RequestRefused):
     """Too many requests of a kind (A-181); try again after ``retry_after_s`` seconds."""
 
-    def __init__(self, *, retry_after_s: int) -> None:
-        super().__init__(f"Rate limit exceeded. Try again in {retry_after_s} seconds.")
+    def __init__(self, message: str | None = None, *, retry_after_s: int) -> None:
+        super().__init__(message or f"Rate limit exceeded. Try again in {retry_after_s} seconds.")
         self.retry_after_s = retry_after_s
 
 

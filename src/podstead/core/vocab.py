@@ -32,6 +32,7 @@ XSD_INTEGER: Final = XSD + "integer"
 XSD_DECIMAL: Final = XSD + "decimal"
 XSD_DOUBLE: Final = XSD + "double"
 XSD_DATE_TIME: Final = XSD + "dateTime"
+XSD_DURATION: Final = XSD + "duration"
 
 # Linked Data Platform 1.0; Linked Data Notifications.
 LDP: Final = "http://www.w3.org/ns/ldp#"
@@ -97,7 +98,30 @@ PIM_CONFIGURATION_FILE: Final = PIM + "ConfigurationFile"
 
 # Solid Notifications Protocol; Activity Vocabulary.
 NOTIFY: Final = "http://www.w3.org/ns/solid/notifications#"
+NOTIFY_OF_DRAFTS: Final = "http://www.w3.org/ns/solid/notification#"
+"""The namespace that drafts of channel types give in the singular (N-7)."""
+NOTIFY_ACCEPT: Final = NOTIFY + "accept"
+NOTIFY_CHANNEL_TYPE: Final = NOTIFY + "channelType"
+NOTIFY_END_AT: Final = NOTIFY + "endAt"
+NOTIFY_FEATURE: Final = NOTIFY + "feature"
+NOTIFY_RATE: Final = NOTIFY + "rate"
+NOTIFY_RECEIVE_FROM: Final = NOTIFY + "receiveFrom"
+NOTIFY_SENDER: Final = NOTIFY + "sender"
+NOTIFY_SEND_TO: Final = NOTIFY + "sendTo"
+NOTIFY_START_AT: Final = NOTIFY + "startAt"
+NOTIFY_STATE: Final = NOTIFY + "state"
+NOTIFY_SUBSCRIPTION: Final = NOTIFY + "subscription"
+NOTIFY_TOPIC: Final = NOTIFY + "topic"
+NOTIFICATION_CONTEXTS: Final = (
+    "https://www.w3.org/ns/solid/notification/v1",
+    "https://www.w3.org/ns/solid/notifications-context/v1",
+)
+"""The JSON-LD context by both its names; the first is the one that everybody uses (N-6)."""
 AS: Final = "https://www.w3.org/ns/activitystreams#"
+AS_CONTEXT: Final = "https://www.w3.org/ns/activitystreams"
+AS_OBJECT: Final = AS + "object"
+AS_PUBLISHED: Final = AS + "published"
+AS_TARGET: Final = AS + "target"
 
 # Friend of a Friend 0.99; vCard Ontology.
 FOAF: Final = "http://xmlns.com/foaf/0.1/"

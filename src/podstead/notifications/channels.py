@@ -17,6 +17,7 @@ from podstead.core.agents import Agent, AuthenticationMethod, Identity
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Overloaded, RateLimited
 from podstead.notifications.channel_requests import ChannelRequest
+from podstead.notifications.readers import Subscriber
 from podstead.storage.protocol import EntryCounts, EntryRegistry, ResourceStore
 from podstead.storage.records import Record
 from podstead.storage.registry import Records, secret_key
@@ -85,23 +86,6 @@ class ChannelLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Subscriber:
-    """Who subscribes: the agent, the Origin header of the request as received, and where from.
-
-    ``address_key`` stands for the agent where limits are concerned and there is none.
-    """
-
-    agent: Agent
-    origin: str | None
-    address_key: str
-
-    @property
-    def name(self) -> str:
-        """Under which its channels are counted."""
-        return self.agent.agent if self.agent else f"public {self.address_key}"
-
-
-@dataclass(frozen=True, slots=True)
 class OpenedChannel:
     """A channel and the key by which its URL is made."""
 
@@ -121,21 +105,20 @@ class Channels:
         self._randomness = randomness
 
     async def open(
-        self, request: ChannelRequest, subscriber: Subscriber, *, began: int
+        self, request: ChannelRequest, subscriber: Subscriber, *, counted_as: str, began: int
     ) -> OpenedChannel:
         """Make a channel for who may read its topic; that was checked before.
 
-        Requests at the same moment may go over the limits by their number. Raises Unprocessable
-        for a channel that ends before it begins, TooManyChannels, Overloaded and StorageError.
+        ``counted_as`` names those whose channels are counted together; requests at the same moment
+        may go over the limits by their number. Raises Unprocessable for a channel that ends before
+        it begins, TooManyChannels, Overloaded and StorageError.
         """
         now_ms = self._clock.now_ms()
         request = request.within(now_ms=now_ms)
-        await self._check_limits(subscriber, now_ms)
+        await self._check_limits(counted_as, now_ms)
         key = self._randomness.token_hex(KEY_BYTES)
         channel = _channel(request, subscriber, made_ms=now_ms, began=began)
-        record = CHANNELS.put(
-            secret_key(key), channel, owner=subscriber.name, expires_ms=channel.end_ms
-        )
+        record = CHANNELS.put(secret_key(key), channel, owner=counted_as, expires_ms=channel.end_ms)
         await self._write([record], now_ms)
         return OpenedChannel(key, channel)
 
@@ -152,12 +135,10 @@ class Channels:
         await self._write([CHANNELS.drop(secret_key(key))], self._clock.now_ms())
         return True
 
-    async def _check_limits(self, subscriber: Subscriber, now_ms: int) -> None:
+    async def _check_limits(self, counted_as: str, now_ms: int) -> None:
         per_agent, in_all = self._limits.per_agent, self._limits.in_all
         if per_agent:
-            own = await CHANNELS.of_owner(
-                self._store, subscriber.name, now_ms=now_ms, limit=per_agent
-            )
+            own = await CHANNELS.of_owner(self._store, counted_as, now_ms=now_ms, limit=per_agent)
             if len(own) >= per_agent:
                 first_end_ms = min(kept.value.end_ms for kept in own)
                 retry_after_s = max(1, (first_end_ms - now_ms) // 1000)
@@ -202,9 +183,12 @@ def _stored(agent: Agent) -> StoredAgent | None:
     )
 
 
-def agent_of(channel: Channel) -> Agent:
+def subscriber_of(channel: Channel) -> Subscriber:
     """Who subscribed, as access rules are asked about them (N-30)."""
-    stored = channel.agent
+    return Subscriber(_agent(channel.agent), channel.origin)
+
+
+def _agent(stored: StoredAgent | None) -> Agent:
     if stored is None:
         return None
     return Identity(

@@ -1,0 +1,194 @@
+"""Requests for channels: every spelling in use is understood, everything else is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from podstead.app.bundled_contexts import bundled_contexts
+from podstead.core.errors import Unprocessable
+from podstead.core.identifiers import ResourcePath
+from podstead.notifications.channel_requests import (
+    LONGEST_MS,
+    MAX_STATE_CHARACTERS,
+    ChannelRequest,
+    read_channel_request,
+)
+from podstead.notifications.channel_types import ChannelType
+from podstead.rdf.codecs import parse
+
+BASE = "https://pod.example"
+TOPIC = f"{BASE}/alice/notes.ttl"
+CONTEXTS = (
+    "https://www.w3.org/ns/solid/notification/v1",
+    "https://www.w3.org/ns/solid/notifications-context/v1",
+)
+NOTIFY = "http://www.w3.org/ns/solid/notifications#"
+WEB_SOCKET = ChannelType.WEB_SOCKET
+HOOK = "https://hook.example/1"
+
+
+def read(
+    sent: object, *, expected: ChannelType = WEB_SOCKET, base_url: str = BASE
+) -> ChannelRequest:
+    """Read a request in JSON-LD."""
+    content = json.dumps(sent).encode()
+    document = parse(
+        content, "application/ld+json", base_iri=f"{BASE}/x", contexts=bundled_contexts()
+    )
+    return read_channel_request(document.graph, expected=expected, base_url=base_url)
+
+
+def request(**members: Any) -> dict[str, Any]:  # noqa: ANN401 - members of any kind
+    """A request for a WebSocket, with other members than the least."""
+    return {
+        "@context": [CONTEXTS[0]],
+        "type": "WebSocketChannel2023",
+        "topic": TOPIC,
+        **members,
+    }
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "WebSocketChannel2023",
+        "notify:WebSocketChannel2023",
+        f"{NOTIFY}WebSocketChannel2023",
+        "http://www.w3.org/ns/solid/notification#WebSocketChannel2023",
+    ],
+)
+def test_the_type_is_understood_in_every_spelling_in_use(context: str, spelling: str) -> None:
+    """N-6, N-7."""
+    asked = read(request(**{"@context": context, "type": spelling}))
+    assert asked == ChannelRequest(WEB_SOCKET, ResourcePath("/alice/notes.ttl"))
+
+
+@pytest.mark.parametrize("expected", [each for each in ChannelType if not each.is_pushed])
+def test_each_service_takes_its_own_type(expected: ChannelType) -> None:
+    assert read(request(type=expected.value), expected=expected).channel_type is expected
+    other = next(each for each in ChannelType if each is not expected)
+    with pytest.raises(Unprocessable, match=expected.value):
+        read(request(type=other.value), expected=expected)
+
+
+def test_a_request_in_turtle_says_the_same() -> None:
+    """N-4: what @solid-notifications/subscription sends."""
+    turtle = f"_:n3-0 a <{NOTIFY}WebSocketChannel2023>; <{NOTIFY}topic> <{TOPIC}> ."
+    graph = parse(turtle.encode(), "text/turtle", base_iri=f"{BASE}/x").graph
+    asked = read_channel_request(graph, expected=WEB_SOCKET, base_url=BASE)
+    assert asked == read(request())
+
+
+def test_features_are_read() -> None:
+    """N-8."""
+    asked = read(
+        request(
+            startAt="2023-01-01T00:00:00Z",
+            endAt="2023-01-02T00:00:00Z",
+            rate="PT10s",
+            state="opaque-state",
+            accept="text/turtle",
+        )
+    )
+    assert (asked.start_ms, asked.end_ms) == (1_672_531_200_000, 1_672_617_600_000)
+    assert (asked.rate_ms, asked.state, asked.media_type) == (10_000, "opaque-state", "text/turtle")
+
+
+@pytest.mark.parametrize(
+    ("accept", "chosen"),
+    [
+        ("application/ld+json", "application/ld+json"),
+        ("*/*", "application/ld+json"),
+        ("text/turtle, application/ld+json;q=0.5", "text/turtle"),
+    ],
+)
+def test_the_form_of_messages_is_negotiated(accept: str, chosen: str) -> None:
+    """N-15: the value is that of an Accept header."""
+    assert read(request(accept=accept)).media_type == chosen
+
+
+def test_a_webhook_says_where_to_send_to() -> None:
+    """N-8, N-21."""
+    asked = read(request(type="WebhookChannel2023", sendTo=HOOK), expected=ChannelType.WEBHOOK)
+    assert asked.send_to == HOOK
+
+
+@pytest.mark.parametrize(
+    ("sent", "named"),
+    [
+        ({}, "one channel"),
+        ({"type": "WebSocketChannel2023", "topic": TOPIC}, "one channel"),  # no context
+        ([request(), request()], "one channel"),
+        (request(type=[]), "type"),
+        (request(type=["WebSocketChannel2023", "WebhookChannel2023"]), "type"),
+        (request(type="LDNChannel2023"), "type"),
+        (request(type=f"{NOTIFY}websocketchannel2023"), "type"),
+        (request(topic=[]), "topic"),
+        (request(topic=[TOPIC, f"{TOPIC}2"]), "topic"),
+        (request(topic={"@value": TOPIC}), "topic"),
+        (request(topic="https://elsewhere.example/x"), "topic"),
+        (request(topic=f"{BASE}.evil.example/x"), "topic"),
+        (request(topic=f"{TOPIC}#me"), "topic"),
+        (request(topic=f"{TOPIC}?x=1"), "topic"),
+        (request(topic=f"{BASE}/a//b"), "topic"),
+        (request(sendTo=HOOK), "sendTo"),
+        (request(receiveFrom="https://x.example/"), "receiveFrom"),
+        (request(**{f"{NOTIFY}filter": "x"}), "filter"),
+        (request(startAt="soon"), "startAt"),
+        (request(endAt=["2023-01-01T00:00:00Z", "2023-01-02T00:00:00Z"]), "endAt"),
+        (request(rate="10s"), "rate"),
+        (request(rate="P15D"), "rate"),
+        (request(rate={"@id": TOPIC}), "rate"),
+        (request(state=["a", "b"]), "state"),
+        (request(state="x" * (MAX_STATE_CHARACTERS + 1)), "state"),
+        (request(accept="text/html"), "accept"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_by_name(sent: object, named: str) -> None:
+    """N-5: missing, repeated, wrong and further properties."""
+    with pytest.raises(Unprocessable, match=named):
+        read(sent)
+
+
+@pytest.mark.parametrize("send_to", [[], [HOOK, f"{HOOK}2"], {"@value": HOOK}])
+def test_a_webhook_has_one_receiver(send_to: object) -> None:
+    with pytest.raises(Unprocessable, match="sendTo"):
+        read(request(type="WebhookChannel2023", sendTo=send_to), expected=ChannelType.WEBHOOK)
+
+
+def test_the_longest_state_is_taken() -> None:
+    assert read(request(state="x" * MAX_STATE_CHARACTERS)).state == "x" * MAX_STATE_CHARACTERS
+
+
+@pytest.mark.parametrize(
+    "topic", ["HTTPS://POD.example/alice/notes.ttl", f"{BASE}:443/alice/notes.ttl"]
+)
+def test_a_topic_has_one_spelling_inside(topic: str) -> None:
+    assert read(request(topic=topic)).topic == "/alice/notes.ttl"
+
+
+def test_a_channel_ends_after_two_weeks_at_the_latest() -> None:
+    """N-10."""
+    plain = read(request())
+    assert plain.within(now_ms=1000).end_ms == 1000 + LONGEST_MS
+    late = read(request(endAt="2500-01-01T00:00:00Z"))
+    assert late.within(now_ms=1000).end_ms == 1000 + LONGEST_MS
+    early = read(request(endAt="1970-01-02T00:00:00Z"))
+    assert early.within(now_ms=1000).end_ms == 86_400_000
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"endAt": "1970-01-01T00:00:01Z"},
+        {"endAt": "1970-01-01T01:00:00Z", "startAt": "1970-01-01T01:00:00Z"},
+        {"startAt": "2500-01-01T00:00:00Z"},
+    ],
+)
+def test_a_channel_that_would_end_before_it_begins_is_refused(members: dict[str, str]) -> None:
+    with pytest.raises(Unprocessable, match="would end before it begins"):
+        read(request(**members)).within(now_ms=1000)
