@@ -49,6 +49,7 @@ class Model:
     resources: dict[str, Stored] = field(default_factory=dict)
     pods: list[PodRecord] = field(default_factory=list)
     log: list[tuple[Change, Version]] = field(default_factory=list)
+    deleted_acls: dict[Version, dict[str, Stored]] = field(default_factory=dict)
 
     def apply(self, write: Write, contents: dict[str, bytes]) -> Refusal | None:
         """Apply the write, or tell why not and change nothing."""
@@ -63,6 +64,7 @@ class Model:
             if write.quota_bytes and after > before and after > write.quota_bytes:
                 return Refusal(over_quota=True)
         self.resources, self.pods, self.log = tried.resources, tried.pods, tried.log
+        self.deleted_acls = tried.deleted_acls
         return None
 
     def members(self, container: str) -> list[str]:
@@ -112,7 +114,9 @@ class Model:
             if path not in self.resources:
                 return False
             self._touch(touched, path, membership=True)
-            del self.resources[path]
+            gone = self.resources.pop(path)
+            if gone.kind is Kind.ACL:
+                self.deleted_acls.setdefault(write.version, {})[path] = gone
         if not self._tell_containers(write, touched):
             return False
         self.pods += [record for record in write.records if isinstance(record, PodRecord)]

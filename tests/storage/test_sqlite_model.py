@@ -40,7 +40,7 @@ from podstead.storage.records import (
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
 from podstead.storage.testing.engine import bytes_of, stream
-from tests.storage.model import Model, Refusal
+from tests.storage.model import Model, Refusal, Stored
 
 INLINE_BODY_BYTES = 12
 """Small, so that bodies of both sorts and changes between them are frequent."""
@@ -254,6 +254,15 @@ async def _check(stores: list[Store], model: Model) -> None:
         assert {pod.name for pod in await store.list_pods()} == {pod.name for pod in model.pods}
         log = await store.changes_after(0, limit=10_000)
         assert [(row.change, row.version) for row in log] == model.log
+        for deleting, gone in model.deleted_acls.items():
+            kept = await store.deleted_acls(deleting, map(ResourcePath, KINDS))
+            assert {path: (acl.metadata.version, acl.content) for path, acl in kept.items()} == {
+                path: (acl.version, _kept_content(acl)) for path, acl in gone.items()
+            }
+
+
+def _kept_content(acl: Stored) -> bytes:
+    return acl.content if len(acl.content) <= INLINE_BODY_BYTES else b""
 
 
 async def _check_resource(store: Store, metadata: Metadata, model: Model) -> None:

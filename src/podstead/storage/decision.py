@@ -7,6 +7,7 @@ was, so each write stands or falls alone. Pure: values in, values out.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from podstead.core.identifiers import ResourcePath, parent_container, storage_root
@@ -21,6 +22,7 @@ from podstead.storage.records import (
     Entry,
     EntryAt,
     EntryReliance,
+    Kind,
     MembersAt,
     NoEntry,
     NoMembers,
@@ -38,7 +40,7 @@ from podstead.storage.records import (
     VersionConflict,
     Write,
 )
-from podstead.storage.state import ChangeRow, ResourceRow, State, folded
+from podstead.storage.state import ChangeRow, DeletedAclRow, ResourceRow, State, folded
 
 
 class UnsoundWrite(Exception):
@@ -263,6 +265,7 @@ class _Draft:
     def join(self) -> Committed:
         """Bring the state to what this draft makes."""
         state, write = self.state, self.write
+        state.deleted_acls.extend(self._deleted_acls())
         state.resources.update(self.rows)
         state.changed_paths.update(self.rows)
         state.bodies.update(self.bodies)
@@ -278,6 +281,17 @@ class _Draft:
         for change in write.changes:
             self._join_change(change)
         return Committed(state.sequence if write.changes else None)
+
+    def _deleted_acls(self) -> Iterator[DeletedAclRow]:
+        """The access rules that go, for those who could read what they were about (N-18)."""
+        state, write = self.state, self.write
+        for path in write.deletes:
+            old = state.resources[path]
+            if old is not None and old.kind == Kind.ACL.value:
+                content = b"" if old.blob is not None else state.bodies.get(path)
+                yield DeletedAclRow(
+                    write.version, path, old.version, old.content_type, content, write.at_ms
+                )
 
     def _join_record(self, record: Record) -> None:
         if isinstance(record, PodRecord):

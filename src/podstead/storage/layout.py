@@ -32,6 +32,11 @@ class RootLayout:
         return self.root / "keys"
 
     @property
+    def doorbells(self) -> Path:
+        """The pipes by which processes tell each other of changes; empty while none runs."""
+        return self.root / "doorbells"
+
+    @property
     def lock(self) -> Path:
         """The file whose lock one running server holds."""
         return self.root / "podstead.lock"

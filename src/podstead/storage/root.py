@@ -27,7 +27,7 @@ def prepare_root(root: Path) -> RootLayout:
     layout = RootLayout(root)
     try:
         root.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
-        for directory in (layout.blobs, layout.blobs / DRAFTS, layout.keys):
+        for directory in (layout.blobs, layout.blobs / DRAFTS, layout.keys, layout.doorbells):
             directory.mkdir(mode=_PRIVATE, exist_ok=True)
         layout.keys.chmod(_PRIVATE)
         for database in (layout.database, layout.passing):

@@ -61,6 +61,17 @@ class ChangeRow(NamedTuple):
     at_ms: int
 
 
+class DeletedAclRow(NamedTuple):
+    """Access rules that a write deleted. ``content`` is ``None`` where it is as stored."""
+
+    write_version: Version
+    path: ResourcePath
+    version: Version
+    content_type: str
+    content: bytes | None
+    at_ms: int
+
+
 def folded(name: str) -> str:
     """A pod's name as it compares: case-insensitively (A-91)."""
     return name.casefold()
@@ -134,5 +145,6 @@ class State:
     taken_blobs: list[BlobId] = field(default_factory=list)
     garbage: list[tuple[BlobId, int]] = field(default_factory=list)
     changes: list[ChangeRow] = field(default_factory=list)
+    deleted_acls: list[DeletedAclRow] = field(default_factory=list)
     pods: list[PodRecord] = field(default_factory=list)
     tokens: list[TokenRecord | TokenRevocation] = field(default_factory=list)

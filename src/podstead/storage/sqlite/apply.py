@@ -26,6 +26,11 @@ _INSERT_BODIES = "INSERT INTO bodies (path, content)"
 _REPLACE_BODIES = "ON CONFLICT (path) DO UPDATE SET content = excluded.content"
 _DELETE_BODIES = "DELETE FROM bodies WHERE path IN"
 
+_INSERT_DELETED_ACL = (
+    "INSERT INTO deleted_acls (write_version, path, version, content_type, content, at_ms)"
+    " VALUES (?1, ?2, ?3, ?4, coalesce(?5, (SELECT content FROM bodies WHERE path = ?2), x''), ?6)"
+)
+
 _SELECT_STAGED = "SELECT blob FROM staged WHERE blob IN"
 _DELETE_STAGED = "DELETE FROM staged WHERE blob IN"
 _INSERT_GARBAGE = "INSERT INTO garbage (blob, dropped_ms)"
@@ -79,6 +84,8 @@ def load(connection: apsw.Connection, needs: Needs) -> State:
 def flush(connection: apsw.Connection, state: State) -> None:
     """Store everything that was changed since the state was loaded. Raises apsw.Error."""
     _flush_resources(connection, state)
+    for deleted in state.deleted_acls:  # as long as their bodies are there
+        connection.execute(_INSERT_DELETED_ACL, deleted)
     _flush_bodies(connection, state)
     run_in(connection, _DELETE_STAGED, state.taken_blobs)
     insert_rows(connection, _INSERT_GARBAGE, state.garbage)

@@ -21,6 +21,7 @@ from podstead.storage.protocol import Snapshot
 from podstead.storage.records import (
     Activity,
     Change,
+    DeletedAcl,
     Entry,
     EntryId,
     Kind,
@@ -57,6 +58,10 @@ _SELECT_CONTENT = (
 _SELECT_CHANGES = (
     "SELECT sequence, path, activity, agent, version, at_ms FROM changes"
     " WHERE sequence > ? ORDER BY sequence LIMIT ?"
+)
+_SELECT_SEQUENCE = "SELECT value FROM counters WHERE name = 'changes'"
+_SELECT_DELETED_ACLS = (
+    "SELECT path, version, content_type, content, at_ms FROM deleted_acls WHERE write_version = ?"
 )
 _SELECT_PODS = "SELECT name, root, owner, created_ms FROM pods"
 _SELECT_USED_BYTES = (
@@ -224,6 +229,26 @@ class Reader:
         """Rows of the change log with a greater sequence number. Raises StorageError."""
         return self._all(_SELECT_CHANGES, (sequence, limit), _logged_change)
 
+    def newest_sequence(self) -> int:
+        """The number of the newest row the change log has had. Raises StorageError."""
+        try:
+            sequence: int = self._connection.execute(_SELECT_SEQUENCE).get
+        except _TROUBLE as error:
+            raise _unreadable() from error
+        return sequence
+
+    def deleted_acls(
+        self, write: Version, paths: Iterable[ResourcePath]
+    ) -> dict[ResourcePath, DeletedAcl]:
+        """Access rules that a write deleted, of those paths. Raises StorageError."""
+        wanted = tuple(paths)
+        found = self._all(
+            f"{_SELECT_DELETED_ACLS} AND path IN ({', '.join('?' * len(wanted))})",
+            (write, *wanted),
+            _deleted_acl,
+        )
+        return {deleted.metadata.path: deleted for deleted in found}
+
     def list_pods(self) -> list[PodRecord]:
         """All pods, by name. Raises StorageError."""
         return self._all(f"{_SELECT_PODS} ORDER BY folded_name", (), _pod)
@@ -308,6 +333,12 @@ def _metadata(row: Row) -> Metadata:
 def _logged_change(row: Row) -> LoggedChange:
     sequence, path, activity, agent, version, at_ms = row
     return LoggedChange(sequence, Change(path, _ACTIVITIES[activity], agent), version, at_ms)
+
+
+def _deleted_acl(row: Row) -> DeletedAcl:
+    path, version, content_type, content, at_ms = row
+    metadata = Metadata(path, Kind.ACL, version, content_type, len(content), at_ms, at_ms)
+    return DeletedAcl(metadata, content)
 
 
 def _pod(row: Row) -> PodRecord:

@@ -5,13 +5,20 @@ from __future__ import annotations
 import apsw
 
 from podstead.storage.former_pods import former_pod
-from podstead.storage.records import Activity, PodRemoval
+from podstead.storage.records import Activity, Kind, PodRemoval
 from podstead.storage.state import folded
 
 _LOG_ALL = (
     "INSERT INTO changes (sequence, path, activity, agent, version, at_ms)"
     " SELECT ? + row_number() OVER (ORDER BY path DESC), path, ?, ?, ?, ? FROM resources"
     " WHERE path >= ? AND path < ?"
+)
+
+_KEEP_ACLS = (
+    "INSERT INTO deleted_acls (write_version, path, version, content_type, content, at_ms)"
+    " SELECT ?, r.path, r.version, r.content_type, coalesce(b.content, x''), ?"
+    " FROM resources r LEFT JOIN bodies b ON b.path = r.path"
+    " WHERE r.path >= ? AND r.path < ? AND r.kind = ?"
 )
 
 _KEEP_NAME = "INSERT OR REPLACE INTO entries (entry, version, value) VALUES (?, ?, x'')"
@@ -28,6 +35,8 @@ def remove_pod(connection: apsw.Connection, removal: PodRemoval) -> bool:
     # "0" is the character behind the slash: every path below the root, and the root.
     below = (root, f"{root[:-1]}0")
     _log_changes(connection, removal, below)
+    kept = (removal.version, removal.at_ms, *below, Kind.ACL.value)
+    connection.execute(_KEEP_ACLS, kept)
     connection.execute(
         "INSERT INTO garbage (blob, dropped_ms) SELECT blob, ? FROM resources"
         " WHERE path >= ? AND path < ? AND blob IS NOT NULL",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,10 +17,11 @@ from podstead.storage.blobs.bodies import ContentBody
 from podstead.storage.blobs.local import LocalBlobs
 from podstead.storage.buckets import BucketRate
 from podstead.storage.layout import RootLayout
-from podstead.storage.protocol import OpenBody, Snapshot
+from podstead.storage.protocol import ChangeSignal, OpenBody, Snapshot
 from podstead.storage.records import (
     Body,
     CommitOutcome,
+    DeletedAcl,
     Entry,
     EntryId,
     InlineBody,
@@ -30,10 +31,12 @@ from podstead.storage.records import (
     PodRemoval,
     StagedBlob,
     TokenRecord,
+    Version,
     Write,
 )
 from podstead.storage.sqlite import upkeep
 from podstead.storage.sqlite.connection import open_reader
+from podstead.storage.sqlite.doorbells import Doorbells
 from podstead.storage.sqlite.migrate import check_schema
 from podstead.storage.sqlite.passing import Passing
 from podstead.storage.sqlite.reads import Reader
@@ -103,11 +106,13 @@ class SqliteStore:
                 raise
         except apsw.Error as error:
             raise StorageError(f"The database {database} could not be opened") from error
+        doorbells = Doorbells(self._layout.doorbells)
         self._opened = _Opened(
             Reader(reader, committed),
             passing,
-            Writer(writer, most_waiting=self._most_waiting),
+            Writer(writer, most_waiting=self._most_waiting, on_changes=doorbells.ring),
             LocalBlobs(self._layout.blobs),
+            doorbells,
         )
 
     async def close(self) -> None:
@@ -119,6 +124,7 @@ class SqliteStore:
         try:
             await opened.writer.close()
         finally:
+            opened.doorbells.close()
             opened.blobs.close()
 
     def _use(self) -> _Opened:
@@ -185,6 +191,17 @@ class SqliteStore:
     async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]:
         return self._use().reader.changes_after(sequence, limit)
 
+    async def newest_sequence(self) -> int:
+        return self._use().reader.newest_sequence()
+
+    def listen(self) -> ChangeSignal:
+        return self._use().doorbells.listen()
+
+    async def deleted_acls(
+        self, write: Version, paths: Iterable[ResourcePath]
+    ) -> Mapping[ResourcePath, DeletedAcl]:
+        return self._use().reader.deleted_acls(write, paths)
+
     # --- registries ---------------------------------------------------------------------------
 
     async def read_pod(self, name: str) -> PodRecord | None:
@@ -197,7 +214,11 @@ class SqliteStore:
         return self._use().reader.used_bytes(name)
 
     async def remove_pod(self, removal: PodRemoval) -> bool:
-        return await self._use().writer.run(partial(remove_pod, removal=removal))
+        opened = self._use()
+        is_removed = await opened.writer.run(partial(remove_pod, removal=removal))
+        if is_removed:
+            opened.doorbells.ring()
+        return is_removed
 
     async def read_entry(self, entry: EntryId, *, now_ms: int) -> Entry | None:
         return self._use().reader.read_entry(entry, now_ms)
@@ -240,6 +261,8 @@ class SqliteStore:
         oldest_kept_ms = now_ms - self._change_log_ms
         while await opened.writer.run(partial(upkeep.forget_changes, before_ms=oldest_kept_ms)):
             pass
+        while await opened.writer.run(partial(upkeep.forget_acls, before_ms=oldest_kept_ms)):
+            pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +273,7 @@ class _Opened:
     passing: Passing
     writer: Writer
     blobs: LocalBlobs
+    doorbells: Doorbells
 
 
 async def _sweep_passing(passing: Passing, now_ms: int) -> None:

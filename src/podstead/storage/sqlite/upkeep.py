@@ -76,6 +76,17 @@ def forget_changes(connection: apsw.Connection, *, before_ms: int) -> bool:
     return len(oldest) == BITE and last_old == oldest[-1][0]
 
 
+def forget_acls(connection: apsw.Connection, *, before_ms: int) -> bool:
+    """Forget a bite of the access rules that were deleted long ago, as the changes that deleted
+    them are; whether there may be more. Raises apsw.Error."""
+    connection.execute(
+        "DELETE FROM deleted_acls WHERE rowid IN (SELECT rowid FROM deleted_acls"
+        " WHERE at_ms < ? ORDER BY at_ms LIMIT ?)",
+        (before_ms, BITE),
+    )
+    return connection.changes() == BITE
+
+
 # --- Entries ----------------------------------------------------------------------------------
 
 

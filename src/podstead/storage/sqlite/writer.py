@@ -20,7 +20,7 @@ from typing import TypeVar, cast
 import apsw
 
 from podstead.core.errors import Overloaded, StorageError
-from podstead.storage.records import CommitOutcome, Write
+from podstead.storage.records import CommitOutcome, Committed, Write
 from podstead.storage.sqlite.transaction import (
     Job,
     Result,
@@ -41,10 +41,20 @@ _Rest = Callable[[Sequence[Job]], list[Result]]
 class Writer:
     """Groups jobs into batches for one connection. Used from one event loop only."""
 
-    def __init__(self, connection: WriteConnection, *, most_waiting: int) -> None:
-        """Take over ``connection``; more than ``most_waiting`` jobs at once are refused."""
+    def __init__(
+        self,
+        connection: WriteConnection,
+        *,
+        most_waiting: int,
+        on_changes: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Take over ``connection``; more than ``most_waiting`` jobs at once are refused.
+
+        ``on_changes`` is called after each batch with a write that the change log tells of.
+        """
         self._connection = connection
         self._most_waiting = most_waiting
+        self._on_changes = on_changes
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[_Waiting] = deque()
         self._under_way: list[_Waiting] = []
@@ -118,6 +128,8 @@ class Writer:
                 future.set_exception(result)
             else:
                 future.set_result(result)
+        if any(isinstance(each, Committed) and each.sequence is not None for each in results):
+            self._on_changes()
         if self._waiting:
             self._loop.call_soon(self._start_batch)
         else:

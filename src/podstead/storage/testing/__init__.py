@@ -12,6 +12,7 @@ Needs pytest with the anyio plugin in its automatic mode.
 from podstead.storage.testing.contract import ContractSuite
 from podstead.storage.testing.engine import Engine
 from podstead.storage.testing.entries import EntrySuite
+from podstead.storage.testing.listening import ListeningSuite
 from podstead.storage.testing.parallel import ParallelSuite
 from podstead.storage.testing.registries import RegistrySuite
 from podstead.storage.testing.staging import StagingSuite
@@ -25,6 +26,7 @@ class EngineSuite(
     TransactionSuite,
     RegistrySuite,
     EntrySuite,
+    ListeningSuite,
     ParallelSuite,
     TroubleSuite,
 ):

@@ -43,6 +43,8 @@ _CALLS: Mapping[str, _Call] = {
     "discard": lambda store, _present, blob: store.discard(blob),
     "commit": lambda store, _present, _blob: store.commit(write(put("/alice/c/x"))),
     "changes_after": lambda store, _present, _blob: store.changes_after(0, limit=1),
+    "newest_sequence": lambda store, _present, _blob: store.newest_sequence(),
+    "deleted_acls": lambda store, _present, _blob: store.deleted_acls(new_version(), [STORAGE]),
     "read_pod": lambda store, _present, _blob: store.read_pod("alice"),
     "list_pods": lambda store, _present, _blob: store.list_pods(),
     "used_bytes": lambda store, _present, _blob: store.used_bytes("alice"),
@@ -68,7 +70,7 @@ class TroubleSuite:
 
     def test_every_operation_is_called_below(self) -> None:
         operations = {name for name in dir(Store) if not name.startswith("_")}
-        assert operations - {"open", "close"} == set(_CALLS)
+        assert operations - {"open", "close", "listen"} == set(_CALLS)
 
     @pytest.mark.parametrize("operation", _CALLS)
     async def test_a_failing_driver_is_trouble(self, engine: Engine, operation: str) -> None:
