@@ -27,7 +27,7 @@ from podstead.resources.documents import BYTES_OF_A_TRIPLE, Documents, is_rdf, r
 from podstead.resources.outcome import Exchange
 from podstead.resources.planning import Content
 from podstead.resources.situation import Situation
-from podstead.storage.records import Version
+from podstead.storage.records import Metadata, Version
 from podstead.wac.modes import PatchContent
 
 _PARSERS: dict[str, Callable[..., Patch]] = {
@@ -91,8 +91,9 @@ class Patches:
 
     async def apply(
         self, exchange: Exchange, situation: Situation, patch: Patch, version: Version
-    ) -> Content:
-        """The content to store at the situation's target after the patch, as this version.
+    ) -> Content | Metadata:
+        """The content to store at the situation's target after the patch, as this version; or what
+        is stored, if it says the same already (X-17).
 
         Raises Conflict for what is stored and cannot be patched, or for conditions that do not
         hold; what :meth:`Contents.accept` raises; and Superseded.
@@ -108,6 +109,8 @@ class Patches:
             graph = await run_work(work, size_bytes=_size_bytes(situation, patch))
         media_type = TURTLE
         if situation.existing is not None:
+            if graph == document.graph:
+                return situation.existing
             media_type = essence(situation.existing.content_type)
         patched = document.with_graph(graph)
         content = await self._contents.accept_document(exchange, situation, patched, media_type)

@@ -95,12 +95,19 @@ def plan_put(situation: Situation, content: Content, stamp: Stamp, agent: Agent)
     return _creation(situation, put, stamp, agent)
 
 
-def plan_unchanged(existing: Metadata, stamp: Stamp) -> Plan:
-    """A write that asks for nothing to change: a container that is there already."""
+def plan_unchanged(
+    existing: Metadata, stamp: Stamp, agent: Agent = None, *, logged: bool = False
+) -> Plan:
+    """A write that changes nothing: of a container that is there already, or by a patch.
+
+    ``logged`` has the change log say so, for clients that count what they hear (L-7).
+    """
+    change = _change(existing.path, Activity.UNCHANGED, agent)
     write = Write(
         version=stamp.version,
         at_ms=stamp.at_ms,
         relied_on=(AtVersion(existing.path, existing.version),),
+        changes=(change,) if logged else (),
     )
     outcome = Outcome(Result.CHANGED, existing, stored_tag(existing))
     return Plan(write, outcome)
@@ -135,7 +142,7 @@ def plan_delete(situation: Situation, stamp: Stamp, agent: Agent) -> Plan:
         at_ms=stamp.at_ms,
         relied_on=tuple(reliances),
         deletes=tuple(deletes),
-        changes=(_change(existing.path, Activity.DELETE, agent),),
+        changes=tuple(_change(path, Activity.DELETE, agent) for path in reversed(deletes)),
     )
     return Plan(write, Outcome(Result.DELETED))
 

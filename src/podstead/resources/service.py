@@ -228,6 +228,8 @@ class ResourceService:
         async def plan(situation: Situation) -> Plan:
             stamp = self._stamp()
             content = await self._patches.apply(exchange, situation, patch, stamp.version)
+            if isinstance(content, Metadata):
+                return plan_unchanged(content, stamp, exchange.agent, logged=True)
             return plan_put(situation, content, stamp, exchange.agent)
 
         return await self._commits.commit(exchange, admitted, admit, plan)
