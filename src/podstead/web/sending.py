@@ -1,14 +1,17 @@
 """How do the bytes of a response get out? Whole, as a file by the server, or piece by piece.
 
 After a client has gone the server goes on taking pieces, so a stream watches for the disconnect
-itself and ends; nothing is read any more, and what was open for reading is closed.
+itself and ends, also while it waits for its next piece; nothing is read any more, and what was open
+for reading is closed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Protocol, runtime_checkable
 
 from podstead.core.errors import PodsteadError
 from podstead.web.asgi import Receive, Scope, Send
@@ -19,6 +22,13 @@ logger = logging.getLogger("podstead.web")
 _FILE_EXTENSION = "http.response.pathsend"
 
 
+@runtime_checkable
+class Closable(Protocol):
+    """Pieces that hold something until they are closed, as those of an asynchronous generator."""
+
+    async def aclose(self) -> None: ...
+
+
 async def send_response(response: Response, scope: Scope, receive: Receive, send: Send) -> None:
     """Send one response."""
     start = {
@@ -27,40 +37,84 @@ async def send_response(response: Response, scope: Scope, receive: Receive, send
         "headers": response.headers,
     }
     body = response.body
+    if isinstance(body, AsyncIterator):
+        async with _closing(body):
+            await send(start)
+            await _stream(body, receive, send)
+        return
     await send(start)
     if isinstance(body, bytes):
         whole = body if response.last is None else body[response.first : response.last + 1]
         await send({"type": "http.response.body", "body": whole})
-        return
-    if isinstance(body, AsyncIterator):
-        await _stream(body, receive, send)
-        return
-    if body.content is not None:
+    elif body.content is not None:
         end = None if response.last is None else response.last + 1
         await send({"type": "http.response.body", "body": body.content[response.first : end]})
     elif response.last is None and body.file_path and _FILE_EXTENSION in scope["extensions"]:
         await send({"type": _FILE_EXTENSION, "path": body.file_path})
     else:
         end = None if response.last is None else response.last + 1
-        await _stream(body.chunks(response.first, end), receive, send)
+        chunks = body.chunks(response.first, end)
+        async with _closing(chunks):
+            await _stream(chunks, receive, send)
+
+
+@asynccontextmanager
+async def _closing(pieces: AsyncIterator[bytes]) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        if isinstance(pieces, Closable):
+            await pieces.aclose()
 
 
 async def _stream(pieces: AsyncIterator[bytes], receive: Receive, send: Send) -> None:
-    gone = asyncio.ensure_future(_disconnected(receive))
+    client = _Client(receive)
     try:
         async for piece in pieces:
-            if gone.done():
+            if client.has_left:
                 return
             await send({"type": "http.response.body", "body": piece, "more_body": True})
+    except asyncio.CancelledError:
+        if not client.cancelled:
+            raise
+        client.departure_was_taken()
+        return
     except PodsteadError:
         # The status is out already. Not ending the body lets the client see that it is cut.
         logger.exception("A body could not be sent to its end")
         raise
     finally:
-        gone.cancel()
-        if isinstance(pieces, AsyncGenerator):
-            await pieces.aclose()
+        client.forget()
     await send({"type": "http.response.body", "body": b""})
+
+
+class _Client:
+    """Cancels what the current task waits for once the client has gone."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._task = asyncio.current_task()
+        self._gone = asyncio.ensure_future(_disconnected(receive))
+        self._gone.add_done_callback(self._leave)
+        self.cancelled = False
+
+    @property
+    def has_left(self) -> bool:
+        return self._gone.done()
+
+    def _leave(self, gone: asyncio.Future[None]) -> None:
+        if self._task is not None and not gone.cancelled() and gone.exception() is None:
+            self.cancelled = True
+            self._task.cancel()
+
+    def departure_was_taken(self) -> None:
+        """The cancellation has done its work and goes no further (as in asyncio.timeout)."""
+        if self._task is not None:
+            self._task.uncancel()
+
+    def forget(self) -> None:
+        """Watch no more."""
+        self._gone.remove_done_callback(self._leave)
+        self._gone.cancel()
 
 
 async def _disconnected(receive: Receive) -> None:
