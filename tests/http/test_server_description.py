@@ -12,6 +12,7 @@ from tests.support.asgi import Answer
 
 DESCRIPTION = "/.well-known/solid"
 SERVER = rdflib.URIRef(f"{BASE}/")
+GATEWAY = rdflib.URIRef("http://www.w3.org/ns/solid/terms#notificationGateway")
 STORAGE = rdflib.URIRef("http://www.w3.org/ns/pim/space#storage")
 ORIGIN = "https://app.example"
 
@@ -29,8 +30,10 @@ async def test_anyone_may_read_what_the_server_is_in_every_rdf_type(
     answer = await server.public.get(DESCRIPTION, **({"accept": accept} if accept else {}))
     assert answer.status == 200
     assert media_type(answer) == (accept or TURTLE)
-    expected = (SERVER, rdflib.DCTERMS.title, rdflib.Literal("Podstead"))
-    assert said(answer, BASE + DESCRIPTION) == {expected}
+    assert said(answer, BASE + DESCRIPTION) == {
+        (SERVER, rdflib.DCTERMS.title, rdflib.Literal("Podstead")),
+        (SERVER, GATEWAY, rdflib.URIRef(f"{BASE}/.notifications/gateway")),
+    }
 
 
 async def test_all_is_said_of_one_subject(start: Start) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from podstead import __version__
 from podstead.app.bundled_contexts import bundled_contexts
+from podstead.app.channels import CHANNEL_TYPES, ChannelParts, state_tag
 from podstead.app.foreign import ForeignDocuments
 from podstead.app.keys import load_token_keys
 from podstead.app.system import SystemClock, SystemRandomness
@@ -28,6 +29,9 @@ from podstead.core.identifiers import ROOT, ResourcePath
 from podstead.idp.passwords import PasswordHasher
 from podstead.nostr import schnorr
 from podstead.nostr.http_auth import Reach
+from podstead.notifications.deliveries import Delivering
+from podstead.notifications.hub import Hub
+from podstead.notifications.readers import Readers
 from podstead.pods.provision import PodProvisioner, TokenPolicy
 from podstead.rdf.graph import Graph
 from podstead.rdf.limits import RdfLimits
@@ -69,6 +73,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("podstead.app")
 
 _SWEEP_PERIOD_S = 600
+MAX_WATCHES = 100_000
 _BASIC_REACH = {"safe": Reach.SAFE, "any": Reach.ANY, "off": None}
 """By the word in the settings (A-146)."""
 
@@ -189,7 +194,24 @@ def build_application(
         registration=registration,
         max_body_bytes=settings.max_json_bytes,
     )
-    description = StorageDescriptionEndpoint(base_url=base_url, store=store)
+    readers = Readers(store=store, gate=gate)
+    hub = Hub(
+        log=store,
+        delivering=Delivering(readers=readers, clock=clock, state_of=state_tag),
+        max_watches=MAX_WATCHES,
+    )
+    channels = ChannelParts(
+        settings,
+        hub=hub,
+        readers=readers,
+        store=store,
+        parse=parse_rules,
+        clock=clock,
+        randomness=randomness,
+    )
+    description = StorageDescriptionEndpoint(
+        base_url=base_url, store=store, channel_types=CHANNEL_TYPES
+    )
     server = ServerDescriptionEndpoint(
         base_url=base_url, named_storages=store if settings.list_storages else None
     )
@@ -229,6 +251,7 @@ def build_application(
                     {"GET": server.get, "HEAD": server.get},
                     Access.PUBLIC,
                 ),
+                *channels.routes(),
                 *provider_routes,
             ),
             storage_description={"GET": description.get, "HEAD": description.get},
@@ -258,7 +281,7 @@ def build_application(
         answers=Answers(
             store=store, clock=clock, capacity_bytes=settings.rendering_cache_bytes // 4
         ),
-        lifespan=_lifespan(store, foreign, clock, provider),
+        lifespan=_lifespan(store, hub, foreign, clock, provider),
         nonces=nonces,
     )
 
@@ -315,7 +338,11 @@ def _provider(
 
 
 def _lifespan(
-    store: Store, foreign: ForeignDocuments, clock: Clock, provider: Provider | None
+    store: Store,
+    hub: Hub,
+    foreign: ForeignDocuments,
+    clock: Clock,
+    provider: Provider | None,
 ) -> Lifespan:
     """Open the store and sweep it from time to time; close everything in the end."""
     sweeping: list[asyncio.Task[None]] = []
@@ -331,6 +358,7 @@ def _lifespan(
         for task in sweeping:
             task.cancel()
         await asyncio.gather(*sweeping, return_exceptions=True)
+        hub.close()
         await foreign.close()
         await store.close()
 

@@ -437,6 +437,28 @@ class Settings:
         reason="What file systems allow, so that every pod can be copied to one.",
     )
 
+    channels_per_agent: int = setting(
+        100,
+        "channels-per-agent",
+        kinds.integer(0, 1_000_000),
+        Group.LIMITS,
+        (
+            "How many notification channels one agent may have at a time, or one address where "
+            "nobody is signed in; more get 429. 0 is without limit."
+        ),
+        unit="channels",
+        reason="An application subscribes to what it shows; a channel lasts two weeks at most.",
+    )
+    max_channels: int = setting(
+        100_000,
+        "max-channels",
+        kinds.integer(0),
+        Group.LIMITS,
+        "How many notification channels there may be in all; more get 503. 0 is without limit.",
+        unit="channels",
+        reason="A channel is a small record in the database.",
+    )
+
     # --- Time-outs ----------------------------------------------------------------------------
 
     header_read_timeout_s: int = setting(

@@ -14,6 +14,8 @@ from podstead.core.vocab import NOTIFY, NOTIFY_OF_DRAFTS
 
 SERVICES: Final = ResourcePath("/.notifications/")
 """Below which all that notifications need has its addresses."""
+GATEWAY: Final = ResourcePath(f"{SERVICES}gateway")
+"""Where clients of older protocols ask for notifications (N-25)."""
 
 
 class ChannelType(Enum):

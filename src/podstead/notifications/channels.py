@@ -16,7 +16,9 @@ import msgspec
 from podstead.core.agents import Agent, AuthenticationMethod, Identity
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Overloaded, RateLimited
+from podstead.core.identifiers import ResourcePath
 from podstead.notifications.channel_requests import ChannelRequest
+from podstead.notifications.listening import Terms
 from podstead.notifications.readers import Subscriber
 from podstead.storage.protocol import EntryCounts, EntryRegistry, ResourceStore
 from podstead.storage.records import Record
@@ -186,6 +188,18 @@ def _stored(agent: Agent) -> StoredAgent | None:
 def subscriber_of(channel: Channel) -> Subscriber:
     """Who subscribed, as access rules are asked about them (N-30)."""
     return Subscriber(_agent(channel.agent), channel.origin)
+
+
+def terms_of(channel: Channel) -> Terms:
+    """What the receivers of a channel hear."""
+    return Terms(
+        topic=ResourcePath(channel.topic),
+        subscriber=subscriber_of(channel),
+        start_ms=channel.start_ms,
+        end_ms=channel.end_ms,
+        rate_ms=channel.rate_ms,
+        state=channel.state,
+    )
 
 
 def _agent(stored: StoredAgent | None) -> Agent:

@@ -40,6 +40,16 @@ Json = dict[str, object]
 """A JSON object."""
 
 PREFIXES: Final[Mapping[str, str]] = MappingProxyType({"notify": NOTIFY})
+DESCRIPTION_TERMS: Final[Mapping[str, object]] = MappingProxyType(
+    {
+        "id": "@id",
+        "type": "@type",
+        "subscription": {"@id": NOTIFY_SUBSCRIPTION, "@type": "@id"},
+        "channelType": {"@id": NOTIFY_CHANNEL_TYPE, "@type": "@id"},
+        "feature": {"@id": NOTIFY_FEATURE, "@type": "@id"},
+    }
+)
+"""What of the protocol's context a description of services needs, to be brought along in it."""
 
 
 @dataclass(frozen=True, slots=True)

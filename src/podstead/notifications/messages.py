@@ -71,7 +71,7 @@ class Messages:
 
 def message_id(notice: Notice) -> str:
     """The ``urn:uuid:`` of the message, the same wherever it is made."""
-    name = f"{notice.write} {notice.sequence} {notice.topic}"
+    name = f"{notice.write} {notice.sequence} {notice.activity.value} {notice.topic}"
     return uuid.uuid5(_OF_NOTICES, name).urn
 
 

@@ -1,21 +1,26 @@
 """How is an RDF document answered that the server makes of what it knows, and nobody stores?
 
-Descriptions of the server and its storages are read-only and public, so there is no access to
-decide and no resource to look up: a graph goes in, and out comes its representation with what a
-client needs to ask again for nothing (P-23, P-24).
+Descriptions of the server, its storages and its services are read-only and public, so there is no
+access to decide and no resource to look up: a graph goes in, and out comes its representation with
+what a client needs to ask again for nothing (P-23, P-24).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
+from types import MappingProxyType
+
+import msgspec
 
 from podstead.core.agents import Agent
 from podstead.core.conditional import Conditions, Verdict, evaluate_read
 from podstead.core.conneg import choose
 from podstead.core.errors import NotAcceptable
-from podstead.core.media_types import RDF_TYPES
-from podstead.rdf.codecs import serialize
-from podstead.rdf.graph import Graph
+from podstead.core.media_types import JSON_LD, RDF_TYPES
+from podstead.rdf.codecs import Document, serialize
+from podstead.rdf.graph import Dataset, Graph
 from podstead.web.asgi import Headers
 from podstead.web.request import Request
 from podstead.web.response import Response
@@ -23,22 +28,49 @@ from podstead.web.response import Response
 _TAG_BYTES = 16
 
 
-def made_document(request: Request, agent: Agent, graph: Graph) -> Response:
-    """The answer to a GET or HEAD of a document that says ``graph``, Turtle unless asked otherwise.
+@dataclass(frozen=True, slots=True)
+class MadeDocument:
+    """A document by what it says, and how it says that.
 
-    The graph must follow from what is stored and configured alone. There is no Last-Modified: the
+    ``json_ld`` is its JSON-LD, for documents that are read as JSON as well; it says what ``graph``
+    does. ``offered`` are its media types, the one it is answered in unless asked otherwise first.
+    """
+
+    graph: Graph
+    json_ld: Mapping[str, object] | None = None
+    prefixes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    offered: Sequence[str] = RDF_TYPES
+
+    def choose(self, accept: str | None) -> str:
+        """The media type that an Accept header asks for. Raises NotAcceptable."""
+        media_type = choose(accept, self.offered)
+        if media_type is None:
+            raise NotAcceptable(f"This can be had as {', '.join(self.offered)}")
+        return media_type
+
+    def content(self, media_type: str) -> bytes:
+        """The document in one of its forms."""
+        if media_type == JSON_LD and self.json_ld is not None:
+            return msgspec.json.encode(self.json_ld)
+        return serialize(Document(Dataset(self.graph), self.prefixes), media_type)
+
+
+def made_document(
+    request: Request, agent: Agent, document: MadeDocument, *, allow: str = "OPTIONS, GET, HEAD"
+) -> Response:
+    """The answer to a GET or HEAD of a document; ``allow`` are the methods of its address.
+
+    It must follow from what is stored and configured alone. There is no Last-Modified: the
     entity tag is made of the content. Raises NotAcceptable and PreconditionFailed.
     """
     fields = request.fields
-    media_type = choose(fields.get(b"accept"), RDF_TYPES)
-    if media_type is None:
-        raise NotAcceptable(f"This can be had as {', '.join(RDF_TYPES)}")
-    content = serialize(graph, media_type)
+    media_type = document.choose(fields.get(b"accept"))
+    content = document.content(media_type)
     etag = f'"{blake2b(content, digest_size=_TAG_BYTES).hexdigest()}"'
     headers: Headers = [
         (b"etag", etag.encode("ascii")),
         (b"cache-control", b"no-cache"),
-        (b"allow", b"OPTIONS, GET, HEAD"),
+        (b"allow", allow.encode("ascii")),
     ]
     # Without a Last-Modified, conditions by time mean nothing (RFC 9110 section 13.1.3).
     conditions = Conditions(

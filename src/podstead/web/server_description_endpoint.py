@@ -7,9 +7,10 @@ name the storages, the document does not tell how many there are, nor whether th
 from __future__ import annotations
 
 from podstead.core.agents import Agent
+from podstead.notifications.channel_types import GATEWAY
 from podstead.pods.description import server_description
 from podstead.storage.protocol import PodRegistry
-from podstead.web.made_document import made_document
+from podstead.web.made_document import MadeDocument, made_document
 from podstead.web.request import Request
 from podstead.web.response import Response
 
@@ -28,8 +29,12 @@ class ServerDescriptionEndpoint:
     async def get(self, request: Request, agent: Agent) -> Response:
         """Raises NotAcceptable, PreconditionFailed and StorageError."""
         urls = [self._base_url + root for root in await self._roots()]
-        graph = server_description(f"{self._base_url}/", storage_urls=urls)
-        return made_document(request, agent, graph)
+        graph = server_description(
+            f"{self._base_url}/",
+            storage_urls=urls,
+            notification_gateway=self._base_url + GATEWAY,
+        )
+        return made_document(request, agent, MadeDocument(graph))
 
     async def _roots(self) -> list[str]:
         if self._named_storages is None:

@@ -1,30 +1,67 @@
-"""``GET /<pod>/.well-known/solid``: what is this storage, and what can it do? (P-32, W-43)
+"""``GET /<pod>/.well-known/solid``: what is this storage, and what can it do? (P-32, W-43, N-1)
 
 Anyone may read it, since clients look for it before they have any right. It is made, not stored.
+Its JSON-LD brings its context along, so that everybody can read it without asking further; by their
+names its members are those of the notification protocol's description resource (N-2, N-3).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 from podstead.core.agents import Agent
 from podstead.core.errors import NotFound
 from podstead.core.identifiers import storage_root
+from podstead.core.vocab import PIM, PIM_STORAGE_CLASS, SOLID, SOLID_NOTIFICATION_GATEWAY
+from podstead.notifications.channel_types import GATEWAY, ChannelType
+from podstead.notifications.descriptions import (
+    DESCRIPTION_TERMS,
+    PREFIXES,
+    Json,
+    services_json,
+    services_of_storage,
+)
 from podstead.pods.description import storage_description
 from podstead.storage.protocol import ResourceStore
-from podstead.web.made_document import made_document
+from podstead.web.made_document import MadeDocument, made_document
 from podstead.web.request import Request
 from podstead.web.response import Response
+
+_TERMS: Final[Json] = {
+    "notificationGateway": {"@id": SOLID_NOTIFICATION_GATEWAY, "@type": "@id"},
+}
+_PREFIXES: Final = {"pim": PIM, "solid": SOLID, **PREFIXES}
 
 
 class StorageDescriptionEndpoint:
     """Describes storages."""
 
-    def __init__(self, *, base_url: str, store: ResourceStore) -> None:
+    def __init__(
+        self, *, base_url: str, store: ResourceStore, channel_types: Sequence[ChannelType]
+    ) -> None:
+        """``channel_types`` are those that clients can subscribe to."""
         self._base_url = base_url
         self._store = store
+        self._channel_types = channel_types
 
     async def get(self, request: Request, agent: Agent) -> Response:
         """Raises NotFound where no storage is, NotAcceptable and PreconditionFailed."""
         root = storage_root(request.path)
         if root is None or (await self._store.read_metadata([root]))[root] is None:
             raise NotFound("There is no storage here")
-        return made_document(request, agent, storage_description(self._base_url + root))
+        return made_document(request, agent, self._document(self._base_url + root))
+
+    def _document(self, root_url: str) -> MadeDocument:
+        base_url, types = self._base_url, self._channel_types
+        gateway = base_url + GATEWAY
+        services = services_of_storage(types, root_url=root_url, base_url=base_url)
+        json_ld: Json = {
+            "@context": {**DESCRIPTION_TERMS, **_TERMS},
+            "id": root_url,
+            "type": PIM_STORAGE_CLASS,
+            "notificationGateway": gateway,
+            "subscription": services_json(types, base_url=base_url),
+        }
+        graph = storage_description(root_url, notification_gateway=gateway) | services
+        return MadeDocument(graph, json_ld, _PREFIXES)

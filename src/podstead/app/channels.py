@@ -1,0 +1,122 @@
+"""How do the parts of the Solid Notifications Protocol fit together? Its addresses and services."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podstead.config import Settings
+from podstead.core.clock import Clock, Randomness
+from podstead.core.errors import Unprocessable
+from podstead.core.identifiers import ResourcePath
+from podstead.notifications.channel_types import GATEWAY, ChannelType
+from podstead.notifications.channels import ChannelLimits, Channels
+from podstead.notifications.history import History
+from podstead.notifications.hub import Hub
+from podstead.notifications.listening import Listeners
+from podstead.notifications.messages import Messages
+from podstead.notifications.readers import Readers
+from podstead.resources.entity_tags import stored_tag
+from podstead.storage.protocol import Store
+from podstead.storage.records import Metadata
+from podstead.web.notifications.addresses import Addresses, channel_path, receiving_path
+from podstead.web.notifications.channel_endpoint import ChannelEndpoint
+from podstead.web.notifications.gateway import ENDPOINT, GatewayEndpoint
+from podstead.web.notifications.services import Parse, Subscriptions, SubscriptionService
+from podstead.web.notifications.streams import ResourceStreams, Streams
+from podstead.web.routes import Access, Route
+
+CHANNEL_TYPES: Final = (
+    ChannelType.WEB_SOCKET,
+    ChannelType.EVENT_SOURCE,
+    ChannelType.STREAMING_HTTP,
+)
+"""Those that clients can subscribe to."""
+
+_KEY: Final = "{key}"
+
+
+class ChannelParts:
+    """Channels of one worker, and everything that they are heard through."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        hub: Hub,
+        readers: Readers,
+        store: Store,
+        parse: Parse,
+        clock: Clock,
+        randomness: Randomness,
+    ) -> None:
+        base_url = settings.base_url
+        self.messages = Messages(base_url=base_url)
+        self.channels = Channels(
+            store=store,
+            limits=ChannelLimits(
+                per_agent=settings.channels_per_agent, in_all=settings.max_channels
+            ),
+            clock=clock,
+            randomness=randomness,
+        )
+        self.listeners = Listeners(hub=hub, history=History(store, readers, state_tag), clock=clock)
+        addresses = Addresses(base_url)
+        self._subscriptions = Subscriptions(
+            channels=self.channels,
+            readers=readers,
+            log=store,
+            parse=parse,
+            addresses=addresses,
+            check_receiver=_no_receiver,
+            max_body_bytes=settings.max_json_bytes,
+        )
+        self._endpoint = ChannelEndpoint(channels=self.channels, addresses=addresses)
+        self._streams = Streams(
+            base_url=base_url,
+            channels=self.channels,
+            listeners=self.listeners,
+            messages=self.messages,
+        )
+        self._gateway = GatewayEndpoint(subscriptions=self._subscriptions, clock=clock)
+
+    def routes(self) -> tuple[Route, ...]:
+        """Every address of notifications that is asked by HTTP."""
+        return (
+            *(self._service_route(each) for each in CHANNEL_TYPES),
+            *(self._channel_route(each) for each in CHANNEL_TYPES),
+            *self._stream_routes(),
+            Route(GATEWAY, {"POST": self._gateway.negotiate}, Access.PUBLIC),
+            Route(ENDPOINT, {"POST": self._gateway.open}, Access.PUBLIC),
+        )
+
+    def _service_route(self, channel_type: ChannelType) -> Route:
+        service = SubscriptionService(channel_type, self._subscriptions)
+        methods = {"GET": service.get, "HEAD": service.get, "POST": service.post}
+        return Route(channel_type.service, methods, Access.PUBLIC)
+
+    def _channel_route(self, channel_type: ChannelType) -> Route:
+        get = self._endpoint.get
+        if channel_type is ChannelType.STREAMING_HTTP:
+            # The streams of resources lie beside the channels of the type (N-22).
+            get = ResourceStreams(self._streams, otherwise=self._endpoint.get).get
+        methods = {"GET": get, "HEAD": get, "DELETE": self._endpoint.delete}
+        return Route(channel_path(channel_type, _KEY), methods, Access.PUBLIC)
+
+    def _stream_routes(self) -> tuple[Route, ...]:
+        def path(channel_type: ChannelType) -> ResourcePath:
+            return receiving_path(channel_type, _KEY)
+
+        events, stream = self._streams.events, self._streams.stream
+        return (
+            Route(path(ChannelType.EVENT_SOURCE), {"GET": events, "HEAD": events}, Access.PUBLIC),
+            Route(path(ChannelType.STREAMING_HTTP), {"GET": stream, "HEAD": stream}, Access.PUBLIC),
+        )
+
+
+def state_tag(metadata: Metadata) -> str:
+    """The state that notifications tell of: the entity tag of what is stored, without quotes."""
+    return stored_tag(metadata).strip('"')
+
+
+def _no_receiver(_url: str) -> None:
+    raise Unprocessable("This server sends notifications to nobody by itself")

@@ -1,0 +1,116 @@
+"""What has a receiver missed that was away for a while? Read again from the change log (N-23).
+
+A receiver tells the sequence number of the last change that it knows. If the log still reaches back
+to it, everything since then is told in order; if not, that is said, since only the resource itself
+can then tell what became of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from podstead.core.identifiers import ResourcePath
+from podstead.notifications.notices import Activity, Notice, notices_of
+from podstead.notifications.readers import Readers, Subscriber, Verdict
+from podstead.storage.records import LoggedChange, Metadata, Version
+
+PAGE: Final = 256
+"""Rows that are read in one step, which requests wait for."""
+MOST_ROWS: Final = 100_000
+"""Changes of the whole server that are looked through for one receiver; more are a gap."""
+
+
+class HistoryLost(Exception):
+    """The change log does not reach back to where the receiver was."""
+
+
+class ReadableLog(Protocol):
+    """The change log."""
+
+    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Reads notices of the past; ``state_of`` gives the entity tag of what is stored."""
+
+    log: ReadableLog
+    readers: Readers
+    state_of: Callable[[Metadata], str]
+
+    async def between(
+        self, after: int, up_to: int, *, topic: ResourcePath, subscriber: Subscriber
+    ) -> AsyncIterator[Notice]:
+        """The notices of a topic from behind ``after`` up to ``up_to``, as far as the subscriber
+        may hear of them now.
+
+        Raises HistoryLost before the first of them, ServerTrouble.
+        """
+        await self._check(after, up_to)
+        position = after
+        while position < up_to:
+            rows = await self.log.changes_after(position, limit=PAGE)
+            if not rows:
+                return
+            for row in rows:
+                if row.sequence > up_to:
+                    return
+                for notice in notices_of(row):
+                    if notice.topic == topic and notice.is_of_notifications:
+                        told = await self._told(notice, subscriber)
+                        if told is not None:
+                            yield told
+            position = rows[-1].sequence
+            await asyncio.sleep(0)  # requests come first
+
+    async def _check(self, after: int, up_to: int) -> None:
+        """Whether nothing behind ``after`` has left the log: then its own row is still there."""
+        if after >= up_to:
+            return
+        rows = await self.log.changes_after(after - 1, limit=1)
+        first = max(after, 1)  # with nothing before it where the log was empty
+        if not rows or rows[0].sequence != first or up_to - after > MOST_ROWS:
+            raise HistoryLost
+
+    async def _told(self, notice: Notice, subscriber: Subscriber) -> Notice | None:
+        view = await self.readers.view(notice)
+        if await view.may_read(subscriber) is not Verdict.YES:
+            return None
+        if view.metadata is None or notice.activity is Activity.DELETE:
+            return notice
+        return replace(notice, state=self.state_of(view.metadata))
+
+    async def difference(
+        self, state: str, topic: ResourcePath, *, sequence: int, now_ms: int
+    ) -> Notice | None:
+        """What tells a receiver that knows the topic in ``state`` how it is now (N-14); ``None`` if
+        it is still so.
+
+        ``state`` may be an entity tag of any form of the topic, or what messages say; an empty one
+        is never the topic's. Raises StorageError.
+        """
+        notice = Notice(
+            sequence=sequence,
+            write=Version(""),
+            topic=topic,
+            activity=Activity.UPDATE,
+            object=topic,
+            target=None,
+            at_ms=now_ms,
+        )
+        metadata = (await self.readers.view(notice)).metadata
+        if metadata is None:
+            return replace(notice, activity=Activity.DELETE)
+        tag = self.state_of(metadata)
+        if _version_of(tag) == _version_of(state):
+            return None
+        return replace(notice, write=metadata.version, state=tag)
+
+
+def _version_of(tag: str) -> str:
+    """What an entity tag says of the state, whatever the form (P-24)."""
+    version, _, _ = tag.strip().removeprefix("W/").strip('"').rpartition("-")
+    return version

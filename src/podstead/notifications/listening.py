@@ -1,0 +1,186 @@
+"""What does one receiver hear, and when? The past, the present, and the terms of its channel.
+
+All receivers that connect hear through here: first what they missed, as far as that was asked for,
+then each change as it comes, at the rate and within the times that were agreed on (N-12 to N-14).
+When nothing comes for a while that is said as well, so that the connection can be kept alive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.core.clock import Clock
+from podstead.core.identifiers import ResourcePath
+from podstead.notifications.history import History, HistoryLost
+from podstead.notifications.hub import Hub, Watch
+from podstead.notifications.mailbox import Ending, Mailbox, MailboxClosed, WatchEnded
+from podstead.notifications.notices import Notice
+from podstead.notifications.pacing import Pace
+from podstead.notifications.readers import Subscriber
+
+HEARTBEAT_S: Final = 15.0
+"""After so long without a message the receiver is shown that the connection lives."""
+CAPACITY: Final = 1000
+"""Notices that may wait for one receiver (N-31)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a receiver wants to hear; times and durations are milliseconds (N-12 to N-14)."""
+
+    topic: ResourcePath
+    subscriber: Subscriber
+    start_ms: int | None = None
+    end_ms: int | None = None
+    rate_ms: int | None = None
+    state: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """Nothing was to be told for a while."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What happened since the receiver went away cannot be told any more; how the topic is now is
+    told next."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaughtUp:
+    """Everything up to ``sequence`` has been told."""
+
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Nothing comes any more; ``ending`` is ``None`` if the channel's time is over."""
+
+    ending: Ending | None
+
+
+Heard = Notice | Quiet | Lost | CaughtUp | Ended
+
+
+class Listening:
+    """One receiver that is connected."""
+
+    def __init__(
+        self, terms: Terms, watch: Watch, *, history: History, clock: Clock, after: int | None
+    ) -> None:
+        self.since = watch.since
+        """The sequence number of the last change before the receiver came."""
+        self._terms = terms
+        self._mailbox = watch.mailbox
+        self._history = history
+        self._clock = clock
+        self._after = after
+        self._pace = Pace(terms.rate_ms)
+
+    async def heard(self) -> AsyncIterator[Heard]:
+        """Everything in order, an Ended last. To be iterated once. Raises ServerTrouble."""
+        try:
+            async for known in self._past():
+                for each in self._paced(known):
+                    yield each
+            if self._pace.due_ms is None:
+                yield CaughtUp(self.since)
+            while True:
+                letter = await self._letter()
+                if isinstance(letter, Ended):
+                    yield letter
+                    return
+                for each in self._paced(letter):
+                    yield each
+                due = self._pace.release(now_ms=_steady_ms())
+                if due is not None:
+                    yield due
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Hear nothing any more. Idempotent."""
+        self._mailbox.close()
+
+    async def _past(self) -> AsyncIterator[Notice | Lost]:
+        terms, known_state = self._terms, self._terms.state
+        if self._after is not None:
+            try:
+                async for notice in self._history.between(
+                    self._after, self.since, topic=terms.topic, subscriber=terms.subscriber
+                ):
+                    known_state = None  # what is told last says how it is
+                    yield notice
+            except HistoryLost:
+                known_state = ""
+                yield Lost()
+        if known_state is not None:
+            difference = await self._history.difference(
+                known_state, terms.topic, sequence=self.since, now_ms=self._clock.now_ms()
+            )
+            if difference is not None:
+                yield difference
+
+    def _paced(self, letter: Notice | Lost | Quiet | None) -> Iterator[Heard]:
+        """What of a letter is told now."""
+        if isinstance(letter, Notice):
+            if not letter.is_of_notifications or letter.at_ms < (self._terms.start_ms or 0):
+                return
+            now = self._pace.offer(letter, now_ms=_steady_ms())
+            if now is not None:
+                yield now
+        elif letter is not None:
+            yield letter
+
+    async def _letter(self) -> Notice | Quiet | Ended | None:
+        """The next letter; ``None`` when what was held back is due."""
+        wait_s, otherwise = self._patience()
+        try:
+            async with asyncio.timeout(wait_s):
+                letter = await self._mailbox.next()
+        except TimeoutError:
+            return otherwise
+        except MailboxClosed as closed:
+            return Ended(closed.ending)
+        return Ended(letter.ending) if isinstance(letter, WatchEnded) else letter
+
+    def _patience(self) -> tuple[float, Quiet | Ended | None]:
+        """How many seconds to wait for a letter, and what to hear if none comes."""
+        waits: list[tuple[float, Quiet | Ended | None]] = [(HEARTBEAT_S, Quiet())]
+        if self._pace.due_ms is not None:
+            waits.append(((self._pace.due_ms - _steady_ms()) / 1000, None))
+        if self._terms.end_ms is not None:
+            waits.append(((self._terms.end_ms - self._clock.now_ms()) / 1000, Ended(None)))
+        return min(waits, key=_seconds)
+
+
+class Listeners:
+    """Lets receivers listen."""
+
+    def __init__(self, *, hub: Hub, history: History, clock: Clock) -> None:
+        self._hub = hub
+        self._history = history
+        self._clock = clock
+
+    async def listen(self, terms: Terms, *, after: int | None = None) -> Listening:
+        """Begin to listen, from behind the change ``after`` if that is given, else from now on.
+
+        Raises NotAuthenticated and AccessDenied for who may not read the topic; Overloaded,
+        StorageError.
+        """
+        mailbox = Mailbox(capacity=CAPACITY)
+        watch = await self._hub.watch(terms.topic, terms.subscriber, mailbox)
+        return Listening(terms, watch, history=self._history, clock=self._clock, after=after)
+
+
+def _steady_ms() -> int:
+    return int(asyncio.get_running_loop().time() * 1000)
+
+
+def _seconds(wait: tuple[float, object]) -> float:
+    return wait[0]

@@ -1,0 +1,1 @@
+"""How are notifications subscribed to and received over HTTP?"""

@@ -1,0 +1,61 @@
+"""Where is each channel, and what is said of it? The URLs of notifications (N-9, N-20 to N-23)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.core.identifiers import ResourcePath
+from podstead.notifications.channel_types import SERVICES, ChannelType
+from podstead.notifications.channels import Channel
+from podstead.notifications.descriptions import DescribedChannel
+
+SENDER: Final = ResourcePath(f"{SERVICES}sender")
+"""The document of whom webhooks are sent by; ``#it`` is the sender."""
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Makes URLs; ``base_url`` has no slash at its end."""
+
+    base_url: str
+
+    def describe(self, key: str, channel: Channel) -> DescribedChannel:
+        """What is said of a channel to who holds its key."""
+        channel_type = ChannelType(channel.channel_type)
+        return DescribedChannel(
+            url=self.base_url + channel_path(channel_type, key),
+            channel_type=channel_type,
+            topic_url=self.base_url + channel.topic,
+            end_ms=channel.end_ms,
+            media_type=channel.media_type,
+            start_ms=channel.start_ms,
+            rate_ms=channel.rate_ms,
+            state=channel.state,
+            receive_from=self.receive_from(channel_type, key),
+            send_to=channel.send_to,
+            sender=self.sender if channel_type.is_pushed else None,
+        )
+
+    @property
+    def sender(self) -> str:
+        """The WebID of this server, as the sender of webhooks."""
+        return f"{self.base_url}{SENDER}#it"
+
+    def receive_from(self, channel_type: ChannelType, key: str) -> str | None:
+        """Where a receiver connects to, ``None`` for a channel that is pushed."""
+        if channel_type.is_pushed:
+            return None
+        url = self.base_url + receiving_path(channel_type, key)
+        # ws for http, wss for https
+        return f"ws{url[len('http') :]}" if channel_type is ChannelType.WEB_SOCKET else url
+
+
+def channel_path(channel_type: ChannelType, key: str) -> ResourcePath:
+    """Where a channel is looked at and closed; ``{key}`` gives the pattern of all."""
+    return ResourcePath(f"{channel_type.service}{key}")
+
+
+def receiving_path(channel_type: ChannelType, key: str) -> ResourcePath:
+    """Where a receiver connects to; ``{key}`` gives the pattern of all."""
+    return ResourcePath(f"{channel_path(channel_type, key)}/messages")

@@ -1,0 +1,46 @@
+"""``/.notifications/<type>/<key>``: what is this channel, and how does it end? (N-10)
+
+The URL of a channel is known to who subscribed and to whom they told it; knowing it is the right to
+look at the channel and to close it.
+"""
+
+from __future__ import annotations
+
+from podstead.core.agents import Agent
+from podstead.core.errors import NotFound
+from podstead.notifications.channels import Channels
+from podstead.notifications.descriptions import PREFIXES, channel_description
+from podstead.web.made_document import MadeDocument, made_document
+from podstead.web.notifications.addresses import Addresses
+from podstead.web.notifications.services import FORMS
+from podstead.web.request import Request
+from podstead.web.response import Response
+
+
+class ChannelEndpoint:
+    """Shows and closes channels."""
+
+    def __init__(self, *, channels: Channels, addresses: Addresses) -> None:
+        self._channels = channels
+        self._addresses = addresses
+
+    async def get(self, request: Request, agent: Agent) -> Response:
+        """Raises NotFound, NotAcceptable, PreconditionFailed, StorageError."""
+        type_name, key = request.path.split("/")[-2:]
+        channel = await self._channels.find(key)
+        if channel is None or channel.channel_type != type_name:
+            raise NotFound("There is no such channel, or it has ended")
+        description = channel_description(self._addresses.describe(key, channel))
+        document = MadeDocument(description.graph, description.json, PREFIXES, FORMS)
+        response = made_document(request, agent, document, allow="OPTIONS, GET, HEAD, DELETE")
+        response.of_stored_state = False  # it ends without anything being stored
+        return response
+
+    async def delete(self, request: Request, _: Agent) -> Response:
+        """Unsubscribe. Raises NotFound, StorageError, Overloaded."""
+        type_name, key = request.path.split("/")[-2:]
+        channel = await self._channels.find(key)
+        if channel is None or channel.channel_type != type_name:
+            raise NotFound("There is no such channel, or it has ended")
+        await self._channels.close(key)
+        return Response(204)

@@ -1,0 +1,182 @@
+"""How does a receiver hear over one long HTTP response? Events, and streams of messages.
+
+``EventSourceChannel2023`` sends Server-Sent Events (HTML, section 9.2), each with the place of its
+change in the log as its id, so that a receiver that comes back hears what it missed: all of it,
+once, and in order (N-23). ``StreamingHTTPChannel2023`` sends one message a chunk, on a channel or
+on the stream that every resource has anyway (N-22); it has no ids, so nothing can be heard again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Final
+from urllib.parse import unquote
+
+from podstead.core.agents import Agent
+from podstead.core.conneg import choose
+from podstead.core.errors import BadRequest, NotFound
+from podstead.core.media_types import JSON_LD, TURTLE
+from podstead.notifications.channel_requests import topic_path
+from podstead.notifications.channel_types import ChannelType
+from podstead.notifications.channels import Channel, Channels, terms_of
+from podstead.notifications.listening import (
+    CaughtUp,
+    Ended,
+    Listeners,
+    Listening,
+    Lost,
+    Quiet,
+    Terms,
+)
+from podstead.notifications.messages import Messages
+from podstead.notifications.notices import Notice
+from podstead.notifications.readers import Subscriber
+from podstead.web.asgi import Headers
+from podstead.web.request import Request
+from podstead.web.response import Response
+from podstead.web.routes import Endpoint
+
+_EVENTS: Final = b"text/event-stream"
+_RECONNECT_MS: Final = 2000
+"""How long a receiver waits before it comes back."""
+_SEQUENCE: Final = re.compile(r"[0-9]{1,18}")
+
+
+class Streams:
+    """Sends messages over HTTP responses that last."""
+
+    def __init__(
+        self, *, base_url: str, channels: Channels, listeners: Listeners, messages: Messages
+    ) -> None:
+        self._base_url = base_url
+        self._channels = channels
+        self._listeners = listeners
+        self._messages = messages
+
+    async def events(self, request: Request, _: Agent) -> Response:
+        """``GET`` of a channel's events.
+
+        Raises NotFound for a channel that has ended, BadRequest, ServerTrouble; NotAuthenticated
+        and AccessDenied if its topic may not be read any more.
+        """
+        channel = await self._channel(request, ChannelType.EVENT_SOURCE)
+        last_id = request.fields.get(b"last-event-id")
+        if last_id is not None and _SEQUENCE.fullmatch(last_id) is None:
+            raise BadRequest("No event has had this Last-Event-ID")
+        after = channel.began if last_id is None else int(last_id)
+        listening = await self._listeners.listen(terms_of(channel), after=after)
+        return _stream(request, _EVENTS, listening, self._as_events(listening, channel))
+
+    async def stream(self, request: Request, _: Agent) -> Response:
+        """``GET`` of a channel's messages; raises as :meth:`events`."""
+        channel = await self._channel(request, ChannelType.STREAMING_HTTP)
+        listening = await self._listeners.listen(terms_of(channel))
+        content_type = channel.media_type.encode("ascii")
+        messages = self._as_messages(listening, channel.media_type)
+        return _stream(request, content_type, listening, messages)
+
+    async def stream_of_resource(self, request: Request, agent: Agent) -> Response:
+        """``GET`` of the messages of any resource, whose URL is the last segment of the path.
+
+        The first message tells how the resource is now. Raises Unprocessable for no URL of this
+        server, NotAuthenticated, AccessDenied, ServerTrouble.
+        """
+        topic = topic_path(unquote(_last_segment(request)), base_url=self._base_url)
+        media_type = choose(request.fields.get(b"accept"), (TURTLE, JSON_LD)) or TURTLE
+        subscriber = Subscriber(agent, request.fields.get(b"origin"))
+        terms = Terms(topic, subscriber, state="")
+        listening = await self._listeners.listen(terms)
+        messages = self._as_messages(listening, media_type)
+        return _stream(request, media_type.encode("ascii"), listening, messages)
+
+    async def _channel(self, request: Request, channel_type: ChannelType) -> Channel:
+        key = request.path.split("/")[-2]
+        channel = await self._channels.find(key)
+        if channel is None or channel.channel_type != channel_type.value:
+            raise NotFound("There is no such channel, or it has ended")
+        return channel
+
+    async def _as_events(
+        self, listening: Listening, channel: Channel
+    ) -> AsyncGenerator[bytes, None]:
+        yield b"retry: %d\n\n" % _RECONNECT_MS
+        async for heard in listening.heard():
+            match heard:
+                case Notice():
+                    message = self._messages.message(heard, channel.media_type)
+                    yield b"id: %d\n%s\n" % (heard.sequence, _data(message))
+                case CaughtUp(sequence):
+                    yield b"id: %d\n\n" % sequence  # without data: noted, and nothing dispatched
+                case Lost():
+                    topic = (self._base_url + channel.topic).encode("ascii")
+                    yield b"event: lost\n%s\n" % _data(topic)
+                case Quiet():
+                    yield b":\n\n"
+                case Ended():
+                    return
+
+    async def _as_messages(
+        self, listening: Listening, media_type: str
+    ) -> AsyncGenerator[bytes, None]:
+        async for heard in listening.heard():
+            if isinstance(heard, Notice):
+                # Nothing else may be sent: receivers take each chunk for a message.
+                yield self._messages.message(heard, media_type).rstrip(b"\n") + b"\n"
+
+
+class ResourceStreams:
+    """Tells the streams of resources from what else stands beside them."""
+
+    def __init__(self, streams: Streams, *, otherwise: Endpoint) -> None:
+        self._streams = streams
+        self._otherwise = otherwise
+
+    async def get(self, request: Request, agent: Agent) -> Response:
+        """Raises as :meth:`Streams.stream_of_resource`, and what the other endpoint raises."""
+        if ":" in _last_segment(request):  # a URL, which no key looks like
+            return await self._streams.stream_of_resource(request, agent)
+        return await self._otherwise(request, agent)
+
+
+class _Live(AsyncIterator[bytes]):
+    """The pieces of a response that lasts until its receiver leaves, or has heard all.
+
+    Closing it lets go of the listening, also if nothing was ever sent.
+    """
+
+    def __init__(self, listening: Listening, pieces: AsyncGenerator[bytes, None]) -> None:
+        self._listening = listening
+        self._pieces = pieces
+
+    async def __anext__(self) -> bytes:
+        return await anext(self._pieces)
+
+    async def aclose(self) -> None:
+        await self._pieces.aclose()
+        self._listening.close()
+
+
+def _stream(
+    request: Request,
+    content_type: bytes,
+    listening: Listening,
+    pieces: AsyncGenerator[bytes, None],
+) -> Response:
+    headers: Headers = [
+        (b"content-type", content_type),
+        (b"cache-control", b"no-store"),
+        (b"x-accel-buffering", b"no"),  # asks a reverse proxy to hold nothing back
+    ]
+    if request.method == "HEAD":
+        listening.close()
+        return Response(200, headers)
+    return Response(200, headers, _Live(listening, pieces))
+
+
+def _data(content: bytes) -> bytes:
+    return b"".join(b"data: %s\n" % line for line in content.splitlines())
+
+
+def _last_segment(request: Request) -> str:
+    return request.path.rpartition("/")[2]
