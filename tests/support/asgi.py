@@ -47,12 +47,12 @@ class Client:
     """Makes requests; holds the credential of one agent or of nobody."""
 
     def __init__(self, application: Application, *, host: str, token: str | None = None) -> None:
-        self._application = application
+        self.application = application
         self._host = host
         self._token = token
 
     def with_token(self, token: str | None) -> Client:
-        return Client(self._application, host=self._host, token=token)
+        return Client(self.application, host=self._host, token=token)
 
     def asking(self, application: Application) -> Client:
         """The same agent, asking another server of the same name."""
@@ -80,17 +80,32 @@ class Client:
         pieces = [body] if isinstance(body, bytes) else list(body or [])
         fields = list(headers.items() if isinstance(headers, Mapping) else headers)
         names = {name.lower() for name, _ in fields}
-        if "host" not in names:
-            fields.append(("Host", self._host))
-        if self._token is not None and "authorization" not in names:
-            fields.append(("Authorization", self.authorization))
         length = content_length
         if length is None and pieces and "transfer-encoding" not in names:
             length = sum(map(len, pieces))
         if length is not None and "content-length" not in names:
             fields.append(("Content-Length", str(length)))
+        scope = self.scope(method, target, fields, http_version=http_version, peer=peer)
+        return await self._exchange(scope, pieces, disconnect=disconnect)
+
+    def scope(
+        self,
+        method: str,
+        target: str,
+        fields: Sequence[tuple[str, str]] = (),
+        *,
+        http_version: str = "1.1",
+        peer: str = "127.0.0.1",
+    ) -> Scope:
+        """A request as the server hands it over, with the agent's credential."""
+        fields = list(fields)
+        names = {name.lower() for name, _ in fields}
+        if "host" not in names:
+            fields.append(("Host", self._host))
+        if self._token is not None and "authorization" not in names:
+            fields.append(("Authorization", self.authorization))
         path, _, query = target.partition("?")
-        scope: Scope = {
+        return {
             "type": "http",
             "asgi": {"version": "3.0", "spec_version": "2.3"},
             "http_version": http_version,
@@ -105,7 +120,6 @@ class Client:
             "server": ("127.0.0.1", "0"),
             "extensions": {},
         }
-        return await self._exchange(scope, pieces, disconnect=disconnect)
 
     async def _exchange(self, scope: Scope, pieces: list[bytes], *, disconnect: bool) -> Answer:
         incoming = _messages(pieces, disconnect=disconnect)
@@ -124,7 +138,7 @@ class Client:
             elif message["type"] == "http.response.body" and message.get("body"):
                 answer.pieces.append(message["body"])
 
-        await self._application(scope, receive, send)
+        await self.application(scope, receive, send)
         answer.body = b"".join(answer.pieces)
         return answer
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from enum import Enum
 from typing import Final
+from urllib.parse import quote
 
 from podstead.core.identifiers import ResourcePath
 from podstead.core.vocab import NOTIFY, NOTIFY_OF_DRAFTS
@@ -64,3 +65,8 @@ def channel_type_of(iri: str) -> ChannelType | None:
             name = iri[len(namespace) :]
             return next((each for each in ChannelType if each.value == name), None)
     return None
+
+
+def stream_of_resource(url: str) -> ResourcePath:
+    """Where changes of the resource with this URL can be heard without subscribing (N-22)."""
+    return ResourcePath(ChannelType.STREAMING_HTTP.service + quote(url, safe=""))

@@ -44,7 +44,9 @@ from podstead.core.vocab import (
     SOLID_OWNER,
     SOLID_POD_OWNER,
     SOLID_STORAGE_DESCRIPTION,
+    SOLID_UPDATES_VIA_STREAMING_HTTP,
 )
+from podstead.notifications.channel_types import stream_of_resource
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.outcome import Exchange, Outcome, Representation, Result
 from podstead.storage.protocol import OpenBody
@@ -236,7 +238,7 @@ def _links(
     rdf: bool = False,
     owner: str | None = None,
 ) -> bytes:
-    """The Link header on one line (P-29 to P-31, P-35); without ``kind`` what the URL tells."""
+    """The Link header on one line (P-29 to P-35, N-22); without ``kind`` what the URL tells."""
     subject = subject_of(target)
     links = [(base_url + acl_of(subject), "acl")]
     auxiliary = auxiliary_kind(target)
@@ -247,6 +249,8 @@ def _links(
     root = storage_root(target)
     if root is not None:
         links.append((base_url + storage_description_of(root), SOLID_STORAGE_DESCRIPTION))
+        stream = base_url + stream_of_resource(base_url + target)
+        links.append((stream, SOLID_UPDATES_VIA_STREAMING_HTTP))
     if owner is not None:  # P-33; clients look for the one or the other (K-5)
         links += [(owner, SOLID_OWNER), (owner, SOLID_POD_OWNER)]
     links += [(iri, "type") for iri in _types(target, kind, rdf=rdf)]
