@@ -113,7 +113,7 @@ class _Client:
 
     def forget(self) -> None:
         """Watch no more."""
-        self._gone.remove_done_callback(self._leave)
+        self._task = None  # a callback that is about to run cannot be taken back
         self._gone.cancel()
 
 
