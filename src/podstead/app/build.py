@@ -32,6 +32,7 @@ from podstead.nostr.http_auth import Reach
 from podstead.notifications.deliveries import Delivering
 from podstead.notifications.hub import Hub
 from podstead.notifications.readers import Readers
+from podstead.notifications.webhooks import Webhooks
 from podstead.pods.provision import PodProvisioner, TokenPolicy
 from podstead.rdf.graph import Graph
 from podstead.rdf.limits import RdfLimits
@@ -206,6 +207,7 @@ def build_application(
         readers=readers,
         store=store,
         parse=parse_rules,
+        foreign=foreign,
         clock=clock,
         randomness=randomness,
     )
@@ -281,7 +283,14 @@ def build_application(
         answers=Answers(
             store=store, clock=clock, capacity_bytes=settings.rendering_cache_bytes // 4
         ),
-        lifespan=_lifespan(store, hub, foreign, clock, provider),
+        lifespan=_lifespan(
+            store=store,
+            hub=hub,
+            webhooks=channels.webhooks,
+            foreign=foreign,
+            clock=clock,
+            provider=provider,
+        ),
         nonces=nonces,
     )
 
@@ -338,8 +347,10 @@ def _provider(
 
 
 def _lifespan(
+    *,
     store: Store,
     hub: Hub,
+    webhooks: Webhooks,
     foreign: ForeignDocuments,
     clock: Clock,
     provider: Provider | None,
@@ -349,6 +360,7 @@ def _lifespan(
 
     async def start() -> None:
         await store.open()
+        webhooks.start()
         if provider is not None:
             await asyncio.to_thread(provider.keys.maintain)
         _settle_memory()
@@ -358,6 +370,7 @@ def _lifespan(
         for task in sweeping:
             task.cancel()
         await asyncio.gather(*sweeping, return_exceptions=True)
+        await webhooks.stop()
         hub.close()
         await foreign.close()
         await store.close()

@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
+from podstead.app.foreign import ForeignDocuments
+from podstead.app.sender_keys import FolderKeys
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
-from podstead.core.errors import Unprocessable
+from podstead.core.errors import OutboundError, Unprocessable
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications.channel_types import GATEWAY, ChannelType
 from podstead.notifications.channels import ChannelLimits, Channels
 from podstead.notifications.history import History
 from podstead.notifications.hub import Hub
+from podstead.notifications.lease import Lease
 from podstead.notifications.listening import Listeners
 from podstead.notifications.messages import Messages
 from podstead.notifications.readers import Readers
+from podstead.notifications.sender import Sender
+from podstead.notifications.webhook_lines import Sending
+from podstead.notifications.webhooks import Webhooks
 from podstead.resources.entity_tags import stored_tag
 from podstead.storage.protocol import Store
 from podstead.storage.records import Metadata
-from podstead.web.notifications.addresses import Addresses, channel_path, receiving_path
+from podstead.web.notifications.addresses import SENDER, Addresses, channel_path, receiving_path
 from podstead.web.notifications.channel_endpoint import ChannelEndpoint
 from podstead.web.notifications.gateway import ENDPOINT, GatewayEndpoint
+from podstead.web.notifications.sender_endpoint import JWKS_PATH, OPENID_PATH, SenderEndpoint
 from podstead.web.notifications.services import Parse, Subscriptions, SubscriptionService
 from podstead.web.notifications.streams import ResourceStreams, Streams
-from podstead.web.routes import Access, Route
+from podstead.web.routes import Access, Endpoint, Route
 
 CHANNEL_TYPES: Final = (
     ChannelType.WEB_SOCKET,
     ChannelType.EVENT_SOURCE,
     ChannelType.STREAMING_HTTP,
+    ChannelType.WEBHOOK,
 )
 """Those that clients can subscribe to."""
 
@@ -46,6 +55,7 @@ class ChannelParts:
         readers: Readers,
         store: Store,
         parse: Parse,
+        foreign: ForeignDocuments,
         clock: Clock,
         randomness: Randomness,
     ) -> None:
@@ -59,7 +69,8 @@ class ChannelParts:
             clock=clock,
             randomness=randomness,
         )
-        self.listeners = Listeners(hub=hub, history=History(store, readers, state_tag), clock=clock)
+        history = History(store, readers, state_tag)
+        self.listeners = Listeners(hub=hub, history=history, clock=clock)
         addresses = Addresses(base_url)
         self._subscriptions = Subscriptions(
             channels=self.channels,
@@ -67,7 +78,7 @@ class ChannelParts:
             log=store,
             parse=parse,
             addresses=addresses,
-            check_receiver=_no_receiver,
+            check_receiver=partial(_check_receiver, foreign),
             max_body_bytes=settings.max_json_bytes,
         )
         self._endpoint = ChannelEndpoint(channels=self.channels, addresses=addresses)
@@ -77,6 +88,30 @@ class ChannelParts:
             listeners=self.listeners,
             messages=self.messages,
         )
+        keys = FolderKeys(settings, clock)
+        self._sender = SenderEndpoint(
+            web_id=addresses.sender, issuer=base_url, published=keys.published
+        )
+        self._has_provider = settings.idp
+        self.webhooks = Webhooks(
+            Sending(
+                store=store,
+                listeners=self.listeners,
+                history=history,
+                messages=self.messages,
+                outgoing=foreign,
+                sender=Sender(
+                    issuer=base_url,
+                    web_id=addresses.sender,
+                    keys=keys,
+                    clock=clock,
+                    randomness=randomness,
+                ),
+                lease=Lease("webhooks", store=store, clock=clock, randomness=randomness),
+                clock=clock,
+                randomness=randomness,
+            )
+        )
         self._gateway = GatewayEndpoint(subscriptions=self._subscriptions, clock=clock)
 
     def routes(self) -> tuple[Route, ...]:
@@ -85,6 +120,7 @@ class ChannelParts:
             *(self._service_route(each) for each in CHANNEL_TYPES),
             *(self._channel_route(each) for each in CHANNEL_TYPES),
             *self._stream_routes(),
+            *self._sender_routes(),
             Route(GATEWAY, {"POST": self._gateway.negotiate}, Access.PUBLIC),
             Route(ENDPOINT, {"POST": self._gateway.open}, Access.PUBLIC),
         )
@@ -102,6 +138,16 @@ class ChannelParts:
         methods = {"GET": get, "HEAD": get, "DELETE": self._endpoint.delete}
         return Route(channel_path(channel_type, _KEY), methods, Access.PUBLIC)
 
+    def _sender_routes(self) -> tuple[Route, ...]:
+        def document(path: ResourcePath, get: Endpoint) -> Route:
+            return Route(path, {"GET": get, "HEAD": get}, Access.PUBLIC)
+
+        sender = document(SENDER, self._sender.get)
+        if self._has_provider:  # whose documents lead to the same keys
+            return (sender,)
+        issuer = document(OPENID_PATH, self._sender.issuer)
+        return (sender, issuer, document(JWKS_PATH, self._sender.key_set))
+
     def _stream_routes(self) -> tuple[Route, ...]:
         def path(channel_type: ChannelType) -> ResourcePath:
             return receiving_path(channel_type, _KEY)
@@ -118,5 +164,11 @@ def state_tag(metadata: Metadata) -> str:
     return stored_tag(metadata).strip('"')
 
 
-def _no_receiver(_url: str) -> None:
-    raise Unprocessable("This server sends notifications to nobody by itself")
+async def _check_receiver(foreign: ForeignDocuments, url: str) -> None:
+    """Raises Unprocessable for a URL to which this server sends nothing (A-187, D-8)."""
+    try:
+        await foreign.check_receiver(url)
+    except OutboundError as error:
+        raise Unprocessable(
+            "This server sends nothing to that sendTo: give an https URL on the public internet"
+        ) from error

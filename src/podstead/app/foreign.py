@@ -1,12 +1,13 @@
-"""How does this deployment read foreign documents? The guarded way out, set up when first needed.
+"""How does this deployment reach other servers? The guarded way out, set up when first needed.
 
-Most servers never fetch anything, and the HTTP client takes half a second to import; so nothing of
-it is loaded before the first document is asked for.
+Most servers never ask another anything, and the HTTP client takes half a second to import; so
+nothing of it is loaded before it is needed.
 """
 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from podstead.authn.issuers import ProviderDocument
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from podstead.outbound.documents import RemoteDocument, RemoteDocuments
     from podstead.outbound.fetch import FetchedDocument, Fetcher
     from podstead.outbound.policies import FetchPolicy
+    from podstead.outbound.posting import Poster
     from podstead.outbound.resolver import SystemResolver
     from podstead.outbound.urls import Origin
 
@@ -32,6 +34,7 @@ class ForeignDocuments:
         self._clock = clock
         self._documents: RemoteDocuments | None = None
         self._fetcher: Fetcher | None = None
+        self._poster: Poster | None = None
         self._resolver: SystemResolver | None = None
 
     async def fetch_rdf_document(self, url: str) -> RemoteDocument:
@@ -64,6 +67,20 @@ class ForeignDocuments:
         fetched = await self._fetch(url, CLIENT_POLICY)
         return ClientDocument(fetched.content, fetched.content_type, fetched.final_url)
 
+    async def check_receiver(self, url: str) -> None:
+        """Raises OutboundError for a URL to which this server sends nothing, as its text tells."""
+        await self._poster_in_use().check(url)
+
+    async def post(self, url: str, content: bytes, headers: Mapping[str, str]) -> int:
+        """Send something; the status of the answer. Raises OutboundError."""
+        return await self._poster_in_use().post(url, content, headers)
+
+    def _poster_in_use(self) -> Poster:
+        self._load()
+        if self._poster is None:
+            raise OutboundError("The server is stopping")
+        return self._poster
+
     async def _fetch(self, url: str, policy: FetchPolicy) -> FetchedDocument:
         self._load()
         if self._fetcher is None:
@@ -88,6 +105,7 @@ class ForeignDocuments:
         from podstead.outbound.fetch import Fetcher, trusted_certificates
         from podstead.outbound.guard import Guard
         from podstead.outbound.policies import OutboundLimits
+        from podstead.outbound.posting import Poster, PostLimits
         from podstead.outbound.resolver import SystemResolver
         from podstead.outbound.urls import UrlRules
         from podstead.web.authority import is_loopback_url
@@ -99,12 +117,9 @@ class ForeignDocuments:
             loopback_allowed=is_loopback_url(base_url),
         )
         self._resolver = SystemResolver()
-        self._fetcher = Fetcher(
-            Guard(rules, AddressRules(), self._resolver),
-            self._clock,
-            tls=trusted_certificates(),
-            limits=OutboundLimits(),
-        )
+        guard, tls = Guard(rules, AddressRules(), self._resolver), trusted_certificates()
+        self._fetcher = Fetcher(guard, self._clock, tls=tls, limits=OutboundLimits())
+        self._poster = Poster(guard, tls=tls, limits=PostLimits())
         return RemoteDocuments(
             self._fetcher,
             self._clock,

@@ -22,6 +22,7 @@ RDF_LANG_STRING: Final = RDF + "langString"
 RDF_DIR_LANG_STRING: Final = RDF + "dirLangString"
 
 RDFS: Final = "http://www.w3.org/2000/01/rdf-schema#"
+RDFS_COMMENT: Final = RDFS + "comment"
 RDFS_LABEL: Final = RDFS + "label"
 RDFS_SEE_ALSO: Final = RDFS + "seeAlso"
 

@@ -72,5 +72,15 @@ class KeyPair:
     def sign(self, claims: Mapping[str, object], *, media_type: str) -> str:
         """A compact token over ``claims``; ``media_type`` is its ``typ``, such as ``at+jwt``."""
         header = {"alg": self.algorithm, "typ": media_type, "kid": self.key_id}
+        return self._signed(header, claims)
+
+    def prove(self, claims: Mapping[str, object]) -> str:
+        """A DPoP proof over ``claims``, which shows the public key (RFC 9449 section 4.2)."""
+        jwk = dict(self._private.as_dict(private=False))
+        return self._signed({"alg": self.algorithm, "typ": "dpop+jwt", "jwk": jwk}, claims)
+
+    def _signed(self, header: Mapping[str, object], claims: Mapping[str, object]) -> str:
         payload = json.dumps(claims, separators=(",", ":")).encode()
-        return jws.serialize_compact(header, payload, self._private, algorithms=[self.algorithm])
+        return jws.serialize_compact(
+            dict(header), payload, self._private, algorithms=[self.algorithm]
+        )

@@ -20,6 +20,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.notifications.channel_requests import ChannelRequest
 from podstead.notifications.listening import Terms
 from podstead.notifications.readers import Subscriber
+from podstead.notifications.webhook_records import WEBHOOKS, Webhook
 from podstead.storage.protocol import EntryCounts, EntryRegistry, ResourceStore
 from podstead.storage.records import Record
 from podstead.storage.registry import Records, secret_key
@@ -121,7 +122,13 @@ class Channels:
         key = self._randomness.token_hex(KEY_BYTES)
         channel = _channel(request, subscriber, made_ms=now_ms, began=began)
         record = CHANNELS.put(secret_key(key), channel, owner=counted_as, expires_ms=channel.end_ms)
-        await self._write([record], now_ms)
+        records: list[Record] = [record]
+        if request.channel_type.is_pushed:
+            webhook = Webhook(position=began)
+            records.append(
+                WEBHOOKS.put(secret_key(key), webhook, owner=counted_as, expires_ms=channel.end_ms)
+            )
+        await self._write(records, now_ms)
         return OpenedChannel(key, channel)
 
     async def find(self, key: str) -> Channel | None:
@@ -134,8 +141,15 @@ class Channels:
         """Remove the channel; False if there is none. Raises StorageError, Overloaded."""
         if await self.find(key) is None:
             return False
-        await self._write([CHANNELS.drop(secret_key(key))], self._clock.now_ms())
+        records = [CHANNELS.drop(secret_key(key)), WEBHOOKS.drop(secret_key(key))]
+        await self._write(records, self._clock.now_ms())
         return True
+
+    async def given_up(self, key: str) -> str | None:
+        """Why nothing is sent on a channel any more, ``None`` where that is not so. Raises
+        StorageError."""
+        kept = await WEBHOOKS.read(self._store, secret_key(key), now_ms=self._clock.now_ms())
+        return None if kept is None else kept.value.given_up
 
     async def _check_limits(self, counted_as: str, now_ms: int) -> None:
         per_agent, in_all = self._limits.per_agent, self._limits.in_all

@@ -28,6 +28,7 @@ from podstead.core.vocab import (
     NOTIFY_SUBSCRIPTION,
     NOTIFY_TOPIC,
     RDF_TYPE,
+    RDFS_COMMENT,
     XSD_DATE_TIME,
     XSD_DURATION,
 )
@@ -75,6 +76,8 @@ class DescribedChannel:
     receive_from: str | None = None
     send_to: str | None = None
     sender: str | None = None
+    comment: str | None = None
+    """What else there is to know, such as that nothing is sent any more, and why."""
 
 
 def service_description(channel_type: ChannelType, *, base_url: str) -> Description:
@@ -113,7 +116,7 @@ def channel_description(channel: DescribedChannel) -> Description:
     }
     for predicate, value in _properties(channel):
         said.append((subject, Iri(predicate), value))
-        json[predicate.rpartition("#")[2]] = value.value
+        json[predicate.removeprefix(NOTIFY)] = value.value
     return Description(Graph(said), json)
 
 
@@ -134,6 +137,8 @@ def _properties(channel: DescribedChannel) -> Iterable[tuple[str, Iri | Literal]
     if channel.state is not None:
         yield NOTIFY_STATE, Literal(channel.state)
     yield NOTIFY_ACCEPT, Literal(channel.media_type)
+    if channel.comment is not None:
+        yield RDFS_COMMENT, Literal(channel.comment)
 
 
 def _service_triples(channel_type: ChannelType, base_url: str) -> list[Triple]:

@@ -75,6 +75,11 @@ class History:
         if not rows or rows[0].sequence != first or up_to - after > MOST_ROWS:
             raise HistoryLost
 
+    async def may_hear(self, notice: Notice, subscriber: Subscriber) -> bool:
+        """Whether a subscriber may hear of a notice now. Raises ServerTrouble."""
+        view = await self.readers.view(notice)
+        return await view.may_read(subscriber) is Verdict.YES
+
     async def _told(self, notice: Notice, subscriber: Subscriber) -> Notice | None:
         view = await self.readers.view(notice)
         if await view.may_read(subscriber) is not Verdict.YES:

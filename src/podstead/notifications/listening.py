@@ -8,7 +8,7 @@ When nothing comes for a while that is said as well, so that the connection can 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -41,7 +41,9 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
-    """Nothing was to be told for a while."""
+    """Nothing was to be told for ``after_s`` seconds."""
+
+    after_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class Listening:
         self._after = after
         self._pace = Pace(terms.rate_ms)
 
-    async def heard(self) -> AsyncIterator[Heard]:
+    async def heard(self) -> AsyncGenerator[Heard, None]:
         """Everything in order, an Ended last. To be iterated once. Raises ServerTrouble."""
         try:
             async for known in self._past():
@@ -151,7 +153,7 @@ class Listening:
 
     def _patience(self) -> tuple[float, Quiet | Ended | None]:
         """How many seconds to wait for a letter, and what to hear if none comes."""
-        waits: list[tuple[float, Quiet | Ended | None]] = [(HEARTBEAT_S, Quiet())]
+        waits: list[tuple[float, Quiet | Ended | None]] = [(HEARTBEAT_S, Quiet(HEARTBEAT_S))]
         if self._pace.due_ms is not None:
             waits.append(((self._pace.due_ms - _steady_ms()) / 1000, None))
         if self._terms.end_ms is not None:

@@ -20,8 +20,11 @@ class Addresses:
 
     base_url: str
 
-    def describe(self, key: str, channel: Channel) -> DescribedChannel:
-        """What is said of a channel to who holds its key."""
+    def describe(
+        self, key: str, channel: Channel, *, given_up: str | None = None
+    ) -> DescribedChannel:
+        """What is said of a channel to who holds its key; ``given_up`` is why nothing is sent on it
+        any more."""
         channel_type = ChannelType(channel.channel_type)
         return DescribedChannel(
             url=self.base_url + channel_path(channel_type, key),
@@ -35,6 +38,7 @@ class Addresses:
             receive_from=self.receive_from(channel_type, key),
             send_to=channel.send_to,
             sender=self.sender if channel_type.is_pushed else None,
+            comment=None if given_up is None else f"Nothing is sent any more: {given_up}",
         )
 
     @property

@@ -30,7 +30,9 @@ class ChannelEndpoint:
         channel = await self._channels.find(key)
         if channel is None or channel.channel_type != type_name:
             raise NotFound("There is no such channel, or it has ended")
-        description = channel_description(self._addresses.describe(key, channel))
+        given_up = await self._channels.given_up(key)
+        described = self._addresses.describe(key, channel, given_up=given_up)
+        description = channel_description(described)
         document = MadeDocument(description.graph, description.json, PREFIXES, FORMS)
         response = made_document(request, agent, document, allow="OPTIONS, GET, HEAD, DELETE")
         response.of_stored_state = False  # it ends without anything being stored

@@ -51,7 +51,7 @@ _ALLOW: Final = "OPTIONS, GET, HEAD, POST"
 Parse = Callable[[bytes, str, str], Awaitable[Graph]]
 """Reads content of a media type with a base IRI. Raises BadRequest, UnsupportedMediaType,
 UnknownContext."""
-CheckReceiver = Callable[[str], None]
+CheckReceiver = Callable[[str], Awaitable[None]]
 """Raises Unprocessable for a URL that this server sends nothing to."""
 
 
@@ -79,7 +79,7 @@ class Subscriptions:
         subscriber = Subscriber(agent, request.fields.get(b"origin"))
         await self.readers.check(wanted.topic, subscriber)
         if wanted.send_to is not None:
-            self.check_receiver(wanted.send_to)
+            await self.check_receiver(wanted.send_to)
         counted_as = agent.agent if agent else f"public {address_key(request.client_address)}"
         began = await self.log.newest_sequence()
         opened = await self.channels.open(wanted, subscriber, counted_as=counted_as, began=began)

@@ -1,0 +1,86 @@
+"""Which worker does what only one may do? The one that holds the lease, as long as it renews it."""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+import msgspec
+
+from podstead.core.clock import Clock, Randomness
+from podstead.storage.protocol import EntryRegistry, ResourceStore
+from podstead.storage.records import Reliance
+from podstead.storage.registry import Records
+from podstead.storage.writing import commit
+
+LASTS_MS: Final = 20_000
+"""How long nobody else takes over from a holder that was killed."""
+_RENEWED_MS: Final = 5000
+_HOLDER_BYTES: Final = 8
+
+
+class Held(msgspec.Struct, frozen=True):
+    """A lease; the key is what it is about."""
+
+    holder: str
+
+
+LEASES: Final = Records("lease", Held)
+
+
+class LeaseStore(EntryRegistry, ResourceStore, Protocol):
+    """What leases are kept in."""
+
+
+class Lease:
+    """One lease, as one worker sees it."""
+
+    def __init__(
+        self, name: str, *, store: LeaseStore, clock: Clock, randomness: Randomness
+    ) -> None:
+        self._name = name
+        self._store = store
+        self._clock = clock
+        self._randomness = randomness
+        self._holder = randomness.token_hex(_HOLDER_BYTES)
+        self._until_ms = 0
+
+    def lasts_for(self, duration_ms: int) -> bool:
+        """Whether it is held here, and surely will be for so long."""
+        return self._clock.now_ms() + duration_ms < self._until_ms
+
+    async def hold(self) -> bool:
+        """Take the lease if nobody has it, and renew it; whether it is held here now. Raises
+        StorageError, Overloaded."""
+        if self.lasts_for(LASTS_MS - _RENEWED_MS):
+            return True
+        now_ms = self._clock.now_ms()
+        kept = await LEASES.read(self._store, self._name, now_ms=now_ms)
+        if kept is not None and kept.value.holder != self._holder:
+            self._until_ms = 0
+            return False
+        relied_on: Reliance = LEASES.absent(self._name) if kept is None else kept.at
+        until_ms = now_ms + LASTS_MS
+        record = LEASES.put(self._name, Held(self._holder), expires_ms=until_ms)
+        taken = await commit(
+            self._store,
+            [record],
+            relied_on=[relied_on],
+            now_ms=now_ms,
+            randomness=self._randomness,
+        )
+        self._until_ms = until_ms if taken else 0
+        return taken
+
+    async def release(self) -> None:
+        """Let another worker have it at once. Raises StorageError, Overloaded."""
+        now_ms = self._clock.now_ms()
+        kept = await LEASES.read(self._store, self._name, now_ms=now_ms)
+        self._until_ms = 0
+        if kept is not None and kept.value.holder == self._holder:
+            await commit(
+                self._store,
+                [LEASES.drop(self._name)],
+                relied_on=[kept.at],
+                now_ms=now_ms,
+                randomness=self._randomness,
+            )

@@ -1,0 +1,226 @@
+"""How do messages get to one receiver? In order, each sent until it is taken (N-21).
+
+Nothing is queued: the change log is the queue, and what is kept of a channel is how far it got. So
+nothing is lost when a worker dies; a message whose answer was lost comes twice, with the same id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+import msgspec
+
+from podstead.core.clock import Clock, Randomness
+from podstead.core.errors import AccessDenied, NotAuthenticated, OutboundError
+from podstead.notifications.channels import CHANNELS, Channel, subscriber_of, terms_of
+from podstead.notifications.history import History
+from podstead.notifications.lease import Lease
+from podstead.notifications.listening import CaughtUp, Ended, Heard, Listeners, Quiet
+from podstead.notifications.mailbox import Ending
+from podstead.notifications.messages import Messages
+from podstead.notifications.notices import Notice
+from podstead.notifications.retries import GONE, Attempts
+from podstead.notifications.sender import Sender
+from podstead.notifications.webhook_records import WEBHOOKS, Webhook
+from podstead.storage.protocol import EntryRegistry, ResourceStore
+from podstead.storage.registry import Kept
+from podstead.storage.writing import commit
+
+logger = logging.getLogger("podstead.notifications")
+
+SENDING_MS: Final = 12_000
+"""How long sending one message may take; whoever has the lease for less does not begin."""
+_LEASE_S: Final = 1.0
+_QUIET_LONG_S: Final = 900.0
+"""After so long without a message it is noted how far the log has been heard."""
+
+
+class Outgoing(Protocol):
+    """The way out to receivers."""
+
+    async def post(self, url: str, content: bytes, headers: Mapping[str, str]) -> int:
+        """Send; the status of the answer. Raises OutboundError."""
+
+
+class WebhookStore(EntryRegistry, ResourceStore, Protocol):
+    """What webhooks are kept in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """What all channels are sent with."""
+
+    store: WebhookStore
+    listeners: Listeners
+    history: History
+    messages: Messages
+    outgoing: Outgoing
+    sender: Sender
+    lease: Lease
+    clock: Clock
+    randomness: Randomness
+
+
+class Line:
+    """One channel, while its topic is listened to."""
+
+    def __init__(self, key: str, sending: Sending, attempts: set[asyncio.Task[None]]) -> None:
+        self._key = key
+        self._with = sending
+        self._attempts = attempts
+        self._taken = self._over = False
+
+    async def run(self) -> bool:
+        """Tell what there is to be told; whether to go on with another line. Raises
+        ServerTrouble."""
+        if not await self._find():
+            return False
+        terms = terms_of(self._channel.value)
+        if self._webhook.greeted:
+            terms = replace(terms, state=None)
+        try:
+            listening = await self._with.listeners.listen(terms, after=self._webhook.position)
+        except (NotAuthenticated, AccessDenied):
+            return await self._give_up("the topic may not be read any more")
+        quiet_s = 0.0
+        async with aclosing(listening.heard()) as heard:
+            async for each in heard:
+                quiet_s = quiet_s + each.after_s if isinstance(each, Quiet) else 0.0
+                if isinstance(each, Ended):
+                    return await self._ended(each.ending)
+                if quiet_s >= _QUIET_LONG_S:
+                    return True
+                if not await self._take(each):
+                    return False
+        return True
+
+    async def _find(self) -> bool:
+        """Look up the channel; False if there is nothing to send on it any more."""
+        store, now_ms = self._with.store, self._with.clock.now_ms()
+        channel = await CHANNELS.read(store, self._key, now_ms=now_ms)
+        webhook = await WEBHOOKS.read(store, self._key, now_ms=now_ms)
+        if channel is None or webhook is None or webhook.value.given_up is not None:
+            return False
+        self._channel, self._webhook = channel, webhook.value
+        return True
+
+    async def _take(self, heard: Heard) -> bool:
+        """Do what something heard asks for; whether there is more to do on the channel."""
+        if isinstance(heard, Notice):
+            return await self._told(heard)
+        if isinstance(heard, CaughtUp):
+            return await self._note(position=heard.sequence, greeted=True)
+        return True
+
+    async def _ended(self, ending: Ending | None) -> bool:
+        """Whether another line goes on where this one ended."""
+        if ending is Ending.REVOKED:
+            return await self._give_up("the topic may not be read any more")
+        return ending is Ending.SLOW  # what did not wait for it is read from the log
+
+    async def _told(self, notice: Notice) -> bool:
+        """Send a message until it is taken; whether there is more to send on the channel."""
+        self._taken = False
+        while not self._taken:
+            await self._wait()
+            if self._webhook.failures and not await self._may_still_hear(notice):
+                return await self._note(position=notice.sequence, attempts=Attempts())
+            # What has been sent is noted, whatever becomes of this worker's tasks meanwhile.
+            attempt = asyncio.create_task(self._attempt(notice))
+            self._attempts.add(attempt)
+            attempt.add_done_callback(self._attempts.discard)
+            await asyncio.shield(attempt)
+            if self._over:
+                return False
+        return True
+
+    async def _wait(self) -> None:
+        """Until the next attempt is due, and the lease is sure to last it out."""
+        due_s = (self._webhook.next_ms - self._with.clock.now_ms()) / 1000
+        if due_s > 0:
+            await asyncio.sleep(due_s)
+        while not self._with.lease.lasts_for(SENDING_MS):  # noqa: ASYNC110 - the clock decides
+            await asyncio.sleep(_LEASE_S)
+
+    async def _attempt(self, notice: Notice) -> None:
+        status = await self._sent(notice)
+        now_ms = self._with.clock.now_ms()
+        self._taken = status is not None and 200 <= status < 300
+        if self._taken:
+            going_on = await self._note(position=notice.sequence, attempts=Attempts())
+        else:
+            attempts = self._webhook.attempts.failed(now_ms=now_ms)
+            if status == GONE:
+                going_on = await self._give_up("the receiver is gone (410)")
+            elif attempts.are_enough(now_ms=now_ms):
+                answer = "no answer" if status is None else f"status {status}"
+                going_on = await self._give_up(f"the receiver takes no messages ({answer})")
+            else:
+                going_on = await self._note(attempts=attempts)
+        self._over = not going_on
+
+    async def _sent(self, notice: Notice) -> int | None:
+        """The status that the receiver answered, ``None`` if it did not."""
+        channel = self._channel.value
+        send_to = channel.send_to or ""
+        content = self._with.messages.message(notice, channel.media_type)
+        headers = {
+            "Content-Type": channel.media_type,
+            **await self._with.sender.credentials(send_to),
+        }
+        try:
+            return await self._with.outgoing.post(send_to, content, headers)
+        except OutboundError as error:
+            logger.info("A webhook was not taken: %s", error, extra=self._facts())
+            return None
+
+    async def _may_still_hear(self, notice: Notice) -> bool:
+        return await self._with.history.may_hear(notice, subscriber_of(self._channel.value))
+
+    async def _give_up(self, why: str) -> bool:
+        """Note that nothing is sent any more; always False."""
+        logger.warning("A webhook is given up: %s", why, extra=self._facts())
+        await self._put(msgspec.structs.replace(self._webhook, given_up=why))
+        return False
+
+    async def _note(
+        self,
+        *,
+        position: int | None = None,
+        attempts: Attempts | None = None,
+        greeted: bool | None = None,
+    ) -> bool:
+        """Note how far it got; False if the channel is gone."""
+        noted = self._webhook
+        if position is not None and position > noted.position:
+            noted = msgspec.structs.replace(noted, position=position)
+        if greeted is not None:
+            noted = msgspec.structs.replace(noted, greeted=greeted)
+        if attempts is not None:
+            noted = msgspec.structs.replace(
+                noted,
+                failures=attempts.failures,
+                first_failed_ms=attempts.first_failed_ms,
+                next_ms=attempts.next_ms,
+            )
+        return noted == self._webhook or await self._put(noted)
+
+    async def _put(self, webhook: Webhook) -> bool:
+        kept: Kept[Channel] = self._channel
+        self._webhook = webhook
+        return await commit(
+            self._with.store,
+            [WEBHOOKS.put(self._key, webhook, expires_ms=kept.expires_ms)],
+            relied_on=[kept.at],
+            now_ms=self._with.clock.now_ms(),
+            randomness=self._with.randomness,
+        )
+
+    def _facts(self) -> dict[str, object]:
+        channel = self._channel.value
+        return {"send_to": channel.send_to, "topic": channel.topic}

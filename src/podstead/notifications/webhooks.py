@@ -1,0 +1,108 @@
+"""Which webhooks are sent, and by whom? All that are kept, by the worker with the lease (N-21).
+
+A channel that another worker made is found by looking at the store's mark, which costs nothing
+while nothing changes. When the worker with the lease stops, another goes on at once; when it is
+killed, as soon as the lease is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+from podstead.core.errors import ServerTrouble
+from podstead.notifications.webhook_lines import Line, Sending
+from podstead.notifications.webhook_records import WEBHOOKS
+
+logger = logging.getLogger("podstead.notifications")
+
+LOOK_S: Final = 1.0
+"""How often is looked whether there are other channels to send on."""
+_STOP_S: Final = 5.0
+_TROUBLE_S: Final = 5.0
+
+
+class Webhooks:
+    """Sends on every channel there is while this worker holds the lease. For one event loop."""
+
+    def __init__(self, sending: Sending) -> None:
+        self._with = sending
+        self._channels: dict[str, asyncio.Task[None]] = {}
+        self._attempts: set[asyncio.Task[None]] = set()
+        self._task: asyncio.Task[None] | None = None
+        self._mark: int | None = None
+
+    def start(self) -> None:
+        """Begin. Idempotent."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Let what is being sent come to its end, for some seconds, and give the lease back."""
+        if self._task is None:
+            return
+        tasks = [self._task, *self._channels.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._attempts:
+            await asyncio.wait(self._attempts, timeout=_STOP_S)
+        self._task = None
+        try:
+            await self._with.lease.release()
+        except ServerTrouble:
+            logger.exception("The lease of webhooks could not be given back")
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._look()
+            except ServerTrouble:
+                logger.exception("Webhooks could not be looked for; it is tried again")
+            await asyncio.sleep(LOOK_S)
+
+    async def _look(self) -> None:
+        """Send on what there is, if that is this worker's to do."""
+        store, lease = self._with.store, self._with.lease
+        mark = store.state_mark()
+        unchanged = mark is not None and mark == self._mark
+        if unchanged and (not self._channels or await lease.hold()):
+            return
+        wanted = await self._wanted()
+        if not wanted or not await lease.hold():
+            await self._drop(set(self._channels))
+            self._mark = mark if not wanted else None
+            return
+        await self._drop(self._channels.keys() - wanted)
+        for key in wanted - self._channels.keys():
+            self._channels[key] = asyncio.create_task(self._serve(key))
+        self._mark = mark
+
+    async def _wanted(self) -> set[str]:
+        """The keys of the channels on which something is to be sent."""
+        wanted: set[str] = set()
+        after, now_ms = "", self._with.clock.now_ms()
+        while page := await WEBHOOKS.page(self._with.store, after=after, now_ms=now_ms):
+            wanted |= {kept.key for kept in page if kept.value.given_up is None}
+            after = page[-1].key
+        return wanted
+
+    async def _drop(self, keys: set[str]) -> None:
+        tasks = [self._channels.pop(key) for key in keys]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _serve(self, key: str) -> None:
+        """Send on one channel until it ends."""
+        while True:
+            try:
+                if not await Line(key, self._with, self._attempts).run():
+                    return
+            except ServerTrouble:
+                logger.exception("A webhook could not be served; it is tried again")
+                await asyncio.sleep(_TROUBLE_S)
+            except Exception:
+                logger.exception("A webhook ended in an error that nothing foresaw")
+                return

@@ -1,0 +1,68 @@
+"""How does the server send something to others? A POST through the same guard as every fetch.
+
+Nothing is learned from the answer but its status: no redirect is followed, and no body is read, so
+nobody can use this server to look at what it can reach (A-187).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from podstead.outbound.errors import TooSlow
+from podstead.outbound.fetch import USER_AGENT
+from podstead.outbound.guard import Guard
+from podstead.outbound.slots import Slots
+from podstead.outbound.transport import exchange
+
+
+@dataclass(frozen=True, slots=True)
+class PostLimits:
+    """Bounds over all that is sent by this process."""
+
+    connect_timeout_s: float = 3.0
+    total_timeout_s: float = 10.0
+    """For everything, waiting for a slot included."""
+    max_concurrent: int = 64
+    max_concurrent_per_host: int = 4
+
+
+class Poster:
+    """Sends to other servers. Used from one event loop."""
+
+    def __init__(self, guard: Guard, *, tls: ssl.SSLContext, limits: PostLimits) -> None:
+        self._guard = guard
+        self._tls = tls
+        self._limits = limits
+        self._slots = Slots(total=limits.max_concurrent, per_host=limits.max_concurrent_per_host)
+
+    async def check(self, url: str) -> None:
+        """Raises Refused for a URL to which nothing is ever sent, as far as its text tells."""
+        target = self._guard.admit(url)
+        if target.literal is not None:
+            await self._guard.vet(target)
+
+    async def post(self, url: str, content: bytes, headers: Mapping[str, str]) -> int:
+        """Send ``content``; the status of the answer, whatever it is. Raises FetchFailed."""
+        target = self._guard.admit(url)
+        limits = self._limits
+        deadline_s = asyncio.get_running_loop().time() + limits.total_timeout_s
+        async with self._slots.hold(target.host, deadline_s):
+            try:
+                async with asyncio.timeout_at(deadline_s):
+                    destination = await self._guard.vet(target)
+                    async with exchange(
+                        destination,
+                        headers={**headers, "User-Agent": USER_AGENT},
+                        connect_timeout_s=limits.connect_timeout_s,
+                        open_socket=partial(self._guard.open_socket, reach=target.reach),
+                        tls=self._tls,
+                        method="POST",
+                        content=content,
+                    ) as answer:
+                        return answer.status
+            except TimeoutError as error:
+                raise TooSlow from error
