@@ -33,6 +33,11 @@ class Watch:
     since: int
     _hub: Hub
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it was neither closed nor ended."""
+        return self._hub.knows(self)
+
     def close(self) -> None:
         """Hear no more of the topic; what is in the mailbox stays. Idempotent."""
         self._hub.forget(self)
@@ -73,6 +78,10 @@ class Hub:
         self._topics.setdefault(topic, Deliveries(topic, self._delivering)).add(watch)
         mailbox.attach(watch)
         return watch
+
+    def knows(self, watch: Watch) -> bool:
+        """Whether a watch is open."""
+        return watch in self._watches
 
     def forget(self, watch: Watch) -> None:
         """What closing a watch does. Idempotent."""

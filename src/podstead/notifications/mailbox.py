@@ -34,7 +34,8 @@ class WatchEnded:
     ending: Ending
 
 
-Letter = Notice | WatchEnded
+Letter = Notice | WatchEnded | str
+"""A text is something else that the listener is to be told, in its place among the notices."""
 
 
 class MailboxClosed(Exception):

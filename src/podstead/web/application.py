@@ -7,6 +7,7 @@ once, with a log line and without its text.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -18,11 +19,13 @@ from podstead.core.errors import (
     MethodNotAllowed,
     MethodUnknown,
     NotAuthenticated,
+    NotFound,
     PodsteadError,
     ServerTrouble,
 )
 from podstead.core.identifiers import ResourcePath
 from podstead.core.methods import allowed_methods
+from podstead.web import websocket
 from podstead.web.answers import Answers
 from podstead.web.asgi import Headers, Receive, Scope, Send
 from podstead.web.authority import Authorities
@@ -36,6 +39,7 @@ from podstead.web.response import Response, options_response
 from podstead.web.routes import Access, Route, Routes
 from podstead.web.sending import send_response
 from podstead.web.signed_content import with_checked_content
+from podstead.web.websocket import SocketClosed, WebSocket
 
 logger = logging.getLogger("podstead.web")
 
@@ -50,10 +54,14 @@ _HSTS = (b"strict-transport-security", b"max-age=31536000")
 
 @dataclass(frozen=True, slots=True)
 class Lifespan:
-    """What a worker does when it starts and when it stops."""
+    """What a worker does when it starts and when it stops.
+
+    ``drain`` comes before the server lets go of its connections: whoever listens is told.
+    """
 
     start: Callable[[], Awaitable[None]]
     stop: Callable[[], Awaitable[None]]
+    drain: Callable[[], Awaitable[None]]
 
 
 class Application:
@@ -98,7 +106,38 @@ class Application:
         elif scope["type"] == "lifespan":
             await self._live(receive, send)
         else:
-            await send({"type": "websocket.close", "code": 1008})
+            await self._connect(scope, receive, send)
+
+    async def drain(self) -> None:
+        """Have those leave who would stay for ever: the worker is about to stop."""
+        await self.lifespan.drain()
+
+    async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer the handshake of a WebSocket, a GET by its nature (RFC 6455 section 4.1)."""
+        await receive()
+        scope = {**scope, "method": "GET"}
+        socket = WebSocket(scope, receive, send)
+
+        try:
+            request = await read_request(
+                scope, receive, limits=self._limits, authorities=self._authorities
+            )
+            service = self.routes.service(request.path)
+            if service is None or service.socket is None:
+                raise NotFound("There is no WebSocket here")
+            own = service.access is Access.OWN
+            agent = None if own else await self._authenticate(request)
+            await service.socket(socket, request, agent)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
+            refused = self._answer_to(error, scope)
+        else:
+            return
+        with contextlib.suppress(SocketClosed):
+            if socket.is_accepted:
+                await socket.close(websocket.INTERNAL_ERROR)
+            else:
+                self._finish(refused, scope, Sharing.REFLECTED)
+                await socket.refuse(refused)
 
     async def _respond(self, scope: Scope, receive: Receive) -> Response:
         key = self._answers.key(scope)
@@ -120,20 +159,27 @@ class Application:
             if service is not None:
                 sharing = service.sharing
             response = await self._answer(request, service)
-        except ServerTrouble as trouble:
-            logger.exception("A request could not be answered")
-            response = self._refuse(trouble, scope)
-        except PodsteadError as error:
-            response = self._refuse(error, scope)
-        except Exception:
-            logger.exception("A request ended in an error that nothing foresaw")
-            response = self._refuse(ServerTrouble(), scope)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
+            response = self._answer_to(error, scope)
+        self._finish(response, scope, sharing)
+        return response
+
+    def _answer_to(self, error: Exception, scope: Scope) -> Response:
+        """The response that says what went wrong; trouble of ours is logged."""
+        if not isinstance(error, PodsteadError):
+            logger.error("A request ended in an error that nothing foresaw", exc_info=error)
+            error = ServerTrouble()
+        elif isinstance(error, ServerTrouble):
+            logger.error("A request could not be answered", exc_info=error)
+        return self._refuse(error, scope)
+
+    def _finish(self, response: Response, scope: Scope, sharing: Sharing) -> None:
+        """Put the headers on that every response carries."""
         if self._nonces is not None:
             _give_nonce(response, scope, self._nonces)
         response.headers.append((b"vary", response.vary))
         response.headers.extend(self._common)
         response.headers.extend(_cors(scope, sharing))
-        return response
 
     async def _answer(self, request: Request, service: Route | None) -> Response:
         method, path = request.method, request.path

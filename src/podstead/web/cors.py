@@ -17,7 +17,7 @@ from podstead.web.asgi import Headers
 _EXPOSED = (
     b"Accept-Patch, Accept-Post, Accept-Put, Accept-Ranges, Allow, Content-Length, Content-Range, "
     b"Date, DPoP-Nonce, ETag, Last-Modified, Link, Location, Preference-Applied, Retry-After, "
-    b"Vary, WAC-Allow, WWW-Authenticate"
+    b"Updates-Via, Vary, WAC-Allow, WWW-Authenticate"
 )
 # Sent where the client did not list its headers. No name here may hold "Accept" (P-42).
 _DEFAULT_REQUEST_HEADERS = (

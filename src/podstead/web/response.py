@@ -55,6 +55,9 @@ from podstead.web.asgi import Headers
 
 Body = bytes | OpenBody | AsyncIterator[bytes]
 
+UPDATES_PATH = ResourcePath("/.notifications")
+"""The address of the socket of solid-0.1."""
+
 VARY = b"Accept, Authorization, Origin"
 _VARY_OF_CONTAINERS = VARY + b", Prefer"
 
@@ -110,6 +113,7 @@ class Responder:
 
     def __init__(self, *, base_url: str) -> None:
         self._base_url = base_url
+        self._updates_via = (b"updates-via", updates_url(base_url).encode("ascii"))
 
     def outcome(self, outcome: Outcome, exchange: Exchange) -> Response:
         """The response to an operation that was carried out."""
@@ -132,6 +136,8 @@ class Responder:
         denied = isinstance(error, NotAuthenticated | AccessDenied)
         if denied or exchange.operation.method in _SAFE:  # A-9, Q-14
             _add_wac_allow(headers, exchange)
+        if exchange.operation.method in _SAFE:
+            headers.append(self._updates_via)
         if isinstance(error, UnsupportedMediaType | NotFound):
             # Of a missing resource, clients learn from these whether and how to make it (K-7).
             headers += _method_headers(target)
@@ -160,6 +166,7 @@ class Responder:
             headers += _method_headers(exchange.operation.target)
         if exchange.operation.method in _SAFE:
             headers.append((b"cache-control", _cache_control(exchange)))
+            headers.append(self._updates_via)
             _add_wac_allow(headers, exchange)
         applied = _preference_applied(outcome, exchange)
         if applied is not None:
@@ -167,9 +174,16 @@ class Responder:
         return headers
 
 
+@lru_cache(maxsize=8)
+def updates_url(base_url: str) -> str:
+    """The URL of the socket that tells of changes, by the scheme of the server's own (L-1)."""
+    return f"ws{base_url.removeprefix('http')}{UPDATES_PATH}"
+
+
 def options_response(target: ResourcePath, *, base_url: str) -> Response:
     """The answer to OPTIONS of a resource, from the URL's shape only (P-13)."""
     headers: Headers = [*_method_headers(target)]
+    headers.append((b"updates-via", updates_url(base_url).encode("ascii")))
     root = storage_root(target)
     if root is not None:
         link = (base_url + storage_description_of(root), SOLID_STORAGE_DESCRIPTION)

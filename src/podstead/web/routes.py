@@ -18,10 +18,13 @@ from podstead.pods.names import RESERVED_NAMES
 from podstead.web.cors import Sharing
 from podstead.web.request import Request
 from podstead.web.response import Response
+from podstead.web.websocket import WebSocket
 
 _SEGMENT = re.compile(r"\{[a-z_]+\}")
 
 Endpoint = Callable[[Request, Agent], Awaitable[Response]]
+SocketEndpoint = Callable[[WebSocket, Request, Agent], Awaitable[None]]
+"""Serves one WebSocket to its end; what it raises before it accepts it becomes a response."""
 
 
 class Access(Enum):
@@ -36,13 +39,15 @@ class Access(Enum):
 class Route:
     """One path of a service, its methods, and by what right they may be asked.
 
-    A segment of the path such as ``{uid}`` stands for any one segment.
+    A segment of the path such as ``{uid}`` stands for any one segment. ``socket`` serves
+    WebSockets there.
     """
 
     path: ResourcePath
     endpoints: Mapping[str, Endpoint]
     access: Access
     sharing: Sharing = Sharing.REFLECTED
+    socket: SocketEndpoint | None = None
 
     @property
     def methods(self) -> tuple[str, ...]:

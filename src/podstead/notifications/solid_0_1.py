@@ -1,0 +1,179 @@
+"""What is said on a solid-0.1 socket? Pure: lines in, what to do and what to say out.
+
+The protocol was never specified; this follows what its servers and clients do (requirements L-2 to
+L-12). One line is one message. The client says ``sub URL`` and gets ``ack URL`` or ``err URL
+forbidden``; from then on each write to the resource is one ``pub URL``. Clients count these lines
+against the requests that they made themselves, so there is exactly one for each request and URL,
+however many changes the request made of it.
+
+URLs are given back letter by letter as the client wrote them, since it compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from podstead.core.errors import RequestRefused
+from podstead.core.identifiers import ResourcePath, parse_path
+from podstead.notifications.notices import Notice
+from podstead.storage.records import Version
+
+PROTOCOL: Final = "solid-0.1"
+GREETING: Final = f"protocol {PROTOCOL}"
+HEARTBEAT: Final = "ping"
+"""A line that keeps proxies from closing an idle connection; clients may answer ``pong`` (L-9)."""
+UNKNOWN_PROTOCOL: Final = f"error Client does not support protocol {PROTOCOL}"
+
+LONGEST_URL: Final = 2048
+"""Characters (L-11)."""
+
+_SHOWN = 100
+
+
+class Offer(Enum):
+    """What a client offered to speak (L-2)."""
+
+    THIS = "this protocol, perhaps among others: its name is echoed"
+    NOTHING = "nothing, as older clients do, which mean this protocol: nothing is echoed"
+    OTHERS = "other protocols only: it is told, and the socket closed"
+
+
+def offer_of(protocols: Sequence[str]) -> Offer:
+    """What the sub-protocols of a handshake amount to."""
+    if not protocols:
+        return Offer.NOTHING
+    return Offer.THIS if PROTOCOL in protocols else Offer.OTHERS
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """The client wants to hear of a topic, by the URL that it wrote."""
+
+    url: str
+    topic: ResourcePath
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """The client wants to hear no more of a topic, by any URL."""
+
+    topic: ResourcePath
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """There is something to answer and nothing else to do."""
+
+    line: str
+
+
+@dataclass(slots=True)
+class _Subscription:
+    """The URLs by which a client knows one topic, and the last request that it was told of."""
+
+    urls: dict[str, None] = field(default_factory=dict)
+    told: Version | None = None
+
+
+class Conversation:
+    """One socket's side of the protocol."""
+
+    def __init__(self, *, origin: str, aliases: Sequence[str] = (), max_urls: int) -> None:
+        """``origin`` is the server's, such as ``https://pods.example``, to which relative URLs
+        belong; ``aliases`` are further origins that mean it. A client may subscribe to
+        ``max_urls`` URLs at once."""
+        self._origin = origin
+        self._origins = frozenset((origin.lower(), *map(str.lower, aliases)))
+        self._max_urls = max_urls
+        self._url_count = 0
+        self._subscriptions: dict[ResourcePath, _Subscription] = {}
+
+    def read(self, line: str) -> Subscribe | Forget | Say | None:
+        """What a line of the client asks for; ``None`` for nothing. No line ends the socket."""
+        word, _, rest = line.strip().partition(" ")
+        url = rest.strip()
+        if word == "pong":
+            return None
+        if word not in ("sub", "unsub"):
+            return Say(f"warning Unrecognized message {_shown(line)}")
+        if len(url) > LONGEST_URL:
+            return Say("error: URL too long")
+        return self._begin(url) if word == "sub" else self._forget(url)
+
+    def accept(self, asked: Subscribe) -> str:
+        """Note a subscription that was granted; what to say."""
+        if self._is_new(asked.url, asked.topic):
+            self._url_count += 1
+        self._subscriptions.setdefault(asked.topic, _Subscription()).urls[asked.url] = None
+        return f"ack {asked.url}"
+
+    def refuse(self, asked: Subscribe) -> str:
+        """What to say to a subscription that was not granted (L-10)."""
+        return _refusal(asked.url)
+
+    def publish(self, notice: Notice) -> list[str]:
+        """What to say of a notice: one line for each URL, if the client has not been told of the
+        same request already (L-7)."""
+        subscription = self._subscriptions.get(notice.topic)
+        if subscription is None or subscription.told == notice.write:
+            return []
+        subscription.told = notice.write
+        return [f"pub {url}" for url in subscription.urls]
+
+    def end(self, topic: ResourcePath) -> list[str]:
+        """What to say when a topic may no longer be read; its subscription ends."""
+        subscription = self._subscriptions.pop(topic, None)
+        if subscription is None:
+            return []
+        self._url_count -= len(subscription.urls)
+        return [_refusal(url) for url in subscription.urls]
+
+    def _begin(self, url: str) -> Subscribe | Say:
+        topic = self._topic_of(url)
+        if topic is None:
+            return Say(_refusal(url))
+        if self._is_new(url, topic) and self._url_count >= self._max_urls:
+            return Say("error: Subscription limit exceeded")
+        return Subscribe(url, topic)
+
+    def _forget(self, url: str) -> Forget | None:
+        topic = self._topic_of(url)
+        if topic is None or self._is_new(url, topic):
+            return None
+        subscription = self._subscriptions[topic]
+        del subscription.urls[url]
+        self._url_count -= 1
+        if subscription.urls:
+            return None
+        del self._subscriptions[topic]
+        return Forget(topic)
+
+    def _is_new(self, url: str, topic: ResourcePath) -> bool:
+        subscription = self._subscriptions.get(topic)
+        return subscription is None or url not in subscription.urls
+
+    def _topic_of(self, url: str) -> ResourcePath | None:
+        """The resource of a URL, ``None`` for one that is not of this server (L-4)."""
+        path = url
+        if not url.startswith("/"):
+            scheme, _, rest = url.partition("://")
+            authority, slash, path = rest.partition("/")
+            path = f"/{path}" if slash else "/"
+            if f"{scheme}://{authority}".lower() not in self._origins:
+                return None
+        try:
+            return parse_path(path.partition("#")[0].partition("?")[0].encode())
+        except (RequestRefused, UnicodeEncodeError):
+            return None
+
+
+def _refusal(url: str) -> str:
+    return f"err {url} forbidden"
+
+
+def _shown(line: str) -> str:
+    """A line as it may be repeated: short, and one line."""
+    return " ".join(line[:_SHOWN].split())

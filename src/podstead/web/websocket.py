@@ -1,0 +1,76 @@
+"""One WebSocket as endpoints see it: offered, taken up or refused, and then messages both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podstead.web.asgi import Message, Receive, Scope, Send
+from podstead.web.response import Response
+
+NORMAL = 1000
+GOING_AWAY = 1001
+PROTOCOL_ERROR = 1002
+POLICY_VIOLATION = 1008
+INTERNAL_ERROR = 1011
+TRY_AGAIN_LATER = 1013
+"""Codes with which a socket is closed (RFC 6455 section 7.4.1 and its registry)."""
+
+
+class SocketClosed(Exception):
+    """The other side has gone; nothing is received or sent any more."""
+
+
+class WebSocket:
+    """One WebSocket, from its handshake on."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Of an ASGI scope of type ``websocket``."""
+        self._receive = receive
+        self._send = send
+        self.offered: Sequence[str] = tuple(scope.get("subprotocols") or ())
+        """The sub-protocols that the client can speak."""
+        self.is_accepted = False
+
+    async def accept(self, protocol: str | None = None) -> None:
+        """Take the socket up, choosing one of the protocols offered. Raises SocketClosed."""
+        self.is_accepted = True
+        await self._say({"type": "websocket.accept", "subprotocol": protocol, "headers": []})
+
+    async def refuse(self, response: Response) -> None:
+        """Answer the handshake in HTTP instead.
+
+        The server takes no field twice, so those of one name are joined into one list.
+        """
+        fields: dict[bytes, bytes] = {}
+        for name, value in response.headers:
+            fields[name] = fields[name] + b", " + value if name in fields else value
+        body = response.body if isinstance(response.body, bytes) else b""
+        start = {"status": response.status, "headers": list(fields.items())}
+        await self._send({"type": "websocket.http.response.start", **start})
+        # The server knows this event under the name that it has for requests.
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def receive(self) -> str | bytes:
+        """The next message. Raises SocketClosed."""
+        message = await self._receive()
+        if message["type"] != "websocket.receive":
+            raise SocketClosed
+        text: str | None = message.get("text")
+        if text is not None:
+            return text
+        content: bytes = message.get("bytes") or b""
+        return content
+
+    async def send(self, text: str) -> None:
+        """Send one message, waiting while the client takes none. Raises SocketClosed."""
+        await self._say({"type": "websocket.send", "text": text})
+
+    async def close(self, code: int, reason: str = "") -> None:
+        """End the socket. Raises SocketClosed."""
+        await self._say({"type": "websocket.close", "code": code, "reason": reason})
+
+    async def _say(self, message: Message) -> None:
+        try:
+            await self._send(message)
+        except RuntimeError as error:  # what the server raises for a client that is gone
+            raise SocketClosed from error
