@@ -58,15 +58,17 @@ from podstead.web.application import Application, Lifespan
 from podstead.web.authority import Authorities, is_loopback_url, served_hosts
 from podstead.web.challenges import Challenges
 from podstead.web.limits import InvalidCredentialLimit, PodCreationLimit
+from podstead.web.open_sockets import OpenSockets
 from podstead.web.pods_endpoint import PodsAlone, PodsEndpoint
 from podstead.web.registration import Registration
 from podstead.web.request import RequestLimits
 from podstead.web.resource_endpoint import ResourceEndpoint
-from podstead.web.response import Responder
+from podstead.web.response import UPDATES_PATH, Responder
 from podstead.web.root_endpoint import RootEndpoint
 from podstead.web.routes import Access, Route, Routes
 from podstead.web.server_description_endpoint import ServerDescriptionEndpoint
 from podstead.web.storage_description_endpoint import StorageDescriptionEndpoint
+from podstead.web.updates_socket import SocketRules, UpdatesSocket
 
 if TYPE_CHECKING:
     from podstead.app.idp import Provider
@@ -74,7 +76,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("podstead.app")
 
 _SWEEP_PERIOD_S = 600
-MAX_WATCHES = 100_000
 _BASIC_REACH = {"safe": Reach.SAFE, "any": Reach.ANY, "off": None}
 """By the word in the settings (A-146)."""
 
@@ -199,7 +200,23 @@ def build_application(
     hub = Hub(
         log=store,
         delivering=Delivering(readers=readers, clock=clock, state_of=state_tag),
-        max_watches=MAX_WATCHES,
+        max_watches=settings.max_watches,
+    )
+    sockets = OpenSockets(
+        per_address=settings.sockets_per_address,
+        per_agent=settings.sockets_per_agent,
+        mailbox_capacity=settings.max_waiting_notices,
+    )
+    updates = UpdatesSocket(
+        base_url=base_url,
+        hub=hub,
+        sockets=sockets,
+        clock=clock,
+        rules=SocketRules(
+            max_urls=settings.subscriptions_per_socket,
+            heartbeat_s=settings.heartbeat_s,
+            is_open=settings.legacy_notifications_open,
+        ),
     )
     channels = ChannelParts(
         settings,
@@ -253,6 +270,12 @@ def build_application(
                     {"GET": server.get, "HEAD": server.get},
                     Access.PUBLIC,
                 ),
+                Route(
+                    UPDATES_PATH,
+                    {"GET": updates.get, "HEAD": updates.get},
+                    Access.PUBLIC,
+                    socket=updates.connect,
+                ),
                 *channels.routes(),
                 *provider_routes,
             ),
@@ -287,6 +310,7 @@ def build_application(
             store=store,
             hub=hub,
             webhooks=channels.webhooks,
+            sockets=sockets,
             foreign=foreign,
             clock=clock,
             provider=provider,
@@ -351,6 +375,7 @@ def _lifespan(
     store: Store,
     hub: Hub,
     webhooks: Webhooks,
+    sockets: OpenSockets,
     foreign: ForeignDocuments,
     clock: Clock,
     provider: Provider | None,
@@ -366,16 +391,22 @@ def _lifespan(
         _settle_memory()
         sweeping.append(asyncio.create_task(_sweep_regularly(store, clock, provider)))
 
+    async def drain() -> None:
+        await asyncio.gather(webhooks.stop(), leave())
+
+    async def leave() -> None:
+        hub.close()
+        await sockets.drain()
+
     async def stop() -> None:
         for task in sweeping:
             task.cancel()
         await asyncio.gather(*sweeping, return_exceptions=True)
-        await webhooks.stop()
-        hub.close()
+        await drain()
         await foreign.close()
         await store.close()
 
-    return Lifespan(start, stop)
+    return Lifespan(start, stop, drain)
 
 
 def _settle_memory() -> None:

@@ -107,6 +107,9 @@ def _listen(
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         if family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        # Connections inherit it. A message on a socket is small and must not wait until the client
+        # has acknowledged the one before, which it takes up to 40 ms to do.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         listener.bind(address)
         listener.listen(BACKLOG)
         listener.settimeout(0)

@@ -51,6 +51,9 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
+LEAVE_S = 5.0
+"""How long those who listen have to leave when the server stops."""
+
 _STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 _READY = b"ready"
 
@@ -64,8 +67,9 @@ def serve(
 ) -> Ending:
     """Serve until SIGTERM or SIGINT, or until a worker fails. To be called in the main thread.
 
-    ``factory`` makes the application, in each worker. ``on_ready`` is called once, in another
-    thread, when all workers answer requests.
+    ``factory`` makes the application, in each worker. If that has a method ``drain`` it is called
+    when the worker shall stop, before connections that have no end are cut off. ``on_ready`` is
+    called once, in another thread, when all workers answer requests.
     """
     _raise_descriptor_limit()
     # Workers begin with what is loaded here, and share its memory. They also inherit which signals
@@ -226,14 +230,18 @@ def _load_application(
     drain = _Drain(asyncio.get_event_loop())
     _start_thread(drain.wait)
     try:
-        return _Started(factory(settings), drain, report)
+        application = factory(settings)
+        drain.first = getattr(application, "drain", None)
+        return _Started(application, drain, report)
     except PodsteadError as error:
         logger.error("%s", error)  # noqa: TRY400 - expected trouble has no traceback
         sys.exit(1)
 
 
 class _Drain:
-    """Waits for SIGTERM in a thread, and has granian's handler called in the event loop.
+    """Waits for SIGTERM in a thread, and has granian's handler called in the event loop, after
+    those who listen have been told to leave: granian cuts open WebSockets off, and waits for
+    answers that have no end.
 
     Granian would have the loop itself catch the signal. The loop loses one that comes while it is
     not running, as between the start of the application and the start of the server. SIGINT is
@@ -244,6 +252,8 @@ class _Drain:
         self._loop = loop
         self._handle: Callable[[], object] | None = None
         self.started = False
+        self.first: Callable[[], Awaitable[None]] | None = None
+        """What is to be done before, within LEAVE_S seconds."""
         loop.add_signal_handler = self._note_handler  # type: ignore[assignment, method-assign]
 
     def _note_handler(
@@ -256,7 +266,17 @@ class _Drain:
         signal.sigwait({signal.SIGTERM})
         if not self.started or self._handle is None:
             os._exit(0)  # there is nothing to finish
-        self._loop.call_soon_threadsafe(self._handle)
+        asyncio.run_coroutine_threadsafe(self._stop(self._handle), self._loop)
+
+    async def _stop(self, handle: Callable[[], object]) -> None:
+        try:
+            if self.first is not None:
+                async with asyncio.timeout(LEAVE_S):
+                    await self.first()
+        except Exception:
+            logger.exception("Those who listen could not be told to leave")
+        finally:
+            handle()
 
 
 class _Started:

@@ -24,6 +24,7 @@ class Group(Enum):
     IDENTITY = "Identity providers"
     TRUST = "Trust"
     LIMITS = "Limits"
+    NOTIFICATIONS = "Notifications"
     TIMES = "Time-outs"
     RATES = "Rate limits"
 

@@ -149,7 +149,9 @@ class Listening:
             return otherwise
         except MailboxClosed as closed:
             return Ended(closed.ending)
-        return Ended(letter.ending) if isinstance(letter, WatchEnded) else letter
+        if isinstance(letter, WatchEnded):
+            return Ended(letter.ending)
+        return letter if isinstance(letter, Notice) else None
 
     def _patience(self) -> tuple[float, Quiet | Ended | None]:
         """How many seconds to wait for a letter, and what to hear if none comes."""

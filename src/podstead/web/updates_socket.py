@@ -97,14 +97,9 @@ class UpdatesSocket:
                     await socket.send(UNKNOWN_PROTOCOL)
                     await socket.close(websocket.PROTOCOL_ERROR, "unknown protocol")
                     return
-                await self._serve(
-                    socket,
-                    request,
-                    Subscriber(
-                        agent, request.fields.get(b"origin"), is_unchecked=self._rules.is_open
-                    ),
-                    mailbox,
-                )
+                origin = request.fields.get(b"origin")
+                subscriber = Subscriber(agent, origin, is_unchecked=self._rules.is_open)
+                await self._serve(socket, request, subscriber, mailbox)
 
     async def _serve(
         self, socket: WebSocket, request: Request, subscriber: Subscriber, mailbox: Mailbox
