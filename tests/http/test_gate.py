@@ -27,6 +27,7 @@ PUBLIC_SERVICES = {
     "/": {"GET", "HEAD"},
     "/.pods": {"POST"},
     "/.well-known/solid": {"GET", "HEAD"},
+    "/.notifications": {"GET", "HEAD"},
 }
 """All that may be asked without rights, beside the descriptions of storages."""
 

@@ -1,0 +1,442 @@
+"""The hub: every change since the watch began, once, in order, to whoever may read it then.
+
+The change log is a list here, and the rules are what the test says. What rules there really are is
+for tests/http to show.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import pytest
+
+from podstead.core.agents import AuthenticationMethod, Identity
+from podstead.core.errors import AccessDenied, Overloaded, StorageError
+from podstead.core.identifiers import ResourcePath
+from podstead.notifications import deliveries, feed
+from podstead.notifications.deliveries import Delivering
+from podstead.notifications.hub import Hub, Watch
+from podstead.notifications.mailbox import Ending, Mailbox, MailboxClosed, WatchEnded
+from podstead.notifications.notices import Activity, Notice
+from podstead.notifications.readers import Readers, Subscriber, Verdict, View
+from podstead.storage import records
+from podstead.storage.records import Change, Kind, LoggedChange, Metadata, Version
+
+T = TypeVar("T")
+
+X, Y, CONTAINER = ResourcePath("/a/x"), ResourcePath("/a/y"), ResourcePath("/a/")
+PUBLIC = Subscriber()
+
+
+def agent(name: str, *, expires_at_s: int | None = None) -> Subscriber:
+    web_id = f"https://{name}.example/#me"
+    return Subscriber(Identity(web_id, AuthenticationMethod.DPOP, expires_at_s=expires_at_s))
+
+
+ALICE, BOB = agent("alice"), agent("bob")
+
+
+@dataclass
+class Clock:
+    now_s: int = 1000
+
+    def now_ms(self) -> int:
+        return self.now_s * 1000
+
+
+class Log:
+    """A change log in memory; ``broken`` makes it fail."""
+
+    def __init__(self) -> None:
+        self.rows: list[LoggedChange] = []
+        self.signals: set[Signal] = set()
+        self.broken = False
+        self.most_read = 0
+
+    def add(self, path: ResourcePath, activity: records.Activity = records.Activity.UPDATE) -> int:
+        sequence = len(self.rows) + 1
+        version = Version(f"v{sequence}")
+        self.rows.append(LoggedChange(sequence, Change(path, activity), version, sequence))
+        for signal in self.signals:
+            signal.woken.set()
+        return sequence
+
+    def listen(self) -> Signal:
+        signal = Signal(self)
+        self.signals.add(signal)
+        return signal
+
+    async def newest_sequence(self) -> int:
+        await asyncio.sleep(0)
+        return self._read(len(self.rows))
+
+    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]:
+        rows = self._read(self.rows[sequence : sequence + limit])
+        self.most_read = max(self.most_read, len(rows))
+        return rows
+
+    def _read(self, value: T) -> T:
+        if self.broken:
+            raise StorageError("The store could not be read")
+        return value
+
+
+class Signal:
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self.woken = asyncio.Event()
+
+    async def wait(self) -> None:
+        await self.woken.wait()
+        self.woken.clear()
+
+    def close(self) -> None:
+        self.log.signals.discard(self)
+
+
+@dataclass
+class Rules(Readers):
+    """Who may read what, by identity; ``PUBLIC`` for everybody. Notes each question."""
+
+    allowed: set[tuple[ResourcePath, Subscriber]] = field(default_factory=set)
+    unsure: bool = False
+    trouble: bool = False
+    gates: dict[ResourcePath, asyncio.Event] = field(default_factory=dict)
+    asked: list[tuple[ResourcePath, Subscriber]] = field(default_factory=list)
+
+    async def check(self, topic: ResourcePath, subscriber: Subscriber) -> None:
+        if not self.permits(topic, subscriber):
+            raise AccessDenied
+
+    async def view(self, notice: Notice) -> View:
+        return RulesView(self, notice.topic)
+
+    def permits(self, topic: ResourcePath, subscriber: Subscriber) -> bool:
+        identities = {(path, each.identity) for path, each in self.allowed}
+        return bool({(topic, subscriber.identity), (topic, PUBLIC.identity)} & identities)
+
+
+class RulesView(View):
+    def __init__(self, rules: Rules, topic: ResourcePath) -> None:
+        self._rules = rules
+        self._topic = topic
+
+    @property
+    def metadata(self) -> Metadata | None:
+        return Metadata(self._topic, Kind.DOCUMENT, Version("now"), "text/turtle", 0, 0, 0)
+
+    async def may_read(self, subscriber: Subscriber) -> Verdict:
+        rules = self._rules
+        gate = rules.gates.get(self._topic)
+        if gate is not None:
+            await gate.wait()
+        if rules.trouble:
+            raise StorageError("The rules could not be read")
+        if subscriber != PUBLIC:
+            rules.asked.append((self._topic, subscriber))
+        if rules.permits(self._topic, subscriber):
+            return Verdict.YES
+        return Verdict.NOT_NOW if rules.unsure else Verdict.NO
+
+
+@dataclass
+class World:
+    log: Log
+    rules: Rules
+    clock: Clock
+    hub: Hub
+
+    async def watch(
+        self, topic: ResourcePath, subscriber: Subscriber = ALICE, *, capacity: int = 100_000
+    ) -> tuple[Watch, Mailbox]:
+        mailbox = Mailbox(capacity=capacity)
+        self.rules.allowed.add((topic, subscriber))
+        return await self.hub.watch(topic, subscriber, mailbox), mailbox
+
+
+def make_world(*, max_watches: int = 100) -> World:
+    log, rules, clock = Log(), Rules(), Clock()
+    delivering = Delivering(readers=rules, clock=clock, state_of=lambda stored: stored.version)
+    return World(log, rules, clock, Hub(log=log, delivering=delivering, max_watches=max_watches))
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    made = make_world()
+    yield made
+    made.hub.close()
+
+
+async def sequence_of(mailbox: Mailbox) -> int:
+    letter = await mailbox.next()
+    assert isinstance(letter, Notice), letter
+    return letter.sequence
+
+
+async def ended(mailbox: Mailbox) -> Ending:
+    letter = await mailbox.next()
+    assert isinstance(letter, WatchEnded), letter
+    return letter.ending
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the other tasks run until something is so."""
+    while not condition():  # noqa: ASYNC110 - it comes of the tasks that run meanwhile
+        await asyncio.sleep(0)
+
+
+# --- what is heard -----------------------------------------------------------------------------
+
+
+async def test_every_change_since_the_watch_began_is_heard_once_in_order(world: World) -> None:
+    """N-19."""
+    world.log.add(X)
+    _, mailbox = await world.watch(X)
+    sequences = [world.log.add(X) for _ in range(3 * feed.PAGE)]
+    assert [await sequence_of(mailbox) for _ in sequences] == sequences
+    assert world.log.most_read == feed.PAGE
+
+
+async def test_a_watch_begins_with_the_change_after_its_boundary(world: World) -> None:
+    """What came before can be read from the log without a gap, whatever happens meanwhile."""
+    _, first = await world.watch(X)
+    watching = asyncio.create_task(world.watch(X, BOB))
+    for _ in range(20):
+        world.log.add(X)
+        await asyncio.sleep(0)
+    watch, mailbox = await watching
+    assert watch.since > 0
+    last = world.log.add(X)
+    assert await sequence_of(mailbox) == watch.since + 1
+    heard = [await sequence_of(first) for _ in range(last)]
+    assert heard == list(range(1, last + 1))
+
+
+async def test_each_hears_of_its_own_topics_only(world: World) -> None:
+    _, of_x = await world.watch(X)
+    _, of_container = await world.watch(CONTAINER)
+    created = world.log.add(Y, records.Activity.CREATE)
+    updated = world.log.add(X)
+    assert await sequence_of(of_x) == updated
+    heard = [await of_container.next() for _ in range(2)]
+    assert [each.activity for each in heard if isinstance(each, Notice)] == [
+        Activity.ADD,
+        Activity.TOUCH,
+    ]
+    assert [each.sequence for each in heard if isinstance(each, Notice)] == [created, updated]
+
+
+async def test_a_notice_carries_the_state_but_of_what_is_deleted(world: World) -> None:
+    """N-14, N-16."""
+    _, mailbox = await world.watch(X)
+    world.log.add(X)
+    world.log.add(X, records.Activity.DELETE)
+    states = []
+    for _ in range(2):
+        letter = await mailbox.next()
+        assert isinstance(letter, Notice)
+        states.append(letter.state)
+    assert states == ["now", None]
+
+
+async def test_a_closed_watch_hears_nothing_and_others_go_on(world: World) -> None:
+    watch, closed = await world.watch(X)
+    _, other = await world.watch(X)
+    watch.close()
+    watch.close()
+    last = world.log.add(X)
+    assert await sequence_of(other) == last
+    closed.put("nothing came")
+    assert await closed.next() == "nothing came"
+
+
+# --- who may hear ------------------------------------------------------------------------------
+
+
+async def test_who_may_not_read_may_not_watch(world: World) -> None:
+    """N-30."""
+    with pytest.raises(AccessDenied):
+        await world.hub.watch(X, ALICE, Mailbox(capacity=1))
+    assert world.log.signals == set()
+
+
+async def test_a_right_that_is_lost_ends_the_watch_at_the_next_change(world: World) -> None:
+    """N-30, L-10."""
+    watch, mailbox = await world.watch(X)
+    _, of_bob = await world.watch(X, BOB)
+    world.rules.allowed.discard((X, ALICE))
+    last = world.log.add(X)
+    assert await ended(mailbox) is Ending.REVOKED
+    assert not watch.is_open
+    assert await sequence_of(of_bob) == last
+    world.rules.allowed.add((X, ALICE))
+    added = world.log.add(X)
+    assert await sequence_of(of_bob) == added
+    mailbox.put("nothing came")
+    assert await mailbox.next() == "nothing came"
+
+
+async def test_rules_that_cannot_be_found_out_now_silence_and_do_not_end(world: World) -> None:
+    _, mailbox = await world.watch(X)
+    _, of_container = await world.watch(CONTAINER, BOB)
+    world.rules.allowed.discard((X, ALICE))
+    world.rules.unsure = True
+    silenced = world.log.add(X)
+    assert await sequence_of(of_container) == silenced
+    world.rules.allowed.add((X, ALICE))
+    added = world.log.add(X)
+    assert await sequence_of(mailbox) == added > silenced
+
+
+async def test_a_credential_that_expires_ends_the_watch(world: World) -> None:
+    _, mailbox = await world.watch(X, agent("alice", expires_at_s=1010))
+    world.clock.now_s = 1009
+    added = world.log.add(X)
+    assert await sequence_of(mailbox) == added
+    world.clock.now_s = 1010
+    world.log.add(X)
+    assert await ended(mailbox) is Ending.EXPIRED
+
+
+async def test_of_many_with_one_identity_the_rules_are_asked_once_a_change(world: World) -> None:
+    boxes = [(await world.watch(X))[1] for _ in range(30)]
+    boxes += [(await world.watch(X, agent("alice", expires_at_s=9999)))[1] for _ in range(30)]
+    world.log.add(X)
+    for mailbox in boxes:
+        assert await sequence_of(mailbox) == 1
+    assert len(world.rules.asked) == 1
+
+
+async def test_where_everybody_may_read_nobody_is_asked_about(world: World) -> None:
+    world.rules.allowed.add((X, PUBLIC))
+    boxes = [(await world.watch(X, who))[1] for who in (ALICE, BOB, PUBLIC)]
+    world.log.add(X)
+    for mailbox in boxes:
+        assert await sequence_of(mailbox) == 1
+    assert world.rules.asked == []
+
+
+async def test_rules_that_take_long_hold_up_their_own_topic_only(world: World) -> None:
+    _, of_x = await world.watch(X)
+    _, of_y = await world.watch(Y)
+    world.rules.gates[X] = asyncio.Event()
+    first, second, third = world.log.add(X), world.log.add(Y), world.log.add(X)
+    assert await sequence_of(of_y) == second
+    world.rules.gates[X].set()
+    assert [await sequence_of(of_x), await sequence_of(of_x)] == [first, third]
+
+
+# --- trouble and limits ------------------------------------------------------------------------
+
+
+async def test_trouble_with_the_rules_delays_and_loses_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deliveries, "RETRY_S", 0)
+    _, mailbox = await world.watch(X)
+    world.rules.trouble = True
+    sequences = [world.log.add(X), world.log.add(X)]
+    for _ in range(10):
+        await asyncio.sleep(0)
+    world.rules.trouble = False
+    assert [await sequence_of(mailbox) for _ in sequences] == sequences
+
+
+async def test_trouble_with_the_log_delays_and_loses_nothing(world: World) -> None:
+    _, mailbox = await world.watch(X)
+    world.log.broken = True
+    world.log.add(X)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    world.log.broken = False
+    world.log.add(X)
+    assert [await sequence_of(mailbox), await sequence_of(mailbox)] == [1, 2]
+
+
+async def test_a_log_that_cannot_be_read_is_told_to_who_wants_to_watch(world: World) -> None:
+    world.log.broken = True
+    with pytest.raises(StorageError):
+        await world.watch(X)
+    world.log.broken = False
+    _, mailbox = await world.watch(X)
+    added = world.log.add(X)
+    assert await sequence_of(mailbox) == added
+
+
+async def test_who_does_not_keep_up_is_closed_and_others_go_on(world: World) -> None:
+    """N-31."""
+    watch, slow = await world.watch(X, capacity=2)
+    _, other = await world.watch(X, BOB)
+    sequences = [world.log.add(X) for _ in range(3)]
+    assert [await sequence_of(other) for _ in sequences] == sequences
+    assert slow.ending is Ending.SLOW
+    assert not watch.is_open
+
+
+async def test_a_topic_whose_rules_never_come_ends_when_too_much_waits(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deliveries, "MOST_PENDING", 5)
+    _, mailbox = await world.watch(X)
+    world.rules.gates[X] = asyncio.Event()
+    for _ in range(7):
+        world.log.add(X)
+    with pytest.raises(MailboxClosed) as closed:
+        await mailbox.next()
+    assert closed.value.ending is Ending.SLOW
+
+
+async def test_no_more_is_watched_than_the_limit() -> None:
+    """N-31."""
+    world = make_world(max_watches=2)
+    watch, _ = await world.watch(X)
+    await world.watch(Y)
+    with pytest.raises(Overloaded):
+        await world.watch(X)
+    watch.close()
+    await world.watch(X)
+    world.hub.close()
+
+
+# --- life --------------------------------------------------------------------------------------
+
+
+async def test_nothing_is_read_while_nobody_watches(world: World) -> None:
+    watch, _ = await world.watch(X)
+    other, _ = await world.watch(Y)
+    watch.close()
+    assert len(world.log.signals) == 1
+    other.close()
+    await until(lambda: not world.log.signals)
+    world.log.add(X)
+    _, mailbox = await world.watch(X)
+    added = world.log.add(X)
+    assert await sequence_of(mailbox) == added == 2
+
+
+async def test_a_mailbox_that_closes_takes_its_watches_along(world: World) -> None:
+    watch, mailbox = await world.watch(X)
+    mailbox.close()
+    assert not watch.is_open
+    await until(lambda: not world.log.signals)
+
+
+async def test_a_watch_for_a_closed_mailbox_is_closed_at_once(world: World) -> None:
+    mailbox = Mailbox(capacity=1)
+    mailbox.close()
+    world.rules.allowed.add((X, ALICE))
+    watch = await world.hub.watch(X, ALICE, mailbox)
+    assert not watch.is_open
+
+
+async def test_a_hub_that_closes_ends_every_watch_and_takes_no_more(world: World) -> None:
+    _, mailbox = await world.watch(X)
+    world.hub.close()
+    with pytest.raises(MailboxClosed) as closed:
+        await mailbox.next()
+    assert closed.value.ending is Ending.STOPPING
+    with pytest.raises(Overloaded):
+        await world.watch(X)

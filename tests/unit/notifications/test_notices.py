@@ -1,0 +1,95 @@
+"""Who hears what of a change: N-17 for channels, and what solid-0.1 tells besides (L-6, L-7)."""
+
+from __future__ import annotations
+
+import pytest
+
+from podstead.core.identifiers import ResourcePath
+from podstead.notifications.notices import Activity, Notice, notices_of, topics_of
+from podstead.storage import records
+from podstead.storage.records import Change, LoggedChange, Version
+
+CREATE = records.Activity.CREATE
+UPDATE = records.Activity.UPDATE
+DELETE = records.Activity.DELETE
+UNCHANGED = records.Activity.UNCHANGED
+
+EXPECTED: list[tuple[records.Activity, str, set[tuple[str, Activity]]]] = [
+    # A document: itself, and its container's listing.
+    (CREATE, "/a/d/x", {("/a/d/x", Activity.CREATE), ("/a/d/", Activity.ADD)}),
+    (UPDATE, "/a/d/x", {("/a/d/x", Activity.UPDATE), ("/a/d/", Activity.TOUCH)}),
+    (DELETE, "/a/d/x", {("/a/d/x", Activity.DELETE), ("/a/d/", Activity.REMOVE)}),
+    (UNCHANGED, "/a/d/x", {("/a/d/x", Activity.TOUCH)}),
+    # A container: its description is of it, and comes and goes with it.
+    (
+        CREATE,
+        "/a/d/",
+        {("/a/d/", Activity.CREATE), ("/a/d/.meta", Activity.CREATE), ("/a/", Activity.ADD)},
+    ),
+    (
+        UPDATE,
+        "/a/d/",
+        {("/a/d/", Activity.UPDATE), ("/a/d/.meta", Activity.UPDATE), ("/a/", Activity.TOUCH)},
+    ),
+    (
+        DELETE,
+        "/a/d/",
+        {("/a/d/", Activity.DELETE), ("/a/d/.meta", Activity.DELETE), ("/a/", Activity.REMOVE)},
+    ),
+    (UNCHANGED, "/a/d/", {("/a/d/", Activity.TOUCH), ("/a/d/.meta", Activity.TOUCH)}),
+    # A storage lies in no container.
+    (CREATE, "/a/", {("/a/", Activity.CREATE), ("/a/.meta", Activity.CREATE)}),
+    (DELETE, "/a/", {("/a/", Activity.DELETE), ("/a/.meta", Activity.DELETE)}),
+    # Auxiliary resources are members of nothing.
+    (CREATE, "/a/d/x.acl", {("/a/d/x.acl", Activity.CREATE)}),
+    (UPDATE, "/a/d/.acl", {("/a/d/.acl", Activity.UPDATE)}),
+    (DELETE, "/a/d/x.meta", {("/a/d/x.meta", Activity.DELETE)}),
+    (UNCHANGED, "/a/d/x.meta", {("/a/d/x.meta", Activity.TOUCH)}),
+    (UPDATE, "/a/.acl", {("/a/.acl", Activity.UPDATE)}),
+]
+
+
+def logged(activity: records.Activity, path: str) -> LoggedChange:
+    change = Change(ResourcePath(path), activity, "https://alice.example/#me")
+    return LoggedChange(7, change, Version("v"), 1234)
+
+
+@pytest.mark.parametrize(("activity", "path", "expected"), EXPECTED)
+def test_who_hears_what(
+    activity: records.Activity, path: str, expected: set[tuple[str, Activity]]
+) -> None:
+    """N-17, L-6, L-7, L-12."""
+    notices = notices_of(logged(activity, path))
+    assert {(notice.topic, notice.activity) for notice in notices} == expected
+    assert len(notices) == len(expected)
+
+
+@pytest.mark.parametrize(("activity", "path", "expected"), EXPECTED)
+def test_no_topic_is_overlooked(
+    activity: records.Activity, path: str, expected: set[tuple[str, Activity]]
+) -> None:
+    assert {topic for topic, _ in expected} <= set(topics_of(ResourcePath(path)))
+
+
+def test_a_notice_tells_of_the_change_that_it_comes_of() -> None:
+    resource, container = notices_of(logged(CREATE, "/a/d/x"))
+    path, parent = ResourcePath("/a/d/x"), ResourcePath("/a/d/")
+    assert resource == Notice(7, Version("v"), path, Activity.CREATE, path, None, 1234)
+    assert container == Notice(7, Version("v"), parent, Activity.ADD, path, parent, 1234)
+
+
+def test_channels_tell_all_but_what_only_the_older_protocol_does() -> None:
+    """N-19: a no-op is no event, and a container's listing is no more than its members."""
+    told = {
+        activity.name
+        for kind, path, _ in EXPECTED
+        for notice in notices_of(logged(kind, path))
+        if notice.is_of_notifications
+        for activity in [notice.activity]
+    }
+    assert told == {"CREATE", "UPDATE", "DELETE", "ADD", "REMOVE"}
+
+
+def test_deep_descendants_do_not_notify_ancestors() -> None:
+    topics = {notice.topic for notice in notices_of(logged(CREATE, "/a/b/c/d/x"))}
+    assert topics == {"/a/b/c/d/x", "/a/b/c/d/"}
