@@ -11,11 +11,16 @@ import pytest
 from podstead.storage.records import PodRemoval, Version
 from podstead.storage.sqlite import SqliteStore
 from podstead.web import updates_socket
+from podstead.web.response import UPDATES_PATH
 from tests.http.conftest import BASE, Server, Start, acl_turtle
+from tests.http.nostr import world as nostr_world
 from tests.http.notifications.sockets import PROTOCOL, SENTINEL, heard, pubs, watching
 from tests.http.rdf import TURTLE
+from tests.http.tokens import world as tokens
 from tests.support.asgi import Client
 from tests.support.asgi_sockets import Closed, Refused, connected
+from tests.support.nostr import nostr
+from tests.support.provider import running_provider
 from tests.unit.outbound.peer import MovedClock
 
 FOLDER = "/alice/public/w/"
@@ -203,9 +208,8 @@ async def test_a_containers_own_statements_are_heard_at_it_and_its_description(
     """L-12, N-17."""
     await server.alice.put(FOLDER, None, TURTLE)
     async with watching(server, FOLDER, f"{FOLDER}.meta", "/alice/public/") as socket:
-        assert (
-            await server.alice.put(f"{FOLDER}.meta", f"<{BASE}{FOLDER}> a <#x>.", TURTLE)
-        ).status
+        answer = await server.alice.put(f"{FOLDER}.meta", f"<{BASE}{FOLDER}> a <#x>.", TURTLE)
+        assert answer.status in (201, 204)
         expected = pubs(FOLDER, f"{FOLDER}.meta", "/alice/public/")
         assert Counter(await heard(server, socket)) == Counter(expected)
 
@@ -263,6 +267,36 @@ async def test_commits_of_other_processes_are_heard(server: Server, store: Sqlit
 
 
 # --- who may hear -------------------------------------------------------------------------------
+
+
+async def test_a_proof_of_possession_tells_who_opens_a_socket(start: Start) -> None:
+    """A-11: of a GET, and of the address by the scheme of the server."""
+    with running_provider() as provider:
+        world = await tokens.prepared(start, MovedClock(), provider)
+        fields = world.app().fields("GET", f"{BASE}{UPDATES_PATH}")
+        async with connected(world.server.application, headers=fields) as socket:
+            await socket.receive()
+            await socket.send("sub /alice/private/")
+            assert await socket.receive() == "ack /alice/private/"
+        fields = world.app().fields("GET", f"{BASE}/alice/private/")
+        with pytest.raises(Refused) as refused:
+            async with connected(world.server.application, headers=fields):
+                pass
+        assert refused.value.status == 401
+
+
+async def test_a_signed_event_tells_who_opens_a_socket(start: Start) -> None:
+    """A-140, A-144."""
+    world = await nostr_world.prepared(start, MovedClock())
+    fields = nostr(world.event(target=UPDATES_PATH))
+    async with connected(world.server.application, headers=fields) as socket:
+        await socket.receive()
+        await socket.send(f"sub {nostr_world.DOC}")
+        await socket.send("sub /alice/private/")
+        assert await socket.receive_all(2) == [
+            f"ack {nostr_world.DOC}",
+            "err /alice/private/ forbidden",
+        ]
 
 
 async def test_a_topic_is_granted_to_who_may_read_it(server: Server) -> None:
