@@ -222,6 +222,7 @@ def build_application(
         settings,
         hub=hub,
         readers=readers,
+        sockets=sockets,
         store=store,
         parse=parse_rules,
         foreign=foreign,

@@ -27,10 +27,12 @@ from podstead.storage.protocol import Store
 from podstead.storage.records import Metadata
 from podstead.web.notifications.addresses import SENDER, Addresses, channel_path, receiving_path
 from podstead.web.notifications.channel_endpoint import ChannelEndpoint
+from podstead.web.notifications.channel_socket import ChannelSocket
 from podstead.web.notifications.gateway import ENDPOINT, GatewayEndpoint
 from podstead.web.notifications.sender_endpoint import JWKS_PATH, OPENID_PATH, SenderEndpoint
 from podstead.web.notifications.services import Parse, Subscriptions, SubscriptionService
 from podstead.web.notifications.streams import ResourceStreams, Streams
+from podstead.web.open_sockets import OpenSockets
 from podstead.web.routes import Access, Endpoint, Route
 
 CHANNEL_TYPES: Final = (
@@ -53,6 +55,7 @@ class ChannelParts:
         *,
         hub: Hub,
         readers: Readers,
+        sockets: OpenSockets,
         store: Store,
         parse: Parse,
         foreign: ForeignDocuments,
@@ -70,7 +73,9 @@ class ChannelParts:
             randomness=randomness,
         )
         history = History(store, readers, state_tag)
-        self.listeners = Listeners(hub=hub, history=history, clock=clock)
+        self.listeners = Listeners(
+            hub=hub, history=history, clock=clock, heartbeat_s=settings.heartbeat_s
+        )
         addresses = Addresses(base_url)
         self._subscriptions = Subscriptions(
             channels=self.channels,
@@ -86,6 +91,13 @@ class ChannelParts:
             base_url=base_url,
             channels=self.channels,
             listeners=self.listeners,
+            sockets=sockets,
+            messages=self.messages,
+        )
+        self._socket = ChannelSocket(
+            channels=self.channels,
+            listeners=self.listeners,
+            sockets=sockets,
             messages=self.messages,
         )
         keys = FolderKeys(settings, clock)

@@ -21,10 +21,8 @@ from podstead.notifications.notices import Notice
 from podstead.notifications.pacing import Pace
 from podstead.notifications.readers import Subscriber
 
-HEARTBEAT_S: Final = 15.0
-"""After so long without a message the receiver is shown that the connection lives."""
 CAPACITY: Final = 1000
-"""Notices that may wait for one receiver (N-31)."""
+"""Notices that may wait for a receiver that brings no mailbox (N-31)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +71,14 @@ class Listening:
     """One receiver that is connected."""
 
     def __init__(
-        self, terms: Terms, watch: Watch, *, history: History, clock: Clock, after: int | None
+        self,
+        terms: Terms,
+        watch: Watch,
+        *,
+        history: History,
+        clock: Clock,
+        heartbeat_s: float,
+        after: int | None,
     ) -> None:
         self.since = watch.since
         """The sequence number of the last change before the receiver came."""
@@ -81,6 +86,7 @@ class Listening:
         self._mailbox = watch.mailbox
         self._history = history
         self._clock = clock
+        self._heartbeat_s = heartbeat_s
         self._after = after
         self._pace = Pace(terms.rate_ms)
 
@@ -155,7 +161,8 @@ class Listening:
 
     def _patience(self) -> tuple[float, Quiet | Ended | None]:
         """How many seconds to wait for a letter, and what to hear if none comes."""
-        waits: list[tuple[float, Quiet | Ended | None]] = [(HEARTBEAT_S, Quiet(HEARTBEAT_S))]
+        quiet = Quiet(self._heartbeat_s)
+        waits: list[tuple[float, Quiet | Ended | None]] = [(self._heartbeat_s, quiet)]
         if self._pace.due_ms is not None:
             waits.append(((self._pace.due_ms - _steady_ms()) / 1000, None))
         if self._terms.end_ms is not None:
@@ -166,20 +173,31 @@ class Listening:
 class Listeners:
     """Lets receivers listen."""
 
-    def __init__(self, *, hub: Hub, history: History, clock: Clock) -> None:
+    def __init__(self, *, hub: Hub, history: History, clock: Clock, heartbeat_s: float) -> None:
+        """After ``heartbeat_s`` without a message a receiver hears that it is quiet."""
         self._hub = hub
         self._history = history
         self._clock = clock
+        self._heartbeat_s = heartbeat_s
 
-    async def listen(self, terms: Terms, *, after: int | None = None) -> Listening:
+    async def listen(
+        self, terms: Terms, *, mailbox: Mailbox | None = None, after: int | None = None
+    ) -> Listening:
         """Begin to listen, from behind the change ``after`` if that is given, else from now on.
 
         Raises NotAuthenticated and AccessDenied for who may not read the topic; Overloaded,
         StorageError.
         """
-        mailbox = Mailbox(capacity=CAPACITY)
+        mailbox = mailbox or Mailbox(capacity=CAPACITY)
         watch = await self._hub.watch(terms.topic, terms.subscriber, mailbox)
-        return Listening(terms, watch, history=self._history, clock=self._clock, after=after)
+        return Listening(
+            terms,
+            watch,
+            history=self._history,
+            clock=self._clock,
+            heartbeat_s=self._heartbeat_s,
+            after=after,
+        )
 
 
 def _steady_ms() -> int:

@@ -12,7 +12,6 @@ import pytest
 
 from podstead.app.system import SystemClock
 from podstead.config import Settings
-from podstead.notifications import listening
 from podstead.notifications.times import write_time
 from tests.http.conftest import BASE, Server, Start, running
 from tests.http.notifications.conftest import JSON_LD, NOTES, TURTLE, channel, path_of
@@ -261,10 +260,9 @@ async def test_what_comes_too_fast_is_told_by_its_last(server: Server) -> None:
         assert len(states) < len(etags)
 
 
-async def test_a_quiet_stream_is_kept_alive(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_quiet_stream_is_kept_alive(start: Start) -> None:
     """N-23: by comments, which no receiver hears."""
-    monkeypatch.setattr(listening, "HEARTBEAT_S", 0.01)
-    server = await start()
+    server = await start(heartbeat_s=0.01)
     made = await channel(server.public, TYPE, NOTES)
     async with listening_to(server.public, made) as reader:
         while (await reader.stream.piece() or b"") != b":\n\n":

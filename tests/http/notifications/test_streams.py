@@ -8,7 +8,6 @@ from urllib.parse import quote
 
 import pytest
 
-from podstead.notifications import listening
 from tests.http.conftest import BASE, Server, Start
 from tests.http.notifications.conftest import JSON_LD, NOTES, TURTLE, channel, path_of
 from tests.http.rdf import triples
@@ -102,10 +101,9 @@ async def test_what_is_no_resource_of_ours_has_no_stream(server: Server, topic: 
     assert answer.status == 422
 
 
-async def test_nothing_is_sent_but_messages(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_is_sent_but_messages(start: Start) -> None:
     """N-22: what keeps the connection alive must not break parsers, so there is nothing."""
-    monkeypatch.setattr(listening, "HEARTBEAT_S", 0.0)
-    server = await start()
+    server = await start(heartbeat_s=0.0)
     made = await channel(server.public, TYPE, NOTES)
     async with opened(server.public, path_of(made["receiveFrom"])) as stream:
         for path in (f"{NOTES}2", f"{NOTES}3", NOTES):  # which take a while

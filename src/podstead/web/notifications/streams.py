@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
 
@@ -33,6 +35,7 @@ from podstead.notifications.messages import Messages
 from podstead.notifications.notices import Notice
 from podstead.notifications.readers import Subscriber
 from podstead.web.asgi import Headers
+from podstead.web.open_sockets import OpenSockets
 from podstead.web.request import Request
 from podstead.web.response import Response
 from podstead.web.routes import Endpoint
@@ -47,34 +50,40 @@ class Streams:
     """Sends messages over HTTP responses that last."""
 
     def __init__(
-        self, *, base_url: str, channels: Channels, listeners: Listeners, messages: Messages
+        self,
+        *,
+        base_url: str,
+        channels: Channels,
+        listeners: Listeners,
+        sockets: OpenSockets,
+        messages: Messages,
     ) -> None:
         self._base_url = base_url
         self._channels = channels
         self._listeners = listeners
+        self._sockets = sockets
         self._messages = messages
 
     async def events(self, request: Request, _: Agent) -> Response:
         """``GET`` of a channel's events.
 
         Raises NotFound for a channel that has ended, BadRequest, ServerTrouble; NotAuthenticated
-        and AccessDenied if its topic may not be read any more.
+        and AccessDenied if its topic may not be read any more, RateLimited for too many listeners.
         """
         channel = await self._channel(request, ChannelType.EVENT_SOURCE)
         last_id = request.fields.get(b"last-event-id")
         if last_id is not None and _SEQUENCE.fullmatch(last_id) is None:
             raise BadRequest("No event has had this Last-Event-ID")
         after = channel.began if last_id is None else int(last_id)
-        listening = await self._listeners.listen(terms_of(channel), after=after)
-        return _stream(request, _EVENTS, listening, self._as_events(listening, channel))
+        place = await self._place(request, terms_of(channel), after=after)
+        return place.response(request, _EVENTS, self._as_events(place.listening, channel))
 
     async def stream(self, request: Request, _: Agent) -> Response:
         """``GET`` of a channel's messages; raises as :meth:`events`."""
         channel = await self._channel(request, ChannelType.STREAMING_HTTP)
-        listening = await self._listeners.listen(terms_of(channel))
-        content_type = channel.media_type.encode("ascii")
-        messages = self._as_messages(listening, channel.media_type)
-        return _stream(request, content_type, listening, messages)
+        place = await self._place(request, terms_of(channel))
+        messages = self._as_messages(place.listening, channel.media_type)
+        return place.response(request, channel.media_type.encode("ascii"), messages)
 
     async def stream_of_resource(self, request: Request, agent: Agent) -> Response:
         """``GET`` of the messages of any resource, whose URL is the last segment of the path.
@@ -85,10 +94,19 @@ class Streams:
         topic = topic_path(unquote(_last_segment(request)), base_url=self._base_url)
         media_type = choose(request.fields.get(b"accept"), (TURTLE, JSON_LD)) or TURTLE
         subscriber = Subscriber(agent, request.fields.get(b"origin"))
-        terms = Terms(topic, subscriber, state="")
-        listening = await self._listeners.listen(terms)
-        messages = self._as_messages(listening, media_type)
-        return _stream(request, media_type.encode("ascii"), listening, messages)
+        expires_s = agent.expires_at_s if agent else None
+        end_ms = None if expires_s is None else expires_s * 1000
+        place = await self._place(request, Terms(topic, subscriber, state="", end_ms=end_ms))
+        messages = self._as_messages(place.listening, media_type)
+        return place.response(request, media_type.encode("ascii"), messages)
+
+    async def _place(self, request: Request, terms: Terms, *, after: int | None = None) -> _Place:
+        """A place among the listeners. Raises RateLimited, and what listening raises."""
+        with ExitStack() as stack:
+            admitted = self._sockets.admit(request.client_address, terms.subscriber.agent)
+            mailbox = stack.enter_context(admitted)
+            listening = await self._listeners.listen(terms, mailbox=mailbox, after=after)
+            return _Place(listening, stack.pop_all())
 
     async def _channel(self, request: Request, channel_type: ChannelType) -> Channel:
         key = request.path.split("/")[-2]
@@ -139,39 +157,44 @@ class ResourceStreams:
         return await self._otherwise(request, agent)
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A place among the listeners, until it is left."""
+
+    listening: Listening
+    stack: ExitStack
+
+    def response(
+        self, request: Request, content_type: bytes, pieces: AsyncGenerator[bytes, None]
+    ) -> Response:
+        """The response of these pieces; who asks for its header only leaves at once."""
+        headers: Headers = [
+            (b"content-type", content_type),
+            (b"cache-control", b"no-store"),
+            (b"x-accel-buffering", b"no"),  # asks a reverse proxy to hold nothing back
+        ]
+        if request.method == "HEAD":
+            self.stack.close()
+            return Response(200, headers)
+        return Response(200, headers, _Live(pieces, self.stack))
+
+
 class _Live(AsyncIterator[bytes]):
     """The pieces of a response that lasts until its receiver leaves, or has heard all.
 
-    Closing it lets go of the listening, also if nothing was ever sent.
+    Closing it leaves the place, also if nothing was ever sent.
     """
 
-    def __init__(self, listening: Listening, pieces: AsyncGenerator[bytes, None]) -> None:
-        self._listening = listening
+    def __init__(self, pieces: AsyncGenerator[bytes, None], stack: ExitStack) -> None:
         self._pieces = pieces
+        self._stack = stack
 
     async def __anext__(self) -> bytes:
         return await anext(self._pieces)
 
     async def aclose(self) -> None:
+        self._stack.close()
         await self._pieces.aclose()
-        self._listening.close()
-
-
-def _stream(
-    request: Request,
-    content_type: bytes,
-    listening: Listening,
-    pieces: AsyncGenerator[bytes, None],
-) -> Response:
-    headers: Headers = [
-        (b"content-type", content_type),
-        (b"cache-control", b"no-store"),
-        (b"x-accel-buffering", b"no"),  # asks a reverse proxy to hold nothing back
-    ]
-    if request.method == "HEAD":
-        listening.close()
-        return Response(200, headers)
-    return Response(200, headers, _Live(listening, pieces))
 
 
 def _data(content: bytes) -> bytes:
