@@ -12,6 +12,7 @@ from podstead.cli.account import account
 from podstead.cli.keys import keys
 from podstead.cli.start import start
 from podstead.cli.token import token
+from podstead.cli.watch import watch
 from podstead.config import StartRefused
 from podstead.core.errors import PodsteadError, RootUnusable
 
@@ -44,3 +45,4 @@ main.add_command(start)
 main.add_command(token)
 main.add_command(account)
 main.add_command(keys)
+main.add_command(watch)

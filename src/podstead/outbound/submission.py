@@ -1,6 +1,7 @@
-"""How is a request sent that changes something at another server? Guarded, once, and bounded.
+"""How is one request sent to another server for somebody who waits for its answer? Guarded, once,
+and bounded.
 
-Nothing is followed, remembered or tried again: who asked for the change gets the answer as it is.
+Nothing is followed, remembered or tried again: who asked gets the answer as it is.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import partial
 from podstead.outbound.bodies import read_body
 from podstead.outbound.errors import TooSlow
 from podstead.outbound.guard import Guard
-from podstead.outbound.transport import exchange
+from podstead.outbound.transport import Answer, exchange
 
 CONNECT_TIMEOUT_S = 5.0
 TOTAL_TIMEOUT_S = 30.0
@@ -28,7 +29,7 @@ class Submission:
     method: str
     url: str
     headers: Mapping[str, str]
-    content: bytes
+    content: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,12 @@ class Reply:
 
     status: int
     content: bytes
+    fields: tuple[tuple[str, str], ...] = ()
+    """Its headers in their order, each of a repeated one; names in lower case."""
+
+    def field(self, name: str) -> str:
+        """The first header of the name, which is in lower case; empty if there is none."""
+        return next((value for each, value in self.fields if each == name), "")
 
 
 async def submit(submission: Submission, guard: Guard, *, tls: ssl.SSLContext) -> Reply:
@@ -59,10 +66,15 @@ async def _send(submission: Submission, guard: Guard, tls: ssl.SSLContext) -> Re
         open_socket=partial(guard.open_socket, reach=target.reach),
         tls=tls,
     ) as answer:
-        content = await read_body(
-            answer.chunks,
-            content_coding=answer.headers.get("Content-Encoding", ""),
-            max_wire_bytes=MAX_ANSWER_BYTES,
-            max_content_bytes=MAX_ANSWER_BYTES,
-        )
-        return Reply(answer.status, content)
+        content = b"" if submission.method == "HEAD" else await _content(answer)
+        fields = tuple((name.lower(), value) for name, value in answer.headers.items())
+        return Reply(answer.status, content, fields)
+
+
+async def _content(answer: Answer) -> bytes:
+    return await read_body(
+        answer.chunks,
+        content_coding=answer.headers.get("Content-Encoding", ""),
+        max_wire_bytes=MAX_ANSWER_BYTES,
+        max_content_bytes=MAX_ANSWER_BYTES,
+    )

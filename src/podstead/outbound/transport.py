@@ -1,4 +1,5 @@
-"""How is one request sent to a checked destination? The only file that knows the HTTP client.
+"""How is one request sent, or one WebSocket opened, to a checked destination? The only file that
+knows the HTTP client.
 
 Each exchange has a connection of its own, pinned to the addresses that the guard checked. Nothing
 is inherited from the environment: no proxy, no netrc, no cookie, no redirect followed by itself.
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -16,13 +17,15 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from podstead.outbound.errors import Refused, TooSlow, Unreachable
+from podstead.outbound.errors import BadStatus, Refused, TooSlow, Unreachable
 from podstead.outbound.guard import Destination, address_family
 
 OpenSocket = Callable[[str, int], socket.socket]
 """Makes the socket for an address and port about to be connected to. Raises Refused."""
 
 _CHUNK_BYTES = 65_536
+_HEARTBEAT_S = 30.0
+_MAX_MESSAGE_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,87 @@ async def exchange(
     Raises Refused when ``open_socket`` does, Unreachable, and TooSlow when connecting takes longer
     than ``connect_timeout_s``; the time for the answer is the caller's to limit.
     """
+    async with (
+        _connecting(
+            destination,
+            headers=headers,
+            connect_timeout_s=connect_timeout_s,
+            open_socket=open_socket,
+            tls=tls,
+        ) as session,
+        session.request(
+            method,
+            URL(destination.target.url, encoded=True),
+            data=content,
+            allow_redirects=False,
+        ) as response,
+    ):
+        yield Answer(
+            status=response.status,
+            headers=response.headers,
+            chunks=response.content.iter_chunked(_CHUNK_BYTES),
+        )
+
+
+class WebSocket:
+    """An open WebSocket (RFC 6455). Both ends send texts; pings are answered, and sent."""
+
+    def __init__(self, socket_: aiohttp.ClientWebSocketResponse) -> None:
+        self._socket = socket_
+
+    async def send(self, text: str) -> None:
+        """Send one text. Raises OSError if the connection is lost."""
+        await self._socket.send_str(text)
+
+    async def texts(self) -> AsyncIterator[str]:
+        """The texts that come, until the other end closes or the connection is lost."""
+        async for message in self._socket:
+            if message.type is aiohttp.WSMsgType.TEXT:
+                yield message.data
+
+
+@asynccontextmanager
+async def open_web_socket(
+    destination: Destination,
+    *,
+    headers: Mapping[str, str],
+    protocols: Sequence[str],
+    connect_timeout_s: float,
+    open_socket: OpenSocket,
+    tls: ssl.SSLContext,
+) -> AsyncIterator[WebSocket]:
+    """Open a WebSocket at the ``http(s)`` form of its URL, offering the sub-protocols.
+
+    Raises BadStatus if the server answers anything else, and what :func:`exchange` raises.
+    """
+    async with (
+        _connecting(
+            destination,
+            headers=headers,
+            connect_timeout_s=connect_timeout_s,
+            open_socket=open_socket,
+            tls=tls,
+        ) as session,
+        session.ws_connect(
+            URL(destination.target.url, encoded=True),
+            protocols=protocols,
+            heartbeat=_HEARTBEAT_S,
+            max_msg_size=_MAX_MESSAGE_BYTES,
+        ) as opened,
+    ):
+        yield WebSocket(opened)
+
+
+@asynccontextmanager
+async def _connecting(
+    destination: Destination,
+    *,
+    headers: Mapping[str, str],
+    connect_timeout_s: float,
+    open_socket: OpenSocket,
+    tls: ssl.SSLContext,
+) -> AsyncIterator[aiohttp.ClientSession]:
+    """A client for one connection, whose errors become ours."""
     gate = _Gate(open_socket)
     connector = aiohttp.TCPConnector(
         resolver=_Pinned(destination),
@@ -68,20 +152,10 @@ async def exchange(
         headers=headers,
     )
     try:
-        async with (
-            session,
-            session.request(
-                method,
-                URL(destination.target.url, encoded=True),
-                data=content,
-                allow_redirects=False,
-            ) as response,
-        ):
-            yield Answer(
-                status=response.status,
-                headers=response.headers,
-                chunks=response.content.iter_chunked(_CHUNK_BYTES),
-            )
+        async with session:
+            yield session
+    except aiohttp.WSServerHandshakeError as error:
+        raise BadStatus(error.status) from error
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         if gate.refused is not None:
             raise gate.refused from error

@@ -1,0 +1,66 @@
+"""How does somebody watch a resource from the command line? As any client, of any Solid server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+
+from podstead.app.bundled_contexts import bundled_contexts
+from podstead.core.errors import BadRequest
+from podstead.notifications.client.server import Server
+from podstead.notifications.client.watching import Told, Watching
+from podstead.outbound.addresses import AddressRules
+from podstead.outbound.errors import Refused
+from podstead.outbound.fetch import trusted_certificates
+from podstead.outbound.guard import Guard
+from podstead.outbound.resolver import SystemResolver
+from podstead.outbound.urls import Origin, UrlRules, is_loopback_host, parse_origin
+
+
+class NoSuchAddress(BadRequest):
+    """The URL is none that can be watched."""
+
+
+@asynccontextmanager
+async def watching(url: str, *, token: str | None) -> AsyncIterator[AsyncIterator[Told]]:
+    """What is told of the resource at ``url``, without an end.
+
+    Raises NoSuchAddress, and CannotWatch while it is iterated.
+    """
+    origin, rules = _rules(url)
+    resolver = SystemResolver()
+    server = Server(
+        Guard(rules, AddressRules(), resolver),
+        tls=trusted_certificates(),
+        origin=origin,
+        token=token,
+    )
+    told = Watching(server, bundled_contexts(), url.partition("#")[0]).told()
+    try:
+        async with aclosing(told):
+            yield told
+    finally:
+        resolver.close()
+
+
+def _rules(url: str) -> tuple[Origin, UrlRules]:
+    """The origin of a URL, and where requests may lead when it is watched."""
+    scheme, _, rest = url.partition("://")
+    try:
+        origin = parse_origin(f"{scheme}://{rest.partition('/')[0].partition('?')[0]}")
+        host = UrlRules(private_origins=frozenset({origin})).admit(url).host
+    except Refused as refused:
+        raise _no_address(url) from refused
+    if is_loopback_host(host):
+        return origin, UrlRules(loopback_allowed=True)
+    if not origin.startswith("https:"):
+        raise _no_address(url)
+    # Who runs the command chose the server, which may well be in a private network.
+    return origin, UrlRules(private_origins=frozenset({origin}))
+
+
+def _no_address(url: str) -> NoSuchAddress:
+    return NoSuchAddress(
+        f"'{url}' cannot be watched: give the whole URL of a resource, beginning with https:// (or "
+        "with http:// if it is on this machine), such as https://pods.example/alice/notes/."
+    )

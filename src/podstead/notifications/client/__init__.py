@@ -1,0 +1,1 @@
+"""How does one hear of changes at any Solid server? The other end of notifications."""

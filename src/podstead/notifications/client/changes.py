@@ -1,0 +1,129 @@
+"""What does a message say has happened? ActivityStreams as JSON-LD or Turtle, or a ``pub``. Pure.
+
+Messages are read leniently: what counts is the activity and its object, and all servers write
+these alike (N-16). What else a message says is kept for programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.core.media_types import TURTLE
+from podstead.core.strict_json import parse_object
+from podstead.core.vocab import AS, AS_OBJECT, AS_PUBLISHED, AS_TARGET, NOTIFY_STATE, RDF_TYPE
+from podstead.notifications.times import read_time, write_time
+from podstead.rdf.codecs import MalformedRdf, parse
+from podstead.rdf.graph import Graph
+from podstead.rdf.terms import Iri, Subject
+
+UNKNOWN_ACTIVITY: Final = "Activity"
+"""The most general type (Activity Vocabulary, 2.1): something happened, which is all one hears."""
+
+_PROPERTIES: Final = {
+    "object": AS_OBJECT,
+    "target": AS_TARGET,
+    "published": AS_PUBLISHED,
+    "state": NOTIFY_STATE,
+}
+
+
+class NoMessage(ValueError):
+    """This is no message about a change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change. ``said`` is the message as a JSON object; ``published_ms`` is Unix time."""
+
+    activity: str
+    resource: str
+    """The IRI of the object: of what has changed, or was added to or removed from a container."""
+    said: Mapping[str, object]
+    published_ms: int | None = None
+    state: str | None = None
+    message_id: str | None = None
+
+
+def read_json(content: bytes) -> Change:
+    """The change that a message in JSON-LD tells of. Raises NoMessage."""
+    try:
+        said = parse_object(content)
+    except ValueError as error:
+        raise NoMessage from error
+    return _change(said)
+
+
+def take_json(content: bytes) -> tuple[list[Change], bytes]:
+    """The messages that have come of a stream of JSON-LD, and the rest, which is not complete."""
+    changes = []
+    rest = b""
+    for line in content.splitlines(keepends=True):
+        rest += line
+        try:
+            changes.append(read_json(rest))
+        except NoMessage:
+            continue
+        rest = b""
+    return changes, rest.lstrip()
+
+
+def take_turtle(content: bytes, *, url: str) -> tuple[list[Change], bytes]:
+    """The messages that have come of a stream of Turtle from ``url``, and the rest.
+
+    Several documents in a row are one document, which is complete when it can be read.
+    """
+    try:
+        graph = parse(content, TURTLE, base_iri=url).graph
+        changes = [_change(_said(graph, each)) for each in graph.subjects(Iri(AS_OBJECT))]
+    except (MalformedRdf, NoMessage):
+        return [], content
+    return changes, b"" if changes else content
+
+
+def read_pub(url: str, *, now_ms: int) -> Change:
+    """The change that ``pub`` tells of (L-5), which does not say what has happened."""
+    return _change({"type": UNKNOWN_ACTIVITY, "object": url, "published": write_time(now_ms)})
+
+
+def _said(graph: Graph, subject: Subject) -> dict[str, object]:
+    said: dict[str, object] = {} if type(subject) is not Iri else {"id": subject.value}
+    for activity in graph.objects(subject, Iri(RDF_TYPE)):
+        if activity.value.startswith(AS):
+            said["type"] = activity.value.removeprefix(AS)
+    for name, predicate in _PROPERTIES.items():
+        for value in graph.objects(subject, Iri(predicate)):
+            said[name] = value.value
+    return said
+
+
+def _change(said: Mapping[str, object]) -> Change:
+    activity, changed = _name(said.get("type")), _name(said.get("object"))
+    if activity is None or changed is None:
+        raise NoMessage
+    state, message_id = said.get("state"), said.get("id")
+    return Change(
+        activity=activity.removeprefix(AS).removeprefix("as:"),
+        resource=changed,
+        said=said,
+        published_ms=_time(said.get("published")),
+        state=state if isinstance(state, str) else None,
+        message_id=message_id if isinstance(message_id, str) else None,
+    )
+
+
+def _name(value: object) -> str | None:
+    """One IRI or term, however it is written; of several the first."""
+    if isinstance(value, list) and value:
+        return _name(value[0])
+    if isinstance(value, dict):
+        return _name(value.get("id", value.get("@id")))
+    return value if isinstance(value, str) and value else None
+
+
+def _time(value: object) -> int | None:
+    try:
+        return read_time(value) if isinstance(value, str) else None
+    except ValueError:
+        return None

@@ -1,0 +1,121 @@
+"""How can changes be heard of at a server? What its headers and its description offer. Pure.
+
+A client looks for a description (NP, Discovery: ``describedby`` or the storage description), and
+in it for a subscription service. Older servers have streams and sockets without any description,
+to which headers lead (N-22, L-1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from podstead.core.links import parse_links
+from podstead.core.vocab import (
+    NOTIFY_CHANNEL_TYPE,
+    NOTIFY_FEATURE,
+    NOTIFY_STATE,
+    SOLID_STORAGE_DESCRIPTION,
+    SOLID_UPDATES_VIA_STREAMING_HTTP,
+)
+from podstead.notifications.channel_types import ChannelType, channel_type_of
+from podstead.outbound.errors import Refused
+from podstead.outbound.urls import resolve_reference
+from podstead.rdf.graph import Graph
+from podstead.rdf.terms import Iri
+
+_DESCRIPTIONS: Final = (SOLID_STORAGE_DESCRIPTION, "describedby")
+_SIGNS_OF_SOLID: Final = frozenset({*_DESCRIPTIONS, "acl"})
+
+
+class Protocol(Enum):
+    """The ways to hear that this client knows, best first; each value is what people call it.
+
+    Best is what tells again, after a lost connection, what happened meanwhile (N-23).
+    """
+
+    EVENT_SOURCE = ChannelType.EVENT_SOURCE.value
+    WEB_SOCKET = ChannelType.WEB_SOCKET.value
+    STREAMING_HTTP = ChannelType.STREAMING_HTTP.value
+    STREAM_OF_RESOURCE = f"{ChannelType.STREAMING_HTTP.value} of the resource"
+    SOLID_0_1 = "solid-0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to hear of changes of a resource.
+
+    ``url`` is a subscription service for the first three protocols, otherwise where one listens.
+    ``takes_state`` tells whether one can say what one knows already (N-14).
+    """
+
+    protocol: Protocol
+    url: str
+    takes_state: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pointers:
+    """Where the headers of a resource lead."""
+
+    is_solid: bool
+    """Whether there is any sign of a Solid server."""
+    descriptions: tuple[str, ...]
+    ways: tuple[Way, ...]
+    """Those that need no description."""
+
+
+def read_pointers(fields: Iterable[tuple[str, str]], *, url: str) -> Pointers:
+    """What the headers of the resource at ``url`` lead to; their names are in lower case."""
+    by_name: dict[str, list[str]] = {}
+    for name, value in fields:
+        by_name.setdefault(name, []).append(value)
+    targets: dict[str, list[str]] = {}
+    for link in parse_links(by_name.get("link", ())):
+        for relation in () if link.anchored else link.relations:
+            targets.setdefault(relation, []).extend(_absolute([link.target], url))
+    sockets = _absolute(by_name.get("updates-via", ()), url)
+    streams = targets.get(SOLID_UPDATES_VIA_STREAMING_HTTP, ())
+    return Pointers(
+        is_solid=bool(sockets) or not _SIGNS_OF_SOLID.isdisjoint(targets),
+        descriptions=tuple(each for name in _DESCRIPTIONS for each in targets.get(name, ())),
+        ways=(
+            *(Way(Protocol.STREAM_OF_RESOURCE, each) for each in streams),
+            *(Way(Protocol.SOLID_0_1, each) for each in sockets),
+        ),
+    )
+
+
+def services_in(description: Graph) -> tuple[Way, ...]:
+    """The subscription services of a description that this client can use."""
+    return tuple(_services(description))
+
+
+def best_of(ways: Iterable[Way]) -> Way | None:
+    """The way to take; ``None`` if there is none."""
+    order = list(Protocol)
+    return min(ways, key=lambda way: order.index(way.protocol), default=None)
+
+
+def _services(description: Graph) -> Iterator[Way]:
+    known = {each.value: each for each in Protocol}
+    for subject in description.subjects(Iri(NOTIFY_CHANNEL_TYPE)):
+        features = description.objects(subject, Iri(NOTIFY_FEATURE))
+        for named in description.objects(subject, Iri(NOTIFY_CHANNEL_TYPE)):
+            channel_type = channel_type_of(named.value)
+            if channel_type is not None and channel_type.value in known and type(subject) is Iri:
+                protocol = known[channel_type.value]
+                yield Way(protocol, subject.value, Iri(NOTIFY_STATE) in features)
+
+
+def _absolute(references: Iterable[str], url: str) -> list[str]:
+    """The references that are sound, made absolute."""
+    absolute = []
+    for reference in references:
+        try:
+            absolute.append(resolve_reference(url, reference))
+        except Refused:
+            continue
+    return absolute

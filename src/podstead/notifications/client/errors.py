@@ -1,0 +1,67 @@
+"""Why can something not be watched, or not any longer?
+
+    PodsteadError
+    └── CannotWatch           the sentence says what the person who asked can do about it
+        ├── AccessLost        it could be watched and may not be read any more
+        └── Interrupted       the server is away or in trouble; it may be tried again
+
+Each message is a sentence for the person who asked for changes, at a terminal.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+
+from podstead.core.errors import PodsteadError
+from podstead.outbound.errors import FetchFailed, Refused, TooLarge, TooSlow, WrongType
+
+
+class CannotWatch(PodsteadError):
+    """It cannot be watched."""
+
+
+class AccessLost(CannotWatch):
+    """What was watched may not be read any more, or is not there any more."""
+
+
+class Interrupted(CannotWatch):
+    """The server cannot be reached or is in trouble, which may pass."""
+
+
+def unreachable(failure: FetchFailed, *, host: str) -> CannotWatch:
+    """What a failed request means to the person who asked. ``host`` is the server's name."""
+    if isinstance(failure, Refused):
+        return CannotWatch(
+            f"The server leads to an address that is not asked for anything: {host}."
+        )
+    if isinstance(failure, TooLarge | WrongType):
+        return CannotWatch(f"What {host} answers cannot be read: {failure}.")
+    return Interrupted(_trouble(failure, host))
+
+
+def _trouble(failure: FetchFailed, host: str) -> str:
+    if isinstance(failure, TooSlow):
+        return f"{host} does not answer in time."
+    for cause in _causes(failure):
+        match cause:
+            case ssl.CertificateError():
+                return (
+                    f"The certificate of {host} is not trusted: set SSL_CERT_FILE to the PEM file "
+                    "of the authority that made it, if it should be."
+                )
+            case ssl.SSLError():
+                return f"{host} does not speak TLS there: is it an http:// address?"
+            case socket.gaierror():
+                return f"There is no server named {host}, or no connection to the name servers."
+            case ConnectionRefusedError():
+                return f"No server listens at {host}."
+    return f"{host} cannot be reached."
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    following: BaseException | None = error
+    while following is not None:
+        yield following
+        following = following.__cause__ or following.__context__

@@ -1,0 +1,88 @@
+"""What do the bytes of an event stream say? Server-Sent Events (HTML, section 9.2.6). Pure.
+
+Bytes come in pieces as the network has them; events come out when they are complete.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+MAX_EVENT_BYTES: Final = 1024 * 1024
+"""Of one event and of one line; nothing of a server that sends more is of use."""
+
+_RETRY: Final = re.compile(r"[0-9]{1,9}")
+
+
+class EventTooLarge(ValueError):
+    """An event is larger than any that is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event; ``kind`` is empty for one without a name."""
+
+    data: str
+    kind: str = ""
+
+
+class EventStream:
+    """Reads one stream. ``last_id`` is that of the last event, for who comes back; ``retry_ms`` is
+    how long the server asks to wait before that, if it does."""
+
+    def __init__(self, last_id: str = "") -> None:
+        self.last_id = last_id
+        self.retry_ms: int | None = None
+        self._rest = b""
+        self._is_first = True
+        self._data: list[str] = []
+        self._kind = ""
+        self._id = last_id
+        self._bytes = 0
+
+    def feed(self, piece: bytes) -> list[Event]:
+        """The events that the piece completes. Raises EventTooLarge."""
+        lines = self._lines(piece)
+        return [event for line in lines if (event := self._line(line)) is not None]
+
+    def _lines(self, piece: bytes) -> list[bytes]:
+        if self._is_first and (content := self._rest + piece):
+            if b"\xef\xbb\xbf".startswith(content):  # perhaps half of a byte order mark
+                self._rest = content
+                return []
+            self._is_first = False
+            self._rest, piece = b"", content.removeprefix(b"\xef\xbb\xbf")
+        content = self._rest + piece
+        # A line ends in LF, CR or CRLF; after a last CR the LF may come yet.
+        end = len(content) - 1 if content.endswith(b"\r") else len(content)
+        *lines, rest = content[:end].replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        self._rest = rest + content[end:]
+        if len(self._rest) > MAX_EVENT_BYTES:
+            raise EventTooLarge
+        return lines
+
+    def _line(self, line: bytes) -> Event | None:
+        if not line:
+            return self._dispatched()
+        self._bytes += len(line)
+        if self._bytes > MAX_EVENT_BYTES:
+            raise EventTooLarge
+        name, _, value = line.decode("utf-8", "replace").partition(":")
+        value = value.removeprefix(" ")
+        match name:
+            case "data":
+                self._data.append(value)
+            case "event":
+                self._kind = value
+            case "id" if "\0" not in value:
+                self._id = value
+            case "retry" if _RETRY.fullmatch(value):
+                self.retry_ms = int(value)
+        return None
+
+    def _dispatched(self) -> Event | None:
+        event = Event("\n".join(self._data), self._kind) if self._data else None
+        self.last_id = self._id
+        self._data, self._kind, self._bytes = [], "", 0
+        return event

@@ -1,0 +1,183 @@
+"""What comes over a connection? One receiver for each protocol; all of them tell the same things.
+
+A receiver is opened once for each connection. It ends when the connection does, and raises
+CannotWatch when there is a reason to be told.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.core.errors import RequestRefused
+from podstead.core.media_types import JSON_LD, TURTLE, essence
+from podstead.notifications.client.changes import (
+    Change,
+    NoMessage,
+    read_json,
+    read_pub,
+    take_json,
+    take_turtle,
+)
+from podstead.notifications.client.discovery import Protocol
+from podstead.notifications.client.errors import CannotWatch
+from podstead.notifications.client.event_stream import EventStream, EventTooLarge
+from podstead.notifications.client.server import Server, host_of
+from podstead.outbound.transport import Answer
+
+MAX_MESSAGE_BYTES: Final = 1024 * 1024
+
+_EVENTS: Final = "text/event-stream"
+_LOST_EVENT: Final = "lost"
+_OK: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """From now on every change is heard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """Something has happened that is not told: it was too long ago, or cannot be read."""
+
+
+Received = Listening | Change | Missed
+
+
+class Refused(CannotWatch):
+    """The address where changes are received is not served; ``status`` says more."""
+
+    def __init__(self, status: int, url: str) -> None:
+        super().__init__(f"{host_of(url)} does not send changes: it answers {status}.")
+        self.status = status
+
+
+@dataclass
+class Place:
+    """Where one is in what is told, for who comes back."""
+
+    last_id: str = ""
+    retry_ms: int | None = None
+    state: str | None = None
+    """The state of the topic that was told last."""
+
+
+class Receiver:
+    """Receives the changes of one topic in one way."""
+
+    def __init__(
+        self, server: Server, protocol: Protocol, *, topic_url: str, receive_from: str, place: Place
+    ) -> None:
+        self._server = server
+        self._protocol = protocol
+        self._topic_url = topic_url
+        self._url = receive_from
+        self._place = place
+
+    def receive(self) -> AsyncGenerator[Received, None]:
+        """What comes over one connection. Raises CannotWatch."""
+        match self._protocol:
+            case Protocol.EVENT_SOURCE:
+                return self._events()
+            case Protocol.WEB_SOCKET:
+                return self._messages_of_socket()
+            case Protocol.STREAMING_HTTP:
+                return self._messages()
+            case Protocol.STREAM_OF_RESOURCE:
+                return self._messages_after_the_first()
+            case Protocol.SOLID_0_1:
+                return self._lines()
+
+    async def _events(self) -> AsyncGenerator[Received, None]:
+        place = self._place
+        async with self._server.stream(
+            self._url, accept=_EVENTS, last_id=place.last_id, shows_token=False
+        ) as answer:
+            self._check(answer, _EVENTS)
+            yield Listening()
+            stream = EventStream(place.last_id)
+            async for piece in answer.chunks:
+                try:
+                    events = stream.feed(piece)
+                except EventTooLarge as error:
+                    raise self._no_sense() from error
+                for event in events:
+                    is_lost = event.kind == _LOST_EVENT
+                    yield Missed() if is_lost else _read(event.data.encode())
+                place.last_id, place.retry_ms = stream.last_id, stream.retry_ms
+
+    async def _messages_of_socket(self) -> AsyncGenerator[Received, None]:
+        async with self._server.web_socket(self._url, shows_token=False) as opened:
+            yield Listening()
+            async for text in opened.texts():
+                yield _read(text.encode())
+
+    async def _messages(self) -> AsyncGenerator[Received, None]:
+        async with self._server.stream(
+            self._url, accept=f"{TURTLE}, {JSON_LD};q=0.9", shows_token=True
+        ) as answer:
+            take = self._taker(self._check(answer, TURTLE, JSON_LD))
+            yield Listening()
+            content = b""
+            async for piece in answer.chunks:
+                changes, content = take(content + piece)
+                if len(content) > MAX_MESSAGE_BYTES:
+                    raise self._no_sense()
+                for change in changes:
+                    yield change
+
+    async def _messages_after_the_first(self) -> AsyncGenerator[Received, None]:
+        """The first message tells how the resource is now (N-22), which is news only to who has
+        been away and heard of another state before."""
+        is_first, known = True, self._place.state
+        async for received in self._messages():
+            if isinstance(received, Change) and is_first:
+                is_first = False
+                if known is None or received.state in (None, known):
+                    self._place.state = received.state
+                    continue
+            yield received
+
+    async def _lines(self) -> AsyncGenerator[Received, None]:
+        async with self._server.web_socket(
+            self._url, protocols=[Protocol.SOLID_0_1.value], shows_token=True
+        ) as opened:
+            await opened.send(f"sub {self._topic_url}")
+            async for line in opened.texts():
+                word, _, rest = line.strip().partition(" ")
+                if word == "ack":
+                    yield Listening()
+                elif word == "pub":
+                    yield read_pub(rest, now_ms=time.time_ns() // 1_000_000)
+                elif word in ("err", "error"):
+                    raise CannotWatch(f"{host_of(self._url)} refuses: {rest}.")
+
+    def _check(self, answer: Answer, *media_types: str) -> str:
+        """The media type of an answer, which is one of those. Raises CannotWatch."""
+        if answer.status != _OK:
+            raise Refused(answer.status, self._url)
+        try:
+            media_type = essence(answer.headers.get("Content-Type", ""))
+        except RequestRefused as error:
+            raise self._no_sense() from error
+        if media_type not in media_types:
+            raise self._no_sense()
+        return media_type
+
+    def _taker(self, media_type: str) -> Callable[[bytes], tuple[list[Change], bytes]]:
+        if media_type == JSON_LD:
+            return take_json
+        return lambda content: take_turtle(content, url=self._url)
+
+    def _no_sense(self) -> CannotWatch:
+        return CannotWatch(f"What {host_of(self._url)} sends cannot be read as changes.")
+
+
+def _read(content: bytes) -> Change | Missed:
+    try:
+        return read_json(content)
+    except NoMessage:
+        return Missed()

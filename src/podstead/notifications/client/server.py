@@ -1,0 +1,111 @@
+"""How does a client ask a server? As one agent, whose token goes to that server and nobody else."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+
+from podstead.notifications.client.errors import CannotWatch, unreachable
+from podstead.outbound.errors import FetchFailed, Refusal, Refused
+from podstead.outbound.fetch import USER_AGENT
+from podstead.outbound.guard import Guard
+from podstead.outbound.lasting import Lasting, http_form
+from podstead.outbound.submission import Reply, Submission, submit
+from podstead.outbound.transport import Answer, WebSocket
+from podstead.outbound.urls import Origin, resolve_reference
+
+_MAX_REDIRECTS: Final = 3
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+
+
+class Server:
+    """The server of ``origin``, and those it leads to. Every failure is a CannotWatch."""
+
+    def __init__(
+        self, guard: Guard, *, tls: ssl.SSLContext, origin: Origin, token: str | None
+    ) -> None:
+        self._guard = guard
+        self._tls = tls
+        self._origin = origin
+        self._token = token
+        self._lasting = Lasting(guard, tls=tls)
+
+    @property
+    def has_token(self) -> bool:
+        """Whether requests say who asks."""
+        return self._token is not None
+
+    async def look(self, method: str, url: str, *, accept: str) -> tuple[str, Reply]:
+        """HEAD or GET, following redirects; the URL in the end, and the answer."""
+        try:
+            for _ in range(_MAX_REDIRECTS + 1):
+                headers = {**self._headers(url), "Accept": accept}
+                reply = await submit(Submission(method, url, headers), self._guard, tls=self._tls)
+                location = reply.field("location")
+                if reply.status not in _REDIRECTS or not location:
+                    return url, reply
+                url = self._followed(url, location)
+        except FetchFailed as failure:
+            raise unreachable(failure, host=host_of(url)) from failure
+        raise CannotWatch(f"{url} leads from one address to another without end.")
+
+    async def post(self, url: str, content: bytes, *, content_type: str) -> Reply:
+        """POST, whose answer is of the same type."""
+        headers = {**self._headers(url), "Content-Type": content_type, "Accept": content_type}
+        try:
+            return await submit(
+                Submission("POST", url, headers, content), self._guard, tls=self._tls
+            )
+        except FetchFailed as failure:
+            raise unreachable(failure, host=host_of(url)) from failure
+
+    @asynccontextmanager
+    async def stream(
+        self, url: str, *, accept: str, last_id: str = "", shows_token: bool
+    ) -> AsyncIterator[Answer]:
+        """A GET whose answer lasts. Addresses made for one receiver need no token."""
+        headers = {**self._headers(url, shows_token=shows_token), "Accept": accept}
+        if last_id:
+            headers["Last-Event-ID"] = last_id
+        try:
+            async with self._lasting.stream(url, headers) as answer:
+                yield answer
+        except FetchFailed as failure:
+            raise unreachable(failure, host=host_of(url)) from failure
+
+    @asynccontextmanager
+    async def web_socket(
+        self, url: str, *, protocols: Sequence[str] = (), shows_token: bool
+    ) -> AsyncIterator[WebSocket]:
+        """A WebSocket, likewise."""
+        headers = self._headers(url, shows_token=shows_token)
+        try:
+            async with self._lasting.web_socket(url, headers, protocols=protocols) as opened:
+                yield opened
+        except FetchFailed as failure:
+            raise unreachable(failure, host=host_of(url)) from failure
+
+    def _headers(self, url: str, *, shows_token: bool = True) -> dict[str, str]:
+        headers = {"User-Agent": USER_AGENT}
+        if shows_token and self._token is not None and self._is_ours(url):
+            headers["Authorization"] = f"Bearer {self._token}"
+        return headers
+
+    def _is_ours(self, url: str) -> bool:
+        try:
+            return self._guard.admit(http_form(url)).origin == self._origin
+        except Refused:
+            return False
+
+    def _followed(self, url: str, location: str) -> str:
+        followed = resolve_reference(url, location)
+        if url.startswith("https:") and not followed.startswith("https:"):
+            raise Refused(Refusal.REDIRECT)
+        return followed
+
+
+def host_of(url: str) -> str:
+    """The host of a URL, with the port if it has one."""
+    return url.partition("://")[2].partition("/")[0].partition("?")[0]

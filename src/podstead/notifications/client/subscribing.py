@@ -1,0 +1,158 @@
+"""How does a client come to hear of changes? It discovers a way, and subscribes where it has to."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.core.errors import RequestRefused
+from podstead.core.media_types import JSON_LD, TURTLE
+from podstead.core.strict_json import parse_object
+from podstead.core.vocab import NOTIFICATION_CONTEXTS, NOTIFY, NOTIFY_RECEIVE_FROM
+from podstead.notifications.client.discovery import (
+    Protocol,
+    Way,
+    best_of,
+    read_pointers,
+    services_in,
+)
+from podstead.notifications.client.errors import AccessLost, CannotWatch, Interrupted
+from podstead.notifications.client.server import Server
+from podstead.outbound.submission import Reply
+from podstead.rdf.codecs import parse
+from podstead.rdf.graph import Graph
+from podstead.rdf.jsonld_contexts import ContextSource
+from podstead.rdf.terms import Iri
+
+MAX_DESCRIPTIONS: Final = 4
+_SUBSCRIBED: Final = frozenset({200, 201})
+_LOWEST_SERVER_ERROR: Final = 500
+_BUSY: Final = 429
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """What is watched, and the way in which its changes are heard."""
+
+    url: str
+    """Where it is after redirects."""
+    way: Way
+
+
+class Subscriber:
+    """Finds out how a resource can be watched, and asks for a channel."""
+
+    def __init__(self, server: Server, contexts: ContextSource) -> None:
+        self._server = server
+        self._contexts = contexts
+
+    async def discover(self, url: str, *, again: bool) -> Topic:
+        """The way to hear of changes of the resource at ``url``. ``again`` says that it could be
+        watched before. Raises CannotWatch."""
+        found_url, reply = await self._server.look("HEAD", url, accept="*/*")
+        check(reply.status, url, has_token=self._server.has_token, again=again)
+        pointers = read_pointers(reply.fields, url=found_url)
+        if not pointers.is_solid:
+            raise CannotWatch(f"{url} is on no Solid server: nothing in its headers says so.")
+        ways = list(pointers.ways)
+        for description in pointers.descriptions[:MAX_DESCRIPTIONS]:
+            services = services_in(await self._description(description))
+            ways += services
+            if services:
+                break
+        way = best_of(ways)
+        if way is None:
+            raise CannotWatch(
+                f"The server of {url} offers no notifications that this command understands."
+            )
+        return Topic(found_url, way)
+
+    async def subscribe(self, topic: Topic, *, state: str | None, again: bool) -> str:
+        """Where the changes of a topic can be received. ``state`` is what is known of it already.
+
+        Raises CannotWatch.
+        """
+        way = topic.way
+        if way.protocol in (Protocol.STREAM_OF_RESOURCE, Protocol.SOLID_0_1):
+            return way.url
+        request = {
+            "@context": [NOTIFICATION_CONTEXTS[0]],
+            "type": NOTIFY + way.protocol.value,
+            "topic": topic.url,
+        }
+        if way.takes_state and state is not None:
+            request["state"] = state
+        content = json.dumps(request).encode()
+        reply = await self._server.post(way.url, content, content_type=JSON_LD)
+        if reply.status not in _SUBSCRIBED:
+            check(reply.status, topic.url, has_token=self._server.has_token, again=again)
+        receive_from = self._receive_from(reply, way.url)
+        if receive_from is None:
+            raise CannotWatch(f"{way.url} does not say where changes of {topic.url} are received.")
+        return receive_from
+
+    async def _description(self, url: str) -> Graph:
+        """What a description says; nothing if it cannot be had or read."""
+        found_url, reply = await self._server.look("GET", url, accept=f"{TURTLE}, {JSON_LD};q=0.9")
+        if _is_passing(reply.status):
+            raise Interrupted(f"{url} cannot be had now: the server answers {reply.status}.")
+        return self._graph(reply, found_url) if reply.status == 200 else Graph()
+
+    def _receive_from(self, reply: Reply, url: str) -> str | None:
+        try:
+            named = parse_object(reply.content).get("receiveFrom")
+        except ValueError:
+            named = None
+        if isinstance(named, str):
+            return named
+        graph = self._graph(reply, url)
+        return next(
+            (
+                value.value
+                for subject in graph.subjects(Iri(NOTIFY_RECEIVE_FROM))
+                for value in graph.objects(subject, Iri(NOTIFY_RECEIVE_FROM))
+            ),
+            None,
+        )
+
+    def _graph(self, reply: Reply, url: str) -> Graph:
+        media_type = reply.field("content-type")
+        try:
+            return parse(reply.content, media_type, base_iri=url, contexts=self._contexts).graph
+        except RequestRefused:
+            return Graph()
+
+
+def check(status: int, url: str, *, has_token: bool, again: bool) -> None:
+    """Raises CannotWatch unless the status is one of success; ``again`` as for discovery."""
+    if 200 <= status < 300:
+        return
+    if _is_passing(status):
+        raise Interrupted(f"The server of {url} cannot answer now (status {status}).")
+    if again and status in (401, 403, 404, 410):
+        gone = status in (404, 410)
+        raise AccessLost(f"{url} is not there any more." if gone else lost(url))
+    raise CannotWatch(_refusal(status, url, has_token=has_token))
+
+
+def lost(url: str) -> str:
+    """That something may not be read any more."""
+    return f"You may not read {url} any more: access was revoked, or the token has ended."
+
+
+def _refusal(status: int, url: str, *, has_token: bool) -> str:
+    match status:
+        case 401 if has_token:
+            return f"The server does not accept the token for {url}: it may have expired."
+        case 401:
+            return f"{url} is not public: give a token with --token or in PODSTEAD_TOKEN."
+        case 403:
+            return f"The token's agent may not read {url}."
+        case 404 | 410:
+            return f"There is nothing at {url}: check its spelling, and the slash at its end."
+    return f"{url} cannot be watched: the server answers {status}."
+
+
+def _is_passing(status: int) -> bool:
+    return status == _BUSY or status >= _LOWEST_SERVER_ERROR

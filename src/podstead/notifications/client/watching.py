@@ -1,0 +1,164 @@
+"""How is a resource watched for as long as one likes? Over one connection after the other.
+
+A connection that is lost is opened again, with growing waits while the server is away. Where the
+protocol can, what happened meanwhile is told then: events by the id of the last one (N-23), other
+channels by the state that was known (N-14).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Final
+
+from podstead.notifications.client.changes import Change
+from podstead.notifications.client.discovery import Protocol
+from podstead.notifications.client.errors import Interrupted
+from podstead.notifications.client.receiving import (
+    Listening,
+    Missed,
+    Place,
+    Received,
+    Receiver,
+    Refused,
+)
+from podstead.notifications.client.server import Server
+from podstead.notifications.client.subscribing import Subscriber, Topic, check
+from podstead.rdf.jsonld_contexts import ContextSource
+
+FIRST_WAIT_S: Final = 1.0
+"""Before the first attempt to come back, if the server does not say."""
+LONGEST_WAIT_S: Final = 30.0
+
+_PROVEN_AFTER_S: Final = 30.0
+_MOST_FAILURES: Final = 10
+_CHANNEL_IS_OVER: Final = frozenset({400, 404, 410})
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Changes are heard from now on. ``is_gapless`` tells, when it is not the first time, whether
+    everything that happened meanwhile is told."""
+
+    topic: Topic
+    again: bool
+    is_gapless: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Away:
+    """The connection is lost; it is tried again."""
+
+
+Told = Begun | Away | Change | Missed
+
+
+@dataclass
+class Patience:
+    """How long to wait before the next attempt: a random share is added, so that the many who lost
+    one server do not come back all at once."""
+
+    failures: int = 0
+    first_s: float = FIRST_WAIT_S
+    randomness: random.Random = field(default_factory=random.SystemRandom)
+
+    def next_s(self) -> float:
+        """The seconds to wait; more each time."""
+        longest_s = max(LONGEST_WAIT_S, self.first_s)
+        wait_s = min(self.first_s * math.ldexp(1.0, self.failures), longest_s)
+        self.failures = min(self.failures + 1, _MOST_FAILURES)
+        return wait_s * self.randomness.uniform(1.0, 1.25)
+
+    def proven(self) -> None:
+        """The connection was good."""
+        self.failures = 0
+
+
+class Watching:
+    """Watches one resource."""
+
+    def __init__(self, server: Server, contexts: ContextSource, url: str) -> None:
+        self._server = server
+        self._subscriber = Subscriber(server, contexts)
+        self._url = url
+        self._topic: Topic | None = None
+        self._receive_from: str | None = None
+        self._place = Place()
+        self._patience = Patience()
+        self._has_begun = False
+
+    async def told(self) -> AsyncGenerator[Told, None]:
+        """Everything, without an end. Raises CannotWatch if it cannot begin, AccessLost if the
+        resource may not be read any more, CannotWatch if the server makes no sense any more."""
+        is_away = False
+        while True:
+            try:
+                async with aclosing(self._connection()) as connection:
+                    async for each in connection:
+                        is_away = False
+                        yield each
+            except Interrupted:
+                if not self._has_begun:
+                    raise
+            if not is_away:
+                is_away = True
+                yield Away()
+            await asyncio.sleep(self._patience.next_s())
+
+    async def _connection(self) -> AsyncGenerator[Told, None]:
+        """What is told over one connection."""
+        topic, receiver = await self._receiver()
+        began_s = asyncio.get_running_loop().time()
+        try:
+            async with aclosing(receiver.receive()) as received:
+                async for each in received:
+                    yield self._told(topic, each)
+        except Refused as refused:
+            self._refused(refused, topic)
+        finally:
+            if asyncio.get_running_loop().time() - began_s > _PROVEN_AFTER_S:
+                self._patience.proven()
+            if self._place.retry_ms is not None:
+                self._patience.first_s = self._place.retry_ms / 1000
+            if topic.way.protocol is not Protocol.EVENT_SOURCE:
+                self._receive_from = None  # only events can be heard again at the same address
+
+    async def _receiver(self) -> tuple[Topic, Receiver]:
+        if self._topic is None or self._receive_from is None:
+            again = self._has_begun
+            self._topic = await self._subscriber.discover(self._url, again=again)
+            self._receive_from = await self._subscriber.subscribe(
+                self._topic, state=self._place.state, again=again
+            )
+        topic = self._topic
+        receiver = Receiver(
+            self._server,
+            topic.way.protocol,
+            topic_url=topic.url,
+            receive_from=self._receive_from,
+            place=self._place,
+        )
+        return topic, receiver
+
+    def _told(self, topic: Topic, received: Received) -> Told:
+        if isinstance(received, Listening):
+            again, self._has_begun = self._has_begun, True
+            return Begun(topic, again, is_gapless=topic.way.protocol is Protocol.EVENT_SOURCE)
+        self._patience.proven()
+        if isinstance(received, Change) and received.state is not None:
+            self._place.state = received.state
+        return received
+
+    def _refused(self, refused: Refused, topic: Topic) -> None:
+        """A new channel is asked for if this one is over. Raises CannotWatch otherwise."""
+        if not self._has_begun:
+            raise refused
+        if refused.status in _CHANNEL_IS_OVER:
+            self._receive_from = None
+            return
+        check(refused.status, topic.url, has_token=self._server.has_token, again=True)
+        raise refused
