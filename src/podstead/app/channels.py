@@ -166,6 +166,12 @@ class ChannelParts:
 
         events, stream = self._streams.events, self._streams.stream
         return (
+            Route(
+                path(ChannelType.WEB_SOCKET),
+                {"GET": self._socket.get, "HEAD": self._socket.get},
+                Access.PUBLIC,
+                socket=self._socket.connect,
+            ),
             Route(path(ChannelType.EVENT_SOURCE), {"GET": events, "HEAD": events}, Access.PUBLIC),
             Route(path(ChannelType.STREAMING_HTTP), {"GET": stream, "HEAD": stream}, Access.PUBLIC),
         )

@@ -1,0 +1,192 @@
+"""WebSocketChannel2023: one message a frame, for whoever has the URL (N-20, N-30, N-31)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from podstead.app.system import SystemClock
+from podstead.config import Settings
+from podstead.notifications.times import write_time
+from podstead.web.notifications import channel_socket
+from tests.http.conftest import BASE, Server, Start, running
+from tests.http.notifications.conftest import NOTES, TURTLE, channel, path_of
+from tests.http.rdf import triples
+from tests.support.asgi_sockets import Closed, Refused, Socket, connected
+
+TYPE = "WebSocketChannel2023"
+
+
+@asynccontextmanager
+async def listening_to(
+    server: Server,
+    made: dict[str, Any],
+    **how: Any,  # noqa: ANN401 - of any kind
+) -> AsyncIterator[Socket]:
+    """A socket on a channel, opened without any credential."""
+    target = path_of(made["receiveFrom"])
+    async with asyncio.timeout(60), connected(server.application, target, **how) as socket:
+        yield socket
+
+
+async def put(server: Server, body: str = "") -> None:
+    assert (await server.alice.put(NOTES, body, TURTLE)).status in (201, 204)
+
+
+async def told(socket: Socket, count: int) -> list[str]:
+    """The types of the next messages."""
+    return [json.loads(message)["type"] for message in await socket.receive_all(count)]
+
+
+async def test_each_message_is_a_frame(server: Server) -> None:
+    """N-16, N-20."""
+    made = await channel(server.alice, TYPE, NOTES)
+    async with listening_to(server, made) as socket:
+        assert socket.protocol is None
+        await put(server)
+        message = json.loads(await socket.receive())
+        assert (message["type"], message["object"]) == ("Create", BASE + NOTES)
+        await put(server, "<> a <#A> .")
+        await server.alice.delete(NOTES)
+        assert await told(socket, 2) == ["Update", "Delete"]
+
+
+async def test_subprotocols_are_neither_needed_nor_echoed(server: Server) -> None:
+    """N-20: the draft's example names the type, which no browser would send."""
+    made = await channel(server.alice, TYPE, NOTES)
+    async with listening_to(server, made, protocols=["anything", "solid-0.1"]) as socket:
+        assert socket.protocol is None
+        await socket.send("what a client says is not looked at")
+        await socket.send(b"\x00")
+        await put(server)
+        assert await told(socket, 1) == ["Create"]
+
+
+async def test_several_sockets_may_be_open_on_a_channel(server: Server) -> None:
+    """N-20."""
+    made = await channel(server.alice, TYPE, NOTES)
+    async with listening_to(server, made) as one, listening_to(server, made) as two:
+        await put(server)
+        assert await one.receive() == await two.receive()
+
+
+async def test_messages_can_be_turtle(server: Server) -> None:
+    """N-15."""
+    made = await channel(server.alice, TYPE, NOTES, accept=TURTLE)
+    async with listening_to(server, made) as socket:
+        await put(server)
+        assert triples(await socket.receive(), TURTLE, BASE)
+
+
+async def test_there_is_no_socket_where_there_is_no_channel(server: Server) -> None:
+    """N-20, N-10: told in HTTP, before the socket is taken up."""
+    made = await channel(server.alice, TYPE, NOTES)
+    await server.alice.delete(path_of(made["id"]))
+    other = await channel(server.alice, "EventSourceChannel2023", NOTES)
+    key = other["id"].rpartition("/")[2]
+    for target in (
+        path_of(made["receiveFrom"]),
+        f"/.notifications/{TYPE}/{key}/messages",
+        path_of(other["receiveFrom"]),
+    ):
+        with pytest.raises(Refused) as refused:
+            async with connected(server.application, target):
+                pass
+        assert refused.value.status == 404
+
+
+async def test_who_asks_for_no_socket_is_told_what_it_is(server: Server) -> None:
+    made = await channel(server.alice, TYPE, NOTES)
+    answer = await server.public.get(path_of(made["receiveFrom"]))
+    assert (answer.status, answer.header("upgrade")) == (426, "websocket")
+
+
+async def test_revoking_closes_the_socket(server: Server) -> None:
+    """N-30: at the next change, of which nothing is told; and there is no way back."""
+    await put(server)
+    await server.put_acl(NOTES, (f"acl:agent <{server.bob_web_id}>", "Read"))
+    made = await channel(server.bob, TYPE, NOTES)
+    async with listening_to(server, made) as socket:
+        await server.put_acl(NOTES)
+        await put(server, "<> a <#A> .")
+        with pytest.raises(Closed) as closed:
+            await socket.receive()
+        assert closed.value.code == 1008
+    with pytest.raises(Refused) as refused:
+        async with connected(server.application, path_of(made["receiveFrom"])):
+            pass
+    assert refused.value.status == 403
+
+
+async def test_a_channel_that_ends_closes_its_sockets(server: Server) -> None:
+    """N-12, N-20."""
+    end_at = write_time(SystemClock().now_ms() + 300)
+    made = await channel(server.alice, TYPE, NOTES, endAt=end_at)
+    async with listening_to(server, made) as socket:
+        with pytest.raises(Closed) as closed:
+            await socket.receive()
+        assert closed.value.code == 1000
+
+
+async def test_a_server_that_stops_says_so(start: Start) -> None:
+    server = await start()
+    made = await channel(server.alice, TYPE, NOTES)
+    async with listening_to(server, made) as socket:
+        draining = asyncio.create_task(server.application.drain())
+        with pytest.raises(Closed) as closed:
+            await socket.receive()
+        assert closed.value.code == 1001
+        await draining
+
+
+async def test_who_takes_nothing_is_let_go(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """N-31: nobody is told of less than everything without knowing it."""
+    monkeypatch.setattr(channel_socket, "SEND_TIMEOUT_S", 0.01)
+    made = await channel(server.alice, TYPE, NOTES)
+    async with listening_to(server, made) as socket:
+        socket.stalled = True
+        await put(server)
+        with pytest.raises(Closed) as closed:
+            await socket.receive()
+        assert closed.value.code == 1013
+
+
+@pytest.mark.parametrize("channel_type", [TYPE, "EventSourceChannel2023"])
+async def test_an_address_has_a_limited_number_of_listeners(
+    start: Start, channel_type: str
+) -> None:
+    """N-31: sockets and streams together."""
+    server = await start(sockets_per_address=1)
+    held = await channel(server.alice, TYPE, NOTES)
+    made = await channel(server.alice, channel_type, NOTES)
+    async with listening_to(server, held):
+        if channel_type == TYPE:
+            with pytest.raises(Refused) as refused:
+                async with listening_to(server, made):
+                    pass
+            assert refused.value.status == 429
+        else:
+            assert (await server.public.get(path_of(made["receiveFrom"]))).status == 429
+    async with listening_to(server, held):
+        pass
+
+
+async def test_changes_by_other_workers_are_heard(server: Server, settings: Settings) -> None:
+    """N-19."""
+    made = await channel(server.alice, TYPE, NOTES)
+    async with running(settings) as other, listening_to(server, made) as socket:
+        assert (await server.alice.asking(other).put(NOTES, "", TURTLE)).status == 201
+        assert await told(socket, 1) == ["Create"]
+
+
+async def test_a_state_that_has_changed_is_told_when_the_socket_opens(server: Server) -> None:
+    """N-14."""
+    await put(server)
+    made = await channel(server.alice, TYPE, NOTES, state="another")
+    async with listening_to(server, made) as socket:
+        assert await told(socket, 1) == ["Update"]
