@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import stat
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 import click
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:  # at run time it is loaded when it is needed
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _AFTER_SIGNAL: Final = 128
+_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750 section 2.1
 
 _Show = Callable[["Change", str], str]
 """The line for a change of what is watched at a URL."""
@@ -49,6 +51,8 @@ def watch(url: str, *, as_json: bool, count: int | None, token: str | None) -> N
     Ctrl-C ends it, with exit code 130, and SIGTERM with 143. When nobody reads its output any more
     it ends with 0. Other processes of this machine can see options: set PODSTEAD_TOKEN rather.
     """
+    if token is not None and _TOKEN.fullmatch(token) is None:
+        raise click.UsageError("The token is none: it holds what no token can hold.")
     show = _as_json if as_json else _as_text
     ended_by = asyncio.run(_watched(url, token=token, count=count, show=show))
     if ended_by is not None:
@@ -69,7 +73,7 @@ async def _watched(
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
         loop.add_signal_handler(number, end, number)
-    if _is_pipe(sys.stdout.fileno()):
+    if _is_pipe(sys.stdout):
         # At the end that is written to, nothing can be read but that the other end is closed.
         loop.add_reader(sys.stdout.fileno(), end)
     with suppress(asyncio.CancelledError):
@@ -154,5 +158,8 @@ def _printable(text: str) -> str:
     return "".join(each if each.isprintable() else "\ufffd" for each in text)
 
 
-def _is_pipe(descriptor: int) -> bool:
-    return stat.S_ISFIFO(os.fstat(descriptor).st_mode)
+def _is_pipe(stream: TextIO) -> bool:
+    try:
+        return stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)
+    except OSError:  # it is closed, or none of the system's
+        return False

@@ -81,14 +81,21 @@ class Patience:
 class Watching:
     """Watches one resource."""
 
-    def __init__(self, server: Server, contexts: ContextSource, url: str) -> None:
+    def __init__(
+        self,
+        server: Server,
+        contexts: ContextSource,
+        url: str,
+        *,
+        patience: Patience | None = None,
+    ) -> None:
         self._server = server
         self._subscriber = Subscriber(server, contexts)
         self._url = url
         self._topic: Topic | None = None
         self._receive_from: str | None = None
         self._place = Place()
-        self._patience = Patience()
+        self._patience = patience or Patience()
         self._has_begun = False
 
     async def told(self) -> AsyncGenerator[Told, None]:
