@@ -79,7 +79,7 @@ def read_pointers(fields: Iterable[tuple[str, str]], *, url: str) -> Pointers:
     sockets = _absolute(by_name.get("updates-via", ()), url)
     streams = targets.get(SOLID_UPDATES_VIA_STREAMING_HTTP, ())
     return Pointers(
-        is_solid=bool(sockets) or not _SIGNS_OF_SOLID.isdisjoint(targets),
+        is_solid=bool(sockets or streams) or not _SIGNS_OF_SOLID.isdisjoint(targets),
         descriptions=tuple(each for name in _DESCRIPTIONS for each in targets.get(name, ())),
         ways=(
             *(Way(Protocol.STREAM_OF_RESOURCE, each) for each in streams),
