@@ -6,10 +6,8 @@ answer it sees; no other client does that.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -18,6 +16,7 @@ from playwright.sync_api import Browser, Page
 from tests.clients.conftest import Home
 from tests.clients.process import Agent
 from tests.http.rdf import triples
+from tests.support.application_page import running_application
 from tests.support.chromium import running_chromium
 
 FETCH = """async ({url, method, headers, body}) => {
@@ -36,28 +35,11 @@ DOCUMENT = "<#me> a <#it>."
 pytestmark = pytest.mark.needs("chromium")
 
 
-class ApplicationPage(BaseHTTPRequestHandler):
-    """Serves the page of the application: nothing, on an origin of its own."""
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.end_headers()
-        self.wfile.write(b"<!doctype html><title>Application</title>")
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Say nothing."""
-
-
 @pytest.fixture(scope="module")
 def application() -> Iterator[str]:
     """The URL of the application's page."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), ApplicationPage) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-        thread.join()
+    with running_application() as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

@@ -137,6 +137,7 @@ class Streams:
     async def _as_messages(
         self, listening: Listening, media_type: str
     ) -> AsyncGenerator[bytes, None]:
+        yield b""  # has the server send the status, which would wait for the first message
         async for heard in listening.heard():
             if isinstance(heard, Notice):
                 # Nothing else may be sent: receivers take each chunk for a message.
