@@ -64,7 +64,12 @@ def worker_of(server: ServerProcess, client: Client) -> int:
     """The process that serves a connection."""
     # An answer shows that the connection was taken up.
     assert client.request("OPTIONS", "/").status == 204
-    inode = _socket_inode(server, client.local_port)
+    return worker_with_connection(server, client.local_port)
+
+
+def worker_with_connection(server: ServerProcess, local_port: int) -> int:
+    """The process that has taken up the connection from this port at the client's end."""
+    inode = _socket_inode(server, local_port)
     for pid in processes_of(server):
         if inode in _socket_inodes(pid):
             return pid

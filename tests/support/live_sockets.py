@@ -1,0 +1,92 @@
+"""WebSockets to a server process, by aiohttp's client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+import aiohttp
+
+from tests.support.server import DEADLINE_S, ServerProcess
+from tests.support.workers import worker_with_connection
+
+_MOST_SOCKETS = 200
+PROTOCOL = "solid-0.1"
+
+
+@dataclass(frozen=True)
+class LiveSocket:
+    """One socket that speaks solid-0.1."""
+
+    connection: aiohttp.ClientWebSocketResponse
+    local_port: int
+
+    async def receive(self) -> str:
+        """The next line; fails when the socket is closed."""
+        async with asyncio.timeout(DEADLINE_S):
+            return await self.connection.receive_str()
+
+    async def receive_until(self, last: str) -> list[str]:
+        """All lines up to this one, which is left out."""
+        lines = []
+        while (line := await self.receive()) != last:
+            lines.append(line)
+        return lines
+
+    async def subscribe(self, *urls: str) -> None:
+        """Subscribe to what may be read."""
+        for url in urls:
+            await self.connection.send_str(f"sub {url}")
+            assert await self.receive() == f"ack {url}"
+
+    async def closed(self) -> int | None:
+        """The code with which the server closes the socket; ``None`` for none."""
+        async with asyncio.timeout(DEADLINE_S):
+            while (await self.connection.receive()).type is aiohttp.WSMsgType.TEXT:
+                pass
+        return self.connection.close_code
+
+
+@asynccontextmanager
+async def sockets_to(
+    server: ServerProcess, *, count: int = 1, token: str | None = None
+) -> AsyncIterator[Sequence[LiveSocket]]:
+    """Open sockets, each greeted."""
+    async with aiohttp.ClientSession() as session:
+        yield [await _open(session, server, token) for _ in range(count)]
+
+
+@asynccontextmanager
+async def sockets_to_every_worker(
+    server: ServerProcess, *, workers: int, token: str | None = None
+) -> AsyncIterator[dict[int, LiveSocket]]:
+    """One open socket to each worker, by the worker's process."""
+    async with AsyncExitStack() as stack:
+        session = await stack.enter_async_context(aiohttp.ClientSession())
+        found: dict[int, LiveSocket] = {}
+        for _ in range(_MOST_SOCKETS):
+            socket = await _open(session, server, token)
+            worker = worker_with_connection(server, socket.local_port)
+            if worker in found:
+                await socket.connection.close()
+            found.setdefault(worker, socket)
+            if len(found) == workers:
+                break
+        assert len(found) == workers
+        yield found
+
+
+async def _open(
+    session: aiohttp.ClientSession, server: ServerProcess, token: str | None
+) -> LiveSocket:
+    connection = await session.ws_connect(
+        f"http://127.0.0.1:{server.port}/.notifications",
+        protocols=[PROTOCOL],
+        headers={} if token is None else {"Authorization": f"Bearer {token}"},
+    )
+    port: int = connection.get_extra_info("sockname")[1]
+    socket = LiveSocket(connection, port)
+    assert await socket.receive() == f"protocol {PROTOCOL}"
+    return socket
