@@ -24,8 +24,9 @@ NUMBERS = {
         "W": {*range(1, 19), *range(30, 46), *range(50, 57), *range(60, 65)},
         "M": {*range(1, 5)},
     },
+    "7-live-updates": {"L": {*range(1, 13)}},
 }
-"""All there are: P to W number the rules; S, F and M number the tables."""
+"""All there are: P to W, N and L number the rules; S, F and M number the tables."""
 
 SECTIONS = sections()
 TESTS = conformance_tests()

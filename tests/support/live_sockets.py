@@ -59,6 +59,16 @@ async def sockets_to(
 
 
 @asynccontextmanager
+async def socket_to(
+    server: ServerProcess, *topics: str, token: str | None = None
+) -> AsyncIterator[LiveSocket]:
+    """An open socket with subscriptions that were granted; ``topics`` are paths."""
+    async with sockets_to(server, token=token) as [socket]:
+        await socket.subscribe(*(f"{server.base_url}{topic}" for topic in topics))
+        yield socket
+
+
+@asynccontextmanager
 async def sockets_to_every_worker(
     server: ServerProcess, *, workers: int, token: str | None = None
 ) -> AsyncIterator[dict[int, LiveSocket]]:
