@@ -24,6 +24,7 @@ NUMBERS = {
         "W": {*range(1, 19), *range(30, 46), *range(50, 57), *range(60, 65)},
         "M": {*range(1, 5)},
     },
+    "6-notifications": {"N": {*range(1, 27), *range(30, 33)}},
     "7-live-updates": {"L": {*range(1, 13)}},
 }
 """All there are: P to W, N and L number the rules; S, F and M number the tables."""
