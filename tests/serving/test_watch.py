@@ -6,9 +6,11 @@ import json
 import os
 import re
 import signal
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -22,13 +24,15 @@ from tests.support.server import (
 )
 from tests.support.watching import LOST, watching
 
+TLS = Path(__file__).parent / "tls"
+CERTIFICATE, KEY = TLS / "certificate.pem", TLS / "key.pem"
 LINE = re.compile(r"(\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2})  (\S+) +(\S+)")
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     root = tmp_path_factory.mktemp("server") / "root"
-    with running_server(ServerProcess(root)) as server:
+    with running_server(ServerProcess(root, ["--channels-per-agent", "2"])) as server:
         yield server
 
 
@@ -178,6 +182,14 @@ def test_a_signal_ends_it_also_while_the_server_is_away(pod: Pod) -> None:
         pod.server.start()
 
 
+def test_it_leaves_no_channels_behind(pod: Pod) -> None:
+    """N-10, N-31: one agent may have two at a time here."""
+    for _ in range(3):
+        with watching(url_of(pod, "private/"), token=pod.token) as watch:
+            watch.signal(signal.SIGINT)
+            assert watch.wait() == 130
+
+
 def test_it_ends_when_nobody_reads_its_output_any_more(pod: Pod) -> None:
     """Nothing has to change for that: it notices that the pipe is closed."""
     url = url_of(pod, "private/")
@@ -262,3 +274,18 @@ def test_a_server_without_tls_is_told_apart(pod: Pod) -> None:
     code, sentence = refusal(url)
     assert code == 1
     assert "does not speak TLS there" in sentence
+
+
+def test_a_certificate_is_checked_and_an_own_authority_can_be_named(tmp_path: Path) -> None:
+    options = ["--ssl-cert", str(CERTIFICATE), "--ssl-key", str(KEY)]
+    tls = ssl.create_default_context(cafile=str(CERTIFICATE))
+    with running_server(ServerProcess(tmp_path / "root", options, tls=tls)) as server:
+        pod = create_pod(server)
+        url = url_of(pod, "private/")
+        code, sentence = refusal(url, token=pod.token)
+        assert code == 1
+        assert sentence.startswith(f"Error: The certificate of localhost:{server.port} is not tru")
+        trusted = {"SSL_CERT_FILE": str(CERTIFICATE)}
+        with watching(url, token=pod.token, environment=trusted) as watch:
+            put(pod, "private/new", "x")
+            assert told(watch.lines.next()) == ("Add", "new")

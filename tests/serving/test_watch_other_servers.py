@@ -16,6 +16,7 @@ import pytest
 from aiohttp import WSMsgType, web
 
 from podstead.app.bundled_contexts import bundled_contexts
+from podstead.notifications.client import receiving
 from podstead.notifications.client.changes import Change
 from podstead.notifications.client.discovery import Protocol
 from podstead.notifications.client.errors import AccessLost, CannotWatch, Interrupted
@@ -312,6 +313,23 @@ async def test_an_older_server_may_refuse(other: OtherServer) -> None:
         await told(other, 1)
 
 
+@pytest.mark.parametrize(
+    ("lines", "sentence"), [([], "does not answer in time"), (["<"], "closed the connection")]
+)
+async def test_an_older_server_that_does_not_acknowledge_is_not_waited_for(
+    other: OtherServer, monkeypatch: pytest.MonkeyPatch, lines: list[str], sentence: str
+) -> None:
+    """L-4. The time is over at once for one that says nothing."""
+    other.head["Updates-Via"] = f"{other.base_url.replace('http', 'ws')}/socket"
+    if lines:
+        other.talks("/socket", [f"<sub {other.topic}"], [])
+    else:
+        monkeypatch.setattr(receiving, "ACK_TIMEOUT_S", 0.0)
+        other.talks("/socket", [f"<sub {other.topic}", "<nothing"])
+    with pytest.raises(Interrupted, match=sentence):
+        await told(other, 1)
+
+
 async def test_a_token_goes_to_the_server_that_is_watched_and_to_no_other(
     other: OtherServer,
 ) -> None:
@@ -378,14 +396,67 @@ async def test_a_server_without_notifications_is_refused(
         await told(other, 1)
 
 
+@pytest.mark.parametrize("channel_type", ["EventSourceChannel2023", "WebSocketChannel2023"])
 @pytest.mark.parametrize("path", ["/notes/", "/description", "/service", "/receive"])
 async def test_trouble_at_the_beginning_is_told_and_not_taken_for_an_answer(
-    other: OtherServer, path: str
+    other: OtherServer, channel_type: str, path: str
 ) -> None:
-    other.offers("EventSourceChannel2023")
+    other.offers(channel_type)
     other.says(path, status=503)
     with pytest.raises(CannotWatch, match="503"):
         await told(other, 1)
+
+
+@pytest.mark.parametrize(
+    ("status", "sentence"),
+    [
+        (401, "does not accept the token"),
+        (403, "agent may not read"),
+        (404, "service .* is not there"),
+        (405, "answers 405"),
+        (422, "answers 422"),
+    ],
+)
+async def test_a_service_that_refuses_is_understood(
+    other: OtherServer, status: int, sentence: str
+) -> None:
+    other.offers("EventSourceChannel2023")
+    other.says("/service", status=status)
+    with pytest.raises(CannotWatch, match=sentence):
+        await told(other, 1)
+
+
+@pytest.mark.parametrize("channel_type", ["EventSourceChannel2023", "WebSocketChannel2023"])
+async def test_a_channel_is_ended_when_it_is_not_needed_any_more(
+    other: OtherServer, channel_type: str
+) -> None:
+    """N-10: else it would count against what one agent may have."""
+    other.offers(channel_type)
+    described = {"id": f"{other.base_url}/channel", "receiveFrom": f"{other.base_url}/receive"}
+    other.says("/service", json.dumps(described))
+    other.streams("/receive", [event(1)], media_type="text/event-stream")
+    if channel_type == "WebSocketChannel2023":
+        other.talks("/receive", [message(1)])
+    assert numbers(await told(other, 2)) == [Begun, 1]
+    assert (other.asked[-1].method, other.asked[-1].path) == ("DELETE", "/channel")
+
+
+async def test_a_channel_that_another_follows_is_ended(other: OtherServer) -> None:
+    other.offers("WebSocketChannel2023")
+    described = {"id": f"{other.base_url}/channel", "receiveFrom": f"{other.base_url}/receive"}
+    other.says("/service", json.dumps(described))
+    other.talks("/receive", [message(1)], [message(2)])
+    assert numbers(await told(other, 5)) == [Begun, 1, Away, Begun, 2]
+    methods = [request.method for request in other.asked]
+    assert (methods.count("POST"), methods.count("DELETE")) == (2, 2)
+
+
+async def test_messages_are_not_held_back_to_be_compressed(other: OtherServer) -> None:
+    other.offers("EventSourceChannel2023")
+    other.streams("/receive", [event(1)], media_type="text/event-stream")
+    await told(other, 2)
+    [received] = [request for request in other.asked if request.path == "/receive"]
+    assert received.headers["Accept-Encoding"] == "identity"
 
 
 @pytest.mark.parametrize("path", ["/notes/", "/description", "/service", "/receive"])
@@ -408,9 +479,16 @@ async def test_trouble_later_on_is_waited_for(other: OtherServer, path: str, sta
     assert numbers(await told(other, 5)) == [Begun, 1, Away, Begun, 2]
 
 
-@pytest.mark.parametrize("path", ["/notes/", "/service"])
 @pytest.mark.parametrize(
-    ("status", "sentence"), [(401, "any more"), (403, "any more"), (404, "not there any more")]
+    ("path", "status", "sentence"),
+    [
+        ("/notes/", 401, "You may not read .* any more"),
+        ("/notes/", 403, "You may not read .* any more"),
+        ("/notes/", 404, "is not there any more"),
+        ("/notes/", 410, "is not there any more"),
+        ("/service", 401, "You may not read .* any more"),
+        ("/service", 403, "You may not read .* any more"),
+    ],
 )
 async def test_a_right_that_is_taken_away_ends_it(
     other: OtherServer, path: str, status: int, sentence: str
@@ -495,3 +573,16 @@ def test_waits_grow_up_to_a_limit_and_begin_anew_after_a_good_connection() -> No
         assert expected <= wait <= expected * 1.25
     patience.proven()
     assert patience.next_s() <= 2.5
+
+
+@pytest.mark.parametrize(
+    ("retry_ms", "least_s", "most_s"),
+    [(0, 0.1, 0.125), (5000, 5.0, 6.25), (10**9, 30.0, 37.5), (None, 1.0, 1.25)],
+)
+def test_a_server_may_ask_for_another_wait_within_reason(
+    retry_ms: int | None, least_s: float, most_s: float
+) -> None:
+    """A server cannot have itself asked without a pause, nor put a client off for days."""
+    patience = Patience()
+    patience.asked(retry_ms)
+    assert least_s <= patience.next_s() <= most_s

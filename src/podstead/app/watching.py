@@ -14,7 +14,7 @@ from podstead.outbound.errors import Refused
 from podstead.outbound.fetch import trusted_certificates
 from podstead.outbound.guard import Guard
 from podstead.outbound.resolver import SystemResolver
-from podstead.outbound.urls import Origin, UrlRules, is_loopback_host, parse_origin
+from podstead.outbound.urls import Target, UrlRules, is_loopback_host, parse_origin
 
 
 class NoSuchAddress(BadRequest):
@@ -27,15 +27,15 @@ async def watching(url: str, *, token: str | None) -> AsyncIterator[AsyncIterato
 
     Raises NoSuchAddress, and CannotWatch while it is iterated.
     """
-    origin, rules = _rules(url)
+    target, rules = _admitted(url)
     resolver = SystemResolver()
     server = Server(
         Guard(rules, AddressRules(), resolver),
         tls=trusted_certificates(),
-        origin=origin,
+        origin=target.origin,
         token=token,
     )
-    told = Watching(server, bundled_contexts(), url.partition("#")[0]).told()
+    told = Watching(server, bundled_contexts(), target.url).told()
     try:
         async with aclosing(told):
             yield told
@@ -43,20 +43,21 @@ async def watching(url: str, *, token: str | None) -> AsyncIterator[AsyncIterato
         resolver.close()
 
 
-def _rules(url: str) -> tuple[Origin, UrlRules]:
-    """The origin of a URL, and where requests may lead when it is watched."""
+def _admitted(url: str) -> tuple[Target, UrlRules]:
+    """A URL taken apart, and where requests may lead when it is watched."""
     scheme, _, rest = url.partition("://")
     try:
         origin = parse_origin(f"{scheme}://{rest.partition('/')[0].partition('?')[0]}")
-        host = UrlRules(private_origins=frozenset({origin})).admit(url).host
+        # Who runs the command chose the server, which may well be in a private network.
+        rules = UrlRules(private_origins=frozenset({origin}))
+        target = rules.admit(url)
     except Refused as refused:
         raise _no_address(url) from refused
-    if is_loopback_host(host):
-        return origin, UrlRules(loopback_allowed=True)
-    if not origin.startswith("https:"):
+    if is_loopback_host(target.host):
+        return target, UrlRules(loopback_allowed=True)
+    if target.scheme != "https":
         raise _no_address(url)
-    # Who runs the command chose the server, which may well be in a private network.
-    return origin, UrlRules(private_origins=frozenset({origin}))
+    return target, rules
 
 
 def _no_address(url: str) -> NoSuchAddress:

@@ -84,6 +84,7 @@ async def _watched(
 async def _print_changes(url: str, *, token: str | None, count: int | None, show: _Show) -> None:
     from podstead.app.watching import NoSuchAddress, watching
     from podstead.notifications.client.changes import Change
+    from podstead.notifications.client.errors import CannotWatch
     from podstead.notifications.client.receiving import Missed
     from podstead.notifications.client.watching import Away, Begun
 
@@ -106,7 +107,9 @@ async def _print_changes(url: str, *, token: str | None, count: int | None, show
                 if printed == count:
                     return
     except NoSuchAddress as error:
-        raise click.UsageError(str(error)) from error
+        raise click.UsageError(_printable(str(error))) from error
+    except CannotWatch as error:
+        raise click.ClickException(_printable(str(error))) from error
 
 
 def _begun(begun: Begun) -> str:
@@ -118,7 +121,7 @@ def _begun(begun: Begun) -> str:
 
 
 def _say(text: str) -> None:
-    click.echo(text, err=True)
+    click.echo(_printable(text), err=True)
 
 
 def _print(line: str) -> None:
@@ -161,5 +164,5 @@ def _printable(text: str) -> str:
 def _is_pipe(stream: TextIO) -> bool:
     try:
         return stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)
-    except OSError:  # it is closed, or none of the system's
+    except (AttributeError, OSError):  # it is closed, or none of the system's
         return False

@@ -3,7 +3,8 @@
     PodsteadError
     └── CannotWatch           the sentence says what the person who asked can do about it
         ├── AccessLost        it could be watched and may not be read any more
-        └── Interrupted       the server is away or in trouble; it may be tried again
+        ├── Interrupted       the server is away or in trouble; it may be tried again
+        └── NotServed         the address where changes are received answers something else
 
 Each message is a sentence for the person who asked for changes, at a terminal.
 """
@@ -15,7 +16,7 @@ import ssl
 from collections.abc import Iterator
 
 from podstead.core.errors import PodsteadError
-from podstead.outbound.errors import FetchFailed, Refused, TooLarge, TooSlow, WrongType
+from podstead.outbound.errors import BadStatus, FetchFailed, Refused, TooLarge, TooSlow, WrongType
 
 
 class CannotWatch(PodsteadError):
@@ -30,8 +31,18 @@ class Interrupted(CannotWatch):
     """The server cannot be reached or is in trouble, which may pass."""
 
 
+class NotServed(CannotWatch):
+    """The address where changes are received is not served; ``status`` says more."""
+
+    def __init__(self, status: int, *, host: str) -> None:
+        super().__init__(f"{host} does not send changes: it answers {status}.")
+        self.status = status
+
+
 def unreachable(failure: FetchFailed, *, host: str) -> CannotWatch:
     """What a failed request means to the person who asked. ``host`` is the server's name."""
+    if isinstance(failure, BadStatus):
+        return NotServed(failure.status, host=host)
     if isinstance(failure, Refused):
         return CannotWatch(
             f"The server leads to an address that is not asked for anything: {host}."

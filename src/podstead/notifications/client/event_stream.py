@@ -75,7 +75,7 @@ class EventStream:
                 self._data.append(value)
             case "event":
                 self._kind = value
-            case "id" if "\0" not in value:
+            case "id" if value.isprintable():  # others cannot be sent in a header
                 self._id = value
             case "retry" if _RETRY.fullmatch(value):
                 self.retry_ms = int(value)

@@ -6,8 +6,9 @@ CannotWatch when there is a reason to be told.
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,12 +23,14 @@ from podstead.notifications.client.changes import (
     take_turtle,
 )
 from podstead.notifications.client.discovery import Protocol
-from podstead.notifications.client.errors import CannotWatch
+from podstead.notifications.client.errors import CannotWatch, Interrupted, NotServed
 from podstead.notifications.client.event_stream import EventStream, EventTooLarge
 from podstead.notifications.client.server import Server, host_of
 from podstead.outbound.transport import Answer
 
 MAX_MESSAGE_BYTES: Final = 1024 * 1024
+ACK_TIMEOUT_S: Final = 30.0
+"""For the answer of an older server to ``sub``."""
 
 _EVENTS: Final = "text/event-stream"
 _LOST_EVENT: Final = "lost"
@@ -45,14 +48,6 @@ class Missed:
 
 
 Received = Listening | Change | Missed
-
-
-class Refused(CannotWatch):
-    """The address where changes are received is not served; ``status`` says more."""
-
-    def __init__(self, status: int, url: str) -> None:
-        super().__init__(f"{host_of(url)} does not send changes: it answers {status}.")
-        self.status = status
 
 
 @dataclass
@@ -146,19 +141,33 @@ class Receiver:
             self._url, protocols=[Protocol.SOLID_0_1.value], shows_token=True
         ) as opened:
             await opened.send(f"sub {self._topic_url}")
-            async for line in opened.texts():
+            lines = opened.texts()
+            await self._acknowledged(lines)
+            yield Listening()
+            async for line in lines:
                 word, _, rest = line.strip().partition(" ")
-                if word == "ack":
-                    yield Listening()
-                elif word == "pub":
+                if word == "pub" and rest:
                     yield read_pub(rest, now_ms=time.time_ns() // 1_000_000)
-                elif word in ("err", "error"):
-                    raise CannotWatch(f"{host_of(self._url)} refuses: {rest}.")
+
+    async def _acknowledged(self, lines: AsyncIterator[str]) -> None:
+        """Wait for ``ack`` (L-4). Raises CannotWatch."""
+        host = host_of(self._url)
+        try:
+            async with asyncio.timeout(ACK_TIMEOUT_S):
+                async for line in lines:
+                    word, _, rest = line.strip().partition(" ")
+                    if word == "ack":
+                        return
+                    if word in ("err", "error"):
+                        raise CannotWatch(f"{host} refuses: {rest}.")
+        except TimeoutError:
+            raise Interrupted(f"{host} does not answer in time.") from None
+        raise Interrupted(f"{host} has closed the connection.")
 
     def _check(self, answer: Answer, *media_types: str) -> str:
         """The media type of an answer, which is one of those. Raises CannotWatch."""
         if answer.status != _OK:
-            raise Refused(answer.status, self._url)
+            raise NotServed(answer.status, host=host_of(self._url))
         try:
             media_type = essence(answer.headers.get("Content-Type", ""))
         except RequestRefused as error:

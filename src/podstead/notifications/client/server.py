@@ -61,12 +61,23 @@ class Server:
         except FetchFailed as failure:
             raise unreachable(failure, host=host_of(url)) from failure
 
+    async def delete(self, url: str) -> None:
+        """DELETE, whatever comes of it. Raises CannotWatch."""
+        try:
+            await submit(Submission("DELETE", url, self._headers(url)), self._guard, tls=self._tls)
+        except FetchFailed as failure:
+            raise unreachable(failure, host=host_of(url)) from failure
+
     @asynccontextmanager
     async def stream(
         self, url: str, *, accept: str, last_id: str = "", shows_token: bool
     ) -> AsyncIterator[Answer]:
         """A GET whose answer lasts. Addresses made for one receiver need no token."""
-        headers = {**self._headers(url, shows_token=shows_token), "Accept": accept}
+        headers = {
+            **self._headers(url, shows_token=shows_token),
+            "Accept": accept,
+            "Accept-Encoding": "identity",  # a coding would hold messages back
+        }
         if last_id:
             headers["Last-Event-ID"] = last_id
         try:

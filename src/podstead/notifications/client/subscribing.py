@@ -26,9 +26,10 @@ from podstead.rdf.jsonld_contexts import ContextSource
 from podstead.rdf.terms import Iri
 
 MAX_DESCRIPTIONS: Final = 4
-_SUBSCRIBED: Final = frozenset({200, 201})
+_GONE: Final = frozenset({404, 410})
 _LOWEST_SERVER_ERROR: Final = 500
 _BUSY: Final = 429
+_REFUSED: Final = frozenset({401, 403})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,14 @@ class Topic:
     url: str
     """Where it is after redirects."""
     way: Way
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """Where changes are received; ``url`` is the channel itself, if it has a name."""
+
+    receive_from: str
+    url: str | None = None
 
 
 class Subscriber:
@@ -68,14 +77,14 @@ class Subscriber:
             )
         return Topic(found_url, way)
 
-    async def subscribe(self, topic: Topic, *, state: str | None, again: bool) -> str:
-        """Where the changes of a topic can be received. ``state`` is what is known of it already.
+    async def subscribe(self, topic: Topic, *, state: str | None, again: bool) -> Channel:
+        """A channel for the changes of a topic. ``state`` is what is known of it already.
 
         Raises CannotWatch.
         """
         way = topic.way
         if way.protocol in (Protocol.STREAM_OF_RESOURCE, Protocol.SOLID_0_1):
-            return way.url
+            return Channel(way.url)
         request = {
             "@context": [NOTIFICATION_CONTEXTS[0]],
             "type": NOTIFY + way.protocol.value,
@@ -85,12 +94,18 @@ class Subscriber:
             request["state"] = state
         content = json.dumps(request).encode()
         reply = await self._server.post(way.url, content, content_type=JSON_LD)
-        if reply.status not in _SUBSCRIBED:
-            check(reply.status, topic.url, has_token=self._server.has_token, again=again)
-        receive_from = self._receive_from(reply, way.url)
-        if receive_from is None:
+        if reply.status in _GONE:
+            raise CannotWatch(f"The subscription service {way.url} is not there.")
+        check(reply.status, topic.url, has_token=self._server.has_token, again=again)
+        channel = self._channel(reply, way.url)
+        if channel is None:
             raise CannotWatch(f"{way.url} does not say where changes of {topic.url} are received.")
-        return receive_from
+        return channel
+
+    async def unsubscribe(self, channel: Channel) -> None:
+        """End a channel, so that it does not count any more (N-10). Raises CannotWatch."""
+        if channel.url is not None:
+            await self._server.delete(channel.url)
 
     async def _description(self, url: str) -> Graph:
         """What a description says; nothing if it cannot be had or read."""
@@ -99,22 +114,22 @@ class Subscriber:
             raise Interrupted(f"{url} cannot be had now: the server answers {reply.status}.")
         return self._graph(reply, found_url) if reply.status == 200 else Graph()
 
-    def _receive_from(self, reply: Reply, url: str) -> str | None:
+    def _channel(self, reply: Reply, url: str) -> Channel | None:
+        """The channel that an answer describes, as JSON by its usual names, or else as RDF."""
         try:
-            named = parse_object(reply.content).get("receiveFrom")
+            described = parse_object(reply.content)
         except ValueError:
-            named = None
-        if isinstance(named, str):
-            return named
+            described = {}
+        match described:
+            case {"receiveFrom": str(receive_from), "id": str(channel)}:
+                return Channel(receive_from, channel)
+            case {"receiveFrom": str(receive_from)}:
+                return Channel(receive_from)
         graph = self._graph(reply, url)
-        return next(
-            (
-                value.value
-                for subject in graph.subjects(Iri(NOTIFY_RECEIVE_FROM))
-                for value in graph.objects(subject, Iri(NOTIFY_RECEIVE_FROM))
-            ),
-            None,
-        )
+        for subject, predicate, value in graph:
+            if predicate == Iri(NOTIFY_RECEIVE_FROM):
+                return Channel(value.value, subject.value if type(subject) is Iri else None)
+        return None
 
     def _graph(self, reply: Reply, url: str) -> Graph:
         media_type = reply.field("content-type")
@@ -130,15 +145,13 @@ def check(status: int, url: str, *, has_token: bool, again: bool) -> None:
         return
     if _is_passing(status):
         raise Interrupted(f"The server of {url} cannot answer now (status {status}).")
-    if again and status in (401, 403, 404, 410):
-        gone = status in (404, 410)
-        raise AccessLost(f"{url} is not there any more." if gone else lost(url))
+    if again and status in _GONE:
+        raise AccessLost(f"{url} is not there any more.")
+    if again and status in _REFUSED:
+        raise AccessLost(
+            f"You may not read {url} any more: access was revoked, or the token has ended."
+        )
     raise CannotWatch(_refusal(status, url, has_token=has_token))
-
-
-def lost(url: str) -> str:
-    """That something may not be read any more."""
-    return f"You may not read {url} any more: access was revoked, or the token has ended."
 
 
 def _refusal(status: int, url: str, *, has_token: bool) -> str:

@@ -11,28 +11,29 @@ import asyncio
 import math
 import random
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 from podstead.notifications.client.changes import Change
 from podstead.notifications.client.discovery import Protocol
-from podstead.notifications.client.errors import Interrupted
+from podstead.notifications.client.errors import CannotWatch, Interrupted, NotServed
 from podstead.notifications.client.receiving import (
     Listening,
     Missed,
     Place,
     Received,
     Receiver,
-    Refused,
 )
 from podstead.notifications.client.server import Server
-from podstead.notifications.client.subscribing import Subscriber, Topic, check
+from podstead.notifications.client.subscribing import Channel, Subscriber, Topic, check
 from podstead.rdf.jsonld_contexts import ContextSource
 
 FIRST_WAIT_S: Final = 1.0
 """Before the first attempt to come back, if the server does not say."""
+SHORTEST_WAIT_S: Final = 0.1
 LONGEST_WAIT_S: Final = 30.0
+LEAVING_TIMEOUT_S: Final = 2.0
 
 _PROVEN_AFTER_S: Final = 30.0
 _MOST_FAILURES: Final = 10
@@ -68,10 +69,14 @@ class Patience:
 
     def next_s(self) -> float:
         """The seconds to wait; more each time."""
-        longest_s = max(LONGEST_WAIT_S, self.first_s)
-        wait_s = min(self.first_s * math.ldexp(1.0, self.failures), longest_s)
+        wait_s = min(self.first_s * math.ldexp(1.0, self.failures), LONGEST_WAIT_S)
         self.failures = min(self.failures + 1, _MOST_FAILURES)
         return wait_s * self.randomness.uniform(1.0, 1.25)
+
+    def asked(self, retry_ms: int | None) -> None:
+        """The server has asked for this wait, if for any; it is taken within reason."""
+        if retry_ms is not None:
+            self.first_s = min(max(retry_ms / 1000, SHORTEST_WAIT_S), LONGEST_WAIT_S)
 
     def proven(self) -> None:
         """The connection was good."""
@@ -93,7 +98,7 @@ class Watching:
         self._subscriber = Subscriber(server, contexts)
         self._url = url
         self._topic: Topic | None = None
-        self._receive_from: str | None = None
+        self._channel: Channel | None = None
         self._place = Place()
         self._patience = patience or Patience()
         self._has_begun = False
@@ -101,6 +106,14 @@ class Watching:
     async def told(self) -> AsyncGenerator[Told, None]:
         """Everything, without an end. Raises CannotWatch if it cannot begin, AccessLost if the
         resource may not be read any more, CannotWatch if the server makes no sense any more."""
+        try:
+            async with aclosing(self._connections()) as told:
+                async for each in told:
+                    yield each
+        finally:
+            await self._unsubscribe()
+
+    async def _connections(self) -> AsyncGenerator[Told, None]:
         is_away = False
         while True:
             try:
@@ -124,29 +137,28 @@ class Watching:
             async with aclosing(receiver.receive()) as received:
                 async for each in received:
                     yield self._told(topic, each)
-        except Refused as refused:
-            self._refused(refused, topic)
+        except NotServed as refused:
+            await self._refused(refused, topic)
         finally:
             if asyncio.get_running_loop().time() - began_s > _PROVEN_AFTER_S:
                 self._patience.proven()
-            if self._place.retry_ms is not None:
-                self._patience.first_s = self._place.retry_ms / 1000
-            if topic.way.protocol is not Protocol.EVENT_SOURCE:
-                self._receive_from = None  # only events can be heard again at the same address
+            self._patience.asked(self._place.retry_ms)
 
     async def _receiver(self) -> tuple[Topic, Receiver]:
-        if self._topic is None or self._receive_from is None:
+        topic, channel = self._topic, self._channel
+        # Only events can be heard again at the same address.
+        if topic is None or channel is None or topic.way.protocol is not Protocol.EVENT_SOURCE:
             again = self._has_begun
-            self._topic = await self._subscriber.discover(self._url, again=again)
-            self._receive_from = await self._subscriber.subscribe(
-                self._topic, state=self._place.state, again=again
+            await self._unsubscribe()
+            topic = self._topic = await self._subscriber.discover(self._url, again=again)
+            channel = self._channel = await self._subscriber.subscribe(
+                topic, state=self._place.state, again=again
             )
-        topic = self._topic
         receiver = Receiver(
             self._server,
             topic.way.protocol,
             topic_url=topic.url,
-            receive_from=self._receive_from,
+            receive_from=channel.receive_from,
             place=self._place,
         )
         return topic, receiver
@@ -160,12 +172,20 @@ class Watching:
             self._place.state = received.state
         return received
 
-    def _refused(self, refused: Refused, topic: Topic) -> None:
+    async def _refused(self, refused: NotServed, topic: Topic) -> None:
         """A new channel is asked for if this one is over. Raises CannotWatch otherwise."""
         if not self._has_begun:
             raise refused
         if refused.status in _CHANNEL_IS_OVER:
-            self._receive_from = None
+            await self._unsubscribe()
             return
         check(refused.status, topic.url, has_token=self._server.has_token, again=True)
         raise refused
+
+    async def _unsubscribe(self) -> None:
+        """End the channel, or leave it to end by itself if that does not go quickly."""
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            with suppress(CannotWatch, TimeoutError):
+                async with asyncio.timeout(LEAVING_TIMEOUT_S):
+                    await self._subscriber.unsubscribe(channel)

@@ -57,7 +57,7 @@ def test_an_id_counts_when_its_event_is_complete_and_stays() -> None:
     assert stream.last_id == "8"
     assert stream.feed(b"id: 9\n\n") == []
     assert stream.last_id == "9"
-    stream.feed(b"id: 1\x000\n\n")
+    stream.feed(b"id: 1\x000\n\nid: 1\x01\n\n")
     assert stream.last_id == "9"
 
 
