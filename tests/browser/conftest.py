@@ -110,6 +110,11 @@ def page(context: BrowserContext) -> Page:
 @pytest.fixture
 def person(provider: ServerProcess) -> Person:
     """Somebody who has just got an account and a pod."""
+    return new_person(provider)
+
+
+def new_person(provider: ServerProcess) -> Person:
+    """Make an account with a pod."""
     name = f"person{next(_numbers)}"
     sent = {"name": name, "email": f"{name}@example.org", "password": PASSWORD}
     with Client(provider) as client:

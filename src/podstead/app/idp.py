@@ -20,6 +20,7 @@ from podstead.idp import discovery
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.clients import ClientDirectory, ClientDocument
 from podstead.idp.own_tokens import OwnTokens
+from podstead.idp.passkeys.ceremonies import relying_party
 from podstead.idp.token_service import TokenService
 from podstead.idp.token_status import TokenStatus
 from podstead.resources.outcome import Exchange, Representation
@@ -144,6 +145,11 @@ class Provider:
                 clients=clients,
                 keys=self.keys,
                 registration=registration,
+                party=relying_party(
+                    settings.base_url,
+                    rp_id=settings.passkey_rp_id,
+                    further_origins=settings.passkey_origins,
+                ),
                 passkey_requests_per_minute=settings.passkey_requests_per_minute,
                 clock=clock,
                 randomness=self._randomness,

@@ -13,7 +13,7 @@ from podstead.idp.authorizations import Authorizations
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.connections import Connections
 from podstead.idp.keys import ProviderKeys
-from podstead.idp.passkeys.ceremonies import RelyingParty, relying_party
+from podstead.idp.passkeys.ceremonies import RelyingParty
 from podstead.idp.passkeys.challenges import Challenges
 from podstead.idp.passkeys.keeping import Passkeys
 from podstead.idp.passkeys.sign_in import PasskeySignIn
@@ -48,6 +48,8 @@ class PageServices:
     clients: ClientDirectory
     keys: ProviderKeys
     registration: Registration
+    party: RelyingParty | None
+    """For whom browsers hold passkeys; ``None`` where they know none (A-115)."""
     passkey_requests_per_minute: int
     clock: Clock
     randomness: Randomness
@@ -76,7 +78,7 @@ def build_pages(
     sign_in = BrowserSignIn(
         passwords=accounts.sign_in, sessions=sessions, cookies=cookies, base_url=base_url
     )
-    known = _build_passkeys(base_url, accounts=accounts, services=services)
+    known = _build_passkeys(accounts, services)
     login = LoginPage(
         sign_in=sign_in,
         renderer=renderer,
@@ -98,7 +100,7 @@ def build_pages(
             audit=audit,
             base_url=base_url,
             registration_open=services.registration.is_open,
-            passkeys=known is not None,
+            passkeys=None if known is None else known.passkeys,
         ),
         login=login,
         registration=RegistrationPages(
@@ -169,11 +171,9 @@ def build_pages(
     return (*routes, *passkey_routes(entrance, endpoints, own))
 
 
-def _build_passkeys(
-    base_url: str, *, accounts: AccountServices, services: PageServices
-) -> PasskeyServices | None:
+def _build_passkeys(accounts: AccountServices, services: PageServices) -> PasskeyServices | None:
     """``None`` where browsers know no passkeys (A-115)."""
-    party = relying_party(base_url)
+    party = services.party
     if party is None:
         logger.info(
             "Pages offer no passkeys: browsers know them over https only, or at localhost, and "

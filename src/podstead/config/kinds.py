@@ -98,6 +98,12 @@ def _parse_host(text: str) -> str:
         return text.lower()
 
 
+def _parse_domain(text: str) -> str:
+    if not _HOST_NAME.fullmatch(text) or text.endswith(".") or text[-1].isdigit():
+        raise ValueError(text)
+    return text.lower()
+
+
 def _parse_authority(text: str) -> str:
     if not _AUTHORITY.fullmatch(text):
         raise ValueError(text)
@@ -152,6 +158,11 @@ HOST = Kind(
     "give a host name or an IP address without brackets and port, such as localhost, or 0.0.0.0 "
     "for every IPv4 address of this machine",
     _parse_host,
+)
+DOMAIN = Kind(
+    "NAME",
+    "give the name of a domain, such as pods.example",
+    _parse_domain,
 )
 AUTHORITY = Kind(
     "HOST[:PORT]",

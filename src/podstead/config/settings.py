@@ -300,6 +300,28 @@ class Settings:
         ),
     )
 
+    passkey_rp_id: str | None = optional(
+        "passkey-rp-id",
+        kinds.DOMAIN,
+        Group.IDENTITY,
+        (
+            "The domain that passkeys are made for: the host of the base URL, or the end of it. "
+            "Passkeys made for one are of no use for another, so do not change it once people have "
+            "some."
+        ),
+        shown_default="the host of the base URL",
+    )
+    passkey_origins: tuple[Origin, ...] = several(
+        "passkey-origin",
+        kinds.ORIGIN,
+        Group.IDENTITY,
+        (
+            "A further origin whose pages may use passkeys of this server, of the domain that they "
+            "are made for; as of a host-alias, or of an application that shows the pages itself."
+        ),
+        reason="A page of anybody else that asks for a passkey gets nothing that counts here.",
+    )
+
     # --- Trust --------------------------------------------------------------------------------
 
     trusted_proxies: tuple[Network, ...] = several(

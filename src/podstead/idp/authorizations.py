@@ -184,6 +184,7 @@ class Authorizations:
             pending,
             account_id=session.account_id,
             authenticated_s=session.authenticated_s,
+            amr=session.amr,
             here=True,
         )
 
@@ -285,6 +286,7 @@ class Authorizations:
             began_s=now_s,
             last_used_s=now_s,
             nonce=request.nonce,
+            amr=interaction.amr,
         )
         lasts_s = GRANT_S if "offline_access" in scopes else SHORT_GRANT_S
         consent = Consent(

@@ -54,6 +54,9 @@ class BrowserSession(msgspec.Struct, frozen=True):
     user_agent: str = ""
     public_id: str = ""
     """By which the account page names it; not the secret of the cookie."""
+    amr: tuple[str, ...] = ()
+    """How it signed in as tokens tell it (:mod:`podstead.idp.methods`); empty if that is not
+    known, as of sessions of earlier versions."""
 
 
 class AuthorizationRequest(msgspec.Struct, frozen=True):
@@ -78,13 +81,14 @@ class VerifiedPasskey(msgspec.Struct, frozen=True):
     account_id: str
     verified_s: int
     lasting: bool
+    amr: tuple[str, ...] = ()
 
 
 class Interaction(msgspec.Struct, frozen=True):
     """A sign-in or consent that is under way; the key is the hash of its uid (A-57).
 
-    ``browser_hash`` binds it to the browser that began it. ``account_id`` and ``authenticated_s``
-    are there once a factor was verified; ``here`` tells that it was in this interaction.
+    ``browser_hash`` binds it to the browser that began it. ``account_id``, ``authenticated_s`` and
+    ``amr`` are there once a factor was verified; ``here`` tells that it was in this interaction.
     ``passkey`` is there between a passkey's verification and what follows from it.
     """
 
@@ -97,6 +101,7 @@ class Interaction(msgspec.Struct, frozen=True):
     consented: bool = False
     finished: bool = False
     passkey: VerifiedPasskey | None = None
+    amr: tuple[str, ...] = ()
 
 
 class Client(msgspec.Struct, frozen=True):
@@ -146,6 +151,7 @@ class Grant(msgspec.Struct, frozen=True):
     last_used_s: int
     nonce: str | None = None
     revoked: bool = False
+    amr: tuple[str, ...] = ()
 
 
 class AuthorizationCode(msgspec.Struct, frozen=True):

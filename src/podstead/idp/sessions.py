@@ -77,10 +77,12 @@ class Sessions:
         factor: str,
         lasting: bool,
         user_agent: str,
+        amr: tuple[str, ...] = (),
         instead_of: OpenSession | None = None,
     ) -> Begun:
         """Sign a browser in by a factor that was just verified for the account as it is kept.
 
+        ``amr`` is what tokens tell of it (:mod:`podstead.idp.methods`).
         ``instead_of`` is the session that the browser had. One of the same account goes on under
         a new secret, so that clients recognise it. Raises Overloaded, also if the account has
         changed meanwhile, and StorageError.
@@ -102,6 +104,7 @@ class Sessions:
                 if goes_on and instead_of is not None
                 else self._randomness.token_hex(_PUBLIC_ID_BYTES)
             ),
+            amr=amr,
         )
         records = [self._put(secret_key(secret), session, now_s), *await self._surplus(account)]
         if instead_of is not None:

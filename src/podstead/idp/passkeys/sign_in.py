@@ -14,6 +14,7 @@ import msgspec
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Overloaded
+from podstead.idp import methods
 from podstead.idp.audit import Audit, Event
 from podstead.idp.passkeys.ceremonies import (
     Assertion,
@@ -43,6 +44,8 @@ class SignedInByPasskey:
     kept: Kept[Account]
     uid: str
     """Empty for signing in without an application."""
+    amr: tuple[str, ...]
+    """What tokens tell of it (:mod:`podstead.idp.methods`)."""
 
 
 class PasskeySignIn:
@@ -87,7 +90,11 @@ class PasskeySignIn:
             self._note(Event.SIGN_IN_FAILED, kept.value)
             raise
         self._note(Event.SIGNED_IN, kept.value)
-        return SignedInByPasskey(account, suffix_of(challenge_key))
+        return SignedInByPasskey(
+            account,
+            suffix_of(challenge_key),
+            methods.of_passkey(backup_eligible=assertion.backup_eligible),
+        )
 
     async def _find(self, credential: Credential) -> Kept[Passkey]:
         credential_id = credential.get("id")

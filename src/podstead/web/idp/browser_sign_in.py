@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from podstead.idp import methods
 from podstead.idp.audit import Event
 from podstead.idp.records import Account, BrowserSession
 from podstead.idp.registry import Kept
@@ -51,10 +52,17 @@ class BrowserSignIn:
         await self._verified(visit, account.pod, password, Event.PASSWORD_CONFIRMED)
 
     async def begin(
-        self, visit: Visit, account: Kept[Account], *, lasting: bool, factor: str = PASSWORD
+        self,
+        visit: Visit,
+        account: Kept[Account],
+        *,
+        lasting: bool,
+        factor: str = PASSWORD,
+        amr: tuple[str, ...] | None = None,
     ) -> SignedInHere:
-        """Begin a session for an account of which a factor was just verified, or just chosen. Who
-        has asked to stay signed in does, also when they sign in again."""
+        """Begin a session for an account of which a factor was just verified, or just chosen;
+        ``amr`` is what tokens tell of a factor that is no password. Who has asked to stay signed in
+        does, also when they sign in again."""
         before = visit.open_session
         lasting = lasting or (
             before is not None
@@ -64,6 +72,7 @@ class BrowserSignIn:
         begun = await self._sessions.begin(
             account,
             factor=factor,
+            amr=amr or (methods.PASSWORD if factor == PASSWORD else ()),
             lasting=lasting,
             user_agent=visit.user_agent,
             instead_of=visit.open_session,

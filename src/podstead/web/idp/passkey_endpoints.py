@@ -170,7 +170,9 @@ class PasskeyEndpoints:
         lasting = sent.ticked("remember")
         if verified.uid:
             return await self._on_to_interaction(visit, verified, lasting=lasting)
-        signed_in = await self._sign_in.begin(visit, verified.kept, lasting=lasting, factor=FACTOR)
+        signed_in = await self._sign_in.begin(
+            visit, verified.kept, lasting=lasting, factor=FACTOR, amr=verified.amr
+        )
         return self._succeeded(verified, ACCOUNT_PATH, signed_in.cookie)
 
     async def complete(self, visit: Visit) -> Response:
@@ -188,7 +190,7 @@ class PasskeyEndpoints:
         ):
             raise AccessDenied("The account has changed meanwhile: go back and sign in again")
         signed_in = await self._sign_in.begin(
-            visit, account, lasting=verified.lasting, factor=FACTOR
+            visit, account, lasting=verified.lasting, factor=FACTOR, amr=verified.amr
         )
         pending = await self._authorizations.pending(uid, browser=visit.browser)
         await self._authorizations.signed_in(pending, signed_in.session)
@@ -201,7 +203,10 @@ class PasskeyEndpoints:
         now_s = self._clock.now_ms() // 1000
         account = verified.kept.value
         mark = VerifiedPasskey(
-            account.account_id, max(now_s, account.valid_after_s), lasting=lasting
+            account.account_id,
+            max(now_s, account.valid_after_s),
+            lasting=lasting,
+            amr=verified.amr,
         )
         await self._authorizations.passkey_verified(pending, mark)
         return self._succeeded(verified, f"{INTERACTION_PATH}/{pending.uid}/passkey-complete")
