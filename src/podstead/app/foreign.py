@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from podstead.app.audit import LogAudit
+from podstead.app.blocked_fetches import BlockedFetches
 from podstead.authn.issuers import ProviderDocument
 from podstead.authn.web_ids import ProfileDocument
 from podstead.config import Settings
@@ -30,17 +32,22 @@ class ForeignDocuments:
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
+        self._blocked = BlockedFetches(LogAudit(), clock)
         self._documents: RemoteDocuments | None = None
         self._fetcher: Fetcher | None = None
         self._resolver: SystemResolver | None = None
 
     async def fetch_rdf_document(self, url: str) -> RemoteDocument:
         """A document that an ACL names by acl:agentGroup (W-14). Raises OutboundError."""
-        return await self._load().fetch_rdf_document(url)
+        documents = self._load()
+        with self._blocked.noting(url):
+            return await documents.fetch_rdf_document(url)
 
     async def fetch_context(self, url: str) -> bytes:
         """A JSON-LD context of an origin that the operator listed (R-11). Raises OutboundError."""
-        return (await self._load().fetch_jsonld_context(url)).content
+        documents = self._load()
+        with self._blocked.noting(url):
+            return (await documents.fetch_jsonld_context(url)).content
 
     async def fetch_profile(self, url: str) -> ProfileDocument:
         """The document of a WebID (A-109). Raises OutboundError."""
@@ -68,7 +75,8 @@ class ForeignDocuments:
         self._load()
         if self._fetcher is None:
             raise OutboundError("The server is stopping")
-        return await self._fetcher.fetch(url, policy)
+        with self._blocked.noting(url):
+            return await self._fetcher.fetch(url, policy)
 
     async def close(self) -> None:
         """Stop what is under way."""
