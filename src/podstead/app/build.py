@@ -51,6 +51,7 @@ from podstead.wac.groups import GroupMemberships
 from podstead.web.answers import Answers
 from podstead.web.application import Application, Lifespan
 from podstead.web.authority import Authorities, is_loopback_url, served_hosts
+from podstead.web.body import BodyPace
 from podstead.web.challenges import Challenges
 from podstead.web.limits import InvalidCredentialLimit, PodCreationLimit
 from podstead.web.pods_endpoint import PodsAlone, PodsEndpoint
@@ -250,7 +251,7 @@ def build_application(
         ),
         limits=RequestLimits(
             target_bytes=settings.max_target_bytes,
-            body_idle_timeout_s=settings.body_idle_timeout_s,
+            body_pace=BodyPace(settings.body_idle_timeout_s, settings.min_upload_bytes_per_s),
         ),
         invalid_credentials=InvalidCredentialLimit(
             counters=store, clock=clock, per_minute=settings.invalid_credentials_per_minute

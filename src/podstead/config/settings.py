@@ -480,6 +480,18 @@ class Settings:
         "How long a body may stop arriving before the request is given up.",
         unit="seconds",
     )
+    min_upload_bytes_per_s: int = setting(
+        100,
+        "min-upload-bytes-per-s",
+        kinds.integer(0, 1_000_000),
+        Group.TIMES,
+        (
+            "How slowly a body may arrive: once it has been slower for as long as it may stop "
+            "arriving, taken together, the request is given up; 0 is however slowly."
+        ),
+        unit="bytes a second",
+        reason="No network in use is that slow; a client that is holds a connection on purpose.",
+    )
     drain_timeout_s: int = setting(
         10,
         "drain-timeout-s",
