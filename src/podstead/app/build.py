@@ -260,6 +260,7 @@ def build_application(
             store=store, clock=clock, capacity_bytes=settings.rendering_cache_bytes // 4
         ),
         lifespan=_lifespan(store, foreign, clock, provider),
+        clock=clock,
         nonces=nonces,
     )
 
