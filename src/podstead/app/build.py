@@ -257,7 +257,10 @@ def build_application(
             counters=store, clock=clock, per_minute=settings.invalid_credentials_per_minute
         ),
         answers=Answers(
-            store=store, clock=clock, capacity_bytes=settings.rendering_cache_bytes // 4
+            store=store,
+            keys=provider.keys if provider else None,
+            clock=clock,
+            capacity_bytes=settings.rendering_cache_bytes // 4,
         ),
         lifespan=_lifespan(store, foreign, clock, provider),
         clock=clock,
