@@ -486,11 +486,12 @@ class Settings:
         kinds.integer(0, 1_000_000),
         Group.TIMES,
         (
-            "How slowly a body may arrive: once it has been slower for as long as it may stop "
-            "arriving, taken together, the request is given up; 0 is however slowly."
+            "How fast a body has to arrive, or the request is given up. It may be slower, or stop, "
+            "for body-idle-timeout-s taken together; what comes faster gives that time back. 0 is "
+            "however slowly."
         ),
         unit="bytes a second",
-        reason="No network in use is that slow; a client that is holds a connection on purpose.",
+        reason="A client that is slower holds a connection on purpose, or may as well give up.",
     )
     drain_timeout_s: int = setting(
         10,
