@@ -14,6 +14,7 @@ from podstead.app.foreign import ForeignDocuments
 from podstead.app.keys import load_token_keys
 from podstead.app.system import SystemClock, SystemRandomness
 from podstead.authn.authenticate import Authenticator, PodTokens
+from podstead.authn.event_uses import EventUses
 from podstead.authn.issuers import IssuerKeys
 from podstead.authn.nonces import Nonces
 from podstead.authn.pod_token import SigningKey
@@ -127,6 +128,7 @@ def build_application(
 
     provider = _provider(settings, store, clock, randomness, passwords)
     event_rules = _event_rules(settings)
+    event_uses = EventUses(used=store, clock=clock, verify=_verify_schnorr)
     challenges = Challenges(
         base_url,
         provider=provider.issuer if provider else None,
@@ -240,9 +242,7 @@ def build_application(
                 keys=keys, registries=store, clock=clock, enabled=settings.simple_tokens
             ),
             resource_tokens=resource_tokens,
-            signed_requests=SignedRequests(
-                used=store, clock=clock, verify=_verify_schnorr, rules=event_rules
-            ),
+            signed_requests=SignedRequests(uses=event_uses, clock=clock, rules=event_rules),
         ),
         challenges=challenges,
         authorities=Authorities(

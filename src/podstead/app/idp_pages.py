@@ -10,13 +10,14 @@ from podstead.app.accounts import AccountServices
 from podstead.app.webauthn import WebAuthnVerifier
 from podstead.core.clock import Clock, Randomness
 from podstead.idp.authorizations import Authorizations
+from podstead.idp.challenges import Challenges
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.connections import Connections
 from podstead.idp.keys import ProviderKeys
-from podstead.idp.passkeys.ceremonies import RelyingParty
-from podstead.idp.passkeys.challenges import Challenges
+from podstead.idp.passkeys.ceremonies import CHALLENGE_S, RelyingParty
 from podstead.idp.passkeys.keeping import Passkeys
 from podstead.idp.passkeys.sign_in import PasskeySignIn
+from podstead.idp.records import PASSKEY_CHALLENGES
 from podstead.idp.sessions import Sessions
 from podstead.storage.protocol import Store
 from podstead.web.idp.account_pages import AccountPages
@@ -182,7 +183,13 @@ def _build_passkeys(accounts: AccountServices, services: PageServices) -> Passke
         return None
     store, clock, randomness = services.store, services.clock, services.randomness
     audit, verifier = accounts.audit, WebAuthnVerifier(party)
-    challenges = Challenges(store=store, clock=clock, randomness=randomness)
+    challenges = Challenges(
+        PASSKEY_CHALLENGES,
+        lifetime_s=CHALLENGE_S,
+        store=store,
+        clock=clock,
+        randomness=randomness,
+    )
     return PasskeyServices(
         party,
         Passkeys(

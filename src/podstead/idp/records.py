@@ -216,15 +216,15 @@ class Passkey(msgspec.Struct, frozen=True):
     """When a signature with too low a count came, as of a copy."""
 
 
-class PasskeyChallenge(msgspec.Struct, frozen=True):
-    """What a passkey is to sign, once (A-119); the key is the hash of its challenge key.
+class Challenge(msgspec.Struct, frozen=True):
+    """Something to be signed once, by a passkey or a Nostr key (A-119, A-126); the key is the hash
+    of its challenge key, which says what it is.
 
-    ``holder_hash`` binds it to a browser, or to a session for adding a passkey. ``challenge`` is in
-    hexadecimal digits.
+    ``holder_hash`` binds it to a browser, or to a session for adding a passkey or a key.
+    ``user_handle`` is for adding a passkey.
     """
 
     purpose: str
-    challenge: str
     holder_hash: str
     account_id: str | None = None
     user_handle: str | None = None
@@ -249,4 +249,5 @@ REFRESH_TOKENS: Final = Records("refresh", RefreshToken)
 CREDENTIALS: Final = Records("credential", ClientCredential)
 REVOKED_TOKENS: Final = Records("revoked", RevokedToken)
 PASSKEYS: Final = Records("passkey", Passkey)
-PASSKEY_CHALLENGES: Final = Records("passkey-challenge", PasskeyChallenge)
+PASSKEY_CHALLENGES: Final = Records("passkey-challenge", Challenge)
+NOSTR_CHALLENGES: Final = Records("nostr-challenge", Challenge)

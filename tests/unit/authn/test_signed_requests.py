@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from podstead.authn.credentials import UnverifiedEvent
+from podstead.authn.event_uses import EventUses
 from podstead.authn.signed_requests import EventRules, SignedRequests
 from podstead.core.agents import AuthenticationMethod, Identity
 from podstead.core.errors import NotAuthenticated
@@ -49,9 +50,8 @@ async def in_python(public_key: bytes, message: bytes, signature: bytes) -> bool
 
 async def identity(linked: Links | None) -> Identity:
     clock = MovedClock()
-    requests = SignedRequests(
-        used=Used(), clock=clock, verify=in_python, rules=EventRules(), linked=linked
-    )
+    uses = EventUses(used=Used(), clock=clock, verify=in_python)
+    requests = SignedRequests(uses=uses, clock=clock, rules=EventRules(), linked=linked)
     event = KEY.event("GET", URL, clock.now_ms() // 1000)
     request = SignedRequest("GET", URL.encode(), has_content=False)
     return await requests.verify(UnverifiedEvent(packed(event)), request)

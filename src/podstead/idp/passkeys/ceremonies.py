@@ -23,6 +23,11 @@ Credential = Mapping[str, object]
 ALGORITHMS: Final = (-8, -7, -257)
 """EdDSA, ES256 and RS256 as COSE numbers them, the preferred first (A-116)."""
 MOST_CREDENTIAL_ID_BYTES: Final = 1023
+CHALLENGE_S: Final = 300
+"""How long a person may take over a ceremony."""
+
+ADDING: Final = "add"
+SIGNING_IN: Final = "sign-in"
 
 
 class VerificationFailed(BadRequest):

@@ -15,15 +15,16 @@ import msgspec
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import BadRequest, Conflict, NotFound, Overloaded
 from podstead.idp.audit import Audit, Event
+from podstead.idp.challenges import Challenges, ChallengeStore, Issued, challenge_of
 from podstead.idp.passkeys.ceremonies import (
+    ADDING,
     CeremonyVerifier,
     CreatedKey,
     Credential,
     encoded,
     response_of,
 )
-from podstead.idp.passkeys.challenges import ADDING, Challenges, Issued, PasskeyStore
-from podstead.idp.records import PASSKEYS, Account, Passkey, PasskeyChallenge
+from podstead.idp.records import PASSKEYS, Account, Challenge, Passkey
 from podstead.idp.registry import Kept, secret_key
 from podstead.idp.sessions import OpenSession
 from podstead.idp.writing import commit
@@ -52,7 +53,7 @@ class Passkeys:
     def __init__(
         self,
         *,
-        store: PasskeyStore,
+        store: ChallengeStore,
         challenges: Challenges,
         verifier: CeremonyVerifier,
         audit: Audit,
@@ -102,7 +103,7 @@ class Passkeys:
         )
         label = usable_name(name)
         created = await self._verifier.verify_creation(
-            credential, challenge=bytes.fromhex(taken.challenge)
+            credential, challenge=bytes.fromhex(challenge_of(challenge_key))
         )
         passkey = self._made(account.value, taken, created, credential, label)
         await self._keep(account, passkey)
@@ -145,7 +146,7 @@ class Passkeys:
     def _made(
         self,
         account: Account,
-        taken: PasskeyChallenge,
+        taken: Challenge,
         created: CreatedKey,
         credential: Credential,
         name: str,

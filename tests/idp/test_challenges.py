@@ -1,4 +1,4 @@
-"""Challenges of passkeys, each fact that binds one by itself (A-119)."""
+"""Challenges, each fact that binds one by itself (A-119, A-126)."""
 
 from __future__ import annotations
 
@@ -8,21 +8,43 @@ import pytest
 
 from podstead.app.system import SystemRandomness
 from podstead.core.errors import Overloaded
-from podstead.idp.passkeys import challenges as module
-from podstead.idp.passkeys.challenges import ADDING, SIGNING_IN, ChallengeInvalid, Challenges
+from podstead.idp import challenges as module
+from podstead.idp.challenges import ChallengeInvalid, Challenges
+from podstead.idp.nostr.challenges import nostr_challenges
+from podstead.idp.passkeys.ceremonies import ADDING, CHALLENGE_S, SIGNING_IN
+from podstead.idp.records import PASSKEY_CHALLENGES
 from tests.support.accounts import Office, office
 
 
 def _challenges(place: Office) -> Challenges:
-    return Challenges(store=place.store, clock=place.clock, randomness=SystemRandomness())
+    return Challenges(
+        PASSKEY_CHALLENGES,
+        lifetime_s=CHALLENGE_S,
+        store=place.store,
+        clock=place.clock,
+        randomness=SystemRandomness(),
+    )
 
 
 async def test_a_challenge_is_taken_for_what_it_was_issued_for(tmp_path: Path) -> None:
     async with office(tmp_path / "root") as place:
         challenges = _challenges(place)
-        issued = await challenges.issue(ADDING, holder="mine", account_id="a")
-        taken = await challenges.take(issued.challenge_key, ADDING, holder="mine", account_id="a")
-        assert bytes.fromhex(taken.challenge) == issued.challenge
+        issued = await challenges.issue(
+            ADDING, holder="mine", account_id="a", user_handle="h", suffix="uid"
+        )
+        key = issued.challenge_key
+        taken = await challenges.take(key, ADDING, holder="mine", account_id="a")
+        assert (taken.account_id, taken.user_handle) == ("a", "h")
+        assert (issued.challenge, module.suffix_of(key)) == (module.challenge_of(key), "uid")
+        assert len(bytes.fromhex(issued.challenge)) == 32
+
+
+async def test_a_challenge_is_of_one_kind(tmp_path: Path) -> None:
+    async with office(tmp_path / "root") as place:
+        of_nostr = nostr_challenges(place.store, clock=place.clock, randomness=SystemRandomness())
+        key = (await _challenges(place).issue(SIGNING_IN, holder="mine")).challenge_key
+        with pytest.raises(ChallengeInvalid):
+            await of_nostr.take(key, SIGNING_IN, holder="mine")
 
 
 @pytest.mark.parametrize(
@@ -51,6 +73,6 @@ async def test_there_is_room_for_so_many(tmp_path: Path, monkeypatch: pytest.Mon
             await challenges.issue(SIGNING_IN, holder="mine")
         with pytest.raises(Overloaded):
             await challenges.issue(SIGNING_IN, holder="mine")
-        place.clock.move(module.CHALLENGE_S)
+        place.clock.move(CHALLENGE_S)
         await place.store.sweep(now_ms=place.clock.now_ms())
         await challenges.issue(SIGNING_IN, holder="mine")
