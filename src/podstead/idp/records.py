@@ -222,6 +222,21 @@ class Challenge(msgspec.Struct, frozen=True):
 
     ``holder_hash`` binds it to a browser, or to a session for adding a passkey or a key.
     ``user_handle`` is for adding a passkey.
+class NostrLink(msgspec.Struct, frozen=True):
+    """A Nostr key of an account (A-128); the key of the record is the public key.
+
+    ``published`` tells that the profile was made to name it, and that everybody may ask whose it
+    is.
+    """
+
+    public_key: str
+    """64 hexadecimal digits in lower case."""
+    account_id: str
+    created_s: int
+    published: bool = False
+    last_used_s: int | None = None
+
+
     """
 
     purpose: str
@@ -251,3 +266,4 @@ REVOKED_TOKENS: Final = Records("revoked", RevokedToken)
 PASSKEYS: Final = Records("passkey", Passkey)
 PASSKEY_CHALLENGES: Final = Records("passkey-challenge", Challenge)
 NOSTR_CHALLENGES: Final = Records("nostr-challenge", Challenge)
+NOSTR_LINKS: Final = Records("nostr-key", NostrLink)
