@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from podstead import __version__
-from podstead.app.bundled_contexts import bundled_contexts
+from podstead.app.documents import build_documents, rdf_limits
 from podstead.app.foreign import ForeignDocuments
 from podstead.app.keys import load_token_keys
 from podstead.app.system import SystemClock, SystemRandomness
@@ -26,16 +26,14 @@ from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import ROOT, ResourcePath
+from podstead.idp.nostr.profile_keys import ProfileKeyRecords
 from podstead.idp.passwords import PasswordHasher
 from podstead.nostr import schnorr
 from podstead.nostr.http_auth import Reach
 from podstead.pods.provision import PodProvisioner, TokenPolicy
 from podstead.rdf.graph import Graph
-from podstead.rdf.limits import RdfLimits
 from podstead.resources.commits import Commits
 from podstead.resources.contents import Contents
-from podstead.resources.contexts import ContextLibrary
-from podstead.resources.documents import Documents
 from podstead.resources.listings import Listings
 from podstead.resources.patching import Patches
 from podstead.resources.reading import Reader
@@ -109,18 +107,7 @@ def build_application(
     )
     keys = settings.token_keys or load_token_keys(RootLayout(settings.root).keys)
     foreign = ForeignDocuments(settings, clock)
-    limits = RdfLimits(
-        max_bytes=settings.max_rdf_bytes,
-        max_depth=settings.max_rdf_depth,
-        max_triples=settings.max_rdf_triples,
-    )
-    contexts = ContextLibrary(
-        bundled_contexts(),
-        fetcher=foreign,
-        allowed_origins=frozenset(settings.context_origins),
-        limits=limits,
-    )
-    documents = Documents(base_url=base_url, store=store, contexts=contexts, limits=limits)
+    documents = build_documents(settings, store=store, foreign=foreign)
 
     async def parse_rules(content: bytes, content_type: str, base_iri: str) -> Graph:
         document = await documents.parse_at(content, content_type, base_iri=base_iri)
@@ -149,7 +136,12 @@ def build_application(
         owners=owners,
     )
     renderings = Renderings(capacity_bytes=settings.rendering_cache_bytes)
-    contents = Contents(store=store, documents=documents, gate=gate)
+    contents = Contents(
+        store=store,
+        documents=documents,
+        gate=gate,
+        companions=ProfileKeyRecords(store=store, clock=clock),
+    )
     service = ResourceService(
         store=store,
         gate=gate,
@@ -165,7 +157,7 @@ def build_application(
         patches=Patches(
             documents=documents,
             contents=contents,
-            limits=replace(limits, max_bytes=settings.max_patch_bytes),
+            limits=replace(rdf_limits(settings), max_bytes=settings.max_patch_bytes),
             budget_steps=settings.max_patch_steps,
         ),
         commits=Commits(store=store, quota_bytes=settings.quota_bytes),

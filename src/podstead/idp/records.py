@@ -41,7 +41,7 @@ class AccountName(msgspec.Struct, frozen=True):
 class BrowserSession(msgspec.Struct, frozen=True):
     """A signed-in browser; the key is the hash of its cookie.
 
-    ``factor`` is how it signed in: ``password`` or ``passkey``, later ``nostr``.
+    ``factor`` is how it signed in: ``password``, ``passkey`` or ``nostr``.
     """
 
     account_id: str
@@ -57,6 +57,9 @@ class BrowserSession(msgspec.Struct, frozen=True):
     amr: tuple[str, ...] = ()
     """How it signed in as tokens tell it (:mod:`podstead.idp.methods`); empty if that is not
     known, as of sessions of earlier versions."""
+    restricted: bool = False
+    """Whether the factor is one that whoever writes the profile can give themselves: it does not
+    change how the account is signed in to, nor end it (A-130)."""
 
 
 class AuthorizationRequest(msgspec.Struct, frozen=True):
@@ -75,13 +78,16 @@ class AuthorizationRequest(msgspec.Struct, frozen=True):
     dpop_jkt: str | None = None
 
 
-class VerifiedPasskey(msgspec.Struct, frozen=True):
-    """That a passkey was verified in an interaction, until the browser comes for it (A-118)."""
+class VerifiedFactor(msgspec.Struct, frozen=True):
+    """That a passkey or a Nostr key was verified in an interaction, until the browser comes for
+    what follows (A-118, A-125)."""
 
     account_id: str
     verified_s: int
     lasting: bool
     amr: tuple[str, ...] = ()
+    factor: str = "passkey"
+    restricted: bool = False
 
 
 class Interaction(msgspec.Struct, frozen=True):
@@ -89,7 +95,7 @@ class Interaction(msgspec.Struct, frozen=True):
 
     ``browser_hash`` binds it to the browser that began it. ``account_id``, ``authenticated_s`` and
     ``amr`` are there once a factor was verified; ``here`` tells that it was in this interaction.
-    ``passkey`` is there between a passkey's verification and what follows from it.
+    ``verified`` is there between a factor's verification and what follows from it.
     """
 
     request: AuthorizationRequest
@@ -100,7 +106,7 @@ class Interaction(msgspec.Struct, frozen=True):
     here: bool = False
     consented: bool = False
     finished: bool = False
-    passkey: VerifiedPasskey | None = None
+    verified: VerifiedFactor | None = msgspec.field(default=None, name="passkey")
     amr: tuple[str, ...] = ()
 
 
@@ -216,12 +222,6 @@ class Passkey(msgspec.Struct, frozen=True):
     """When a signature with too low a count came, as of a copy."""
 
 
-class Challenge(msgspec.Struct, frozen=True):
-    """Something to be signed once, by a passkey or a Nostr key (A-119, A-126); the key is the hash
-    of its challenge key, which says what it is.
-
-    ``holder_hash`` binds it to a browser, or to a session for adding a passkey or a key.
-    ``user_handle`` is for adding a passkey.
 class NostrLink(msgspec.Struct, frozen=True):
     """A Nostr key of an account (A-128); the key of the record is the public key.
 
@@ -237,12 +237,32 @@ class NostrLink(msgspec.Struct, frozen=True):
     last_used_s: int | None = None
 
 
+class Challenge(msgspec.Struct, frozen=True):
+    """Something to be signed once, by a passkey or a Nostr key (A-119, A-126); the key is the hash
+    of its challenge key, which says what it is.
+
+    ``holder_hash`` binds it to a browser, or to a session for adding a passkey or a key.
+    ``user_handle`` is for adding a passkey.
     """
 
     purpose: str
     holder_hash: str
     account_id: str | None = None
     user_handle: str | None = None
+
+
+class ProfileKey(msgspec.Struct, frozen=True):
+    """That a profile states a Nostr key (A-127); the key is that key and the path of the profile.
+    Such a record belongs to the pod, not to an account: profiles are older than accounts."""
+
+    public_key: str
+
+
+class ProvenKey(msgspec.Struct, frozen=True):
+    """A Nostr key that a browser has proven to hold and that no account has, for an account to be
+    made with it (A-131); the key is the hash of the browser's secret."""
+
+    public_key: str
 
 
 class RevokedToken(msgspec.Struct, frozen=True):
@@ -265,5 +285,7 @@ CREDENTIALS: Final = Records("credential", ClientCredential)
 REVOKED_TOKENS: Final = Records("revoked", RevokedToken)
 PASSKEYS: Final = Records("passkey", Passkey)
 PASSKEY_CHALLENGES: Final = Records("passkey-challenge", Challenge)
-NOSTR_CHALLENGES: Final = Records("nostr-challenge", Challenge)
 NOSTR_LINKS: Final = Records("nostr-key", NostrLink)
+NOSTR_CHALLENGES: Final = Records("nostr-challenge", Challenge)
+PROFILE_KEYS: Final = Records("profile-key", ProfileKey)
+PROVEN_KEYS: Final = Records("proven-key", ProvenKey)

@@ -17,18 +17,18 @@ from podstead.idp.passkeys.ceremonies import Credential, RelyingParty
 from podstead.idp.passkeys.keeping import Passkeys
 from podstead.idp.passkeys.options import creation_options, request_options
 from podstead.idp.passkeys.sign_in import FACTOR, PasskeySignIn, SignedInByPasskey
-from podstead.idp.records import VerifiedPasskey
+from podstead.idp.records import VerifiedFactor
 from podstead.idp.sessions import OpenSession, Sessions
-from podstead.storage.protocol import RateCounters
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.cookies import Cookies
 from podstead.web.idp.interaction_pages import UID_SEGMENT, resumption
 from podstead.web.idp.rendering import json_answer, see_other
 from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.idp.shown import browser_name
+from podstead.web.idp.request_limit import RequestLimit
+from podstead.web.idp.step_up import check_recent
 from podstead.web.idp.submissions import Submission, read_submission
 from podstead.web.idp.visits import ACCOUNT_PATH, Visit, path_segment
-from podstead.web.limits import address_key, take
 from podstead.web.response import Response
 
 PASSKEY_PATH: Final = "/idp/passkey"
@@ -52,34 +52,6 @@ class AccountMismatch(AccessDenied):
         super().__init__("Another account is signed in here: reload the page")
 
 
-class SignInAgain(AccessDenied):
-    """Who is signed in has done so too long ago for this (A-86)."""
-
-    known_text = "Sign in again"
-
-    def __init__(self) -> None:
-        super().__init__("Sign in again: this needs a sign-in of the last ten minutes")
-
-
-@dataclass(frozen=True, slots=True)
-class PasskeyLimit:
-    """Counts the requests of an address; a limit of 0 is off (A-181)."""
-
-    counters: RateCounters
-    clock: Clock
-    per_minute: int
-
-    async def count(self, visit: Visit) -> None:
-        """Count one. Raises RateLimited."""
-        await take(
-            self.counters,
-            f"passkey:{address_key(visit.request.client_address)}",
-            capacity=self.per_minute,
-            period_s=60,
-            clock=self.clock,
-        )
-
-
 class PasskeyEndpoints:
     """Holds the server's side of the ceremonies."""
 
@@ -95,7 +67,7 @@ class PasskeyEndpoints:
         sessions: Sessions,
         sign_in: BrowserSignIn,
         cookies: Cookies,
-        limit: PasskeyLimit,
+        limit: RequestLimit,
         clock: Clock,
         base_url: str,
     ) -> None:
@@ -179,8 +151,8 @@ class PasskeyEndpoints:
         """``passkey-complete``: go on in an interaction in which this browser's passkey was
         verified (A-118). Raises AccessDenied without that, NotFound, BadRequest."""
         uid = path_segment(visit, UID_SEGMENT)
-        verified = await self._authorizations.use_passkey(
-            await self._authorizations.pending(uid, browser=visit.browser)
+        verified = await self._authorizations.use_verified(
+            await self._authorizations.pending(uid, browser=visit.browser), FACTOR
         )
         account = await self._accounts.read(verified.account_id)
         if (
@@ -202,13 +174,13 @@ class PasskeyEndpoints:
         pending = await self._authorizations.pending(verified.uid, browser=visit.browser)
         now_s = self._clock.now_ms() // 1000
         account = verified.kept.value
-        mark = VerifiedPasskey(
+        mark = VerifiedFactor(
             account.account_id,
             max(now_s, account.valid_after_s),
             lasting=lasting,
             amr=verified.amr,
         )
-        await self._authorizations.passkey_verified(pending, mark)
+        await self._authorizations.factor_verified(pending, mark)
         return self._succeeded(verified, f"{INTERACTION_PATH}/{pending.uid}/passkey-complete")
 
     def _succeeded(
@@ -220,12 +192,6 @@ class PasskeyEndpoints:
             "redirectUrl": self._base_url + path,
         }
         return json_answer(200, body, *headers)
-
-
-def check_recent(sessions: Sessions, owner: OpenSession) -> None:
-    """Raises SignInAgain unless who is signed in has just done so."""
-    if not sessions.is_recent(owner):
-        raise SignInAgain
 
 
 def _answer(sent: Submission) -> tuple[str, Credential]:
