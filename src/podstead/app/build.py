@@ -204,7 +204,12 @@ def build_application(
         clock=clock,
     )
     provider_routes: tuple[Route, ...] = ()
+    linked = None
     if provider is not None:
+        nostr = None
+        if event_rules.accepted:
+            nostr = provider.nostr(resources=service, parse=parse_rules, uses=event_uses)
+            linked = nostr.linked
         provider_routes = provider.routes(
             proofs=proofs,
             resource_tokens=resource_tokens,
@@ -212,6 +217,7 @@ def build_application(
             foreign=foreign,
             parse=parse_rules,
             registration=registration,
+            nostr=nostr,
         )
     return Application(
         base_url=base_url,
@@ -234,7 +240,9 @@ def build_application(
                 keys=keys, registries=store, clock=clock, enabled=settings.simple_tokens
             ),
             resource_tokens=resource_tokens,
-            signed_requests=SignedRequests(uses=event_uses, clock=clock, rules=event_rules),
+            signed_requests=SignedRequests(
+                uses=event_uses, clock=clock, rules=event_rules, linked=linked
+            ),
         ),
         challenges=challenges,
         authorities=Authorities(

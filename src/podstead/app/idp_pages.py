@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from podstead.app.accounts import AccountServices
+from podstead.app.nostr_keys import NostrServices
 from podstead.app.webauthn import WebAuthnVerifier
 from podstead.core.clock import Clock, Randomness
 from podstead.idp.authorizations import Authorizations
@@ -27,11 +28,13 @@ from podstead.web.idp.cookies import Cookies
 from podstead.web.idp.end_session_pages import EndSessionPages
 from podstead.web.idp.interaction_pages import InteractionPages
 from podstead.web.idp.login_page import LoginPage
-from podstead.web.idp.pages import Pages, page_routes, passkey_routes
-from podstead.web.idp.passkey_endpoints import PasskeyEndpoints, PasskeyLimit
+from podstead.web.idp.nostr_key_endpoints import NostrKeyEndpoints
+from podstead.web.idp.pages import Pages, nostr_key_routes, page_routes, passkey_routes
+from podstead.web.idp.passkey_endpoints import PasskeyEndpoints
 from podstead.web.idp.passkey_pages import PasskeyPages
 from podstead.web.idp.registration_pages import RegistrationPages
 from podstead.web.idp.rendering import Renderer
+from podstead.web.idp.request_limit import RequestLimit
 from podstead.web.idp.self_service import SelfService
 from podstead.web.idp.visits import Entrance
 from podstead.web.registration import Registration
@@ -51,7 +54,9 @@ class PageServices:
     registration: Registration
     party: RelyingParty | None
     """For whom browsers hold passkeys; ``None`` where they know none (A-115)."""
+    nostr: NostrServices | None
     passkey_requests_per_minute: int
+    nostr_requests_per_minute: int
     clock: Clock
     randomness: Randomness
 
@@ -118,6 +123,7 @@ def build_pages(
             connections=connections,
             credentials=accounts.credentials,
             passkeys=None if known is None else known.passkeys,
+            nostr_links=None if services.nostr is None else services.nostr.links,
             sign_in=sign_in,
             cookies=cookies,
             renderer=renderer,
@@ -152,6 +158,19 @@ def build_pages(
         randomness=randomness,
     )
     routes = page_routes(entrance, pages)
+    nostr = services.nostr
+    if nostr is not None:
+        keys = NostrKeyEndpoints(
+            links=nostr.links,
+            stated=nostr.stated,
+            events=nostr.events,
+            challenges=nostr.challenges,
+            sessions=sessions,
+            cookies=cookies,
+            limit=RequestLimit("nostr", store, clock, services.nostr_requests_per_minute),
+            base_url=base_url,
+        )
+        routes = (*routes, *nostr_key_routes(entrance, keys))
     if known is None:
         return routes
     endpoints = PasskeyEndpoints(
@@ -164,7 +183,7 @@ def build_pages(
         sessions=sessions,
         sign_in=sign_in,
         cookies=cookies,
-        limit=PasskeyLimit(store, clock, services.passkey_requests_per_minute),
+        limit=RequestLimit("passkey", store, clock, services.passkey_requests_per_minute),
         clock=clock,
         base_url=base_url,
     )

@@ -611,6 +611,17 @@ class Settings:
         ),
         unit="requests",
     )
+    nostr_requests_per_minute: int = setting(
+        30,
+        "nostr-requests-per-minute",
+        kinds.integer(0, 1_000_000),
+        Group.RATES,
+        (
+            "How many requests to link a Nostr key, or to sign in with one, an address may make in "
+            "a minute before it gets 429; 0 is without limit. Either takes two."
+        ),
+        unit="requests",
+    )
 
     @property
     def uses_tls(self) -> bool:

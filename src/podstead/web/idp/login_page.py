@@ -16,6 +16,7 @@ AGAIN: Final = {
     "delete": f"{ACCOUNT_PATH}/delete",
     "credentials": f"{ACCOUNT_PATH}#scripts",
     "passkeys": f"{ACCOUNT_PATH}#sign-in",
+    "nostr": f"{ACCOUNT_PATH}#nostr-keys",
 }
 """Where signing in again leads to, by what it is for."""
 

@@ -6,7 +6,6 @@ the session, the passkey, the mark in an interaction. An account that a request 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.clock import Clock
@@ -24,8 +23,8 @@ from podstead.web.idp.cookies import Cookies
 from podstead.web.idp.interaction_pages import UID_SEGMENT, resumption
 from podstead.web.idp.rendering import json_answer, see_other
 from podstead.web.idp.replies import INTERACTION_PATH
-from podstead.web.idp.shown import browser_name
 from podstead.web.idp.request_limit import RequestLimit
+from podstead.web.idp.shown import browser_name
 from podstead.web.idp.step_up import check_recent
 from podstead.web.idp.submissions import Submission, read_submission
 from podstead.web.idp.visits import ACCOUNT_PATH, Visit, path_segment

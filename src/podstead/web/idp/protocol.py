@@ -6,7 +6,6 @@ authentication is not in the way. They may be asked by pages of any origin, with
 
 from __future__ import annotations
 
-import hashlib
 from typing import Final
 
 import msgspec
@@ -21,7 +20,6 @@ from podstead.authn.proofs import InvalidProof, Proofs
 from podstead.authn.resource_tokens import ResourceTokens
 from podstead.core.agents import Agent, Identity
 from podstead.core.clock import Clock
-from podstead.core.conditional import Conditions, Verdict, evaluate_read
 from podstead.core.errors import (
     AccessDenied,
     BadRequest,
@@ -47,9 +45,9 @@ from podstead.jose.errors import InvalidJose
 from podstead.jose.proof import ProvenRequest
 from podstead.jose.strict_json import Json, read_object
 from podstead.storage.protocol import RateCounters
-from podstead.web.asgi import Headers
 from podstead.web.idp.answers import NO_STORE, json_answer
 from podstead.web.idp.forms import Fields, only, read_form
+from podstead.web.idp.public_documents import public_document
 from podstead.web.limits import InvalidCredentialLimit, address_key, take
 from podstead.web.request import Request
 from podstead.web.response import Response
@@ -100,12 +98,13 @@ class ProtocolEndpoints:
 
     async def describe(self, request: Request, _: Agent) -> Response:
         """``GET /.well-known/openid-configuration`` (A-41)."""
-        return _public_document(request, self._description)
+        return public_document(request, self._description, age_s=DESCRIPTION_AGE_S)
 
     async def key_set(self, request: Request, _: Agent) -> Response:
         """``GET /.well-known/jwks.json`` (A-42). Raises StorageError."""
         published = (await self._keys.current()).published()
-        return _public_document(request, msgspec.json.encode({"keys": published}))
+        content = msgspec.json.encode({"keys": published})
+        return public_document(request, content, age_s=DESCRIPTION_AGE_S)
 
     # --- tokens -------------------------------------------------------------------------------
 
@@ -291,20 +290,3 @@ def _authorization(request: Request) -> str | None:
     if len(fields) > 1:
         raise BadRequest("Send one Authorization header only")
     return fields[0].decode("latin-1") if fields else None
-
-
-def _public_document(request: Request, content: bytes) -> Response:
-    """A document that anyone may keep for some minutes."""
-    tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
-    headers: Headers = [
-        (b"etag", tag.encode("ascii")),
-        (b"cache-control", f"public, max-age={DESCRIPTION_AGE_S}".encode("ascii")),
-    ]
-    conditions = Conditions(if_none_match=request.fields.get(b"if-none-match"))
-    if evaluate_read(conditions, etag=tag, modified_ms=0) is Verdict.NOT_MODIFIED:
-        return Response(304, headers)
-    headers += [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(content)).encode("ascii")),
-    ]
-    return Response(200, headers, b"" if request.method == "HEAD" else content)
