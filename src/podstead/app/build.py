@@ -208,7 +208,9 @@ def build_application(
     if provider is not None:
         nostr = None
         if event_rules.accepted:
-            nostr = provider.nostr(resources=service, parse=parse_rules, uses=event_uses)
+            nostr = provider.nostr(
+                resources=service, parse=parse_rules, documents=foreign, uses=event_uses
+            )
             linked = nostr.linked
         provider_routes = provider.routes(
             proofs=proofs,

@@ -71,6 +71,12 @@ class ForeignDocuments:
         fetched = await self._fetch(url, CLIENT_POLICY)
         return ClientDocument(fetched.content, fetched.content_type, fetched.final_url)
 
+    async def fetch_did_document(self, url: str) -> bytes:
+        """The DID document of a Nostr key (A-127). Raises OutboundError."""
+        from podstead.outbound.documents import DID_POLICY
+
+        return (await self._fetch(url, DID_POLICY)).content
+
     async def _fetch(self, url: str, policy: FetchPolicy) -> FetchedDocument:
         self._load()
         if self._fetcher is None:

@@ -22,6 +22,8 @@ from podstead.core.operation import Operation
 from podstead.idp import discovery
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.clients import ClientDirectory, ClientDocument
+from podstead.idp.nostr.resolution import DidDocuments as ForeignDids
+from podstead.idp.nostr.resolution import DidResolution
 from podstead.idp.own_tokens import OwnTokens
 from podstead.idp.passkeys.ceremonies import relying_party
 from podstead.idp.token_service import TokenService
@@ -169,15 +171,23 @@ class Provider:
         return (*routes, _protocol_route(DOCUMENT_PATH, GET=documents.get, HEAD=documents.get))
 
     def nostr(
-        self, *, resources: ResourceService, parse: RdfParser, uses: EventUses
+        self,
+        *,
+        resources: ResourceService,
+        parse: RdfParser,
+        documents: ForeignDids,
+        uses: EventUses,
     ) -> NostrServices:
         """What knows the Nostr keys of accounts."""
+        resolvers = self._settings.nostr_resolvers
+        resolution = DidResolution(resolvers, documents=documents, clock=self._clock)
         return build_nostr(
             self._settings.base_url,
             accounts=self.accounts,
             store=self._store,
             resources=resources,
             parse=parse,
+            resolution=resolution if resolvers else None,
             uses=uses,
             clock=self._clock,
             randomness=self._randomness,

@@ -29,13 +29,21 @@ from podstead.web.idp.end_session_pages import EndSessionPages
 from podstead.web.idp.interaction_pages import InteractionPages
 from podstead.web.idp.login_page import LoginPage
 from podstead.web.idp.nostr_key_endpoints import NostrKeyEndpoints
-from podstead.web.idp.pages import Pages, nostr_key_routes, page_routes, passkey_routes
+from podstead.web.idp.nostr_sign_in_endpoints import NostrSignInEndpoints
+from podstead.web.idp.pages import (
+    Pages,
+    nostr_key_routes,
+    nostr_sign_in_routes,
+    page_routes,
+    passkey_routes,
+)
 from podstead.web.idp.passkey_endpoints import PasskeyEndpoints
 from podstead.web.idp.passkey_pages import PasskeyPages
 from podstead.web.idp.registration_pages import RegistrationPages
 from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.request_limit import RequestLimit
 from podstead.web.idp.self_service import SelfService
+from podstead.web.idp.verified_sign_in import VerifiedSignIn
 from podstead.web.idp.visits import Entrance
 from podstead.web.registration import Registration
 from podstead.web.routes import Route
@@ -84,12 +92,13 @@ def build_pages(
     sign_in = BrowserSignIn(
         passwords=accounts.sign_in, sessions=sessions, cookies=cookies, base_url=base_url
     )
-    known = _build_passkeys(accounts, services)
+    known, nostr = _build_passkeys(accounts, services), services.nostr
     login = LoginPage(
         sign_in=sign_in,
         renderer=renderer,
         registration_open=services.registration.is_open,
         passkeys=known is not None,
+        nostr=nostr is not None,
     )
     pages = Pages(
         authorization=AuthorizationEndpoint(
@@ -107,6 +116,7 @@ def build_pages(
             base_url=base_url,
             registration_open=services.registration.is_open,
             passkeys=None if known is None else known.passkeys,
+            nostr=nostr is not None,
         ),
         login=login,
         registration=RegistrationPages(
@@ -114,6 +124,7 @@ def build_pages(
             authorizations=authorizations,
             sign_in=sign_in,
             registration=services.registration,
+            proven_keys=None if nostr is None else nostr.proven,
             renderer=renderer,
             base_url=base_url,
         ),
@@ -123,7 +134,7 @@ def build_pages(
             connections=connections,
             credentials=accounts.credentials,
             passkeys=None if known is None else known.passkeys,
-            nostr_links=None if services.nostr is None else services.nostr.links,
+            nostr_links=None if nostr is None else nostr.links,
             sign_in=sign_in,
             cookies=cookies,
             renderer=renderer,
@@ -157,9 +168,10 @@ def build_pages(
         renderer=renderer,
         randomness=randomness,
     )
+    verified = VerifiedSignIn(accounts.accounts, authorizations, sign_in, clock)
     routes = page_routes(entrance, pages)
-    nostr = services.nostr
     if nostr is not None:
+        nostr_limit = RequestLimit("nostr", store, clock, services.nostr_requests_per_minute)
         keys = NostrKeyEndpoints(
             links=nostr.links,
             stated=nostr.stated,
@@ -167,10 +179,25 @@ def build_pages(
             challenges=nostr.challenges,
             sessions=sessions,
             cookies=cookies,
-            limit=RequestLimit("nostr", store, clock, services.nostr_requests_per_minute),
+            limit=nostr_limit,
             base_url=base_url,
         )
-        routes = (*routes, *nostr_key_routes(entrance, keys))
+        nostr_sign_in = NostrSignInEndpoints(
+            events=nostr.events,
+            nostr_sign_in=nostr.sign_in,
+            proven=nostr.proven,
+            authorizations=authorizations,
+            sign_in=sign_in,
+            verified=verified,
+            limit=nostr_limit,
+            registration_open=services.registration.is_open,
+            base_url=base_url,
+        )
+        routes = (
+            *routes,
+            *nostr_key_routes(entrance, keys),
+            *nostr_sign_in_routes(entrance, nostr_sign_in),
+        )
     if known is None:
         return routes
     endpoints = PasskeyEndpoints(
@@ -178,13 +205,12 @@ def build_pages(
         server_name=url.netloc,
         passkeys=known.passkeys,
         passkey_sign_in=known.sign_in,
-        accounts=accounts.accounts,
         authorizations=authorizations,
         sessions=sessions,
         sign_in=sign_in,
+        verified=verified,
         cookies=cookies,
         limit=RequestLimit("passkey", store, clock, services.passkey_requests_per_minute),
-        clock=clock,
         base_url=base_url,
     )
     own = PasskeyPages(passkeys=known.passkeys, sessions=sessions, cookies=cookies)

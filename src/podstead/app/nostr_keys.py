@@ -12,9 +12,13 @@ from podstead.core.clock import Clock, Randomness
 from podstead.idp.challenges import Challenges
 from podstead.idp.nostr.challenges import nostr_challenges
 from podstead.idp.nostr.events import SignedEvents
+from podstead.idp.nostr.finding import KeyOwners
 from podstead.idp.nostr.linked import LinkedWebIds
 from podstead.idp.nostr.links import NostrLinks
 from podstead.idp.nostr.profile_keys import ProfileKeys
+from podstead.idp.nostr.proven_keys import ProvenKeys
+from podstead.idp.nostr.resolution import DidResolution
+from podstead.idp.nostr.sign_in import NostrSignIn
 from podstead.resources.service import ResourceService
 from podstead.storage.protocol import Store
 
@@ -28,6 +32,8 @@ class NostrServices:
     linked: LinkedWebIds
     challenges: Challenges
     events: SignedEvents
+    sign_in: NostrSignIn
+    proven: ProvenKeys
 
 
 def build_nostr(
@@ -37,11 +43,12 @@ def build_nostr(
     store: Store,
     resources: ResourceService,
     parse: RdfParser,
+    resolution: DidResolution | None,
     uses: EventUses,
     clock: Clock,
     randomness: Randomness,
 ) -> NostrServices:
-    """The services of one worker."""
+    """The services of one worker; ``resolution`` is ``None`` where nobody else is asked."""
     links = NostrLinks(
         store=store,
         profiles=OwnProfiles(base_url=base_url, resources=resources),
@@ -59,4 +66,12 @@ def build_nostr(
         linked=LinkedWebIds(links=links, stated=stated, accounts=accounts.accounts),
         challenges=challenges,
         events=SignedEvents(uses=uses, challenges=challenges, clock=clock),
+        sign_in=NostrSignIn(
+            owners=KeyOwners(
+                links=links, stated=stated, accounts=accounts.accounts, resolution=resolution
+            ),
+            links=links,
+            audit=accounts.audit,
+        ),
+        proven=ProvenKeys(store=store, audit=accounts.audit, clock=clock, randomness=randomness),
     )

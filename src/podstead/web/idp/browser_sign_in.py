@@ -59,10 +59,12 @@ class BrowserSignIn:
         lasting: bool,
         factor: str = PASSWORD,
         amr: tuple[str, ...] | None = None,
+        restricted: bool = False,
     ) -> SignedInHere:
         """Begin a session for an account of which a factor was just verified, or just chosen;
-        ``amr`` is what tokens tell of a factor that is no password. Who has asked to stay signed in
-        does, also when they sign in again."""
+        ``amr`` is what tokens tell of a factor that is no password, and it is ``restricted`` if it
+        is a weaker one (A-130). Who has asked to stay signed in does, also when they sign in
+        again."""
         before = visit.open_session
         lasting = lasting or (
             before is not None
@@ -76,6 +78,7 @@ class BrowserSignIn:
             lasting=lasting,
             user_agent=visit.user_agent,
             instead_of=visit.open_session,
+            restricted=restricted,
         )
         cookie = self._cookies.keep_session(begun.secret, lasting=lasting)
         return SignedInHere(begun.session, cookie)

@@ -41,6 +41,7 @@ class InteractionPages:
         base_url: str,
         registration_open: bool,
         passkeys: Passkeys | None,
+        nostr: bool,
     ) -> None:
         self._authorizations = authorizations
         self._sign_in = sign_in
@@ -49,6 +50,7 @@ class InteractionPages:
         self._base_url = base_url
         self._registration_open = registration_open
         self._passkeys = passkeys
+        self._nostr = nostr
 
     async def get(self, visit: Visit) -> Response:
         """The page of what is next. Raises NotFound, AccessDenied, BadRequest."""
@@ -114,6 +116,7 @@ class InteractionPages:
             registration=self._registration_open,
             uid=pending.uid,
             passkeys=self._passkeys is not None,
+            nostr=self._nostr,
             afterwards=None,
         )
 

@@ -36,9 +36,11 @@ class LoginPage:
         renderer: Renderer,
         registration_open: bool,
         passkeys: bool,
+        nostr: bool,
     ) -> None:
         self._sign_in = sign_in
         self._passkeys = passkeys
+        self._nostr = nostr
         self._renderer = renderer
         self._registration_open = registration_open
 
@@ -59,6 +61,7 @@ class LoginPage:
             registration=self._registration_open and purpose is None,
             uid=None,
             passkeys=self._passkeys,
+            nostr=self._nostr,
             afterwards=None if purpose is None else AGAIN[purpose],
         )
 
