@@ -99,7 +99,8 @@ class NostrKeyEndpoints:
             request = await with_checked_content(request, proof.content_digest)
         publish = _choice(await read_submission(request), "publish")
         link = await self._links.link(owner.owner, proof.public_key, publish=publish)
-        return json_answer(201, {"pubkey": link.public_key, "did": did_of(link.public_key)})
+        body = {"pubkey": link.public_key, "did": did_of(link.public_key)}
+        return json_answer(201, body, self._cookies.keep_notice(Notice("nostr-key-linked")))
 
     async def list(self, visit: Visit) -> Response:
         """Raises NotAuthenticated."""
