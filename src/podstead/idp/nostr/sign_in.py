@@ -31,6 +31,18 @@ class KeyUnknown(AccessDenied):
         super().__init__("No account here has this key")
 
 
+class KeyNotEnough(AccessDenied):
+    """The key may sign in, yet not for changing how the account is signed in to (A-130)."""
+
+    known_text = "Key not linked"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Only your profile names this key, which is not enough here: use your password, a "
+            "passkey, or a key that is linked to your account"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class SignedInByKey:
     """The account that a key is of; ``restricted`` if only its profile says so (A-130)."""
@@ -47,10 +59,11 @@ class NostrSignIn:
         self._links = links
         self._audit = audit
 
-    async def sign_in(self, proof: Proof) -> SignedInByKey:
+    async def sign_in(self, proof: Proof, *, only_linked: bool = False) -> SignedInByKey:
         """The account of the key that a proof is of.
 
-        Raises KeyUnknown, KeyAmbiguous, AccountDisabled, Overloaded, StorageError.
+        Raises KeyUnknown, KeyAmbiguous, AccountDisabled, KeyNotEnough for a key that only a profile
+        names where ``only_linked`` will do, Overloaded, StorageError.
         """
         for _ in range(_ATTEMPTS):
             owner = await self._owners.find(proof.public_key)
@@ -61,6 +74,9 @@ class NostrSignIn:
             if account.disabled:
                 self.failed(account.account_id)
                 raise AccountDisabled
+            if only_linked and owner.link is None:
+                self.failed(account.account_id)
+                raise KeyNotEnough
             if await self._note_use(owner):
                 self._audit.note(Event.SIGNED_IN, account_id=account.account_id, factor=FACTOR)
                 return SignedInByKey(owner.account, restricted=owner.link is None)

@@ -2,7 +2,8 @@
 
 The browser's extension (NIP-07) signs an event for the address that it is sent to. In an
 interaction that address is of one use already; without one, the event also answers a challenge.
-Content is not needed, and says only whether the person wants to stay signed in.
+Content is not needed: it says whether the person wants to stay signed in (``remember``), and
+whether they sign in again for what only a linked key may do (``again``).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from podstead.web.idp.registration_pages import registration_path
 from podstead.web.idp.rendering import json_answer
 from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.idp.request_limit import RequestLimit
-from podstead.web.idp.submissions import read_submission
+from podstead.web.idp.submissions import Submission, read_submission
 from podstead.web.idp.verified_sign_in import VerifiedSignIn
 from podstead.web.idp.visits import ACCOUNT_PATH, Visit, path_segment
 from podstead.web.response import Response
@@ -81,13 +82,13 @@ class NostrSignInEndpoints:
         pending = await self._authorizations.pending(uid, browser=visit.browser)
         path = f"{INTERACTION_PATH}/{pending.uid}"
         proof = await self._proof(visit, f"{path}/schnorr-login", answers_challenge=False)
-        lasting = await _asks_to_stay(visit, proof)
+        sent = await _content(visit, proof)
         signed_in = await self._account(visit, proof)
         await self._verified.note(
             pending,
             signed_in.account,
             factor=FACTOR,
-            lasting=lasting,
+            lasting=sent.ticked("remember"),
             restricted=signed_in.restricted,
         )
         return _succeeded(f"{path}/schnorr-complete")
@@ -99,15 +100,15 @@ class NostrSignInEndpoints:
 
     @_answering
     async def sign_in(self, visit: Visit) -> Response:
-        """Sign in without an application."""
+        """Sign in without an application, or to show again who one is."""
         await self._limit.count(visit)
         proof = await self._proof(visit, SIGN_IN_PATH, answers_challenge=True)
-        lasting = await _asks_to_stay(visit, proof)
-        signed_in = await self._account(visit, proof)
+        sent = await _content(visit, proof)
+        signed_in = await self._account(visit, proof, only_linked=sent.ticked("again"))
         begun = await self._sign_in.begin(
             visit,
             signed_in.account,
-            lasting=lasting,
+            lasting=sent.ticked("remember"),
             factor=FACTOR,
             restricted=signed_in.restricted,
         )
@@ -143,23 +144,25 @@ class NostrSignInEndpoints:
             self._nostr_sign_in.failed()
             raise
 
-    async def _account(self, visit: Visit, proof: Proof) -> SignedInByKey:
+    async def _account(
+        self, visit: Visit, proof: Proof, *, only_linked: bool = False
+    ) -> SignedInByKey:
         """Raises what :meth:`NostrSignIn.sign_in` does; the browser has proven to hold the key,
         whatever comes of it."""
         try:
-            return await self._nostr_sign_in.sign_in(proof)
+            return await self._nostr_sign_in.sign_in(proof, only_linked=only_linked)
         except KeyUnknown:
             if self._registration_open:
                 await self._proven.keep(proof, browser=visit.browser)
             raise
 
 
-async def _asks_to_stay(visit: Visit, proof: Proof) -> bool:
-    """Whether the person wants to stay signed in. Raises what is wrong with the content."""
+async def _content(visit: Visit, proof: Proof) -> Submission:
+    """What was sent with the event, mostly nothing. Raises what is wrong with it."""
     request = visit.request
     if proof.content_digest is not None:
         request = await with_checked_content(request, proof.content_digest)
-    return (await read_submission(request)).ticked("remember")
+    return await read_submission(request)
 
 
 def _interaction(visit: Visit) -> str | None:
