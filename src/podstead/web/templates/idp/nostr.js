@@ -1,8 +1,9 @@
-// Links a Nostr key on the account page, by an extension of the browser (NIP-07). Without this
-// script what belongs to it stays hidden.
+// Links a Nostr key on the account page, and signs in with one, by an extension of the browser
+// (NIP-07). Without this script what belongs to it stays hidden.
 (() => {
   "use strict";
-  const part = document.getElementById("nostr");
+  // No element has the id "nostr": it would be what `window.nostr` is without an extension.
+  const part = document.getElementById("nostr-link");
   if (!part) return;
   const WAIT_MS = 1500; // extensions put themselves into a page when it is there already
   const button = part.querySelector("button");
@@ -50,8 +51,30 @@
     location.assign("/idp/account");
   }
 
+  // In an interaction its address is given, and of one use; elsewhere a challenge is asked for.
+  async function signIn() {
+    const signer = await extension();
+    const { address, again, afterwards } = part.dataset;
+    const asked = address ? { u: address } : await post("/idp/nostr/challenge", {}, { purpose: "sign-in" });
+    const remember = document.getElementById("remember");
+    const answer = await post(
+      new URL(asked.u).pathname,
+      await signed(signer, asked.u, asked.challenge),
+      { remember: Boolean(remember && remember.checked), again: Boolean(again) },
+    );
+    location.assign(afterwards || answer.redirectUrl);
+  }
+
+  // Whoever holds a key that no account has may make one with it.
+  function offer(answer) {
+    const offered = part.querySelector("[data-offer]");
+    if (!offered) return;
+    offered.hidden = !(answer && answer.registerUrl);
+    if (!offered.hidden) offered.querySelector("a").href = answer.registerUrl;
+  }
+
   function explain(error) {
-    if (error.answer) return `${error.message}.`;
+    if (error.answer) return /[.?!]$/.test(error.message) ? error.message : `${error.message}.`;
     if (error.name === "NoExtension") {
       return "This browser has no extension for Nostr, or it is switched off for this site. Install one, such as nos2x or Alby, and reload the page.";
     }
@@ -61,12 +84,14 @@
 
   button.addEventListener("click", async () => {
     problem.textContent = "";
+    offer(null);
     button.disabled = true;
     try {
-      await link();
+      await (part.dataset.nostr === "sign-in" ? signIn() : link());
     } catch (error) {
       if (error.answer && error.answer.error === "Sign in again") location.assign("/idp/login?again=nostr");
       problem.textContent = explain(error);
+      offer(error.answer);
     } finally {
       button.disabled = false;
     }
