@@ -3,7 +3,7 @@
 (() => {
   "use strict";
   // No element has the id "nostr": it would be what `window.nostr` is without an extension.
-  const part = document.getElementById("nostr-link");
+  const part = document.querySelector("[data-nostr]");
   if (!part) return;
   const WAIT_MS = 1500; // extensions put themselves into a page when it is there already
   const button = part.querySelector("button");
