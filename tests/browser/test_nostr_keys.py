@@ -304,7 +304,7 @@ def test_who_signed_in_long_ago_signs_in_again_and_comes_back(
     press(page)
     page.wait_for_url("**/idp/login?again=nostr")
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     page.wait_for_url("**/idp/account#nostr-keys")
 
 

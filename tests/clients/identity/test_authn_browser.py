@@ -68,14 +68,14 @@ class Application:
         self.page.get_by_label("Provider").fill(self.provider)
         self.page.get_by_label("Identifier").fill(client_id)
         self.page.get_by_label("without any page").set_checked(quietly)
-        self.page.get_by_role("button", name="Sign in").click()
+        self.page.get_by_role("button", name="Sign in", exact=True).click()
 
     def sign_in(self, *, client_id: str = "") -> None:
         """Press it, and do what the provider's pages ask for."""
         self.ask(client_id=client_id)
         self.page.get_by_label("E-mail address or pod name").fill(self.account.email)
         self.page.get_by_label("Password").fill(PASSWORD)
-        self.page.get_by_role("button", name="Sign in").click()
+        self.page.get_by_role("button", name="Sign in", exact=True).click()
         self.page.get_by_role("button", name="Allow", exact=True).click()
         self.knows(self.account.web_id)
 

@@ -117,6 +117,7 @@ class InteractionPages:
             uid=pending.uid,
             passkeys=self._passkeys is not None,
             nostr=self._nostr,
+            nostr_address=f"{self._base_url}{INTERACTION_PATH}/{pending.uid}/schnorr-login",
             afterwards=None,
         )
 

@@ -62,6 +62,7 @@ class LoginPage:
             uid=None,
             passkeys=self._passkeys,
             nostr=self._nostr,
+            nostr_address=None,
             afterwards=None if purpose is None else AGAIN[purpose],
         )
 

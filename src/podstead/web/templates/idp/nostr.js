@@ -94,6 +94,7 @@
       offer(error.answer);
     } finally {
       button.disabled = false;
+      if (document.activeElement === document.body) button.focus(); // which it lost meanwhile
     }
   });
   part.hidden = false;
