@@ -63,7 +63,7 @@ def build_nostr(
     return NostrServices(
         links=links,
         stated=stated,
-        linked=LinkedWebIds(links=links, stated=stated, accounts=accounts.accounts),
+        linked=LinkedWebIds(KeyOwners(links=links, stated=stated, accounts=accounts.accounts)),
         challenges=challenges,
         events=SignedEvents(uses=uses, challenges=challenges, clock=clock),
         sign_in=NostrSignIn(

@@ -9,14 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from podstead.core.errors import Conflict
 from podstead.idp.accounts import Accounts
-from podstead.idp.nostr.linked import StatedKeys
 from podstead.idp.nostr.links import NostrLinks
 from podstead.idp.nostr.resolution import DidResolution
 from podstead.idp.records import Account, NostrLink
 from podstead.idp.registry import Kept
+
+
+class StatedKeys(Protocol):
+    """Knows what the profiles of accounts say about keys."""
+
+    async def accounts_of(self, public_key: str) -> Sequence[Kept[Account]]:
+        """The accounts whose profile states the key. Raises StorageError, Overloaded."""
+
+    async def states(self, account: Account, public_key: str) -> bool:
+        """Whether the profile of the account states the key. Raises StorageError, Overloaded."""
 
 
 class KeyAmbiguous(Conflict):

@@ -12,7 +12,7 @@ from podstead.core.errors import BadRequest, NotFound, ServerTrouble
 from podstead.idp.challenges import Challenges
 from podstead.idp.nostr.challenges import LINKING, SIGNING_IN, described
 from podstead.idp.nostr.events import SignedEvents
-from podstead.idp.nostr.linked import StatedKeys
+from podstead.idp.nostr.finding import StatedKeys
 from podstead.idp.nostr.links import NostrLinks, did_of
 from podstead.idp.records import Account, NostrLink
 from podstead.idp.sessions import OpenSession, Sessions
