@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.http.idp_pages.conftest import MovedClock
+from podstead.core.clock import Clock
 from tests.support.asgi import Answer
 from tests.support.browser import Browser
 from tests.support.nostr import Change, Json, NostrKey, nostr, with_tag
@@ -33,7 +33,7 @@ async def asked(browser: Browser, purpose: str = "link") -> dict[str, Any]:
 
 
 async def signed(
-    browser: Browser, clock: MovedClock, key: NostrKey, *changes: Change, purpose: str = "link"
+    browser: Browser, clock: Clock, key: NostrKey, *changes: Change, purpose: str = "link"
 ) -> Json:
     """An event for a fresh challenge."""
     members = await asked(browser, purpose)
@@ -48,7 +48,7 @@ async def send(browser: Browser, event: Json, sent: object = None) -> Answer:
 
 
 async def link(
-    browser: Browser, clock: MovedClock, key: NostrKey, *changes: Change, sent: object = None
+    browser: Browser, clock: Clock, key: NostrKey, *changes: Change, sent: object = None
 ) -> Answer:
     """Link a key to the account that the browser is signed in to."""
     return await send(browser, await signed(browser, clock, key, *changes), sent)
