@@ -19,8 +19,8 @@ class LinkedKeys(Protocol):
     """Which keys belong to accounts of this server (A-127)."""
 
     async def web_id_of(self, public_key: str) -> str | None:
-        """The WebID that the key is linked to, if any. Raises NotAuthenticated for a key whose
-        account is disabled."""
+        """The WebID that the key is linked to, if any. Raises InvalidEvent for a key whose account
+        is disabled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,10 @@ class SignedRequests:
             event = read_event(credential.event)
             proven = self._check(event, credential, request)
             await self._uses.use(event, remembered_until_s=proven.remembered_until_s)
+            return await self._identity(event, proven)
         except InvalidEvent as refusal:
             scheme = "Basic" if credential.as_password else "Nostr"
             raise NotAuthenticated(str(refusal), invalid=True, scheme=scheme) from refusal
-        return await self._identity(event, proven)
 
     def _check(
         self, event: Event, credential: UnverifiedEvent, request: SignedRequest

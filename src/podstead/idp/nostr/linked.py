@@ -6,8 +6,8 @@ who reads what (D-7).
 
 from __future__ import annotations
 
-from podstead.core.errors import NotAuthenticated
 from podstead.idp.nostr.finding import KeyAmbiguous, KeyOwners
+from podstead.nostr.errors import InvalidEvent
 
 
 class LinkedWebIds:
@@ -18,7 +18,7 @@ class LinkedWebIds:
         self._owners = owners
 
     async def web_id_of(self, public_key: str) -> str | None:
-        """The WebID of the one account that has the key. Raises NotAuthenticated if the account is
+        """The WebID of the one account that has the key. Raises InvalidEvent if the account is
         disabled, StorageError, Overloaded."""
         try:
             owner = await self._owners.find(public_key)
@@ -28,5 +28,5 @@ class LinkedWebIds:
             return None
         account = owner.account.value
         if account.disabled:
-            raise NotAuthenticated("This account is disabled", invalid=True, scheme="Nostr")
+            raise InvalidEvent("This account is disabled")
         return account.web_id
