@@ -446,12 +446,18 @@ async def test_a_key_that_the_profile_names_signs_in(
 
 
 async def test_a_key_that_two_profiles_name_signs_nobody_in(
-    server: Server, browser: Browser, clock: MovedClock, key: NostrKey
+    server: Server,
+    browser: Browser,
+    clock: MovedClock,
+    key: NostrKey,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A-127: exactly one account, or 409."""
     await stated(server, key, "alice", "bob")
-    assert error_of(await log_in(browser, clock, key))[0] == 409
+    with caplog.at_level(logging.INFO):
+        assert error_of(await log_in(browser, clock, key))[0] == 409
     assert await account_of(browser) is None
+    assert "sign-in failed" in caplog.text
 
 
 async def test_the_link_comes_before_what_profiles_say(

@@ -12,7 +12,7 @@ from typing import Final
 from podstead.core.errors import AccessDenied, Overloaded
 from podstead.idp.audit import Audit, Event
 from podstead.idp.nostr.events import Proof
-from podstead.idp.nostr.finding import KeyOwner, KeyOwners
+from podstead.idp.nostr.finding import KeyAmbiguous, KeyOwner, KeyOwners
 from podstead.idp.nostr.links import NostrLinks
 from podstead.idp.records import Account
 from podstead.idp.registry import Kept
@@ -66,10 +66,7 @@ class NostrSignIn:
         names where ``only_linked`` will do, Overloaded, StorageError.
         """
         for _ in range(_ATTEMPTS):
-            owner = await self._owners.find(proof.public_key)
-            if owner is None:
-                self.failed()
-                raise KeyUnknown
+            owner = await self._owner(proof.public_key)
             account = owner.account.value
             if account.disabled:
                 self.failed(account.account_id)
@@ -85,6 +82,18 @@ class NostrSignIn:
     def failed(self, account_id: str | None = None) -> None:
         """Note that somebody could not sign in with a key."""
         self._audit.note(Event.SIGN_IN_FAILED, account_id=account_id, factor=FACTOR)
+
+    async def _owner(self, public_key: str) -> KeyOwner:
+        """Raises KeyUnknown, KeyAmbiguous."""
+        try:
+            owner = await self._owners.find(public_key)
+        except KeyAmbiguous:
+            self.failed()
+            raise
+        if owner is None:
+            self.failed()
+            raise KeyUnknown
+        return owner
 
     async def _note_use(self, owner: KeyOwner) -> bool:
         """False if the account or its link has changed meanwhile."""
