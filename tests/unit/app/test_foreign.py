@@ -39,7 +39,12 @@ async def test_no_document_is_fetched_from_a_name_of_our_own(
         root=tmp_path, base_url=base_url, port=port, host_aliases=ALIASES, private_origins=listed
     )
     foreign = ForeignDocuments(settings, MovedClock())
-    ways = [foreign.fetch_profile, foreign.fetch_client_document, foreign.fetch_provider_document]
+    ways = [
+        foreign.fetch_profile,
+        foreign.fetch_client_document,
+        foreign.fetch_provider_document,
+        foreign.fetch_did_document,
+    ]
     try:
         for fetch in ways:
             with pytest.raises(OwnDocument):
