@@ -5,6 +5,7 @@ Each refusal changes one thing in a sign-in that works.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 from collections.abc import AsyncIterator, Callable
@@ -213,6 +214,16 @@ async def test_an_event_signs_in_once(
     assert first.status == 200
     again = await browser.ask("POST", LOGIN, headers=SCRIPT | nostr(event))
     assert error_of(again)[0] == 400
+
+
+async def test_content_that_the_event_names_is_that_content(
+    browser: Browser, clock: MovedClock, linked: NostrKey
+) -> None:
+    """A-145"""
+    named = hashlib.sha256(b'{"again": true}').hexdigest()
+    for sent, status in (({"again": False}, 401), ({"again": True}, 200)):
+        answered = await log_in(browser, clock, linked, with_tag("payload", named), sent=sent)
+        assert answered.status == status, answered.text
 
 
 @pytest.mark.parametrize("of", ["another browser", "another purpose", "nobody"])
