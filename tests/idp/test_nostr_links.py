@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -121,7 +121,12 @@ async def test_a_use_meanwhile_is_kept(desk: Desk) -> None:
     assert link.last_used_s is not None
 
 
-async def test_a_key_that_is_unlinked_meanwhile_is_not_named(desk: Desk) -> None:
+@pytest.mark.parametrize("was_linked", [True, False])
+async def test_a_key_that_is_unlinked_meanwhile_is_not_named(
+    desk: Desk, *, was_linked: bool
+) -> None:
+    if was_linked:
+        await desk.links.link(desk.account, KEY, publish=False)
     desk.profiles.meanwhile = lambda: desk.links.unlink(desk.account, KEY)
     with pytest.raises(Overloaded):
         await desk.links.link(desk.account, KEY)
@@ -172,6 +177,53 @@ async def test_two_accounts_cannot_have_one_key(desk: Desk) -> None:
         await desk.links.link(other, KEY)
     with pytest.raises(NotFound):
         await desk.links.unlink(other, KEY)
+
+
+async def test_of_two_links_at_the_same_time_one_counts(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T-88: the write makes sure of it, not the look before it."""
+    other = await desk.place.new_account("bob")
+    _meanwhile(monkeypatch, desk.links, lambda: desk.links.link(other, KEY))
+    with pytest.raises(Overloaded):
+        await desk.links.link(desk.account, KEY)
+    kept = await desk.links.find(KEY)
+    assert kept is not None
+    assert kept.value.account_id == other.key
+
+
+async def test_of_two_ways_to_sign_in_one_stays(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A-124: when both are removed at the same time."""
+    for key in (KEY, OTHER):
+        await desk.links.link(desk.account, key)
+    await desk.without_password()
+
+    async def remove_name(_self: Profiles, _web_id: str, _name: str) -> None:
+        monkeypatch.undo()
+        await desk.links.unlink(desk.account, OTHER)
+
+    monkeypatch.setattr(Profiles, "remove_name", remove_name)
+    with pytest.raises(Overloaded):
+        await desk.links.unlink(desk.account, KEY)
+    assert [each.key for each in await desk.links.of_account(desk.account.key)] == [KEY]
+
+
+def _meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+    links: NostrLinks,
+    something: Callable[[], Awaitable[object]],
+) -> None:
+    """Have something happen between the look at what is linked and the write."""
+    looked = links.of_account
+
+    async def of_account(account_id: str) -> Sequence[Kept[NostrLink]]:
+        monkeypatch.undo()
+        await something()
+        return await looked(account_id)
+
+    monkeypatch.setattr(links, "of_account", of_account)
 
 
 async def test_what_is_left_to_sign_in_with(desk: Desk) -> None:
