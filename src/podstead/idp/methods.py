@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 PASSWORD: Final = ("pwd",)
+NOSTR_KEY: Final = ("pop",)
+"""A key was proven to be had; where it is, and whether anybody was asked, is not known."""
 
 
 def of_passkey(*, backup_eligible: bool) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ from tests.support.nostr import (
     with_tag,
     without_tag,
 )
+from tests.support.signing import decoded
 from tests.unit.outbound.peer import Peer, answer
 
 NewBrowser = Callable[[], Browser]
@@ -318,7 +319,8 @@ async def test_an_application_gets_tokens_by_a_linked_key(
     assert completed.header("location") == page.path.replace("/idp/interaction/", "/idp/auth/")
     page = await browser.get(completed.header("location") or "")
     assert reply_of(page)["state"] == ["the state"]
-    assert (await app.tokens(page))["id_token"]
+    [_, claims, _] = (await app.tokens(page))["id_token"].split(".")
+    assert decoded(claims)["amr"] == ["pop"]
     assert await account_of(browser) == f"{BASE}/alice/#me"
 
 

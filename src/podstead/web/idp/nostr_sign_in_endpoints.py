@@ -13,6 +13,7 @@ from functools import wraps
 
 from podstead.core.errors import RateLimited, RequestRefused
 from podstead.idp.authorizations import Authorizations
+from podstead.idp.methods import NOSTR_KEY
 from podstead.idp.nostr.challenges import SIGNING_IN
 from podstead.idp.nostr.events import EventInvalid, Proof, SignedEvents
 from podstead.idp.nostr.proven_keys import ProvenKeys
@@ -88,6 +89,7 @@ class NostrSignInEndpoints:
             pending,
             signed_in.account,
             factor=FACTOR,
+            amr=NOSTR_KEY,
             lasting=sent.ticked("remember"),
             restricted=signed_in.restricted,
         )
@@ -110,6 +112,7 @@ class NostrSignInEndpoints:
             signed_in.account,
             lasting=sent.ticked("remember"),
             factor=FACTOR,
+            amr=NOSTR_KEY,
             restricted=signed_in.restricted,
         )
         return _succeeded(ACCOUNT_PATH, begun.cookie)
