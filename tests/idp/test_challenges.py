@@ -13,6 +13,7 @@ from podstead.idp.challenges import ChallengeInvalid, Challenges
 from podstead.idp.nostr.challenges import nostr_challenges
 from podstead.idp.passkeys.ceremonies import ADDING, CHALLENGE_S, SIGNING_IN
 from podstead.idp.records import PASSKEY_CHALLENGES
+from podstead.storage.records import Entry, EntryId
 from tests.support.accounts import Office, office
 
 
@@ -62,6 +63,26 @@ async def test_a_challenge_is_for_nothing_else(
             await challenges.take(key, purpose, holder=holder, account_id=account_id)
         with pytest.raises(ChallengeInvalid):
             await challenges.take(key, ADDING, holder="mine", account_id="a")
+
+
+async def test_of_two_attempts_at_the_same_time_one_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A-119, A-126: by two workers, both of which still found it."""
+    async with office(tmp_path / "root") as place:
+        challenges = _challenges(place)
+        key = (await challenges.issue(SIGNING_IN, holder="mine")).challenge_key
+        read_entry = place.store.read_entry
+
+        async def read_and_be_overtaken(entry: EntryId, *, now_ms: int) -> Entry | None:
+            found = await read_entry(entry, now_ms=now_ms)
+            monkeypatch.undo()
+            await challenges.take(key, SIGNING_IN, holder="mine")
+            return found
+
+        monkeypatch.setattr(place.store, "read_entry", read_and_be_overtaken)
+        with pytest.raises(ChallengeInvalid):
+            await challenges.take(key, SIGNING_IN, holder="mine")
 
 
 async def test_there_is_room_for_so_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

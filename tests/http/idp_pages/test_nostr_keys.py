@@ -12,8 +12,10 @@ import pytest
 from rdflib import FOAF, OWL, BNode, Graph, Literal, URIRef
 
 from podstead.app.system import SystemRandomness
+from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.idp.nostr.links import MOST_OF_ONE_ACCOUNT
+from podstead.idp.nostr.profile_keys import ProfileKeys
 from podstead.idp.records import ACCOUNTS, NOSTR_CHALLENGES, NOSTR_LINKS
 from podstead.idp.writing import commit
 from podstead.storage.sqlite import SqliteStore
@@ -511,6 +513,24 @@ async def test_a_key_is_unlinked_also_if_the_profile_cannot_be_changed(
     page = await browser.send(await browser.get("/idp/account"), f"{KEYS}/{key.public}")
     assert "your profile still names it" in page.text
     assert (await keys(browser), await names(server)) == ([], {key.did})
+
+
+async def test_a_profile_that_cannot_be_read_may_name_the_key(
+    browser: Browser,
+    account: Page,
+    clock: MovedClock,
+    key: NostrKey,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Trouble is never taken for absence."""
+    await link(browser, clock, key)
+
+    async def states(*_: object) -> bool:
+        raise StorageError("The disk is gone")
+
+    monkeypatch.setattr(ProfileKeys, "states", states)
+    answer = await unlink(browser, account, key)
+    assert (answer.status, answer.json()) == (200, {"inProfile": True})
 
 
 async def test_the_only_way_to_sign_in_stays(
