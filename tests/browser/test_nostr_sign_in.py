@@ -17,6 +17,10 @@ from tests.support.server import ServerProcess, running_server
 
 Scheme = Literal["light", "dark"]
 NO_EXTENSION = "This browser has no extension for Nostr"
+NO_ACCOUNT = (
+    "No account here has this key. If you have an account, sign in to it in another way, and link "
+    "the key there."
+)
 NOT_SIGNED = "Nothing was done: the extension did not sign."
 
 pytestmark = pytest.mark.needs("chromium")
@@ -147,7 +151,7 @@ def test_a_key_without_an_account_gets_one(
     """T-85, A-131"""
     page.goto(app.request())
     press(page)
-    assert problem(page) == "No account here has this key."
+    assert problem(page) == NO_ACCOUNT
     page.get_by_role("link", name="Make an account with this key").click()
     page.wait_for_url("**/idp/register?uid=**")
     npub = extension.npub(page)
@@ -244,7 +248,7 @@ def test_an_extension_may_come_late(
     press(page)
     expect(page.locator("#schnorrBtn")).to_be_disabled()
     extension.comes(page)
-    assert problem(page) == "No account here has this key."
+    assert problem(page) == NO_ACCOUNT
 
 
 def test_who_declines_to_sign_can_sign_in_otherwise(

@@ -41,6 +41,11 @@ from tests.unit.outbound.peer import Peer, answer
 
 NewBrowser = Callable[[], Browser]
 LOGIN = "/idp/nostr/login"
+NO_ACCOUNT = (
+    "No account here has this key. If you have an account, sign in to it in another way, and link "
+    "the key there"
+)
+UNKNOWN = (403, NO_ACCOUNT)
 SAME_AS = "http://www.w3.org/2002/07/owl#sameAs"
 
 
@@ -154,7 +159,7 @@ async def test_an_unlinked_key_signs_nobody_in(
     """T-85"""
     with caplog.at_level(logging.INFO):
         answered = await log_in(browser, clock, key)
-    assert error_of(answered) == (403, "No account here has this key")
+    assert error_of(answered) == UNKNOWN
     assert await account_of(browser) is None
     assert "sign-in failed" in caplog.text
 
@@ -367,7 +372,7 @@ async def test_an_unlinked_key_leaves_the_interaction_as_it_is(
     """T-85"""
     page = await browser.get(app.request())
     answered = await log_in_to(browser, page, clock, key)
-    assert error_of(answered) == (403, "No account here has this key")
+    assert error_of(answered) == UNKNOWN
     uid = page.path.rpartition("/")[2]
     assert answered.json()["registerUrl"] == f"/idp/register?uid={uid}"
     assert (await browser.ask("GET", f"{page.path}/schnorr-complete")).status == 403
@@ -813,5 +818,5 @@ async def test_where_only_the_operator_makes_accounts_none_is_offered(
     closed = replace(settings, idp=True, registration="closed")
     async with running(closed, clock=clock) as application:
         answered = await log_in(Browser(application), clock, key)
-    assert error_of(answered) == (403, "No account here has this key")
+    assert error_of(answered) == UNKNOWN
     assert "registerUrl" not in answered.json()

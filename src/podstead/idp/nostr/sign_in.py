@@ -28,7 +28,10 @@ class KeyUnknown(AccessDenied):
     known_text = "No account linked"
 
     def __init__(self) -> None:
-        super().__init__("No account here has this key")
+        super().__init__(
+            "No account here has this key. If you have an account, sign in to it in another way, "
+            "and link the key there"
+        )
 
 
 class KeyNotEnough(AccessDenied):
