@@ -15,7 +15,7 @@ from podstead.app.profile_index import index_profiles
 from podstead.app.system import SystemClock, SystemRandomness
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath
-from podstead.idp.nostr.profile_keys import ProfileKeys
+from podstead.idp.nostr.profile_keys import ProfileKeyRecords, ProfileKeys
 from podstead.idp.records import PROFILE_KEYS
 from podstead.idp.writing import commit
 from podstead.rdf.graph import Graph
@@ -145,6 +145,14 @@ async def test_other_documents_state_nothing(server: Server, index: Index) -> No
         assert (await server.alice.put(path, stating(), "text/turtle")).status < 300
     assert await index.pods() == []
     assert await index.records() == []
+
+
+@pytest.mark.parametrize("path", ["/", "/alice", "/alice/a", "/alice/.acl", "/alice/notes/"])
+async def test_a_write_of_another_document_has_nothing_to_look_up(index: Index, path: str) -> None:
+    """So that it takes no longer than without these records."""
+    records = ProfileKeyRecords(store=index.store, clock=SystemClock())
+    assert not records.concern(ResourcePath(path))
+    assert records.concern(ResourcePath("/alice/"))
 
 
 async def test_a_pod_takes_its_records_with_it(

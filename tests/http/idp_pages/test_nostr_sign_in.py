@@ -329,6 +329,17 @@ async def test_an_application_gets_tokens_by_a_linked_key(
     assert await account_of(browser) == f"{BASE}/alice/#me"
 
 
+async def test_an_application_that_asks_later_learns_of_the_key(
+    browser: Browser, app: App, clock: MovedClock, linked: NostrKey
+) -> None:
+    """RFC 8176"""
+    assert (await log_in(browser, clock, linked)).status == 200
+    page = await browser.get(app.request(scope="openid"))
+    page = await browser.send(page, f"{page.path}/confirm")
+    [_, claims, _] = (await app.tokens(page))["id_token"].split(".")
+    assert decoded(claims)["amr"] == ["pop"]
+
+
 async def test_who_has_not_signed_in_has_nothing_to_complete(
     browser: Browser, app: App, linked: NostrKey
 ) -> None:
