@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Literal
 
@@ -244,10 +245,14 @@ def test_an_extension_may_come_late(
     """T-89: it is waited for."""
     extension = Extension(NostrKey.new())
     extension.install(context, there=False)
+    page.clock.install(time=time.time())
     page.goto(f"{provider.base_url}/idp/login")
+    page.clock.pause_at(time.time() + 10)
     press(page)
     expect(page.locator("#schnorrBtn")).to_be_disabled()
+    page.clock.run_for(1000)
     extension.comes(page)
+    page.clock.run_for(100)
     assert problem(page) == NO_ACCOUNT
 
 
