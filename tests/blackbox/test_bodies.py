@@ -144,6 +144,21 @@ def test_a_body_may_come_slowly_as_long_as_it_comes(owner: Owner, wire: Wire) ->
     assert owner.client.get(target).text == "steady"
 
 
+@pytest.mark.parametrize("headers", [TEXT, TURTLE])
+def test_a_body_that_drips_is_given_up_and_its_connection_closed(
+    owner: Owner, wire: Wire, leaves_nothing: Nothing, headers: dict[str, str]
+) -> None:
+    """No pause is as long as a body may stop; together they are."""
+    wire.send(owner.compose("PUT", f"{owner.root}drip", headers, content_length=20_000))
+    wire.drip(b" ", every_s=0.2)
+    answer = wire.receive("PUT")
+    assert answer.status == 408
+    assert b"100 bytes a second" in answer.body
+    wire.drip(b" ", every_s=0.2)
+    wire.receive_end()
+    leaves_nothing(f"{owner.root}drip")
+
+
 # --- Bodies that are too large ----------------------------------------------------------------
 
 

@@ -110,6 +110,11 @@ def page(context: BrowserContext) -> Page:
 @pytest.fixture
 def person(provider: ServerProcess) -> Person:
     """Somebody who has just got an account and a pod."""
+    return new_person(provider)
+
+
+def new_person(provider: ServerProcess) -> Person:
+    """Make an account with a pod."""
     name = f"person{next(_numbers)}"
     sent = {"name": name, "email": f"{name}@example.org", "password": PASSWORD}
     with Client(provider) as client:
@@ -163,5 +168,5 @@ def sign_in(page: Page, provider: ServerProcess, person: Person) -> None:
     page.goto(f"{provider.base_url}/idp/login")
     page.get_by_label("E-mail address or pod name").fill(person.name)
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     page.wait_for_url("**/idp/account")

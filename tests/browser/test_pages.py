@@ -101,7 +101,7 @@ def test_an_answer_by_form_gets_to_the_application(
     page.goto(app.request(response_mode="form_post"))
     page.get_by_label("E-mail address or pod name").fill(person.name)
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     if not scripts:
         page.get_by_role("button", name="Go on").click()
     page.wait_for_url(app.redirect_uri)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, BrowserContext, CDPSession, Page
 
-from tests.browser.conftest import CHECK, App, Person, sign_in
+from tests.browser.conftest import CHECK, App, Person, new_person, sign_in
 from tests.support.server import ServerProcess, running_server
 
 Scheme = Literal["light", "dark"]
@@ -118,6 +118,40 @@ def test_an_application_gets_its_answer_by_a_passkey(
     assert passkey["isResidentCredential"]
     assert passkey["rpId"] == "localhost"
     assert passkey["signCount"] > 0
+
+
+@dataclass
+class NamedServer(ServerProcess):
+    """One that has a name of its own, below that of the domain its passkeys are of."""
+
+    @property
+    def base_url(self) -> str:
+        return f"http://id.pods.localhost:{self.port}"
+
+    def launch(self) -> None:
+        self.options = [
+            *("--idp", "--base-url", self.base_url, "--host-alias", f"localhost:{self.port}"),
+            *("--host-alias", f"www.pods.localhost:{self.port}"),
+            *("--passkey-origin", f"http://www.pods.localhost:{self.port}"),
+            *("--passkey-rp-id", "pods.localhost"),
+        ]
+        super().launch()
+
+
+def test_a_passkey_is_of_the_domain_that_the_operator_chose(
+    page: Page, device: Device, tmp_path: Path
+) -> None:
+    """A-115: and of use on its other pages that the operator lists, to the browser as well."""
+    with running_server(NamedServer(tmp_path / "root")) as provider:
+        enrol(page, provider, new_person(provider))
+        assert [each["rpId"] for each in device.passkeys()] == ["pods.localhost"]
+        page.goto(f"{provider.base_url}/idp/login")
+        use(page)
+        page.wait_for_url(f"{provider.base_url}/idp/account")
+        page.goto(f"http://www.pods.localhost:{provider.port}/idp/login")
+        with page.expect_response("**/idp/passkey/login/verify") as verified:
+            use(page)
+        assert verified.value.status == 200
 
 
 def test_signing_in_without_an_application(

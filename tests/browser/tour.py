@@ -24,7 +24,7 @@ def _without_account(page: Page, base: str, person: Person) -> Iterator[str]:
     yield "sign-in"
     page.get_by_label("E-mail address or pod name").fill(person.name)
     page.get_by_label("Password").fill("wrong")
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     page.get_by_role("alert").wait_for()
     yield "sign-in-failed"
     page.goto(f"{base}/idp/register")
@@ -46,7 +46,7 @@ def _with_application(page: Page, app: App, person: Person) -> Iterator[str]:
     yield "sign-in-for-application"
     page.get_by_label("E-mail address or pod name").fill(person.email)
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     page.get_by_role("button", name="Allow", exact=True).wait_for()
     yield "consent"
     page.get_by_role("button", name="Allow", exact=True).click()

@@ -17,7 +17,7 @@ from tests.support.server import Answer, ServerProcess, running_server
 
 _numbers = itertools.count()
 
-StartClient = Callable[[str], ClientProcess]
+StartClient = Callable[[str | Path], ClientProcess]
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,14 +70,14 @@ class ClientFailed(Exception):
 
 
 class ClientProcess:
-    """Runs the behaviours of one module of ``scenarios/``."""
+    """Runs the behaviours of one module, by its name in ``scenarios/`` or by its path."""
 
-    def __init__(self, scenario: str, log: Path) -> None:
+    def __init__(self, scenario: str | Path, log: Path) -> None:
         install_packages(CLIENTS)
         self._log = log
         with log.open("wb") as errors:
             self._process = subprocess.Popen(
-                [NODE, "runner.mjs", f"scenarios/{scenario}"],
+                [NODE, "runner.mjs", Path("scenarios", scenario)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -132,7 +132,7 @@ class ClientProcess:
 
 
 @contextlib.contextmanager
-def running_client(scenario: str, log: Path) -> Iterator[ClientProcess]:
+def running_client(scenario: str | Path, log: Path) -> Iterator[ClientProcess]:
     """Start a scenario module and end it whatever happens."""
     client = ClientProcess(scenario, log)
     try:

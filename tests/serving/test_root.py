@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.client import create_pod
 from tests.support.server import ServerProcess, running_server
 
 
@@ -55,3 +56,32 @@ def test_the_root_is_for_the_servers_account_alone(server: ServerProcess) -> Non
     """A-32, A-43"""
     for path in (server.root, server.root / "keys", server.root / "keys" / "token.key"):
         assert path.stat().st_mode & 0o077 == 0
+
+
+def test_profiles_of_an_earlier_version_are_read_once_for_their_keys(tmp_path: Path) -> None:
+    """A-127: an earlier version made no records of the Nostr keys that they name."""
+    server, key = ServerProcess(tmp_path / "root"), "ab" * 32
+    with running_server(server):
+        pod = create_pod(server)
+        with pod.owner() as owner:
+            said = f"<#me> <http://www.w3.org/2002/07/owl#sameAs> <did:nostr:{key}> ."
+            answer = owner.put(pod.root, said, "text/turtle")
+            assert answer.status < 300, answer.text
+        assert server.stop() == 0
+
+    def change(statement: str) -> list[tuple[str]]:
+        with closing(sqlite3.connect(server.root / "podstead.db")) as database, database:
+            return database.execute(statement).fetchall()
+
+    def restart() -> list[tuple[str]]:
+        with running_server(server):
+            assert server.stop() == 0
+        return change("SELECT entry FROM entries WHERE entry LIKE 'profile-key/%'")
+
+    found = [(f"profile-key/{key}{pod.root}",)]
+    assert restart() == found
+    change("DELETE FROM entries WHERE entry LIKE 'profile-key/%'")
+    change("DELETE FROM facts WHERE name = 'profile-keys'")
+    assert restart() == found
+    change("DELETE FROM entries WHERE entry LIKE 'profile-key/%'")
+    assert restart() == []

@@ -70,14 +70,20 @@ class Client:
         target: str,
         *,
         headers: Mapping[str, str] | Sequence[tuple[str, str]] = (),
-        body: bytes | Iterable[bytes] | None = None,
+        body: bytes | Iterable[bytes] | AsyncIterator[bytes] | None = None,
         content_length: int | None = None,
         disconnect: bool = False,
         http_version: str = "1.1",
         peer: str = "127.0.0.1",
     ) -> Answer:
-        """Send a request; ``body`` pieces arrive one by one, ``disconnect`` cuts after them."""
-        pieces = [body] if isinstance(body, bytes) else list(body or [])
+        """Send a request; ``body`` pieces arrive one by one, ``disconnect`` cuts after them. Of
+        those that are made while they are sent, the ``content_length`` must be told, if any."""
+        later = body if isinstance(body, AsyncIterator) else None
+        pieces: list[bytes] = []
+        if isinstance(body, bytes):
+            pieces = [body]
+        elif not isinstance(body, AsyncIterator):
+            pieces = list(body or [])
         fields = list(headers.items() if isinstance(headers, Mapping) else headers)
         names = {name.lower() for name, _ in fields}
         length = content_length
@@ -86,7 +92,8 @@ class Client:
         if length is not None and "content-length" not in names:
             fields.append(("Content-Length", str(length)))
         scope = self.scope(method, target, fields, http_version=http_version, peer=peer)
-        return await self._exchange(scope, pieces, disconnect=disconnect)
+        incoming = _later(later) if later else _messages(pieces, disconnect=disconnect)
+        return await self._exchange(scope, incoming)
 
     def scope(
         self,
@@ -121,8 +128,7 @@ class Client:
             "extensions": {},
         }
 
-    async def _exchange(self, scope: Scope, pieces: list[bytes], *, disconnect: bool) -> Answer:
-        incoming = _messages(pieces, disconnect=disconnect)
+    async def _exchange(self, scope: Scope, incoming: AsyncIterator[Message]) -> Answer:
         answer = Answer(0, [])
 
         async def receive() -> Message:
@@ -191,3 +197,10 @@ async def _messages(pieces: list[bytes], *, disconnect: bool) -> AsyncIterator[M
         await asyncio.Event().wait()  # the client stays until it has its answer
     while True:
         yield {"type": "http.disconnect"}
+
+
+async def _later(pieces: AsyncIterator[bytes]) -> AsyncIterator[Message]:
+    async for piece in pieces:
+        yield {"type": "http.request", "body": piece, "more_body": True}
+    yield {"type": "http.request", "body": b"", "more_body": False}
+    await asyncio.Event().wait()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import select
 import socket
 import struct
 from collections.abc import Mapping
@@ -64,6 +65,12 @@ class Wire:
         """Send until the server has closed the connection, if it does."""
         with contextlib.suppress(*_GONE):
             self._socket.sendall(data)
+
+    def drip(self, piece: bytes, *, every_s: float) -> None:
+        """Send a piece now and then, until the server has something to say, or hangs up."""
+        with contextlib.suppress(*_GONE):
+            while not select.select([self._socket], [], [], every_s)[0]:
+                self._socket.sendall(piece)
 
     def end_sending(self) -> None:
         """Close this direction only: what was sent is all there is."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import secrets
+import socket
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 from urllib.parse import urlencode
@@ -174,3 +177,26 @@ def acl(subject: str, *rules: str) -> str:
     return ACL_PREFIXES + "\n".join(
         f"[] a acl:Authorization; acl:accessTo <{subject}>; {rule}." for rule in rules
     )
+
+
+@contextmanager
+def listening() -> Iterator[tuple[int, list[str]]]:
+    """A port of this machine, and who has connected to it in the end."""
+    connections: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        ended = threading.Event()
+
+        def accept() -> None:
+            while True:
+                connection, address = listener.accept()
+                connection.close()
+                if ended.is_set():
+                    return
+                connections.append(str(address))
+
+        thread = threading.Thread(target=accept, daemon=True)
+        thread.start()
+        yield listener.getsockname()[1], connections
+        ended.set()
+        socket.create_connection(listener.getsockname()).close()
+        thread.join()

@@ -1,13 +1,27 @@
-"""Weaknesses of signed requests: what is one event good for?"""
+"""Weaknesses of signed requests: what is one event good for, and who learns of it?"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
+from rdflib import OWL
+
+from podstead.app.keys import ensure_token_key
+from podstead.app.system import SystemClock
+from podstead.config import Settings
+from podstead.storage.root import prepare_root
+from tests.http.conftest import BASE, Server, running, with_two_pods
+from tests.http.idp_pages.conftest import sign_in
+from tests.http.idp_pages.nostr_browser import SCRIPT, link, signed
+from tests.support.browser import Browser
 from tests.support.client import create_pod
 from tests.support.nostr import Change, NostrKey, nostr, tag_set_to, without, without_tag
 from tests.support.server import ServerProcess, running_server
+from tests.weaknesses.conftest import listening
 
 _OPTIONS = ("--invalid-credentials-per-minute", "0")
 
@@ -45,3 +59,74 @@ def test_w_9_an_event_is_good_for_one_url_one_method_and_one_request(tmp_path: P
         assert server.get(doc, nostr(event)).status == 401
         event = key.event("GET", url, now_s)
         assert [server.get(doc, nostr(event)).status for _ in range(3)] == [200, 401, 401]
+
+
+CLOCK = SystemClock()
+
+
+@dataclass(frozen=True)
+class Signers:
+    """A server whose operator has named a resolver, and keys of every kind."""
+
+    server: Server
+    unknown: NostrKey
+    linked: NostrKey
+    stated: NostrKey
+    stated_twice: NostrKey
+
+    async def ask(self, key: NostrKey) -> int:
+        """A request that the key signs."""
+        event = key.event("GET", f"{BASE}/alice/", CLOCK.now_ms() // 1000)
+        answer = await self.server.public.request("GET", "/alice/", headers=nostr(event))
+        return answer.status
+
+    async def sign_in(self, key: NostrKey) -> int:
+        browser = Browser(self.server.application)
+        event = await signed(browser, CLOCK, key, purpose="sign-in")
+        headers = SCRIPT | nostr(event)
+        return (await browser.ask("POST", "/idp/nostr/login", headers=headers)).status
+
+
+@asynccontextmanager
+async def _signers(root: Path, resolver: str) -> AsyncIterator[Signers]:
+    settings = Settings(root=root, base_url=BASE, idp=True, nostr_resolvers=(resolver,))
+    ensure_token_key(prepare_root(settings.root).keys)
+    async with running(settings) as application:
+        server = await with_two_pods(application)
+        signers = Signers(server, *(NostrKey.new() for _ in range(4)))
+        alice = Browser(application)
+        await sign_in(alice)
+        assert (await link(alice, CLOCK, signers.linked)).status == 201
+        for owner, name, keys in (
+            (server.alice, "alice", (signers.stated, signers.stated_twice)),
+            (server.bob, "bob", (signers.stated_twice,)),
+        ):
+            names = ", ".join(f"<{each.did}>" for each in keys)
+            update = f"INSERT DATA {{ <{BASE}/{name}/#me> <{OWL.sameAs}> {names} }}"
+            headers = {"Content-Type": "application/sparql-update"}
+            answer = await owner.request(
+                "PATCH", f"/{name}/", headers=headers, body=update.encode()
+            )
+            assert answer.status == 204, answer.text
+        yield signers
+
+
+async def test_w_27_nobody_is_asked_about_who_signs(tmp_path: Path) -> None:
+    """A-127, D-7: not at all unless the operator says so, and then for one thing only."""
+    assert Settings(root=tmp_path).nostr_resolvers == ()
+    with listening() as (port, connections):
+        async with _signers(tmp_path / "root", f"http://127.0.0.1:{port}") as signers:
+            keys = (signers.unknown, signers.linked, signers.stated, signers.stated_twice)
+            assert [await signers.ask(key) for key in keys] == [200, 200, 200, 200]
+            assert [await signers.sign_in(key) for key in keys[:3]] == [403, 200, 200]
+    assert connections == []
+
+
+async def test_w_27_a_resolver_is_asked_where_profiles_contradict_each_other(
+    tmp_path: Path,
+) -> None:
+    """A-127: so that the test before it means something."""
+    with listening() as (port, connections):
+        async with _signers(tmp_path / "root", f"http://127.0.0.1:{port}") as signers:
+            assert await signers.sign_in(signers.stated_twice) == 409
+    assert connections != []

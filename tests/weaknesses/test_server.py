@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 import stat
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlencode
@@ -31,6 +28,7 @@ from tests.weaknesses.conftest import (
     JSON,
     StartServer,
     acl,
+    listening,
     private,
     public,
     register,
@@ -125,7 +123,7 @@ async def test_w_11_a_server_for_the_public_connects_to_no_private_address(
     ensure_token_key(prepare_root(settings.root).keys)
     async with running(settings) as application:
         client = AsgiClient(application, host="pods.example")
-        with _listening() as (port, connections):
+        with listening() as (port, connections):
             issuer = f"https://{host}:{port}"
             app = stranger.app(f"{issuer}/#me", set_to("iss", issuer))
             fields = app.fields("GET", "https://pods.example/alice/")
@@ -134,29 +132,6 @@ async def test_w_11_a_server_for_the_public_connects_to_no_private_address(
             query = urlencode({"client_id": f"{issuer}/client", "redirect_uri": issuer})
             assert (await client.get(f"/idp/auth?{query}")).status == 400
     assert connections == []
-
-
-@contextmanager
-def _listening() -> Iterator[tuple[int, list[str]]]:
-    """A port of this machine, and who has connected to it in the end."""
-    connections: list[str] = []
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        ended = threading.Event()
-
-        def accept() -> None:
-            while True:
-                connection, address = listener.accept()
-                connection.close()
-                if ended.is_set():
-                    return
-                connections.append(str(address))
-
-        thread = threading.Thread(target=accept, daemon=True)
-        thread.start()
-        yield listener.getsockname()[1], connections
-        ended.set()
-        socket.create_connection(listener.getsockname()).close()
-        thread.join()
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ _NOTABLE = frozenset(
         Event.CODE_REUSED,
         Event.REFRESH_TOKEN_REUSED,
         Event.PASSKEY_COPIED,
+        Event.FETCH_BLOCKED,
     }
 )
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from podstead import __version__
-from podstead.app.bundled_contexts import bundled_contexts
 from podstead.app.channels import CHANNEL_TYPES, ChannelParts, state_tag
+from podstead.app.documents import build_documents, rdf_limits
 from podstead.app.foreign import ForeignDocuments
 from podstead.app.keys import load_token_keys
 from podstead.app.system import SystemClock, SystemRandomness
 from podstead.authn.authenticate import Authenticator, PodTokens
+from podstead.authn.event_uses import EventUses
 from podstead.authn.issuers import IssuerKeys
 from podstead.authn.nonces import Nonces
 from podstead.authn.pod_token import SigningKey
@@ -26,6 +27,7 @@ from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import ROOT, ResourcePath
+from podstead.idp.nostr.profile_keys import ProfileKeyRecords
 from podstead.idp.passwords import PasswordHasher
 from podstead.nostr import schnorr
 from podstead.nostr.http_auth import Reach
@@ -35,11 +37,8 @@ from podstead.notifications.readers import Readers
 from podstead.notifications.webhooks import Webhooks
 from podstead.pods.provision import PodProvisioner, TokenPolicy
 from podstead.rdf.graph import Graph
-from podstead.rdf.limits import RdfLimits
 from podstead.resources.commits import Commits
 from podstead.resources.contents import Contents
-from podstead.resources.contexts import ContextLibrary
-from podstead.resources.documents import Documents
 from podstead.resources.listings import Listings
 from podstead.resources.patching import Patches
 from podstead.resources.reading import Reader
@@ -56,6 +55,7 @@ from podstead.wac.groups import GroupMemberships
 from podstead.web.answers import Answers
 from podstead.web.application import Application, Lifespan
 from podstead.web.authority import Authorities, is_loopback_url, served_hosts
+from podstead.web.body import BodyPace
 from podstead.web.challenges import Challenges
 from podstead.web.limits import InvalidCredentialLimit, PodCreationLimit
 from podstead.web.open_sockets import OpenSockets
@@ -114,18 +114,7 @@ def build_application(
     )
     keys = settings.token_keys or load_token_keys(RootLayout(settings.root).keys)
     foreign = ForeignDocuments(settings, clock)
-    limits = RdfLimits(
-        max_bytes=settings.max_rdf_bytes,
-        max_depth=settings.max_rdf_depth,
-        max_triples=settings.max_rdf_triples,
-    )
-    contexts = ContextLibrary(
-        bundled_contexts(),
-        fetcher=foreign,
-        allowed_origins=frozenset(settings.context_origins),
-        limits=limits,
-    )
-    documents = Documents(base_url=base_url, store=store, contexts=contexts, limits=limits)
+    documents = build_documents(settings, store=store, foreign=foreign)
 
     async def parse_rules(content: bytes, content_type: str, base_iri: str) -> Graph:
         document = await documents.parse_at(content, content_type, base_iri=base_iri)
@@ -133,6 +122,7 @@ def build_application(
 
     provider = _provider(settings, store, clock, randomness, passwords)
     event_rules = _event_rules(settings)
+    event_uses = EventUses(used=store, clock=clock, verify=_verify_schnorr)
     challenges = Challenges(
         base_url,
         provider=provider.issuer if provider else None,
@@ -153,7 +143,12 @@ def build_application(
         owners=owners,
     )
     renderings = Renderings(capacity_bytes=settings.rendering_cache_bytes)
-    contents = Contents(store=store, documents=documents, gate=gate)
+    contents = Contents(
+        store=store,
+        documents=documents,
+        gate=gate,
+        companions=ProfileKeyRecords(store=store, clock=clock),
+    )
     service = ResourceService(
         store=store,
         gate=gate,
@@ -169,7 +164,7 @@ def build_application(
         patches=Patches(
             documents=documents,
             contents=contents,
-            limits=replace(limits, max_bytes=settings.max_patch_bytes),
+            limits=replace(rdf_limits(settings), max_bytes=settings.max_patch_bytes),
             budget_steps=settings.max_patch_steps,
         ),
         commits=Commits(store=store, quota_bytes=settings.quota_bytes),
@@ -251,7 +246,14 @@ def build_application(
         clock=clock,
     )
     provider_routes: tuple[Route, ...] = ()
+    linked = None
     if provider is not None:
+        nostr = None
+        if event_rules.accepted:
+            nostr = provider.nostr(
+                resources=service, parse=parse_rules, documents=foreign, uses=event_uses
+            )
+            linked = nostr.linked
         provider_routes = provider.routes(
             proofs=proofs,
             resource_tokens=resource_tokens,
@@ -259,6 +261,7 @@ def build_application(
             foreign=foreign,
             parse=parse_rules,
             registration=registration,
+            nostr=nostr,
         )
     return Application(
         base_url=base_url,
@@ -289,7 +292,7 @@ def build_application(
             ),
             resource_tokens=resource_tokens,
             signed_requests=SignedRequests(
-                used=store, clock=clock, verify=_verify_schnorr, rules=event_rules
+                uses=event_uses, clock=clock, rules=event_rules, linked=linked
             ),
         ),
         challenges=challenges,
@@ -299,13 +302,16 @@ def build_application(
         ),
         limits=RequestLimits(
             target_bytes=settings.max_target_bytes,
-            body_idle_timeout_s=settings.body_idle_timeout_s,
+            body_pace=BodyPace(settings.body_idle_timeout_s, settings.min_upload_bytes_per_s),
         ),
         invalid_credentials=InvalidCredentialLimit(
             counters=store, clock=clock, per_minute=settings.invalid_credentials_per_minute
         ),
         answers=Answers(
-            store=store, clock=clock, capacity_bytes=settings.rendering_cache_bytes // 4
+            store=store,
+            keys=provider.keys if provider else None,
+            clock=clock,
+            capacity_bytes=settings.rendering_cache_bytes // 4,
         ),
         lifespan=_lifespan(
             store=store,
@@ -316,6 +322,7 @@ def build_application(
             clock=clock,
             provider=provider,
         ),
+        clock=clock,
         nonces=nonces,
     )
 

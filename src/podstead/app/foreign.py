@@ -10,6 +10,8 @@ import contextlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from podstead.app.audit import LogAudit
+from podstead.app.blocked_fetches import BlockedFetches
 from podstead.authn.issuers import ProviderDocument
 from podstead.authn.web_ids import ProfileDocument
 from podstead.config import Settings
@@ -32,6 +34,7 @@ class ForeignDocuments:
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
+        self._blocked = BlockedFetches(LogAudit(), clock)
         self._documents: RemoteDocuments | None = None
         self._fetcher: Fetcher | None = None
         self._poster: Poster | None = None
@@ -39,11 +42,15 @@ class ForeignDocuments:
 
     async def fetch_rdf_document(self, url: str) -> RemoteDocument:
         """A document that an ACL names by acl:agentGroup (W-14). Raises OutboundError."""
-        return await self._load().fetch_rdf_document(url)
+        documents = self._load()
+        with self._blocked.noting(url):
+            return await documents.fetch_rdf_document(url)
 
     async def fetch_context(self, url: str) -> bytes:
         """A JSON-LD context of an origin that the operator listed (R-11). Raises OutboundError."""
-        return (await self._load().fetch_jsonld_context(url)).content
+        documents = self._load()
+        with self._blocked.noting(url):
+            return (await documents.fetch_jsonld_context(url)).content
 
     async def fetch_profile(self, url: str) -> ProfileDocument:
         """The document of a WebID (A-109). Raises OutboundError."""
@@ -67,6 +74,12 @@ class ForeignDocuments:
         fetched = await self._fetch(url, CLIENT_POLICY)
         return ClientDocument(fetched.content, fetched.content_type, fetched.final_url)
 
+    async def fetch_did_document(self, url: str) -> bytes:
+        """The DID document of a Nostr key (A-127). Raises OutboundError."""
+        from podstead.outbound.documents import DID_POLICY
+
+        return (await self._fetch(url, DID_POLICY)).content
+
     async def check_receiver(self, url: str) -> None:
         """Raises OutboundError for a URL to which this server sends nothing, as its text tells."""
         await self._poster_in_use().check(url)
@@ -85,7 +98,8 @@ class ForeignDocuments:
         self._load()
         if self._fetcher is None:
             raise OutboundError("The server is stopping")
-        return await self._fetcher.fetch(url, policy)
+        with self._blocked.noting(url):
+            return await self._fetcher.fetch(url, policy)
 
     async def close(self) -> None:
         """Stop what is under way."""

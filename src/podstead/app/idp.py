@@ -7,7 +7,10 @@ from typing import Protocol
 
 from podstead.app.accounts import AccountServices
 from podstead.app.idp_pages import PageServices, build_pages
+from podstead.app.nostr_keys import NostrServices, build_nostr
+from podstead.app.own_requests import GivenBody
 from podstead.app.provider_keys import KeyFolder
+from podstead.authn.event_uses import EventUses
 from podstead.authn.proofs import Proofs
 from podstead.authn.resource_tokens import ResourceTokens
 from podstead.authn.web_ids import RdfParser
@@ -19,7 +22,10 @@ from podstead.core.operation import Operation
 from podstead.idp import discovery
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.clients import ClientDirectory, ClientDocument
+from podstead.idp.nostr.resolution import DidDocuments as ForeignDids
+from podstead.idp.nostr.resolution import DidResolution
 from podstead.idp.own_tokens import OwnTokens
+from podstead.idp.passkeys.ceremonies import relying_party
 from podstead.idp.token_service import TokenService
 from podstead.idp.token_status import TokenStatus
 from podstead.resources.outcome import Exchange, Representation
@@ -29,6 +35,7 @@ from podstead.storage.protocol import Store
 from podstead.web.authority import is_loopback_url
 from podstead.web.cors import Sharing
 from podstead.web.idp.credentials_endpoint import CREDENTIALS_PATH, CredentialsEndpoint
+from podstead.web.idp.did_documents import DOCUMENT_PATH, DidDocuments
 from podstead.web.idp.pods_with_accounts import PodsWithAccounts
 from podstead.web.idp.protocol import ProtocolEndpoints, ProtocolLimits
 from podstead.web.limits import InvalidCredentialLimit
@@ -76,8 +83,9 @@ class Provider:
         foreign: ForeignClients,
         parse: RdfParser,
         registration: Registration,
+        nostr: NostrServices | None,
     ) -> tuple[Route, ...]:
-        """Every address of the provider."""
+        """Every address of the provider; ``nostr`` is ``None`` where events are not accepted."""
         settings, store, clock = self._settings, self._store, self._clock
         loopback = is_loopback_url(settings.base_url)
         clients = ClientDirectory(
@@ -144,22 +152,53 @@ class Provider:
                 clients=clients,
                 keys=self.keys,
                 registration=registration,
+                party=relying_party(
+                    settings.base_url,
+                    rp_id=settings.passkey_rp_id,
+                    further_origins=settings.passkey_origins,
+                ),
+                nostr=nostr,
                 passkey_requests_per_minute=settings.passkey_requests_per_minute,
+                nostr_requests_per_minute=settings.nostr_requests_per_minute,
                 clock=clock,
                 randomness=self._randomness,
             ),
         )
-        return (*protocol_routes(protocol, credentials), *pages)
+        routes = (*protocol_routes(protocol, credentials), *pages)
+        if nostr is None:
+            return routes
+        documents = DidDocuments(links=nostr.links, accounts=self.accounts.accounts)
+        return (*routes, _protocol_route(DOCUMENT_PATH, GET=documents.get, HEAD=documents.get))
+
+    def nostr(
+        self,
+        *,
+        resources: ResourceService,
+        parse: RdfParser,
+        documents: ForeignDids,
+        uses: EventUses,
+    ) -> NostrServices:
+        """What knows the Nostr keys of accounts."""
+        resolvers = self._settings.nostr_resolvers
+        resolution = DidResolution(resolvers, documents=documents, clock=self._clock)
+        return build_nostr(
+            self._settings.base_url,
+            accounts=self.accounts,
+            store=self._store,
+            resources=resources,
+            parse=parse,
+            resolution=resolution if resolvers else None,
+            uses=uses,
+            clock=self._clock,
+            randomness=self._randomness,
+        )
 
 
 def protocol_routes(
     protocol: ProtocolEndpoints, credentials: CredentialsEndpoint
 ) -> tuple[Route, ...]:
     """The addresses that applications ask without a person in front."""
-
-    def route(path: str, **endpoints: Endpoint) -> Route:
-        return Route(ResourcePath(path), endpoints, Access.OWN, Sharing.ANYONE)
-
+    route = _protocol_route
     description = {"GET": protocol.describe, "HEAD": protocol.describe}
     return (
         route(discovery.OPENID_PATH, **description),
@@ -184,6 +223,10 @@ def protocol_routes(
     )
 
 
+def _protocol_route(path: str, **endpoints: Endpoint) -> Route:
+    return Route(ResourcePath(path), endpoints, Access.OWN, Sharing.ANYONE)
+
+
 class ClientDocumentReader:
     """Reads client-ID documents: those of this server as the public may, others by the way out.
 
@@ -201,7 +244,7 @@ class ClientDocumentReader:
             return await self._foreign.fetch_client_document(url)
         try:
             path = parse_path(url[len(self._base_url) :].encode())
-            operation = Operation("GET", path, _NoBody(), accept="*/*")  # as it is stored
+            operation = Operation("GET", path, GivenBody(), accept="*/*")  # as it is stored
             outcome = await self._resources.handle(Exchange(operation, None))
         except (RequestRefused, UnicodeEncodeError) as error:
             raise OutboundError("The client's document cannot be read") from error
@@ -209,21 +252,6 @@ class ClientDocumentReader:
             raise OutboundError("The client's document cannot be read")
         representation = outcome.representation
         return ClientDocument(await _content(representation), representation.content_type, url)
-
-
-class _NoBody:
-    """The body of a request that has none."""
-
-    announced = False
-    size_bytes = 0
-
-    async def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:  # noqa: ARG002
-        nothing: tuple[bytes, ...] = ()
-        for piece in nothing:
-            yield piece
-
-    async def read(self, *, limit_bytes: int) -> bytes:  # noqa: ARG002
-        return b""
 
 
 async def _content(representation: Representation) -> bytes:

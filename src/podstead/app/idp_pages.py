@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from podstead.app.accounts import AccountServices
+from podstead.app.nostr_keys import NostrServices
 from podstead.app.webauthn import WebAuthnVerifier
 from podstead.core.clock import Clock, Randomness
 from podstead.idp.authorizations import Authorizations
+from podstead.idp.challenges import Challenges
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.connections import Connections
 from podstead.idp.keys import ProviderKeys
-from podstead.idp.passkeys.ceremonies import RelyingParty, relying_party
-from podstead.idp.passkeys.challenges import Challenges
+from podstead.idp.passkeys.ceremonies import CHALLENGE_S, RelyingParty
 from podstead.idp.passkeys.keeping import Passkeys
 from podstead.idp.passkeys.sign_in import PasskeySignIn
+from podstead.idp.records import PASSKEY_CHALLENGES
 from podstead.idp.sessions import Sessions
 from podstead.storage.protocol import Store
 from podstead.web.idp.account_pages import AccountPages
@@ -26,12 +28,22 @@ from podstead.web.idp.cookies import Cookies
 from podstead.web.idp.end_session_pages import EndSessionPages
 from podstead.web.idp.interaction_pages import InteractionPages
 from podstead.web.idp.login_page import LoginPage
-from podstead.web.idp.pages import Pages, page_routes, passkey_routes
-from podstead.web.idp.passkey_endpoints import PasskeyEndpoints, PasskeyLimit
+from podstead.web.idp.nostr_key_endpoints import NostrKeyEndpoints
+from podstead.web.idp.nostr_sign_in_endpoints import NostrSignInEndpoints
+from podstead.web.idp.pages import (
+    Pages,
+    nostr_key_routes,
+    nostr_sign_in_routes,
+    page_routes,
+    passkey_routes,
+)
+from podstead.web.idp.passkey_endpoints import PasskeyEndpoints
 from podstead.web.idp.passkey_pages import PasskeyPages
 from podstead.web.idp.registration_pages import RegistrationPages
 from podstead.web.idp.rendering import Renderer
+from podstead.web.idp.request_limit import RequestLimit
 from podstead.web.idp.self_service import SelfService
+from podstead.web.idp.verified_sign_in import VerifiedSignIn
 from podstead.web.idp.visits import Entrance
 from podstead.web.registration import Registration
 from podstead.web.routes import Route
@@ -48,7 +60,11 @@ class PageServices:
     clients: ClientDirectory
     keys: ProviderKeys
     registration: Registration
+    party: RelyingParty | None
+    """For whom browsers hold passkeys; ``None`` where they know none (A-115)."""
+    nostr: NostrServices | None
     passkey_requests_per_minute: int
+    nostr_requests_per_minute: int
     clock: Clock
     randomness: Randomness
 
@@ -76,12 +92,13 @@ def build_pages(
     sign_in = BrowserSignIn(
         passwords=accounts.sign_in, sessions=sessions, cookies=cookies, base_url=base_url
     )
-    known = _build_passkeys(base_url, accounts=accounts, services=services)
+    known, nostr = _build_passkeys(accounts, services), services.nostr
     login = LoginPage(
         sign_in=sign_in,
         renderer=renderer,
         registration_open=services.registration.is_open,
         passkeys=known is not None,
+        nostr=nostr is not None,
     )
     pages = Pages(
         authorization=AuthorizationEndpoint(
@@ -98,7 +115,8 @@ def build_pages(
             audit=audit,
             base_url=base_url,
             registration_open=services.registration.is_open,
-            passkeys=known is not None,
+            passkeys=None if known is None else known.passkeys,
+            nostr=nostr is not None,
         ),
         login=login,
         registration=RegistrationPages(
@@ -106,6 +124,7 @@ def build_pages(
             authorizations=authorizations,
             sign_in=sign_in,
             registration=services.registration,
+            proven_keys=None if nostr is None else nostr.proven,
             renderer=renderer,
             base_url=base_url,
         ),
@@ -115,6 +134,7 @@ def build_pages(
             connections=connections,
             credentials=accounts.credentials,
             passkeys=None if known is None else known.passkeys,
+            nostr_links=None if nostr is None else nostr.links,
             sign_in=sign_in,
             cookies=cookies,
             renderer=renderer,
@@ -148,7 +168,36 @@ def build_pages(
         renderer=renderer,
         randomness=randomness,
     )
+    verified = VerifiedSignIn(accounts.accounts, authorizations, sign_in, clock)
     routes = page_routes(entrance, pages)
+    if nostr is not None:
+        nostr_limit = RequestLimit("nostr", store, clock, services.nostr_requests_per_minute)
+        keys = NostrKeyEndpoints(
+            links=nostr.links,
+            stated=nostr.stated,
+            events=nostr.events,
+            challenges=nostr.challenges,
+            sessions=sessions,
+            cookies=cookies,
+            limit=nostr_limit,
+            base_url=base_url,
+        )
+        nostr_sign_in = NostrSignInEndpoints(
+            events=nostr.events,
+            nostr_sign_in=nostr.sign_in,
+            proven=nostr.proven,
+            authorizations=authorizations,
+            sign_in=sign_in,
+            verified=verified,
+            limit=nostr_limit,
+            registration_open=services.registration.is_open,
+            base_url=base_url,
+        )
+        routes = (
+            *routes,
+            *nostr_key_routes(entrance, keys),
+            *nostr_sign_in_routes(entrance, nostr_sign_in),
+        )
     if known is None:
         return routes
     endpoints = PasskeyEndpoints(
@@ -156,24 +205,21 @@ def build_pages(
         server_name=url.netloc,
         passkeys=known.passkeys,
         passkey_sign_in=known.sign_in,
-        accounts=accounts.accounts,
         authorizations=authorizations,
         sessions=sessions,
         sign_in=sign_in,
+        verified=verified,
         cookies=cookies,
-        limit=PasskeyLimit(store, clock, services.passkey_requests_per_minute),
-        clock=clock,
+        limit=RequestLimit("passkey", store, clock, services.passkey_requests_per_minute),
         base_url=base_url,
     )
     own = PasskeyPages(passkeys=known.passkeys, sessions=sessions, cookies=cookies)
     return (*routes, *passkey_routes(entrance, endpoints, own))
 
 
-def _build_passkeys(
-    base_url: str, *, accounts: AccountServices, services: PageServices
-) -> PasskeyServices | None:
+def _build_passkeys(accounts: AccountServices, services: PageServices) -> PasskeyServices | None:
     """``None`` where browsers know no passkeys (A-115)."""
-    party = relying_party(base_url)
+    party = services.party
     if party is None:
         logger.info(
             "Pages offer no passkeys: browsers know them over https only, or at localhost, and "
@@ -182,7 +228,13 @@ def _build_passkeys(
         return None
     store, clock, randomness = services.store, services.clock, services.randomness
     audit, verifier = accounts.audit, WebAuthnVerifier(party)
-    challenges = Challenges(store=store, clock=clock, randomness=randomness)
+    challenges = Challenges(
+        PASSKEY_CHALLENGES,
+        lifetime_s=CHALLENGE_S,
+        store=store,
+        clock=clock,
+        randomness=randomness,
+    )
     return PasskeyServices(
         party,
         Passkeys(

@@ -36,13 +36,22 @@ class KeyFolder:
         self._read: Sequence[ProviderKey] = ()
         self._read_ms: int | None = None
         self._seen_ns: int | None = None
+        self._times_read = 0
 
     async def current(self, *, look_again: bool = False) -> KeyRoster:
         """All keys as of now. Raises StorageError."""
         now_ms = self._clock.now_ms()
-        if look_again or self._read_ms is None or not 0 <= now_ms - self._read_ms < LOOK_AGAIN_MS:
+        if look_again or self._is_due(now_ms):
             self._look(now_ms)
         return KeyRoster(self._read, now_ms // 1000)
+
+    def state_mark(self) -> int:
+        """A number that differs once the keys have changed and :meth:`current` would know it
+        (:class:`podstead.web.answers.StateMark`). Raises StorageError."""
+        now_ms = self._clock.now_ms()
+        if self._is_due(now_ms):
+            self._look(now_ms)
+        return self._times_read
 
     def maintain(self) -> None:
         """Make keys that are missing or due, and remove outlived ones. Raises StorageError.
@@ -102,12 +111,16 @@ class KeyFolder:
             raise StorageError(f"The keys in {self._folder} could not be kept") from error
         self._read_ms = self._seen_ns = None
 
+    def _is_due(self, now_ms: int) -> bool:
+        return self._read_ms is None or not 0 <= now_ms - self._read_ms < LOOK_AGAIN_MS
+
     def _look(self, now_ms: int) -> None:
         try:
             changed_ns = self._folder.stat().st_mtime_ns
             if changed_ns != self._seen_ns:
                 self._read = read_folder(self._folder)
                 self._seen_ns = changed_ns
+                self._times_read += 1
         except OSError as error:
             raise StorageError(f"The keys in {self._folder} could not be read") from error
         self._read_ms = now_ms

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,6 +16,10 @@ from podstead.storage.root import lock_root, prepare_root
 from podstead.storage.sqlite import SqliteFacts
 
 _BASE_URL = "base-url"
+_PROFILE_KEYS = "profile-keys"
+PROFILE_KEY_RULES = "1"
+"""Counts the changes of what is found in profiles (:mod:`podstead.rdf.nostr_keys`): with other
+rules all profiles are read again."""
 
 
 @contextmanager
@@ -34,7 +39,9 @@ def prepared_root(settings: Settings) -> Iterator[None]:
         ) from error
     with patiently(lambda: lock_root(root), is_busy=lambda error: isinstance(error, RootInUse)):
         layout = prepare_root(root)
+        is_new = remembered_base_url(layout) is None
         _claim_base_url(layout, settings.base_url)
+        _complete_profile_keys(settings, layout, is_new=is_new)
         if not settings.token_keys:
             ensure_token_key(layout.keys)
         if settings.idp:
@@ -47,6 +54,18 @@ def prepared_root(settings: Settings) -> Iterator[None]:
 def remembered_base_url(layout: RootLayout) -> str | None:
     """The base URL of a data root, ``None`` before the first start. Raises StorageError."""
     return SqliteFacts(layout.database).read_fact(_BASE_URL)
+
+
+def _complete_profile_keys(settings: Settings, layout: RootLayout, *, is_new: bool) -> None:
+    """Find the keys in profiles once, where earlier versions wrote some. Raises StorageError."""
+    facts = SqliteFacts(layout.database)
+    if facts.read_fact(_PROFILE_KEYS) == PROFILE_KEY_RULES:
+        return
+    if not is_new:
+        from podstead.app.profile_index import index_profiles  # loads much that others need not
+
+        asyncio.run(index_profiles(settings))
+    facts.write_fact(_PROFILE_KEYS, PROFILE_KEY_RULES)
 
 
 def _claim_base_url(layout: RootLayout, base_url: str) -> None:

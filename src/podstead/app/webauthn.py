@@ -56,7 +56,7 @@ def _creation(credential: Credential, challenge: bytes, party: RelyingParty) -> 
             credential=_without_statement(credential),
             expected_challenge=challenge,
             expected_rp_id=party.rp_id,
-            expected_origin=party.origin,
+            expected_origin=list(party.origins),
             require_user_verification=True,
             supported_pub_key_algs=[COSEAlgorithmIdentifier(each) for each in ALGORITHMS],
         )
@@ -87,7 +87,7 @@ def _assertion(
             credential=dict(credential),
             expected_challenge=challenge,
             expected_rp_id=party.rp_id,
-            expected_origin=party.origin,
+            expected_origin=list(party.origins),
             credential_public_key=public_key,
             credential_current_sign_count=0,  # compared where a copy can be noted
             require_user_verification=True,

@@ -90,6 +90,20 @@ class Authenticator:
             case UnverifiedBearer(token):
                 return await self._pod_tokens.verify(token)
 
+    async def check_again(self, shown: Shown) -> None:
+        """See that a credential, which was valid when its request began, was not revoked since.
+
+        That it has expired meanwhile is no matter: the request came in time. A signed event stands
+        for its key, which is nobody's to revoke. Raises NotAuthenticated.
+        """
+        match read_credential(shown.authorization, shown.proofs):
+            case UnverifiedDpop(token):
+                await self._resource_tokens.check_again(token, "DPoP", shown.client_address)
+            case UnverifiedBearer(token) if token.count(".") == _DOTS_OF_A_JWT:
+                await self._resource_tokens.check_again(token, "Bearer", shown.client_address)
+            case UnverifiedBearer(token):
+                await self._pod_tokens.check_again(token)
+
 
 class PodTokens:
     """Verifies simple tokens against our signing keys and the store's registries."""
@@ -112,8 +126,17 @@ class PodTokens:
             verified, identity = self._verify(token)
             await self._check_registered(verified)
         except InvalidToken as refusal:
-            raise NotAuthenticated(str(refusal), invalid=True, scheme="Bearer") from refusal
+            raise _refused(refusal) from refusal
         return identity
+
+    async def check_again(self, token: str) -> None:
+        """See that a token that was verified is not revoked by now. Raises NotAuthenticated."""
+        try:
+            known = self._verified.get(token)
+            verified = verify_token(token, keys=self._keys, now_s=0) if known is None else known[0]
+            await self._check_registered(verified)
+        except InvalidToken as refusal:
+            raise _refused(refusal) from refusal
 
     def _verify(self, token: str) -> tuple[VerifiedPodToken, Identity]:
         # A signature once verified stays good; its expiry is looked at every time.
@@ -148,3 +171,7 @@ class PodTokens:
         pod = await self._registries.read_pod(record.pod)
         if pod is None or pod.owner != verified.web_id:
             raise InvalidToken("Invalid token")
+
+
+def _refused(refusal: InvalidToken) -> NotAuthenticated:
+    return NotAuthenticated(str(refusal), invalid=True, scheme="Bearer")

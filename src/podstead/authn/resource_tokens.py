@@ -22,7 +22,7 @@ from podstead.core.agents import AuthenticationMethod, Identity
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
-from podstead.jose.compact import CompactToken, read_token, verify_signature
+from podstead.jose.compact import CompactToken, claim_number, read_token, verify_signature
 from podstead.jose.errors import InvalidJose
 from podstead.jose.keys import PublicKey
 from podstead.jose.proof import ProvenRequest
@@ -133,6 +133,17 @@ class ResourceTokens:
             raise _refused(refusal, "Bearer") from refusal
         return _identity(presented.claims, AuthenticationMethod.OIDC_BEARER)
 
+    async def check_again(self, text: str, scheme: str, client_address: str) -> None:
+        """See that a token that was verified is believed still, be it expired by now (A-76).
+
+        Raises NotAuthenticated.
+        """
+        try:
+            presented = self._verified.get(_digest(text)) or self._read_anew(text, in_time=True)
+            await self._believe(text, presented, client_address)
+        except InvalidJose as refusal:
+            raise _refused(refusal, scheme) from refusal
+
     # --- the steps ----------------------------------------------------------------------------
 
     def _read(self, text: str) -> _Presented:
@@ -142,9 +153,15 @@ class ResourceTokens:
             if known.claims.is_over(self._now_s()):
                 raise InvalidJose("Access token expired or not valid yet")
             return known
+        return self._read_anew(text)
+
+    def _read_anew(self, text: str, *, in_time: bool = False) -> _Presented:
+        """``in_time`` tells that the token came in time; it is judged as of when it ends."""
         token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
         rules = self._rules
-        claims = read_claims(token, now_s=self._now_s(), allow_loopback=rules.allow_loopback)
+        ends_s = claim_number(token.claims, "exp") if in_time else None
+        now_s = self._now_s() if ends_s is None else int(ends_s)
+        claims = read_claims(token, now_s=now_s, allow_loopback=rules.allow_loopback)
         issuer = claims.issuer.removesuffix("/")
         if issuer in rules.denied_issuers or (
             rules.allowed_issuers

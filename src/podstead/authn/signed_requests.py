@@ -1,35 +1,26 @@
-"""Who signed this request with a Nostr key? NIP-98 events (A-140 to A-151).
-
-The cheap checks come first, then the signature, and only what is signed is noted as used: nobody
-can use up an event of somebody else by guessing at it.
-"""
+"""Who signed this request with a Nostr key? NIP-98 events (A-140 to A-151)."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from podstead.authn.credentials import UnverifiedEvent
+from podstead.authn.event_uses import EventUses
 from podstead.core.agents import AuthenticationMethod, Identity
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
 from podstead.nostr.errors import InvalidEvent
 from podstead.nostr.event import Event, read_event
 from podstead.nostr.http_auth import ProvenByEvent, Reach, SignedRequest, check_event
-from podstead.storage.protocol import UsedOnce
-
-VerifySignature = Callable[[bytes, bytes, bytes], Awaitable[bool]]
-"""Whether a public key signed a message with a signature, all as bytes (BIP-340)."""
 
 
 class LinkedKeys(Protocol):
     """Which keys belong to accounts of this server (A-127)."""
 
     async def web_id_of(self, public_key: str) -> str | None:
-        """The WebID that the key is linked to, if any. Raises NotAuthenticated for a key whose
-        account is disabled."""
+        """The WebID that the key is linked to, if any. Raises InvalidEvent for a key whose account
+        is disabled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +41,14 @@ class SignedRequests:
     def __init__(
         self,
         *,
-        used: UsedOnce,
+        uses: EventUses,
         clock: Clock,
-        verify: VerifySignature,
         rules: EventRules,
         linked: LinkedKeys | None = None,
     ) -> None:
         """``linked`` is ``None`` where no key can be linked to an account."""
-        self._used = used
+        self._uses = uses
         self._clock = clock
-        self._verify = verify
         self._rules = rules
         self._linked = linked
 
@@ -69,13 +58,11 @@ class SignedRequests:
         try:
             event = read_event(credential.event)
             proven = self._check(event, credential, request)
-            if not await self._is_signed(event):
-                raise InvalidEvent("The event has no valid signature")
-            await self._use(event, proven)
+            await self._uses.use(event, remembered_until_s=proven.remembered_until_s)
+            return await self._identity(event, proven)
         except InvalidEvent as refusal:
             scheme = "Basic" if credential.as_password else "Nostr"
             raise NotAuthenticated(str(refusal), invalid=True, scheme=scheme) from refusal
-        return await self._identity(event, proven)
 
     def _check(
         self, event: Event, credential: UnverifiedEvent, request: SignedRequest
@@ -93,22 +80,6 @@ class SignedRequests:
             reach=reach,
             require_payload=rules.require_payload,
         )
-
-    async def _is_signed(self, event: Event) -> bool:
-        key, message = bytes.fromhex(event.public_key), bytes.fromhex(event.event_id)
-        return await self._verify(key, message, event.signature)
-
-    async def _use(self, event: Event, proven: ProvenByEvent) -> None:
-        """Note the event's use, for all workers. Raises InvalidEvent for a second one.
-
-        It is known by its signature: two requests of one second that say the same have events of
-        one id, yet each was signed on its own, and nobody but the key's holder can make another
-        signature of an event (BIP-340, strong unforgeability).
-        """
-        key = hashlib.sha256(b"nostr event" + event.signature).digest()
-        until_ms, now_ms = proven.remembered_until_s * 1000, self._clock.now_ms()
-        if not await self._used.use_once(key, until_ms=until_ms, now_ms=now_ms):
-            raise InvalidEvent("The event was used already")
 
     async def _identity(self, event: Event, proven: ProvenByEvent) -> Identity:
         did = f"did:nostr:{event.public_key}"

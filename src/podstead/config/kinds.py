@@ -98,6 +98,12 @@ def _parse_host(text: str) -> str:
         return text.lower()
 
 
+def _parse_domain(text: str) -> str:
+    if not _HOST_NAME.fullmatch(text) or text.endswith(".") or text[-1].isdigit():
+        raise ValueError(text)
+    return text.lower()
+
+
 def _parse_authority(text: str) -> str:
     if not _AUTHORITY.fullmatch(text):
         raise ValueError(text)
@@ -153,6 +159,11 @@ HOST = Kind(
     "for every IPv4 address of this machine",
     _parse_host,
 )
+DOMAIN = Kind(
+    "NAME",
+    "give the name of a domain, such as pods.example",
+    _parse_domain,
+)
 AUTHORITY = Kind(
     "HOST[:PORT]",
     "give a host, and its port if that is not the default one, such as pods.example:8443",
@@ -177,6 +188,14 @@ ISSUER = Kind(
     _parse_issuer,
 )
 """The issuer of a Solid-OIDC provider, without a slash at its end."""
+
+RESOLVER = Kind(
+    "URL",
+    "give the URL below which a resolver has DID documents, such as "
+    "https://resolver.example/.well-known/did/nostr",
+    _parse_issuer,
+)
+"""A resolver of DIDs, without a slash at the end of its URL."""
 
 NETWORK: Kind[Network] = Kind(
     "ADDRESS[/BITS]",

@@ -8,6 +8,7 @@ from pathlib import Path
 from podstead.config import kinds
 from podstead.config.errors import StartRefused
 from podstead.config.settings import Settings
+from podstead.idp.passkeys.ceremonies import PartyRefused, relying_party
 
 
 def check_together(settings: Settings) -> None:
@@ -21,6 +22,22 @@ def check_together(settings: Settings) -> None:
             f"The host is {settings.host} and there is no base-url: give --base-url with the URL "
             "under which clients will reach this server, since every stored name begins with it."
         )
+
+
+def check_passkeys(settings: Settings) -> None:
+    """Raises StartRefused for a relying party that browsers would not know; the base URL must be
+    there."""
+    try:
+        relying_party(
+            settings.base_url,
+            rp_id=settings.passkey_rp_id,
+            further_origins=settings.passkey_origins,
+        )
+    except PartyRefused as refusal:
+        given = "passkey-rp-id" if settings.passkey_rp_id else "passkey-origin"
+        if settings.passkey_rp_id and settings.passkey_origins:
+            given = "passkey-rp-id with passkey-origin"
+        raise StartRefused(f"{given} cannot be used: {refusal}.") from None
 
 
 def _check_tls(settings: Settings) -> None:

@@ -252,6 +252,16 @@ class Settings:
         Group.IDENTITY,
         "A provider whose tokens are not accepted.",
     )
+    nostr_resolvers: tuple[str, ...] = several(
+        "nostr-resolver",
+        kinds.RESOLVER,
+        Group.IDENTITY,
+        (
+            "Who is asked for the DID document of a Nostr key, at URL/KEY.json, when somebody "
+            "signs in with a key that several profiles of this server name."
+        ),
+        reason="Without any, nobody learns who signs in here, and such a key signs nobody in.",
+    )
     require_ath: bool = setting(
         False,
         "require-ath",
@@ -298,6 +308,28 @@ class Settings:
             "part of the path, as helpers of git send it by Basic authentication: read (safe), "
             "anything (any), or not be accepted in that form (off)."
         ),
+    )
+
+    passkey_rp_id: str | None = optional(
+        "passkey-rp-id",
+        kinds.DOMAIN,
+        Group.IDENTITY,
+        (
+            "The domain that passkeys are made for: the host of the base URL, or the end of it. "
+            "Passkeys made for one are of no use for another, so do not change it once people have "
+            "some."
+        ),
+        shown_default="the host of the base URL",
+    )
+    passkey_origins: tuple[Origin, ...] = several(
+        "passkey-origin",
+        kinds.ORIGIN,
+        Group.IDENTITY,
+        (
+            "A further origin whose pages may use passkeys of this server, of the domain that they "
+            "are made for; as of a host-alias, or of an application that shows the pages itself."
+        ),
+        reason="A page of anybody else that asks for a passkey gets nothing that counts here.",
     )
 
     # --- Trust --------------------------------------------------------------------------------
@@ -558,6 +590,19 @@ class Settings:
         "How long a body may stop arriving before the request is given up.",
         unit="seconds",
     )
+    min_upload_bytes_per_s: int = setting(
+        100,
+        "min-upload-bytes-per-s",
+        kinds.integer(0, 1_000_000),
+        Group.TIMES,
+        (
+            "How fast a body has to arrive, or the request is given up. It may be slower, or stop, "
+            "for body-idle-timeout-s taken together; what comes faster gives that time back. 0 is "
+            "however slowly."
+        ),
+        unit="bytes a second",
+        reason="A client that is slower holds a connection on purpose, or may as well give up.",
+    )
     drain_timeout_s: int = setting(
         10,
         "drain-timeout-s",
@@ -673,6 +718,17 @@ class Settings:
         (
             "How many requests about passkeys one address may make in a minute before it gets "
             "429; 0 is without limit. Signing in with one takes two, and a page to sign in on one."
+        ),
+        unit="requests",
+    )
+    nostr_requests_per_minute: int = setting(
+        30,
+        "nostr-requests-per-minute",
+        kinds.integer(0, 1_000_000),
+        Group.RATES,
+        (
+            "How many requests to link a Nostr key, or to sign in with one, an address may make in "
+            "a minute before it gets 429; 0 is without limit. Either takes two."
         ),
         unit="requests",
     )

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from podstead.config.errors import StartRefused
-from podstead.config.rules import check_together, with_base_url, with_token_secrets
+from podstead.config.rules import check_passkeys, check_together, with_base_url, with_token_secrets
 from podstead.config.settings import TABLE, Settings
 from podstead.config.table import Row, Sources
 
@@ -69,7 +69,9 @@ def read_settings(
             values[row.field] = _parse(row, given)
     settings = Settings(**values)
     check_together(settings)
-    return with_token_secrets(with_base_url(settings))
+    settings = with_base_url(settings)
+    check_passkeys(settings)
+    return with_token_secrets(settings)
 
 
 def _from_option(row: Row[Any], options: Mapping[str, OptionValue], folder: Path) -> _Given | None:

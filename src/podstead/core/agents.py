@@ -13,6 +13,8 @@ class AuthenticationMethod(Enum):
     OIDC_BEARER = "oidc-bearer"
     DPOP = "dpop"
     NIP98 = "nip98"
+    SESSION = "session"
+    """Signed in at the provider, which does something on behalf of its account."""
 
     @property
     def is_of_one_url(self) -> bool:

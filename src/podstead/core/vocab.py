@@ -184,6 +184,9 @@ SECURITY_KEY_AGREEMENT: Final = SECURITY + "keyAgreementMethod"
 SECURITY_CAPABILITY_INVOCATION: Final = SECURITY + "capabilityInvocationMethod"
 SECURITY_CAPABILITY_DELEGATION: Final = SECURITY + "capabilityDelegationMethod"
 
+CID: Final = "https://www.w3.org/ns/cid/v1#"
+"""The URL of the context of Controlled Identifiers, taken for a namespace."""
+
 VERIFICATION_RELATIONSHIPS: Final = (
     SECURITY_VERIFICATION_METHOD,
     SECURITY_AUTHENTICATION,
@@ -198,7 +201,7 @@ VERIFICATION_RELATIONSHIPS: Final = (
     SECURITY + "capabilityDelegation",
     # The context's URL taken for a namespace, as some servers write it into profiles.
     *(
-        "https://www.w3.org/ns/cid/v1#" + name
+        CID + name
         for name in (
             "verificationMethod",
             "authentication",

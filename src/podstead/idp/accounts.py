@@ -88,6 +88,19 @@ class NewAccount:
     pod_uri: str
 
 
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What else is made in the write that makes an account; ``refusal`` is raised, and there is no
+    account, if one of ``relied_on`` does not hold."""
+
+    records: Sequence[Record]
+    relied_on: Sequence[Reliance]
+    refusal: Conflict
+
+
+_NOTHING: Final = Joined((), (), Conflict("Nothing was to be joined"))
+
+
 class Accounts:
     """Makes, finds, changes and ends accounts."""
 
@@ -111,13 +124,19 @@ class Accounts:
     # --- making -------------------------------------------------------------------------------
 
     async def create(
-        self, *, name: object, email: object, password: object, needs_email: bool = True
+        self,
+        *,
+        name: object,
+        email: object,
+        password: object,
+        needs_email: bool = True,
+        joined: Callable[[Account], Joined] | None = None,
     ) -> NewAccount:
         """Create an account and its pod, whole or not at all (A-90, A-94).
 
         Raises, in this order: BadRequest for a name that no pod may have, UnusableEmail,
-        UnusablePassword, the planner's Conflict for a taken name, and EmailTaken. Without
-        ``needs_email`` the address may be ``None``.
+        UnusablePassword, the planner's Conflict for a taken name, EmailTaken, and the refusal of
+        what is ``joined``. Without ``needs_email`` the address may be ``None``.
         """
         self._pods.plan(name)  # refuses the name; the pod is planned when everything else is known
         address = None if email is None and not needs_email else check_email(email)
@@ -127,12 +146,13 @@ class Accounts:
         pod = self._pods.plan(name)
         account = self._new(pod.name, pod.web_id, address, password_hash)
         records, relied_on = self._joining(account)
+        further = _NOTHING if joined is None else joined(account)
         write = replace(
             pod.write,
-            relied_on=(*pod.write.relied_on, *relied_on),
-            records=(*pod.write.records, *records),
+            relied_on=(*pod.write.relied_on, *relied_on, *further.relied_on),
+            records=(*pod.write.records, *records, *further.records),
         )
-        await self._commit_new(write, account, name_taken=self._pods.name_taken())
+        await self._commit_new(write, account, name_taken=self._pods.name_taken(), further=further)
         return NewAccount(account, pod.pod_uri)
 
     async def create_for_pod(self, name: str, *, email: str | None, password: str) -> Account:
@@ -319,9 +339,13 @@ class Accounts:
             if await EMAILS.read(self._store, key, now_ms=self._clock.now_ms()) is not None:
                 raise EmailTaken
 
-    async def _commit_new(self, write: Write, account: Account, *, name_taken: Conflict) -> None:
+    async def _commit_new(
+        self, write: Write, account: Account, *, name_taken: Conflict, further: Joined = _NOTHING
+    ) -> None:
         outcome = await self._store.commit(write)
         if isinstance(outcome, VersionConflict):
+            if outcome.reliance in further.relied_on:
+                raise further.refusal
             email = account.email
             if email is not None and outcome.reliance == EMAILS.absent(name_key(email)):
                 raise EmailTaken

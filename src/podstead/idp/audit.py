@@ -1,4 +1,4 @@
-"""What of accounts, tokens and keys is noted for the operator? (A-184)"""
+"""What of accounts, tokens, keys and attacks is noted for the operator? (A-184)"""
 
 from __future__ import annotations
 
@@ -29,8 +29,11 @@ class Event(Enum):
     PASSKEY_ADDED = "passkey added"
     PASSKEY_REMOVED = "passkey removed"
     PASSKEY_COPIED = "possible copy of a passkey"
+    NOSTR_KEY_LINKED = "Nostr key linked"
+    NOSTR_KEY_UNLINKED = "Nostr key unlinked"
     CODE_REUSED = "code used again: all that came of it ended"
     REFRESH_TOKEN_REUSED = "refresh token used again: all that came of its grant ended"  # noqa: S105
+    FETCH_BLOCKED = "outgoing request to a forbidden place blocked"
     KEY_MADE = "signing key made"
     KEY_REMOVED = "signing key removed"
 

@@ -41,7 +41,7 @@ from podstead.idp.records import (
     Consent,
     Grant,
     Interaction,
-    VerifiedPasskey,
+    VerifiedFactor,
 )
 from podstead.idp.redirects import matches_redirect, redirect_host
 from podstead.idp.signing_out import read_hint
@@ -56,8 +56,8 @@ USED_CODE_S: Final = 3600
 """How long a code is remembered, so that its second use is noticed."""
 SHORT_GRANT_S: Final = 2 * 3600
 """How long a grant without refresh tokens is kept: longer than its last access token lives."""
-PASSKEY_S: Final = 120
-"""How long a verified passkey counts before the browser comes for what follows from it."""
+VERIFIED_S: Final = 120
+"""How long a verified factor counts before the browser comes for what follows from it."""
 MOST_GRANTS: Final = 400
 """How many an account has at most; those that were not used for longest go."""
 SECRET_BYTES: Final = 32
@@ -184,24 +184,25 @@ class Authorizations:
             pending,
             account_id=session.account_id,
             authenticated_s=session.authenticated_s,
+            amr=session.amr,
             here=True,
         )
 
-    async def passkey_verified(self, pending: Pending, passkey: VerifiedPasskey) -> None:
-        """Note that a passkey was verified; the browser comes for the rest (A-118). Raises
-        StorageError, Overloaded."""
-        await self._replace(pending, passkey=passkey)
+    async def factor_verified(self, pending: Pending, verified: VerifiedFactor) -> None:
+        """Note that a passkey or a Nostr key was verified; the browser comes for the rest (A-118).
+        Raises StorageError, Overloaded."""
+        await self._replace(pending, verified=verified)
 
-    async def use_passkey(self, pending: Pending) -> VerifiedPasskey:
-        """What was noted of a verified passkey, once. Raises AccessDenied if there is nothing, or
+    async def use_verified(self, pending: Pending, factor: str) -> VerifiedFactor:
+        """What was noted of a verified factor, once. Raises AccessDenied if there is nothing, or
         not any more, StorageError, Overloaded."""
-        verified = pending.interaction.passkey
-        if verified is None:
-            raise AccessDenied("No passkey was verified in this sign-in: go back and try again")
-        await self._replace(pending, passkey=None)
+        verified = pending.interaction.verified
+        if verified is None or verified.factor != factor:
+            raise AccessDenied("Nothing was verified in this sign-in: go back and try again")
+        await self._replace(pending, verified=None)
         age_s = self._clock.now_ms() // 1000 - verified.verified_s
-        if not 0 <= age_s <= PASSKEY_S:
-            raise AccessDenied("The passkey was verified too long ago: go back and try again")
+        if not 0 <= age_s <= VERIFIED_S:
+            raise AccessDenied("You were verified too long ago: go back and try again")
         return verified
 
     async def consented(self, pending: Pending) -> None:
@@ -285,6 +286,7 @@ class Authorizations:
             began_s=now_s,
             last_used_s=now_s,
             nonce=request.nonce,
+            amr=interaction.amr,
         )
         lasts_s = GRANT_S if "offline_access" in scopes else SHORT_GRANT_S
         consent = Consent(

@@ -48,6 +48,7 @@ def provider_description(issuer: str) -> Json:
             "exp",
             "iat",
             "auth_time",
+            "amr",
             "name",
             "email",
             "email_verified",

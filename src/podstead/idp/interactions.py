@@ -43,6 +43,7 @@ def begun(
         began_s=now_s,
         account_id=session.account_id,
         authenticated_s=session.authenticated_s,
+        amr=session.amr,
     )
 
 

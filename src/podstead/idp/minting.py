@@ -97,6 +97,8 @@ class Mint:
         }
         if grant is not None:
             claims |= {"auth_time": grant.authenticated_s, "sid": grant.session_id}
+            if grant.amr:
+                claims["amr"] = grant.amr
             if grant.nonce is not None:
                 claims["nonce"] = grant.nonce
         claims |= personal_claims(account, subject.scopes)

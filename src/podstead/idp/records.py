@@ -41,7 +41,7 @@ class AccountName(msgspec.Struct, frozen=True):
 class BrowserSession(msgspec.Struct, frozen=True):
     """A signed-in browser; the key is the hash of its cookie.
 
-    ``factor`` is how it signed in: ``password`` or ``passkey``, later ``nostr``.
+    ``factor`` is how it signed in: ``password``, ``passkey`` or ``nostr``.
     """
 
     account_id: str
@@ -54,6 +54,12 @@ class BrowserSession(msgspec.Struct, frozen=True):
     user_agent: str = ""
     public_id: str = ""
     """By which the account page names it; not the secret of the cookie."""
+    amr: tuple[str, ...] = ()
+    """How it signed in as tokens tell it (:mod:`podstead.idp.methods`); empty if that is not
+    known, as of sessions of earlier versions."""
+    restricted: bool = False
+    """Whether the factor is one that whoever writes the profile can give themselves: it does not
+    change how the account is signed in to, nor end it (A-130)."""
 
 
 class AuthorizationRequest(msgspec.Struct, frozen=True):
@@ -72,20 +78,24 @@ class AuthorizationRequest(msgspec.Struct, frozen=True):
     dpop_jkt: str | None = None
 
 
-class VerifiedPasskey(msgspec.Struct, frozen=True):
-    """That a passkey was verified in an interaction, until the browser comes for it (A-118)."""
+class VerifiedFactor(msgspec.Struct, frozen=True):
+    """That a passkey or a Nostr key was verified in an interaction, until the browser comes for
+    what follows (A-118, A-125)."""
 
     account_id: str
     verified_s: int
     lasting: bool
+    amr: tuple[str, ...] = ()
+    factor: str = "passkey"
+    restricted: bool = False
 
 
 class Interaction(msgspec.Struct, frozen=True):
     """A sign-in or consent that is under way; the key is the hash of its uid (A-57).
 
-    ``browser_hash`` binds it to the browser that began it. ``account_id`` and ``authenticated_s``
-    are there once a factor was verified; ``here`` tells that it was in this interaction.
-    ``passkey`` is there between a passkey's verification and what follows from it.
+    ``browser_hash`` binds it to the browser that began it. ``account_id``, ``authenticated_s`` and
+    ``amr`` are there once a factor was verified; ``here`` tells that it was in this interaction.
+    ``verified`` is there between a factor's verification and what follows from it.
     """
 
     request: AuthorizationRequest
@@ -96,7 +106,8 @@ class Interaction(msgspec.Struct, frozen=True):
     here: bool = False
     consented: bool = False
     finished: bool = False
-    passkey: VerifiedPasskey | None = None
+    verified: VerifiedFactor | None = msgspec.field(default=None, name="passkey")
+    amr: tuple[str, ...] = ()
 
 
 class Client(msgspec.Struct, frozen=True):
@@ -146,6 +157,7 @@ class Grant(msgspec.Struct, frozen=True):
     last_used_s: int
     nonce: str | None = None
     revoked: bool = False
+    amr: tuple[str, ...] = ()
 
 
 class AuthorizationCode(msgspec.Struct, frozen=True):
@@ -210,18 +222,47 @@ class Passkey(msgspec.Struct, frozen=True):
     """When a signature with too low a count came, as of a copy."""
 
 
-class PasskeyChallenge(msgspec.Struct, frozen=True):
-    """What a passkey is to sign, once (A-119); the key is the hash of its challenge key.
+class NostrLink(msgspec.Struct, frozen=True):
+    """A Nostr key of an account (A-128); the key of the record is the public key.
 
-    ``holder_hash`` binds it to a browser, or to a session for adding a passkey. ``challenge`` is in
-    hexadecimal digits.
+    ``published`` tells that the profile was made to name it, and that everybody may ask whose it
+    is.
+    """
+
+    public_key: str
+    """64 hexadecimal digits in lower case."""
+    account_id: str
+    created_s: int
+    published: bool = False
+    last_used_s: int | None = None
+
+
+class Challenge(msgspec.Struct, frozen=True):
+    """Something to be signed once, by a passkey or a Nostr key (A-119, A-126); the key is the hash
+    of its challenge key, which says what it is.
+
+    ``holder_hash`` binds it to a browser, or to a session for adding a passkey or a key.
+    ``user_handle`` is for adding a passkey.
     """
 
     purpose: str
-    challenge: str
     holder_hash: str
     account_id: str | None = None
     user_handle: str | None = None
+
+
+class ProfileKey(msgspec.Struct, frozen=True):
+    """That a profile states a Nostr key (A-127); the key is that key and the path of the profile.
+    Such a record belongs to the pod, not to an account: profiles are older than accounts."""
+
+    public_key: str
+
+
+class ProvenKey(msgspec.Struct, frozen=True):
+    """A Nostr key that a browser has proven to hold and that no account has, for an account to be
+    made with it (A-131); the key is the hash of the browser's secret."""
+
+    public_key: str
 
 
 class RevokedToken(msgspec.Struct, frozen=True):
@@ -243,4 +284,8 @@ REFRESH_TOKENS: Final = Records("refresh", RefreshToken)
 CREDENTIALS: Final = Records("credential", ClientCredential)
 REVOKED_TOKENS: Final = Records("revoked", RevokedToken)
 PASSKEYS: Final = Records("passkey", Passkey)
-PASSKEY_CHALLENGES: Final = Records("passkey-challenge", PasskeyChallenge)
+PASSKEY_CHALLENGES: Final = Records("passkey-challenge", Challenge)
+NOSTR_LINKS: Final = Records("nostr-key", NostrLink)
+NOSTR_CHALLENGES: Final = Records("nostr-challenge", Challenge)
+PROFILE_KEYS: Final = Records("profile-key", ProfileKey)
+PROVEN_KEYS: Final = Records("proven-key", ProvenKey)

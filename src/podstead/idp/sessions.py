@@ -77,13 +77,17 @@ class Sessions:
         factor: str,
         lasting: bool,
         user_agent: str,
+        amr: tuple[str, ...] = (),
         instead_of: OpenSession | None = None,
+        restricted: bool = False,
     ) -> Begun:
         """Sign a browser in by a factor that was just verified for the account as it is kept.
 
+        ``amr`` is what tokens tell of it (:mod:`podstead.idp.methods`).
         ``instead_of`` is the session that the browser had. One of the same account goes on under
-        a new secret, so that clients recognise it. Raises Overloaded, also if the account has
-        changed meanwhile, and StorageError.
+        a new secret, so that clients recognise it. ``restricted`` is for a factor that whoever
+        writes the profile can give themselves. Raises Overloaded, also if the account has changed
+        meanwhile, and StorageError.
         """
         now_s = counting_from(account.value, self._clock.now_ms() // 1000)
         account_id = account.value.account_id
@@ -102,6 +106,8 @@ class Sessions:
                 if goes_on and instead_of is not None
                 else self._randomness.token_hex(_PUBLIC_ID_BYTES)
             ),
+            amr=amr,
+            restricted=restricted,
         )
         records = [self._put(secret_key(secret), session, now_s), *await self._surplus(account)]
         if instead_of is not None:
@@ -130,7 +136,10 @@ class Sessions:
         return OpenSession(kept, account)
 
     def is_recent(self, signed_in: OpenSession) -> bool:
-        """Whether the person has signed in shortly before (A-86)."""
+        """Whether the person has signed in shortly before (A-86), in a way that counts for what
+        changes the account (A-130)."""
+        if signed_in.session.restricted:
+            return False
         now_s = self._clock.now_ms() // 1000
         return now_s - signed_in.session.authenticated_s <= RECENT_S
 

@@ -70,14 +70,15 @@ def check_event(
         raise InvalidEvent("The event is of another kind")
     if abs(now_s - event.created_s) > WINDOW_S:
         raise InvalidEvent("The event is too old or from the future")
-    _check_target(_one(event, "u"), _one(event, "method"), request, reach)
+    _check_target(only_tag(event, "u"), only_tag(event, "method"), request, reach)
     return ProvenByEvent(
         _content_digest(event, request, require=require_payload),
         event.created_s + REMEMBERED_S,
     )
 
 
-def _one(event: Event, name: str) -> str:
+def only_tag(event: Event, name: str) -> str:
+    """The value of the one tag of that name (A-142). Raises InvalidEvent for none or several."""
     tags = event.tagged(name)
     if len(tags) != 1 or len(tags[0]) < 2:
         raise InvalidEvent(f"The event needs exactly one {name} tag")

@@ -37,6 +37,7 @@ from podstead.rdf.listing import (
     mentioned_members,
     server_managed,
 )
+from podstead.resources.companions import Companions
 from podstead.resources.documents import (
     BYTES_OF_A_TRIPLE,
     EMPTY_DATASET,
@@ -50,7 +51,7 @@ from podstead.resources.planning import Content
 from podstead.resources.received import Received
 from podstead.resources.situation import Situation
 from podstead.storage.protocol import ResourceStore
-from podstead.storage.records import InlineBody, Kind, Metadata, Reliance
+from podstead.storage.records import InlineBody, Kind, Metadata, Record, Reliance
 from podstead.wac.acl import check_storable
 from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode, identity_change
@@ -62,10 +63,19 @@ _TRIPLES_OF_A_MEMBER = 6
 class Contents:
     """Judges what was sent against where it shall stand."""
 
-    def __init__(self, *, store: ResourceStore, documents: Documents, gate: Gate) -> None:
+    def __init__(
+        self,
+        *,
+        store: ResourceStore,
+        documents: Documents,
+        gate: Gate,
+        companions: Companions | None = None,
+    ) -> None:
+        """``companions`` is ``None`` where no other part keeps records of documents."""
         self._store = store
         self._documents = documents
         self._gate = gate
+        self._companions = companions
 
     async def accept(
         self,
@@ -95,7 +105,8 @@ class Contents:
         await self._check_identity(exchange, situation, after)
         if content.body is not sent:
             await self._store.discard(sent)  # no write will take it
-        return content
+        records = await self.records_of(situation, after)
+        return replace(content, records=records) if records else content
 
     async def accept_document(
         self, exchange: Exchange, situation: Situation, document: Document, media_type: str
@@ -114,7 +125,15 @@ class Contents:
         else:
             after = document.dataset
         await self._check_identity(exchange, situation, after)
-        return content
+        records = await self.records_of(situation, after)
+        return replace(content, records=records) if records else content
+
+    async def records_of(self, situation: Situation, after: Dataset) -> tuple[Record, ...]:
+        """What goes with a write after which the situation's target says this."""
+        companions, path = self._companions, situation.stored_path
+        if companions is None or not companions.concern(path):
+            return ()
+        return tuple(await companions.of(path, after))
 
     async def _understand(
         self, situation: Situation, received: Received, rdf: bytes, *, posted: bool

@@ -34,6 +34,7 @@ from podstead.storage.records import (
     NoMembers,
     Present,
     Put,
+    Record,
     Reliance,
     StagedBlob,
     Version,
@@ -46,10 +47,12 @@ DEFAULT_DESCRIPTION_TYPE = "text/turtle"
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What is to be stored: a type as it will be given back, and the staged bytes."""
+    """What is to be stored: a type as it will be given back, and the staged bytes; ``records`` go
+    with it."""
 
     content_type: str
     body: Body
+    records: tuple[Record, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +94,12 @@ def plan_put(situation: Situation, content: Content, stamp: Stamp, agent: Agent)
         creates=existing is None,
     )
     if existing is not None:
-        return _replacement(existing, put, stamp, agent)
-    return _creation(situation, put, stamp, agent)
+        plan = _replacement(existing, put, stamp, agent)
+    else:
+        plan = _creation(situation, put, stamp, agent)
+    if content.records:
+        plan = replace(plan, write=replace(plan.write, records=content.records))
+    return plan
 
 
 def plan_unchanged(
@@ -113,8 +120,11 @@ def plan_unchanged(
     return Plan(write, outcome)
 
 
-def plan_delete(situation: Situation, stamp: Stamp, agent: Agent) -> Plan:
-    """Delete the target with its auxiliaries (C-17 to C-20).
+def plan_delete(
+    situation: Situation, stamp: Stamp, agent: Agent, *, records: tuple[Record, ...] = ()
+) -> Plan:
+    """Delete the target with its auxiliaries (C-17 to C-20). ``records`` go with the description
+    of a container, which is emptied.
 
     Raises NotFound. Whether a container is empty is checked by the commit itself.
     """
@@ -122,7 +132,7 @@ def plan_delete(situation: Situation, stamp: Stamp, agent: Agent) -> Plan:
     if existing is None or (existing.size_bytes == 0 and _is_container_description(situation)):
         raise NotFound
     if _is_container_description(situation):
-        nothing = Content(DEFAULT_DESCRIPTION_TYPE, InlineBody(b""))
+        nothing = Content(DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), records)
         plan = plan_put(situation, nothing, stamp, agent)
         return replace(plan, outcome=Outcome(Result.DELETED))
     reliances: list[Reliance] = [AtVersion(existing.path, existing.version)]

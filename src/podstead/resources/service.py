@@ -25,7 +25,7 @@ from podstead.core.methods import allowed_methods, takes_only_rdf
 from podstead.rdf.patching import Patch
 from podstead.resources.commits import MAX_ATTEMPTS, Commits
 from podstead.resources.contents import Contents
-from podstead.resources.documents import Superseded
+from podstead.resources.documents import EMPTY_DATASET, Superseded
 from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.naming import NameProposal
 from podstead.resources.outcome import Exchange, Outcome, Result
@@ -247,7 +247,8 @@ class ResourceService:
     async def _delete(self, exchange: Exchange) -> Outcome:
         async def plan(situation: Situation) -> Plan:
             await self._contents.check_deletion(exchange, situation)
-            return plan_delete(situation, self._stamp(), exchange.agent)
+            records = await self._contents.records_of(situation, EMPTY_DATASET)
+            return plan_delete(situation, self._stamp(), exchange.agent, records=records)
 
         admitted = await self._admit_delete(exchange)
         return await self._commits.commit(exchange, admitted, self._admit_delete, plan)

@@ -207,7 +207,8 @@ class PodRecord:
 
 @dataclass(frozen=True, slots=True)
 class PodRemoval:
-    """A pod that goes, with every resource and token of it and every entry of ``entry_owner``.
+    """A pod that goes, with every resource and token of it, every entry that belongs to its root
+    container (whose ``owner`` is the path of it), and every entry of ``entry_owner``.
 
     ``agent`` is the IRI of who removes it, ``None`` for the operator; ``at_ms`` Unix milliseconds.
     The name stays taken (``former_pods``).

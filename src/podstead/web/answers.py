@@ -6,6 +6,8 @@ mark stands, an identical request (method, target and every header) has the iden
 decision included. A commit makes every kept answer worthless at once, so none can be stale; the
 ordinary path then answers, and renderings kept by version make that cheap as well. The mark is part
 of what identifies a request, so an answer begun before a commit is never taken for one made after.
+The keys of this server's own provider, which lie in files, have a mark of their own: whom a token
+lets in depends on them as well.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ _KEPT_METHODS = frozenset({"GET", "HEAD"})
 class AnswerKey(NamedTuple):
     """A request, and the state mark at which it came."""
 
-    mark: int
+    mark: tuple[int, ...]
     method: str
     raw_path: bytes
     query: bytes
@@ -48,22 +50,30 @@ class _Kept(NamedTuple):
 
 
 class StateMark(Protocol):
-    """Tells whether the store has changed."""
+    """Tells whether something has changed that answers come of."""
 
     def state_mark(self) -> int | None:
-        """A number that differs after any commit by any worker; ``None`` if it is not known.
-        Raises StorageError."""
+        """A number that differs after any change by any worker, as far as this one would take note
+        of it; ``None`` if it is not known. Raises StorageError."""
 
 
 class Answers:
     """Kept answers of one worker, bounded in bytes."""
 
-    def __init__(self, *, store: StateMark, clock: Clock, capacity_bytes: int) -> None:
-        self._store = store
+    def __init__(
+        self,
+        *,
+        store: StateMark,
+        keys: StateMark | None = None,
+        clock: Clock,
+        capacity_bytes: int,
+    ) -> None:
+        """``keys`` are those of this server's own provider, if it is one."""
+        self._sources = (store,) if keys is None else (store, keys)
         self._clock = clock
         self._capacity_bytes = capacity_bytes
         self._used_bytes = 0
-        self._mark: int | None = None
+        self._mark: tuple[int, ...] | None = None
         self._entries: OrderedDict[AnswerKey, _Kept] = OrderedDict()
 
     def key(self, scope: Scope) -> AnswerKey | None:
@@ -109,13 +119,19 @@ class Answers:
             _, dropped = self._entries.popitem(last=False)
             self._used_bytes -= dropped.size_bytes
 
-    def _mark_now(self) -> int | None:
+    def _mark_now(self) -> tuple[int, ...] | None:
+        marks = []
         try:
-            return self._store.state_mark()
+            for source in self._sources:
+                mark = source.state_mark()
+                if mark is None:
+                    return None
+                marks.append(mark)
         except StorageError:
             return None  # the ordinary path meets the same trouble, and answers it
+        return tuple(marks)
 
-    def _forget(self, mark: int) -> None:
+    def _forget(self, mark: tuple[int, ...]) -> None:
         self._entries.clear()
         self._used_bytes = 0
         self._mark = mark

@@ -10,11 +10,13 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from podstead.authn.authenticate import Authenticator, Shown
 from podstead.authn.nonces import Nonces
 from podstead.core.agents import Agent
+from podstead.core.clock import Clock
 from podstead.core.errors import (
     MethodNotAllowed,
     MethodUnknown,
@@ -33,6 +35,7 @@ from podstead.web.body import Incoming
 from podstead.web.challenges import Challenges
 from podstead.web.cors import Sharing, cors_headers
 from podstead.web.errors import refusal
+from podstead.web.late_content import LateContent
 from podstead.web.limits import InvalidCredentialLimit, address_key
 from podstead.web.request import Request, RequestLimits, read_request
 from podstead.web.response import Response, options_response
@@ -79,6 +82,7 @@ class Application:
         challenges: Challenges,
         answers: Answers,
         lifespan: Lifespan,
+        clock: Clock,
         nonces: Nonces | None = None,
     ) -> None:
         """``nonces`` are those that DPoP proofs must hold, if they must."""
@@ -92,6 +96,7 @@ class Application:
         self._invalid_credentials = invalid_credentials
         self._answers = answers
         self.lifespan = lifespan
+        self._clock = clock
         self._nonces = nonces
         self._common = list(_ON_EVERY_RESPONSE)
         if base_url.startswith("https:"):
@@ -189,6 +194,8 @@ class Application:
             return _options_of_server() if request.is_of_server else self._options(path)
         own = service is not None and service.access is Access.OWN
         agent = None if own else await self._authenticate(request)
+        if agent is not None and request.body.announced:
+            request = self._with_sender_checked_again(request)
         if agent is not None and agent.content_digest is not None:
             request = await with_checked_content(request, agent.content_digest)
         return await self.routes.endpoint(service, path, method)(request, agent)
@@ -214,6 +221,15 @@ class Application:
             if not error.lacks_nonce:
                 await self._invalid_credentials.count(request.client_address)
             raise
+
+    def _with_sender_checked_again(self, request: Request) -> Request:
+        """The request with a body after which, if it took long, its sender is looked at anew."""
+        body = LateContent(
+            request.body,
+            check_again=partial(self._authenticator.check_again, self._shown(request)),
+            clock=self._clock,
+        )
+        return replace(request, body=body)
 
     def _shown(self, request: Request) -> Shown:
         target = request.raw_path + (b"?" + request.query if request.query else b"")

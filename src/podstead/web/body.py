@@ -1,4 +1,4 @@
-"""How is a request body received? Bounded, with a time-out, and never taken for whole when cut.
+"""How is a request body received? Bounded in size and time, and never taken for whole when cut.
 
 The server hands truncation over as ``http.disconnect``, and checks neither sizes nor pauses
 itself; all three are done here. So is the end of a body that was answered before it arrived.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 
 from podstead.core.errors import BadRequest, BodyTimeout, BodyTooLarge
 from podstead.web.asgi import Message, Receive, Scope
@@ -66,15 +68,55 @@ def _is_sending(scope: Scope) -> bool:
     return any(name in names for name in _BODY_HEADERS) and b"expect" not in names
 
 
+@dataclass(frozen=True, slots=True)
+class BodyPace:
+    """How slowly a body may arrive: it may stop for ``idle_timeout_s``, and has to come at
+    ``min_bytes_per_s`` otherwise, or however slowly if that is 0.
+
+    A body that comes a byte now and then would hold its connection for as long as its sender likes,
+    if each piece were waited for anew. So each piece gives back only the time that it may take.
+    """
+
+    idle_timeout_s: float
+    min_bytes_per_s: float = 0
+
+    def patience_s(self, before_s: float, *, waited_s: float, received_bytes: int) -> float:
+        """How long the next piece is waited for, after one for which there were ``before_s``;
+        below 0 if it came too late."""
+        left_s = before_s - waited_s
+        if left_s < 0:
+            return left_s
+        if not self.min_bytes_per_s:
+            return self.idle_timeout_s
+        return min(self.idle_timeout_s, left_s + received_bytes / self.min_bytes_per_s)
+
+
 class AsgiBody:
     """The body of one request (:class:`podstead.core.operation.RequestBody`)."""
 
-    __slots__ = ("_first", "_idle_timeout_s", "_receive", "announced", "size_bytes")
+    __slots__ = (
+        "_first",
+        "_now_s",
+        "_pace",
+        "_patience_s",
+        "_receive",
+        "announced",
+        "size_bytes",
+    )
 
-    def __init__(self, receive: Receive, fields: HeaderFields, *, idle_timeout_s: float) -> None:
+    def __init__(
+        self,
+        receive: Receive,
+        fields: HeaderFields,
+        *,
+        pace: BodyPace,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Raises BadRequest for a Content-Length that is no number."""
         self._receive = receive
-        self._idle_timeout_s = idle_timeout_s
+        self._pace = pace
+        self._now_s = now_s
+        self._patience_s = pace.idle_timeout_s
         self._first: Message | None = None
         self.size_bytes = _content_length(fields)
         self.announced = (self.size_bytes or 0) > 0 or b"transfer-encoding" in fields
@@ -109,14 +151,27 @@ class AsgiBody:
             raise BadRequest("The body is shorter or longer than its Content-Length")
 
     async def _next_message(self) -> Message:
+        asked_s = self._now_s()
         try:
-            async with asyncio.timeout(self._idle_timeout_s):
+            async with asyncio.timeout(self._patience_s):
                 message = await self._receive()
         except TimeoutError as error:
-            raise BodyTimeout("The request body did not arrive in time") from error
+            raise self._too_slow() from error
+        self._patience_s = self._pace.patience_s(
+            self._patience_s,
+            waited_s=self._now_s() - asked_s,
+            received_bytes=len(message.get("body", b"")),
+        )
+        if self._patience_s < 0:
+            raise self._too_slow()
         if message["type"] == "http.disconnect":
             raise BadRequest("The request body ended early")
         return message
+
+    def _too_slow(self) -> BodyTimeout:
+        rate = self._pace.min_bytes_per_s
+        least = f", which is {rate:g} bytes a second at least" if rate else ""
+        return BodyTimeout(f"The request body did not arrive in time{least}")
 
 
 def _content_length(fields: HeaderFields) -> int | None:

@@ -13,7 +13,7 @@ from podstead.core.operation import Operation, RequestBody
 from podstead.core.prefer import parse_prefer
 from podstead.web.asgi import Receive, Scope
 from podstead.web.authority import Authorities
-from podstead.web.body import AsgiBody
+from podstead.web.body import AsgiBody, BodyPace
 from podstead.web.fields import HeaderFields
 
 METHODS_WITH_BODY = frozenset({"PUT", "POST", "PATCH"})
@@ -24,7 +24,7 @@ class RequestLimits:
     """Bounds on what a request may be before anything of it is looked at."""
 
     target_bytes: int
-    body_idle_timeout_s: float
+    body_pace: BodyPace
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ async def read_request(
     peer: str = (scope.get("client") or ("",))[0]
     host = authorities.check_host(fields, peer=peer)
     method: str = scope["method"]
-    body = AsgiBody(receive, fields, idle_timeout_s=limits.body_idle_timeout_s)
+    body = AsgiBody(receive, fields, pace=limits.body_pace)
     if body.size_bytes is None and scope["http_version"] == "2" and method in METHODS_WITH_BODY:
         await body.look_ahead()
     return Request(

@@ -68,14 +68,14 @@ class Application:
         self.page.get_by_label("Provider").fill(self.provider)
         self.page.get_by_label("Identifier").fill(client_id)
         self.page.get_by_label("without any page").set_checked(quietly)
-        self.page.get_by_role("button", name="Sign in").click()
+        self.page.get_by_role("button", name="Sign in", exact=True).click()
 
     def sign_in(self, *, client_id: str = "") -> None:
         """Press it, and do what the provider's pages ask for."""
         self.ask(client_id=client_id)
         self.page.get_by_label("E-mail address or pod name").fill(self.account.email)
         self.page.get_by_label("Password").fill(PASSWORD)
-        self.page.get_by_role("button", name="Sign in").click()
+        self.page.get_by_role("button", name="Sign in", exact=True).click()
         self.page.get_by_role("button", name="Allow", exact=True).click()
         self.knows(self.account.web_id)
 
@@ -170,6 +170,45 @@ def test_somebody_signs_in_and_uses_their_pod(application: Application) -> None:
     assert application.does("Write", url, "my own words") == "201"
     assert application.does("Read", url) == "200 my own words"
     assert application.account.provider.get(urlsplit(url).path).status == 401
+
+
+def test_somebody_signs_in_with_a_passkey(application: Application) -> None:
+    """T-71: by password first, to add it; then signed out everywhere, and in again by the passkey,
+    for tokens that are as good."""
+    application.sign_in()
+    page = application.page
+    with_authenticator(page)
+    page.goto(f"{application.provider}/idp/account")
+    page.get_by_label("Name of the new passkey").fill("my laptop")
+    application.press("Add a passkey")
+    expect(page.get_by_role("button", name="Remove my laptop")).to_be_visible()
+    page.get_by_role("button", name="Sign out", exact=True).first.click()
+    expect(page.get_by_text("You are signed out")).to_be_visible()
+    page.goto(application.url)
+    application.knows("nobody")
+    application.ask()
+    application.press("Use a passkey")
+    application.press("Allow")
+    application.knows(application.account.web_id)
+    url = application.account.pod_url + "private/note"
+    assert application.does("Write", url, "my own words") == "201"
+    assert application.does("Read", url) == "200 my own words"
+
+
+def with_authenticator(page: Page) -> None:
+    """Let the browser of a page have an authenticator, and use it when a button is pressed."""
+    page.add_init_script("PublicKeyCredential.isConditionalMediationAvailable = async () => false;")
+    session = page.context.new_cdp_session(page)
+    session.send("WebAuthn.enable")
+    options = {
+        "protocol": "ctap2",
+        "transport": "internal",
+        "hasResidentKey": True,
+        "hasUserVerification": True,
+        "isUserVerified": True,
+        "automaticPresenceSimulation": True,
+    }
+    session.send("WebAuthn.addVirtualAuthenticator", {"options": options})
 
 
 def test_a_newcomer_makes_an_account_on_the_way(application: Application) -> None:

@@ -19,11 +19,11 @@ from podstead.idp.passkeys.sign_in import counts_up
 from podstead.idp.records import ACCOUNTS, PASSKEY_CHALLENGES, PASSKEYS
 from podstead.storage.sqlite import SqliteStore
 from podstead.storage.writing import commit
-from tests.http.conftest import BASE, Start
+from tests.http.conftest import BASE, Start, password_of
 from tests.http.idp_pages.conftest import App, MovedClock, csrf_token, reply_of, sign_in
 from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page
-from tests.support.passkeys import PRESENT, SYNCED, VERIFIED, SoftAuthenticator
+from tests.support.passkeys import PRESENT, SYNCED, VERIFIED, SoftAuthenticator, decoded
 
 NewBrowser = Callable[[], Browser]
 SCRIPT = {
@@ -520,6 +520,113 @@ async def test_an_application_gets_tokens_by_a_passkey(
     assert (await app.tokens(page))["id_token"]
 
 
+@pytest.mark.parametrize(("flags", "kind"), [(0, "hwk"), (SYNCED, "swk")])
+async def test_tokens_tell_how_the_person_signed_in(
+    browser: Browser,
+    new_browser: NewBrowser,
+    account: Page,
+    app: App,
+    key: SoftAuthenticator,
+    flags: int,
+    kind: str,
+) -> None:
+    """A-118, A-71; RFC 8176: also an application that asks later; and a sign-in by password
+    afterwards is told as what it is."""
+    key.flags |= flags
+    await register(browser, key)
+    other = new_browser()
+    page = await other.get(app.request())
+    uid = page.path.rpartition("/")[2]
+    page = await other.get((await _verified(other, key, uid)).json()["redirectUrl"])
+    assert await _methods(app, page) == [kind, "user", "mfa"]
+    page = await other.get(app.request(scope="openid"))
+    assert await _methods(app, page) == [kind, "user", "mfa"]
+    page = await other.get(app.request(scope="openid", prompt="login"))
+    page = await other.send(page, page.path, username="alice", password=password_of("alice"))
+    assert await _methods(app, page) == ["pwd"]
+
+
+async def test_tokens_tell_of_a_passkey_that_was_used_before_the_application_asked(
+    browser: Browser, new_browser: NewBrowser, account: Page, app: App, key: SoftAuthenticator
+) -> None:
+    """A-118: T-72, then an application."""
+    await register(browser, key)
+    other = new_browser()
+    assert (await log_in(other, key)).status == 200
+    page = await other.get(app.request(scope="openid"))
+    page = await other.send(page, f"{page.path}/confirm")
+    assert await _methods(app, page) == ["hwk", "user", "mfa"]
+
+
+async def _methods(app: App, page: Page) -> object:
+    tokens = await app.tokens(page)
+    payload = tokens["id_token"].split(".")[1]
+    return json.loads(decoded(payload))["amr"]
+
+
+@pytest.mark.parametrize("has_one", [False, True])
+async def test_the_page_of_consent_offers_a_passkey_to_who_has_none(
+    browser: Browser, account: Page, app: App, key: SoftAuthenticator, has_one: bool
+) -> None:
+    """A-124: on the way, and nobody has to."""
+    if has_one:
+        await register(browser, key)
+    page = await browser.get(app.request(prompt="consent"))
+    offered = 'href="/idp/account#sign-in"' in page.text
+    assert offered is not has_one
+    assert reply_of(await browser.send(page, f"{page.path}/confirm"))["code"]
+
+
+# --- for whom -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def of_a_domain(start: Start, clock: MovedClock) -> Browser:
+    """At a server whose passkeys are of the domain above it."""
+    server = await start(
+        clock=clock,
+        idp=True,
+        base_url="https://id.pods.example",
+        passkey_rp_id="pods.example",
+        passkey_origins=("https://www.pods.example",),
+    )
+    return Browser(server.application, "https://id.pods.example")
+
+
+@pytest.mark.parametrize("origin", ["https://id.pods.example", "https://www.pods.example"])
+async def test_a_passkey_may_be_of_the_domain_and_used_on_its_pages(
+    of_a_domain: Browser, origin: str
+) -> None:
+    """A-115"""
+    await sign_in(of_a_domain)
+    assert (await options(of_a_domain, "register"))["rp"]["id"] == "pods.example"
+    assert (await options(of_a_domain, "login"))["rpId"] == "pods.example"
+    key = SoftAuthenticator(origin, "pods.example")
+    assert (await register(of_a_domain, key)).status == 200
+    assert (await log_in(of_a_domain, key)).status == 200
+
+
+@pytest.mark.parametrize(
+    ("origin", "rp_id"),
+    [
+        ("https://id.pods.example", "id.pods.example"),
+        ("https://evil.pods.example", "pods.example"),
+        ("https://pods.example", "pods.example"),
+    ],
+)
+async def test_a_passkey_of_another_domain_or_page_is_refused(
+    of_a_domain: Browser, origin: str, rp_id: str
+) -> None:
+    """A-115: also of the domain's own, if its pages are not listed."""
+    await sign_in(of_a_domain)
+    key = SoftAuthenticator(origin, rp_id)
+    assert refused(await register(of_a_domain, key), 400, "Verification failed")
+    good = SoftAuthenticator("https://id.pods.example", "pods.example")
+    assert (await register(of_a_domain, good)).status == 200
+    other = replace(good, origin=origin, rp_id=rp_id)
+    assert refused(await log_in(of_a_domain, other), 400, "Verification failed")
+
+
 @pytest.mark.parametrize("query", ["", "?accountId=alice"])
 async def test_nobody_completes_what_was_not_verified(
     browser: Browser, app: App, query: str
@@ -669,10 +776,10 @@ async def test_where_browsers_know_no_passkeys_none_are_offered(
     browser = Browser(server.application, base_url)
     page = await browser.get("/idp/login")
     assert page.status == 200
+    assert "PublicKeyCredential" not in page.text
     assert "Use a passkey" not in page.text
-    assert "<script" not in page.text
     account = await sign_in(browser)
     assert account.status == 200
+    assert "PublicKeyCredential" not in account.text
     assert "Add a passkey" not in account.text
-    assert "<script" not in account.text
     assert (await ask(browser, "login/options")).status == 404

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from podstead.web.idp.shown_clients import place_of
-from tests.http.conftest import BASE, Server, acl_turtle
+from podstead.idp.connections import Connection
+from podstead.web.idp.shown_clients import place_of, places_of
+from tests.http.conftest import BASE, Server, acl_turtle, password_of
 from tests.http.idp_pages.conftest import App
 from tests.support.browser import Browser
 
@@ -38,10 +39,34 @@ def test_a_place_is_named_so_that_nobody_passes_for_another(url: str, shown: str
     assert place_of(url, base_url="https://pods.example") == shown
 
 
+@pytest.mark.parametrize(
+    ("client_id", "hosts", "shown"),
+    [
+        ("0a1b2c", ("app.example",), ["app.example"]),
+        ("0a1b2c", ("pods.example",), ["pods.example"]),
+        ("0a1b2c", ("org.example.app:",), ["org.example.app:"]),
+        ("https://app.example/id", ("app.example",), ["app.example"]),
+        ("https://id.example/id", ("app.example",), ["id.example", "app.example"]),
+        ("https://evil.example/id", ("pods.example",), ["evil.example", "pods.example"]),
+        ("https://pods.example/bob/app", ("pods.example",), ["pods.example/bob"]),
+        ("https://pods.example/bob/app", ("app.example",), ["pods.example/bob", "app.example"]),
+        ("https://pods.example/bob/app", (), ["pods.example/bob"]),
+        ("https://pods.example/app", ("pods.example",), ["pods.example/app"]),
+        ("https://app.example/id", ("\u0430pp.example",), ["app.example", "xn--pp-6kc.example"]),
+    ],
+)
+def test_the_places_of_a_connected_application_are_named_in_the_same_way(
+    client_id: str, hosts: tuple[str, ...], shown: list[str]
+) -> None:
+    connection = Connection("id", client_id, None, hosts, (), since_s=1, last_used_s=None)
+    assert list(places_of(connection, base_url="https://pods.example")) == shown
+
+
 async def test_an_application_in_a_pod_does_not_pass_for_the_server(
     server: Server, browser: Browser
 ) -> None:
-    """A-51: Bob's document is on the provider's host, and so is where the code would go."""
+    """A-51, A-86: Bob's document is on the provider's host, and so is where the code would go. On
+    the account page it is Bob's still."""
     document = {
         "client_id": f"{BOBS}/app",
         "client_name": "localhost:3000",
@@ -60,3 +85,6 @@ async def test_an_application_in_a_pod_does_not_pass_for_the_server(
     page = await browser.get(app.request(redirect_uri=f"{BOBS}/app.html"))
     assert "An application of localhost:3000/bob<" in page.text
     assert "You will go on to <strong>localhost:3000/bob</strong>" in page.text
+    page = await browser.send(page, page.path, username="alice", password=password_of("alice"))
+    account = await browser.get("/idp/account")
+    assert '<p class="quiet">localhost:3000/bob, allowed on' in account.text

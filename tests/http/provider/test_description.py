@@ -20,7 +20,7 @@ from tests.support.signing import Json
 OPENID = "/.well-known/openid-configuration"
 OAUTH = "/.well-known/oauth-authorization-server"
 JWKS = "/.well-known/jwks.json"
-CLAIMS = "sub webid iss aud azp exp iat auth_time name email email_verified"
+CLAIMS = "sub webid iss aud azp exp iat auth_time amr name email email_verified"
 ALGORITHMS = "ES256 ES384 ES512 RS256 RS384 RS512 PS256 PS384 PS512 EdDSA"
 
 

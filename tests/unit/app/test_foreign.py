@@ -1,11 +1,14 @@
-"""Whom does a deployment never ask? Itself, by whichever name (A-190)."""
+"""Whom does a deployment never ask? Itself, by whichever name (A-190), and its own network."""
 
 from __future__ import annotations
 
+import logging
+import socket
 from pathlib import Path
 
 import pytest
 
+from podstead.app.blocked_fetches import NOTED_AGAIN_AFTER_MS
 from podstead.app.foreign import ForeignDocuments
 from podstead.config import Settings
 from podstead.core.errors import OutboundError, OwnDocument
@@ -36,7 +39,12 @@ async def test_no_document_is_fetched_from_a_name_of_our_own(
         root=tmp_path, base_url=base_url, port=port, host_aliases=ALIASES, private_origins=listed
     )
     foreign = ForeignDocuments(settings, MovedClock())
-    ways = [foreign.fetch_profile, foreign.fetch_client_document, foreign.fetch_provider_document]
+    ways = [
+        foreign.fetch_profile,
+        foreign.fetch_client_document,
+        foreign.fetch_provider_document,
+        foreign.fetch_did_document,
+    ]
     try:
         for fetch in ways:
             with pytest.raises(OwnDocument):
@@ -57,3 +65,70 @@ async def test_a_neighbour_on_this_machine_is_another_server(tmp_path: Path) -> 
         assert not isinstance(caught.value, OwnDocument)
     finally:
         await foreign.close()
+
+
+BLOCKED = [
+    ("https://10.0.0.1/x", "10.0.0.1", "address"),
+    ("https://localhost/x", "localhost", "host"),
+    ("https://2130706433/x", "2130706433", "host"),
+    ("https://inside.example:22/x", "inside.example", "port"),
+    ("https://inside.example/x?token=secret", "inside.example", "address"),
+]
+
+
+@pytest.mark.parametrize(("url", "host", "rule"), BLOCKED)
+async def test_a_request_into_the_own_network_is_blocked_and_noted(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    url: str,
+    host: str,
+    rule: str,
+) -> None:
+    """A-184, A-183: whichever document was asked for; once an hour, with the host and no more."""
+
+    def look_up(_host: str, *_: object, **__: object) -> list[object]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.168.0.1", 0))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    clock = MovedClock()
+    foreign = ForeignDocuments(Settings(root=tmp_path, base_url="https://pod.example"), clock)
+    try:
+        for fetch in (foreign.fetch_profile, foreign.fetch_provider_document):
+            with pytest.raises(OutboundError):
+                await fetch(url)
+        with pytest.raises(OutboundError):
+            await foreign.fetch_rdf_document(url)
+        assert _noted(caplog) == [(host, rule)]
+        clock.move(NOTED_AGAIN_AFTER_MS / 1000)
+        with pytest.raises(OutboundError):
+            await foreign.fetch_client_document(url)
+        assert _noted(caplog) == [(host, rule)] * 2
+    finally:
+        await foreign.close()
+    assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "url", ["https://pod.example/alice/", "ftp://elsewhere.example/", "not a url", "https://a@b/"]
+)
+async def test_what_is_no_request_into_the_own_network_is_not_noted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, url: str
+) -> None:
+    settings = Settings(root=tmp_path, base_url="https://pod.example")
+    foreign = ForeignDocuments(settings, MovedClock())
+    try:
+        with pytest.raises(OutboundError):
+            await foreign.fetch_profile(url)
+    finally:
+        await foreign.close()
+    assert _noted(caplog) == []
+
+
+def _noted(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+    """Host and rule of each warning that the audit log has."""
+    return [
+        (vars(each)["host"], vars(each)["rule"])
+        for each in caplog.records
+        if (each.name, each.levelno) == ("podstead.audit", logging.WARNING)
+    ]

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 import pytest
 
 from podstead.authn.credentials import UnverifiedEvent
+from podstead.authn.event_uses import EventUses
 from podstead.authn.signed_requests import EventRules, SignedRequests
 from podstead.core.agents import AuthenticationMethod, Identity
 from podstead.core.errors import NotAuthenticated
 from podstead.nostr import bip340
+from podstead.nostr.errors import InvalidEvent
 from podstead.nostr.http_auth import SignedRequest
 from tests.support.nostr import NostrKey, packed
 from tests.unit.outbound.peer import MovedClock
@@ -39,7 +41,7 @@ class Links:
 
     async def web_id_of(self, public_key: str) -> str | None:
         if self.disabled:
-            raise NotAuthenticated("This account is disabled", invalid=True)
+            raise InvalidEvent("This account is disabled")
         return self.web_ids.get(public_key)
 
 
@@ -47,14 +49,13 @@ async def in_python(public_key: bytes, message: bytes, signature: bytes) -> bool
     return bip340.verify(public_key, message, signature)
 
 
-async def identity(linked: Links | None) -> Identity:
+async def identity(linked: Links | None, *, as_password: bool = False) -> Identity:
     clock = MovedClock()
-    requests = SignedRequests(
-        used=Used(), clock=clock, verify=in_python, rules=EventRules(), linked=linked
-    )
+    uses = EventUses(used=Used(), clock=clock, verify=in_python)
+    requests = SignedRequests(uses=uses, clock=clock, rules=EventRules(), linked=linked)
     event = KEY.event("GET", URL, clock.now_ms() // 1000)
     request = SignedRequest("GET", URL.encode(), has_content=False)
-    return await requests.verify(UnverifiedEvent(packed(event)), request)
+    return await requests.verify(UnverifiedEvent(packed(event), as_password=as_password), request)
 
 
 @pytest.mark.parametrize("linked", [None, Links({}), Links({NostrKey.of(4).public: "x"})])
@@ -73,7 +74,9 @@ async def test_a_linked_key_is_the_webid_and_the_key() -> None:
     assert found.names() == {web_id, KEY.did}
 
 
-async def test_a_key_of_a_disabled_account_is_refused() -> None:
-    """A-149."""
-    with pytest.raises(NotAuthenticated):
-        await identity(Links({}, disabled=True))
+@pytest.mark.parametrize(("as_password", "scheme"), [(False, "Nostr"), (True, "Basic")])
+async def test_a_key_of_a_disabled_account_is_refused(*, as_password: bool, scheme: str) -> None:
+    """A-149, A-8: on the scheme that was used."""
+    with pytest.raises(NotAuthenticated) as refusal:
+        await identity(Links({}, disabled=True), as_password=as_password)
+    assert (refusal.value.invalid, refusal.value.scheme) == (True, scheme)

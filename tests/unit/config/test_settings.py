@@ -130,7 +130,10 @@ def example(row: Row[Any]) -> str:
         "context-origin": "https://contexts.example",
         "accepted-issuer": "https://login.example/realm/",
         "refused-issuer": "https://login.example",
+        "nostr-resolver": "https://resolver.example/.well-known/did/nostr",
         "allow-private-origin": "http://10.0.0.5:8080",
+        "passkey-rp-id": "pods.example",
+        "passkey-origin": "https://login.pods.example",
     }.get(row.name, f"/elsewhere/{row.name}")
 
 
@@ -360,3 +363,79 @@ def test_every_default_is_a_value_that_its_kind_takes() -> None:
                 row.kind.parse(str(row.default).lower() if row.is_switch else str(row.default))
                 == row.default
             )
+
+
+@pytest.mark.parametrize(
+    ("base_url", "rp_id"),
+    [
+        ("https://id.pods.example", "id.pods.example"),
+        ("https://id.pods.example:8443", "Pods.Example"),
+        ("http://localhost:3000", "localhost"),
+        ("http://id.pods.localhost:3000", "pods.localhost"),
+    ],
+)
+def test_passkeys_are_of_the_base_urls_host_or_the_end_of_it(base_url: str, rp_id: str) -> None:
+    """A-115"""
+    settings = read({"base_url": base_url, "passkey_rp_id": rp_id})
+    assert settings.passkey_rp_id == rp_id.lower()
+
+
+@pytest.mark.parametrize(
+    ("base_url", "rp_id", "said"),
+    [
+        ("https://id.pods.example", "example", "two labels at least"),
+        ("https://id.pods.example", "ods.example", "has to be id.pods.example"),
+        ("https://id.pods.example", "x.id.pods.example", "has to be id.pods.example"),
+        ("https://id.pods.example", "elsewhere.example", "has to be id.pods.example"),
+        ("http://id.localhost:3000", "localhost", "two labels at least"),
+        ("http://pods.example", "pods.example", "browsers know no passkeys"),
+        ("https://192.0.2.1", "pods.example", "browsers know no passkeys"),
+        ("https://pods.example", "pods.example:443", "--passkey-rp-id is"),
+        ("https://pods.example", "https://pods.example", "--passkey-rp-id is"),
+        ("https://pods.example", "192.0.2.1", "--passkey-rp-id is"),
+        ("https://pods.example", "pods.example.", "--passkey-rp-id is"),
+    ],
+)
+def test_passkeys_are_of_no_other_domain(base_url: str, rp_id: str, said: str) -> None:
+    """A-115: which the browser would refuse, at the first person who tries."""
+    assert said in refusal({"base_url": base_url, "passkey_rp_id": rp_id})
+
+
+def test_the_domain_of_passkeys_is_judged_when_the_base_url_follows_from_other_settings() -> None:
+    """A-115"""
+    assert "has to be localhost" in refusal({"passkey_rp_id": "pods.example"})
+
+
+@pytest.mark.parametrize(
+    ("base_url", "rp_id", "origin"),
+    [
+        ("https://pods.example", None, "https://pods.example"),
+        ("https://pods.example", None, "https://login.pods.example:8443"),
+        ("https://id.pods.example", "pods.example", "https://www.pods.example"),
+        ("http://localhost:3000", None, "http://localhost:4000"),
+        ("http://localhost:3000", None, "http://app.localhost:4000"),
+    ],
+)
+def test_pages_of_the_domain_may_use_its_passkeys(
+    base_url: str, rp_id: str | None, origin: str
+) -> None:
+    """A-115"""
+    settings = read({"base_url": base_url, "passkey_rp_id": rp_id, "passkey_origins": (origin,)})
+    assert settings.passkey_origins == (origin,)
+
+
+@pytest.mark.parametrize(
+    ("base_url", "origin", "said"),
+    [
+        ("https://pods.example", "http://pods.example", "has to be https"),
+        ("https://pods.example", "https://192.0.2.1", "has to be https"),
+        ("https://pods.example", "https://elsewhere.example", "is not of pods.example"),
+        ("https://id.pods.example", "https://pods.example", "is not of id.pods.example"),
+        ("https://pods.example", "http://localhost:3000", "is not of pods.example"),
+        ("https://pods.example", "https://pods.example/path", "--passkey-origin is"),
+        ("http://127.0.0.1:3000", "http://localhost:3000", "browsers know no passkeys"),
+    ],
+)
+def test_no_other_pages_may_use_passkeys(base_url: str, origin: str, said: str) -> None:
+    """A-115"""
+    assert said in refusal({"base_url": base_url, "passkey_origins": (origin,)})

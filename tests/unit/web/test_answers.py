@@ -175,3 +175,20 @@ def test_no_capacity_keeps_nothing() -> None:
     none = World(store, MovedClock(), Answers(store=store, clock=MovedClock(), capacity_bytes=0))
     none.keep(scope(), response(b""))
     assert none.kept(scope()) is None
+
+
+def test_other_keys_make_every_kept_answer_worthless(world: World) -> None:
+    """Those of the own provider, which are in no database."""
+    keys = Store(mark=7)
+    answers = Answers(
+        store=world.store, keys=keys, clock=world.clock, capacity_bytes=CAPACITY_BYTES
+    )
+    with_keys = World(world.store, world.clock, answers)
+    with_keys.keep(scope(), response())
+    assert with_keys.kept(scope()) is not None
+    keys.mark = 8
+    assert with_keys.kept(scope()) is None
+    keys.mark = None
+    assert answers.key(scope()) is None
+    keys.broken = True
+    assert answers.key(scope()) is None

@@ -9,7 +9,7 @@ import pytest
 
 from podstead.core.errors import BadRequest, BodyTimeout, BodyTooLarge
 from podstead.web.asgi import Message
-from podstead.web.body import AsgiBody
+from podstead.web.body import AsgiBody, BodyPace
 from podstead.web.fields import HeaderFields
 
 GONE: Message = {"type": "http.disconnect"}
@@ -34,7 +34,7 @@ def body(
     fields = [(b"transfer-encoding", b"chunked")] if chunked else []
     if length is not None:
         fields.append((b"content-length", length.encode()))
-    return AsgiBody(receive, HeaderFields(fields), idle_timeout_s=0.02)
+    return AsgiBody(receive, HeaderFields(fields), pace=BodyPace(0.02))
 
 
 async def test_pieces_are_put_together_in_order() -> None:
@@ -113,3 +113,99 @@ async def test_where_no_header_tells_the_first_message_does_and_is_not_lost(
     await sent.look_ahead()
     assert sent.announced is announced
     assert await sent.read(limit_bytes=10) == content
+
+
+# --- how slowly it may come ---------------------------------------------------------------------
+
+
+class Sender:
+    """Sends pieces, each a while after it is asked for the next; on a clock of its own."""
+
+    def __init__(self, *pieces: tuple[float, int]) -> None:
+        self.now_s = 0.0
+        self._pieces = iter(pieces)
+
+    async def receive(self) -> Message:
+        after_s, size_bytes = next(self._pieces, (0.0, -1))
+        self.now_s += after_s
+        return part(b"x" * size_bytes) if size_bytes >= 0 else part(b"", more=False)
+
+    def body(self, *, idle_timeout_s: float = 30, min_bytes_per_s: float = 100) -> AsgiBody:
+        fields = HeaderFields([(b"transfer-encoding", b"chunked")])
+        pace = BodyPace(idle_timeout_s, min_bytes_per_s)
+        return AsgiBody(self.receive, fields, pace=pace, now_s=lambda: self.now_s)
+
+
+HONEST: list[list[tuple[float, int]]] = [
+    [(30, 1)],
+    [(10, 1), (10, 1), (10, 1)],
+    [(1, 100)] * 10_000,
+    [(20, 2000)] * 1000,
+    [(29, 65536)] * 1000,
+    [(0, 1)] * 1000,
+    [(0, 10_000_000), (30, 1)],
+]
+
+
+@pytest.mark.parametrize("pieces", HONEST, ids=range(len(HONEST)))
+async def test_a_body_may_come_at_the_least_rate_and_stop_for_a_while(
+    pieces: list[tuple[float, int]],
+) -> None:
+    total_bytes = sum(size for _, size in pieces)
+    content = await Sender(*pieces).body().read(limit_bytes=total_bytes)
+    assert len(content) == total_bytes
+
+
+DRIPPING: list[tuple[list[tuple[float, int]], float]] = [
+    ([(30.1, 1)], 30.1),
+    ([(10, 1)] * 100, 40),
+    ([(1, 1)] * 100_000, 31),
+    ([(1, 99)] * 100_000, 2902),
+    ([(0, 100_000_000), *[(29, 1)] * 100], 58),
+    ([(10, 0)] * 100, 40),
+]
+
+
+@pytest.mark.parametrize(("pieces", "until_s"), DRIPPING, ids=range(len(DRIPPING)))
+async def test_a_body_that_drips_is_given_up_soon(
+    pieces: list[tuple[float, int]], until_s: float
+) -> None:
+    """However much came at once before; no piece of it is taken for all."""
+    sender = Sender(*pieces)
+    taken = sender.body().chunks(limit_bytes=10**9)
+    with pytest.raises(BodyTimeout, match="100 bytes a second at least"):
+        async for _ in taken:
+            pass
+    assert sender.now_s == pytest.approx(until_s, abs=2)
+
+
+async def test_a_server_that_takes_its_time_does_not_blame_the_sender() -> None:
+    """What counts is how long the server has waited, not how long it was busy."""
+    sender = Sender(*[(0, 10)] * 5)
+    async for _ in sender.body().chunks(limit_bytes=100):
+        sender.now_s += 60
+
+
+async def test_the_rate_can_be_switched_off() -> None:
+    sender = Sender(*[(29, 1)] * 1000)
+    assert len(await sender.body(min_bytes_per_s=0).read(limit_bytes=1000)) == 1000
+
+
+@pytest.mark.parametrize("announced", [True, False])
+async def test_nothing_that_comes_in_pieces_is_waited_for_longer_than_there_is_patience(
+    announced: bool,
+) -> None:
+    """The wait itself ends in time, whether or not the body is looked at ahead."""
+    pieces = iter([part(b"ab")])
+
+    async def receive() -> Message:
+        for piece in pieces:
+            return piece
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    slow = AsgiBody(receive, HeaderFields([]), pace=BodyPace(0.02, 100))
+    if not announced:
+        await slow.look_ahead()
+    with pytest.raises(BodyTimeout):
+        await slow.read(limit_bytes=10)

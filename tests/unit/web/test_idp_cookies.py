@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from podstead.core.identifiers import ResourcePath
 from podstead.web.asgi import Message
-from podstead.web.body import AsgiBody
+from podstead.web.body import AsgiBody, BodyPace
 from podstead.web.fields import HeaderFields
 from podstead.web.idp.cookies import Cookies, Notice
 from podstead.web.request import Request
@@ -89,7 +89,7 @@ def _request(*lines: str) -> Request:
         method="GET",
         path=ResourcePath("/idp/login"),
         fields=fields,
-        body=AsgiBody(receive, fields, idle_timeout_s=1),
+        body=AsgiBody(receive, fields, pace=BodyPace(1)),
         client_address="127.0.0.1",
         host="localhost",
         raw_path=b"/idp/login",

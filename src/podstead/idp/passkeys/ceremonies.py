@@ -1,14 +1,15 @@
 """What is a ceremony of WebAuthn between, and what does it prove? Values, and the port to verify.
 
-The browser holds a ceremony for a relying party: this server, known by the host of its base URL.
-A passkey of one host is of no use at another, and there are none for a bare IP address (A-115).
+The browser holds a ceremony for a relying party: this server, known by the host of its base URL or
+by the end of that, which servers of one domain can share. A passkey of one relying party is of no
+use at another, and there are none for a bare IP address (A-115).
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final, Protocol
@@ -22,6 +23,11 @@ Credential = Mapping[str, object]
 ALGORITHMS: Final = (-8, -7, -257)
 """EdDSA, ES256 and RS256 as COSE numbers them, the preferred first (A-116)."""
 MOST_CREDENTIAL_ID_BYTES: Final = 1023
+CHALLENGE_S: Final = 300
+"""How long a person may take over a ceremony."""
+
+ADDING: Final = "add"
+SIGNING_IN: Final = "sign-in"
 
 
 class VerificationFailed(BadRequest):
@@ -42,25 +48,64 @@ class UnknownCredential(BadRequest):
         super().__init__("No account here has this passkey (any more): sign in in another way")
 
 
+class PartyRefused(ValueError):
+    """Browsers hold no ceremony for such a relying party; says which part is wrong, and why."""
+
+
 @dataclass(frozen=True, slots=True)
 class RelyingParty:
     """For whom a ceremony is held: this server, as browsers know it."""
 
     rp_id: str
-    origin: str
-    """With the port, unlike ``rp_id``."""
+    origins: tuple[str, ...]
+    """Where the pages are that may hold one, with the port, unlike ``rp_id``; the base URL's is the
+    first."""
 
 
-def relying_party(base_url: str) -> RelyingParty | None:
+def relying_party(
+    base_url: str, *, rp_id: str | None = None, further_origins: Sequence[str] = ()
+) -> RelyingParty | None:
     """The relying party of a base URL; ``None`` where browsers hold no ceremony: at an address that
-    is no name, or that is reached over plain http from elsewhere (A-115)."""
+    is no name, or that is reached over plain http from elsewhere (A-115).
+
+    ``rp_id`` is the base URL's host unless it is given, and may be the end of that. Whether
+    somebody can have such a domain is judged by its labels, of which it needs two. That lets pass
+    what a list of public suffixes would not (co.uk); browsers have the list, and refuse the
+    ceremony. Raises PartyRefused.
+    """
     parts = urlsplit(base_url)
     host = parts.hostname or ""
-    if _is_address(host):
+    origin = f"{parts.scheme}://{parts.netloc}"
+    if not _is_ceremonial(origin):
+        if rp_id is not None or further_origins:
+            raise PartyRefused(
+                "browsers know no passkeys at the base URL, which has to be https, or localhost, "
+                "and not an IP address"
+            )
         return None
-    if parts.scheme != "https" and host != "localhost" and not host.endswith(".localhost"):
-        return None
-    return RelyingParty(rp_id=host, origin=f"{parts.scheme}://{parts.netloc}")
+    named = rp_id or host
+    if named != host and not (_is_below(host, named) and "." in named):
+        raise PartyRefused(
+            f"{named} has to be {host}, or the end of it with two labels at least, such as "
+            "pods.example"
+        )
+    for each in further_origins:
+        if not _is_ceremonial(each):
+            raise PartyRefused(f"{each} has to be https, or localhost, and not an IP address")
+        if not _is_below(urlsplit(each).hostname or "", named):
+            raise PartyRefused(f"{each} is not of {named}, so its pages cannot use such passkeys")
+    return RelyingParty(named, tuple(dict.fromkeys((origin, *further_origins))))
+
+
+def _is_ceremonial(origin: str) -> bool:
+    """Whether browsers hold ceremonies on pages of an origin (WebAuthn L3, 5.1.3)."""
+    parts = urlsplit(origin)
+    host = parts.hostname or ""
+    return not _is_address(host) and (parts.scheme == "https" or _is_below(host, "localhost"))
+
+
+def _is_below(host: str, domain: str) -> bool:
+    return host == domain or host.endswith(f".{domain}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,15 +15,17 @@ import msgspec
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import BadRequest, Conflict, NotFound, Overloaded
 from podstead.idp.audit import Audit, Event
+from podstead.idp.challenges import Challenges, ChallengeStore, Issued, challenge_of
+from podstead.idp.factors import remaining_factor
 from podstead.idp.passkeys.ceremonies import (
+    ADDING,
     CeremonyVerifier,
     CreatedKey,
     Credential,
     encoded,
     response_of,
 )
-from podstead.idp.passkeys.challenges import ADDING, Challenges, Issued, PasskeyStore
-from podstead.idp.records import PASSKEYS, Account, Passkey, PasskeyChallenge
+from podstead.idp.records import PASSKEYS, Account, Challenge, Passkey
 from podstead.idp.sessions import OpenSession
 from podstead.storage.records import Record, Reliance
 from podstead.storage.registry import Kept, secret_key
@@ -52,7 +54,7 @@ class Passkeys:
     def __init__(
         self,
         *,
-        store: PasskeyStore,
+        store: ChallengeStore,
         challenges: Challenges,
         verifier: CeremonyVerifier,
         audit: Audit,
@@ -102,7 +104,7 @@ class Passkeys:
         )
         label = usable_name(name)
         created = await self._verifier.verify_creation(
-            credential, challenge=bytes.fromhex(taken.challenge)
+            credential, challenge=bytes.fromhex(challenge_of(challenge_key))
         )
         passkey = self._made(account.value, taken, created, credential, label)
         await self._keep(account, passkey)
@@ -128,13 +130,10 @@ class Passkeys:
         """
         account_id = account.value.account_id
         kept = await self._existing(account_id, key)
-        relied_on: list[Reliance] = [account.at, kept.at]
-        if account.value.password_hash is None:
-            others = [each for each in await self.of_account(account_id) if each.key != key]
-            if not others:
-                raise Conflict("This passkey is the only way to sign in: add another one first")
-            relied_on.append(others[0].at)  # which must not be removed at the same time
-        await self._commit([PASSKEYS.drop(key)], relied_on)
+        stays = await remaining_factor(
+            self._store, account, without=kept.at, now_ms=self._clock.now_ms()
+        )
+        await self._commit([PASSKEYS.drop(key)], [account.at, kept.at, stays])
         self._audit.note(Event.PASSKEY_REMOVED, account_id=account_id, aaguid=kept.value.aaguid)
 
     # --- parts --------------------------------------------------------------------------------
@@ -145,7 +144,7 @@ class Passkeys:
     def _made(
         self,
         account: Account,
-        taken: PasskeyChallenge,
+        taken: Challenge,
         created: CreatedKey,
         credential: Credential,
         name: str,

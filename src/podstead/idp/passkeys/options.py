@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from podstead.idp.passkeys.ceremonies import ALGORITHMS, RelyingParty, encoded
-from podstead.idp.passkeys.challenges import CHALLENGE_S, Issued
+from podstead.idp.challenges import Issued
+from podstead.idp.passkeys.ceremonies import ALGORITHMS, CHALLENGE_S, RelyingParty, encoded
 from podstead.idp.passkeys.keeping import Offer
 from podstead.idp.records import Account, Passkey
 
@@ -22,7 +22,7 @@ def creation_options(
 ) -> Mapping[str, object]:
     """``PublicKeyCredentialCreationOptionsJSON`` with the challenge's key."""
     return {
-        "challenge": encoded(offer.issued.challenge),
+        "challenge": encoded(bytes.fromhex(offer.issued.challenge)),
         "rp": {"name": server_name, "id": party.rp_id},
         "user": {
             "id": offer.user_handle,
@@ -47,7 +47,7 @@ def creation_options(
 def request_options(issued: Issued, party: RelyingParty) -> Mapping[str, object]:
     """``PublicKeyCredentialRequestOptionsJSON`` with the challenge's key."""
     return {
-        "challenge": encoded(issued.challenge),
+        "challenge": encoded(bytes.fromhex(issued.challenge)),
         "rpId": party.rp_id,
         "allowCredentials": [],
         "timeout": _TIMEOUT_MS,

@@ -14,8 +14,11 @@ import msgspec
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Overloaded
+from podstead.idp import methods
 from podstead.idp.audit import Audit, Event
+from podstead.idp.challenges import Challenges, ChallengeStore, Issued, challenge_of, suffix_of
 from podstead.idp.passkeys.ceremonies import (
+    SIGNING_IN,
     Assertion,
     CeremonyVerifier,
     Credential,
@@ -24,7 +27,6 @@ from podstead.idp.passkeys.ceremonies import (
     decoded,
     response_of,
 )
-from podstead.idp.passkeys.challenges import SIGNING_IN, Challenges, Issued, PasskeyStore, suffix_of
 from podstead.idp.passkeys.keeping import passkey_key
 from podstead.idp.records import ACCOUNTS, PASSKEYS, Account, Passkey
 from podstead.idp.sign_in import AccountDisabled
@@ -43,6 +45,8 @@ class SignedInByPasskey:
     kept: Kept[Account]
     uid: str
     """Empty for signing in without an application."""
+    amr: tuple[str, ...]
+    """What tokens tell of it (:mod:`podstead.idp.methods`)."""
 
 
 class PasskeySignIn:
@@ -51,7 +55,7 @@ class PasskeySignIn:
     def __init__(
         self,
         *,
-        store: PasskeyStore,
+        store: ChallengeStore,
         challenges: Challenges,
         verifier: CeremonyVerifier,
         audit: Audit,
@@ -78,16 +82,22 @@ class PasskeySignIn:
         Raises ChallengeInvalid, UnknownCredential, VerificationFailed, AccountDisabled, Overloaded,
         StorageError.
         """
-        taken = await self._challenges.take(challenge_key, SIGNING_IN, holder=browser)
+        await self._challenges.take(challenge_key, SIGNING_IN, holder=browser)
         kept = await self._find(credential)
         try:
-            assertion = await self._check(kept.value, credential, bytes.fromhex(taken.challenge))
+            assertion = await self._check(
+                kept.value, credential, bytes.fromhex(challenge_of(challenge_key))
+            )
             account = await self._note_use(kept.key, assertion)
         except (VerificationFailed, AccountDisabled):
             self._note(Event.SIGN_IN_FAILED, kept.value)
             raise
         self._note(Event.SIGNED_IN, kept.value)
-        return SignedInByPasskey(account, suffix_of(challenge_key))
+        return SignedInByPasskey(
+            account,
+            suffix_of(challenge_key),
+            methods.of_passkey(backup_eligible=assertion.backup_eligible),
+        )
 
     async def _find(self, credential: Credential) -> Kept[Passkey]:
         credential_id = credential.get("id")

@@ -46,8 +46,9 @@ def remove_pod(connection: apsw.Connection, removal: PodRemoval) -> bool:
     connection.execute("DELETE FROM resources WHERE path >= ? AND path < ?", below)
     connection.execute("DELETE FROM storages WHERE root = ?", (root,))
     connection.execute("DELETE FROM tokens WHERE pod = ?", (name,))
-    if removal.entry_owner is not None:
-        connection.execute("DELETE FROM entries WHERE owner = ?", (removal.entry_owner,))
+    for owner in (root, removal.entry_owner):
+        if owner is not None:
+            connection.execute("DELETE FROM entries WHERE owner = ?", (owner,))
     _keep_name(connection, removal)
     return True
 

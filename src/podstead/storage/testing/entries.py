@@ -149,7 +149,12 @@ class EntrySuite:
         await commit(store, write(put("/alicea/"), put("/alicea/x", b"2")))
         pods = [PodRecord(n, path(f"/{n}/"), f"https://{n}.example/", 1) for n in ("alice", "bob")]
         tokens = [TokenRecord("1", "alice", "w", 1, None), TokenRecord("2", "bob", "w", 1, None)]
-        entries = [PutEntry(ALICE, b"1", "alice"), PutEntry(MAIL, b"2", "bob")]
+        stated = {name: EntryId(f"stated/{name}") for name in ("alice", "alicea")}
+        entries = [
+            PutEntry(ALICE, b"1", "alice"),
+            PutEntry(MAIL, b"2", "bob"),
+            *(PutEntry(entry, b"3", f"/{name}/") for name, entry in stated.items()),
+        ]
         await commit(store, write(records=[*pods, *tokens, *entries]))
         removal = PodRemoval("Alice", new_version(), NOW_MS, "https://a.example/", "alice")
         assert await store.remove_pod(removal)
@@ -160,6 +165,8 @@ class EntrySuite:
         assert [token.token_id for token in await other.list_tokens()] == ["2"]
         assert await _read(other, ALICE) is None
         assert await _read(other, MAIL) is not None
+        assert await _read(other, stated["alice"]) is None
+        assert await _read(other, stated["alicea"]) is not None
         assert await other.used_bytes("alice") == 0
         assert not await store.remove_pod(removal)
 

@@ -16,16 +16,19 @@ from podstead.idp.audit import Audit, Event
 from podstead.idp.connections import Connections
 from podstead.idp.credentials import ClientCredentials
 from podstead.idp.names import EmailTaken, UnusableEmail
+from podstead.idp.nostr.links import NostrLinks
 from podstead.idp.passkeys.keeping import Passkeys
 from podstead.idp.passwords import UnusablePassword
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in import SignInFailed
+from podstead.nostr.npub import npub
 from podstead.web.errors import status_of
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.cookies import Cookies, Header, Notice
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.rendering import Renderer, json_answer, see_other
 from podstead.web.idp.shown import browser_name, machine_time, shown_day
+from podstead.web.idp.shown_clients import places_of
 from podstead.web.idp.submissions import Submission
 from podstead.web.idp.visits import ACCOUNT_PATH, LOGIN_PATH, Visit
 from podstead.web.response import Response
@@ -69,6 +72,7 @@ class AccountPages:
         connections: Connections,
         credentials: ClientCredentials,
         passkeys: Passkeys | None,
+        nostr_links: NostrLinks | None,
         sign_in: BrowserSignIn,
         cookies: Cookies,
         renderer: Renderer,
@@ -80,6 +84,7 @@ class AccountPages:
         self._connections = connections
         self._credentials = credentials
         self._passkeys = passkeys
+        self._nostr_links = nostr_links
         self._sign_in = sign_in
         self._cookies = cookies
         self._renderer = renderer
@@ -242,13 +247,22 @@ class AccountPages:
             typed_email=typed_email,
             current=owner.session.public_id,
             sessions=[(each.value, browser_name(each.value.user_agent)) for each in sessions],
-            connections=await self._connections.of_account(account.account_id),
+            connections=[
+                (each, places_of(each, base_url=self._base_url))
+                for each in await self._connections.of_account(account.account_id)
+            ],
             credentials=await self._credentials.of(account.account_id),
             passkeys=(
                 None
                 if self._passkeys is None
                 else await self._passkeys.of_account(account.account_id)
             ),
+            nostr_keys=(
+                None
+                if self._nostr_links is None
+                else await self._nostr_links.of_account(account.account_id)
+            ),
+            npub=npub,
             machine_time=machine_time,
             shown_day=shown_day,
         )

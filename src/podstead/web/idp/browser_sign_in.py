@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from podstead.idp import methods
 from podstead.idp.audit import Event
 from podstead.idp.records import Account, BrowserSession
 from podstead.idp.sessions import Sessions
@@ -51,10 +52,19 @@ class BrowserSignIn:
         await self._verified(visit, account.pod, password, Event.PASSWORD_CONFIRMED)
 
     async def begin(
-        self, visit: Visit, account: Kept[Account], *, lasting: bool, factor: str = PASSWORD
+        self,
+        visit: Visit,
+        account: Kept[Account],
+        *,
+        lasting: bool,
+        factor: str = PASSWORD,
+        amr: tuple[str, ...] | None = None,
+        restricted: bool = False,
     ) -> SignedInHere:
-        """Begin a session for an account of which a factor was just verified, or just chosen. Who
-        has asked to stay signed in does, also when they sign in again."""
+        """Begin a session for an account of which a factor was just verified, or just chosen;
+        ``amr`` is what tokens tell of a factor that is no password, and it is ``restricted`` if it
+        is a weaker one (A-130). Who has asked to stay signed in does, also when they sign in
+        again."""
         before = visit.open_session
         lasting = lasting or (
             before is not None
@@ -64,9 +74,11 @@ class BrowserSignIn:
         begun = await self._sessions.begin(
             account,
             factor=factor,
+            amr=amr or (methods.PASSWORD if factor == PASSWORD else ()),
             lasting=lasting,
             user_agent=visit.user_agent,
             instead_of=visit.open_session,
+            restricted=restricted,
         )
         cookie = self._cookies.keep_session(begun.secret, lasting=lasting)
         return SignedInHere(begun.session, cookie)

@@ -13,6 +13,8 @@ from podstead.idp.audit import Audit, Event
 from podstead.idp.authorizations import Authorizations, Pending
 from podstead.idp.discovery import AUTHORIZATION_PATH
 from podstead.idp.interactions import Stage
+from podstead.idp.passkeys.keeping import Passkeys
+from podstead.idp.records import Account
 from podstead.idp.sign_in import SignInFailed
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.forms import read_query
@@ -38,7 +40,8 @@ class InteractionPages:
         audit: Audit,
         base_url: str,
         registration_open: bool,
-        passkeys: bool,
+        passkeys: Passkeys | None,
+        nostr: bool,
     ) -> None:
         self._authorizations = authorizations
         self._sign_in = sign_in
@@ -47,6 +50,7 @@ class InteractionPages:
         self._base_url = base_url
         self._registration_open = registration_open
         self._passkeys = passkeys
+        self._nostr = nostr
 
     async def get(self, visit: Visit) -> Response:
         """The page of what is next. Raises NotFound, AccessDenied, BadRequest."""
@@ -56,7 +60,7 @@ class InteractionPages:
         if "switch" in read_query(visit.request):
             return self._sign_in_page(visit, pending)
         if pending.stage is Stage.CONSENT:
-            return self._consent_page(visit, pending)
+            return await self._consent_page(visit, pending)
         return see_other(resumption(pending))
 
     async def login(self, visit: Visit) -> Response:
@@ -111,19 +115,29 @@ class InteractionPages:
             client=shown_client(pending, base_url=self._base_url),
             registration=self._registration_open,
             uid=pending.uid,
-            passkeys=self._passkeys,
+            passkeys=self._passkeys is not None,
+            nostr=self._nostr,
+            nostr_address=f"{self._base_url}{INTERACTION_PATH}/{pending.uid}/schnorr-login",
             afterwards=None,
         )
 
-    def _consent_page(self, visit: Visit, pending: Pending) -> Response:
+    async def _consent_page(self, visit: Visit, pending: Pending) -> Response:
+        account = visit.owner().account
         return self._renderer.page(
             "consent.html",
             form_targets=[pending.interaction.request.redirect_uri],
             client=shown_client(pending, base_url=self._base_url),
             scopes=pending.interaction.request.scopes,
-            account=visit.owner().account,
+            account=account,
             uid=pending.uid,
+            offer_passkey=await self._has_no_passkey(account),
         )
+
+    async def _has_no_passkey(self, account: Account) -> bool:
+        """Whether one could be added to an account that has none (A-124)."""
+        if self._passkeys is None:
+            return False
+        return not await self._passkeys.of_account(account.account_id)
 
 
 def _is_theirs(pending: Pending, visit: Visit) -> bool:

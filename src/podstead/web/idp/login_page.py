@@ -16,6 +16,7 @@ AGAIN: Final = {
     "delete": f"{ACCOUNT_PATH}/delete",
     "credentials": f"{ACCOUNT_PATH}#scripts",
     "passkeys": f"{ACCOUNT_PATH}#sign-in",
+    "nostr": f"{ACCOUNT_PATH}#nostr-keys",
 }
 """Where signing in again leads to, by what it is for."""
 
@@ -35,9 +36,11 @@ class LoginPage:
         renderer: Renderer,
         registration_open: bool,
         passkeys: bool,
+        nostr: bool,
     ) -> None:
         self._sign_in = sign_in
         self._passkeys = passkeys
+        self._nostr = nostr
         self._renderer = renderer
         self._registration_open = registration_open
 
@@ -58,6 +61,8 @@ class LoginPage:
             registration=self._registration_open and purpose is None,
             uid=None,
             passkeys=self._passkeys,
+            nostr=self._nostr,
+            nostr_address=None,
             afterwards=None if purpose is None else AGAIN[purpose],
         )
 

@@ -10,6 +10,13 @@ from podstead.web.idp.authorization_endpoint import AuthorizationEndpoint
 from podstead.web.idp.end_session_pages import CONFIRMATION_PATH, EndSessionPages
 from podstead.web.idp.interaction_pages import InteractionPages
 from podstead.web.idp.login_page import LoginPage
+from podstead.web.idp.nostr_key_endpoints import (
+    CHALLENGE_PATH,
+    KEYS_PATH,
+    SIGN_IN_PATH,
+    NostrKeyEndpoints,
+)
+from podstead.web.idp.nostr_sign_in_endpoints import NostrSignInEndpoints
 from podstead.web.idp.passkey_endpoints import PASSKEY_PATH, PasskeyEndpoints
 from podstead.web.idp.passkey_pages import PASSKEYS_PATH, PasskeyPages
 from podstead.web.idp.registration_pages import REGISTRATION_PATH, RegistrationPages
@@ -134,4 +141,31 @@ def passkey_routes(
             DELETE=pages.remove,
         ),
         route(f"{one}/name", POST=pages.rename),
+    )
+
+
+def nostr_key_routes(entrance: Entrance, endpoints: NostrKeyEndpoints) -> tuple[Route, ...]:
+    """The addresses of Nostr keys, which a server has where signed events are accepted."""
+    route = entrance.route
+    return (
+        route(CHALLENGE_PATH, POST=endpoints.challenge),
+        route(KEYS_PATH, is_page=False, GET=endpoints.list, POST=endpoints.link),
+        route(
+            f"{KEYS_PATH}/{{key}}",
+            is_page=False,
+            GET=endpoints.get,
+            POST=endpoints.unlink,
+            DELETE=endpoints.unlink,
+        ),
+    )
+
+
+def nostr_sign_in_routes(entrance: Entrance, endpoints: NostrSignInEndpoints) -> tuple[Route, ...]:
+    """The addresses of signing in with a Nostr key."""
+    route = entrance.route
+    interaction = f"{INTERACTION_PATH}/{{uid}}"
+    return (
+        route(SIGN_IN_PATH, POST=endpoints.sign_in),
+        route(f"{interaction}/schnorr-login", POST=endpoints.sign_in_to_interaction),
+        route(f"{interaction}/schnorr-complete", GET=endpoints.complete),
     )

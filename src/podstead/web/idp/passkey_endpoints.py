@@ -6,29 +6,25 @@ the session, the passkey, the mark in an interaction. An account that a request 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
-from podstead.core.clock import Clock
 from podstead.core.errors import AccessDenied, BadRequest
-from podstead.idp.accounts import Accounts
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.passkeys.ceremonies import Credential, RelyingParty
 from podstead.idp.passkeys.keeping import Passkeys
 from podstead.idp.passkeys.options import creation_options, request_options
 from podstead.idp.passkeys.sign_in import FACTOR, PasskeySignIn, SignedInByPasskey
-from podstead.idp.records import VerifiedPasskey
 from podstead.idp.sessions import OpenSession, Sessions
-from podstead.storage.protocol import RateCounters
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.cookies import Cookies
-from podstead.web.idp.interaction_pages import UID_SEGMENT, resumption
-from podstead.web.idp.rendering import json_answer, see_other
+from podstead.web.idp.rendering import json_answer
 from podstead.web.idp.replies import INTERACTION_PATH
+from podstead.web.idp.request_limit import RequestLimit
 from podstead.web.idp.shown import browser_name
+from podstead.web.idp.step_up import check_recent
 from podstead.web.idp.submissions import Submission, read_submission
-from podstead.web.idp.visits import ACCOUNT_PATH, Visit, path_segment
-from podstead.web.limits import address_key, take
+from podstead.web.idp.verified_sign_in import VerifiedSignIn
+from podstead.web.idp.visits import ACCOUNT_PATH, Visit
 from podstead.web.response import Response
 
 PASSKEY_PATH: Final = "/idp/passkey"
@@ -52,34 +48,6 @@ class AccountMismatch(AccessDenied):
         super().__init__("Another account is signed in here: reload the page")
 
 
-class SignInAgain(AccessDenied):
-    """Who is signed in has done so too long ago for this (A-86)."""
-
-    known_text = "Sign in again"
-
-    def __init__(self) -> None:
-        super().__init__("Sign in again: this needs a sign-in of the last ten minutes")
-
-
-@dataclass(frozen=True, slots=True)
-class PasskeyLimit:
-    """Counts the requests of an address; a limit of 0 is off (A-181)."""
-
-    counters: RateCounters
-    clock: Clock
-    per_minute: int
-
-    async def count(self, visit: Visit) -> None:
-        """Count one. Raises RateLimited."""
-        await take(
-            self.counters,
-            f"passkey:{address_key(visit.request.client_address)}",
-            capacity=self.per_minute,
-            period_s=60,
-            clock=self.clock,
-        )
-
-
 class PasskeyEndpoints:
     """Holds the server's side of the ceremonies."""
 
@@ -90,26 +58,24 @@ class PasskeyEndpoints:
         server_name: str,
         passkeys: Passkeys,
         passkey_sign_in: PasskeySignIn,
-        accounts: Accounts,
         authorizations: Authorizations,
         sessions: Sessions,
         sign_in: BrowserSignIn,
+        verified: VerifiedSignIn,
         cookies: Cookies,
-        limit: PasskeyLimit,
-        clock: Clock,
+        limit: RequestLimit,
         base_url: str,
     ) -> None:
         self._party = party
         self._server_name = server_name
         self._passkeys = passkeys
         self._passkey_sign_in = passkey_sign_in
-        self._accounts = accounts
         self._authorizations = authorizations
         self._sessions = sessions
         self._sign_in = sign_in
+        self._verified = verified
         self._cookies = cookies
         self._limit = limit
-        self._clock = clock
         self._base_url = base_url
 
     # --- adding one ---------------------------------------------------------------------------
@@ -170,40 +136,23 @@ class PasskeyEndpoints:
         lasting = sent.ticked("remember")
         if verified.uid:
             return await self._on_to_interaction(visit, verified, lasting=lasting)
-        signed_in = await self._sign_in.begin(visit, verified.kept, lasting=lasting, factor=FACTOR)
+        signed_in = await self._sign_in.begin(
+            visit, verified.kept, lasting=lasting, factor=FACTOR, amr=verified.amr
+        )
         return self._succeeded(verified, ACCOUNT_PATH, signed_in.cookie)
 
     async def complete(self, visit: Visit) -> Response:
         """``passkey-complete``: go on in an interaction in which this browser's passkey was
         verified (A-118). Raises AccessDenied without that, NotFound, BadRequest."""
-        uid = path_segment(visit, UID_SEGMENT)
-        verified = await self._authorizations.use_passkey(
-            await self._authorizations.pending(uid, browser=visit.browser)
-        )
-        account = await self._accounts.read(verified.account_id)
-        if (
-            account is None
-            or account.value.disabled
-            or verified.verified_s < account.value.valid_after_s
-        ):
-            raise AccessDenied("The account has changed meanwhile: go back and sign in again")
-        signed_in = await self._sign_in.begin(
-            visit, account, lasting=verified.lasting, factor=FACTOR
-        )
-        pending = await self._authorizations.pending(uid, browser=visit.browser)
-        await self._authorizations.signed_in(pending, signed_in.session)
-        return see_other(resumption(pending), signed_in.cookie)
+        return await self._verified.complete(visit, factor=FACTOR)
 
     async def _on_to_interaction(
         self, visit: Visit, verified: SignedInByPasskey, *, lasting: bool
     ) -> Response:
         pending = await self._authorizations.pending(verified.uid, browser=visit.browser)
-        now_s = self._clock.now_ms() // 1000
-        account = verified.kept.value
-        mark = VerifiedPasskey(
-            account.account_id, max(now_s, account.valid_after_s), lasting=lasting
+        await self._verified.note(
+            pending, verified.kept, factor=FACTOR, lasting=lasting, amr=verified.amr
         )
-        await self._authorizations.passkey_verified(pending, mark)
         return self._succeeded(verified, f"{INTERACTION_PATH}/{pending.uid}/passkey-complete")
 
     def _succeeded(
@@ -215,12 +164,6 @@ class PasskeyEndpoints:
             "redirectUrl": self._base_url + path,
         }
         return json_answer(200, body, *headers)
-
-
-def check_recent(sessions: Sessions, owner: OpenSession) -> None:
-    """Raises SignInAgain unless who is signed in has just done so."""
-    if not sessions.is_recent(owner):
-        raise SignInAgain
 
 
 def _answer(sent: Submission) -> tuple[str, Credential]:

@@ -11,9 +11,9 @@ from podstead.idp.sessions import Sessions
 from podstead.storage.registry import Kept
 from podstead.web.idp.cookies import Cookies, Notice
 from podstead.web.idp.login_page import again_path
-from podstead.web.idp.passkey_endpoints import SignInAgain, check_recent
 from podstead.web.idp.rendering import json_answer, see_other
 from podstead.web.idp.shown import machine_time
+from podstead.web.idp.step_up import SignInAgain, check_recent
 from podstead.web.idp.visits import ACCOUNT_PATH, Visit, path_segment
 from podstead.web.response import Response
 

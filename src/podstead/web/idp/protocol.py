@@ -102,7 +102,8 @@ class ProtocolEndpoints:
     async def key_set(self, request: Request, _: Agent) -> Response:
         """``GET /.well-known/jwks.json`` (A-42). Raises StorageError."""
         published = (await self._keys.current()).published()
-        return public_document(request, msgspec.json.encode({"keys": published}))
+        content = msgspec.json.encode({"keys": published})
+        return public_document(request, content)
 
     # --- tokens -------------------------------------------------------------------------------
 

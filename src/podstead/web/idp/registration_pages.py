@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 from podstead.core.errors import BadRequest, NotFound, PodsteadError
-from podstead.idp.accounts import Accounts, NewAccount
+from podstead.idp.accounts import Accounts, Joined, NewAccount
 from podstead.idp.authorizations import Authorizations, Pending
 from podstead.idp.names import EmailTaken, UnusableEmail
+from podstead.idp.nostr.proven_keys import ProofGone, ProvenKeys
 from podstead.idp.passwords import UnusablePassword, check_password
+from podstead.idp.records import Account, ProvenKey
+from podstead.nostr.npub import npub
 from podstead.pods.names import PodNameTaken, UnusablePodName
+from podstead.storage.registry import Kept
 from podstead.web.errors import status_of
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.forms import only, read_query
@@ -25,6 +30,11 @@ from podstead.web.response import Response
 
 REGISTRATION_PATH: Final = "/idp/register"
 _USERNAME: Final = re.compile(r"[a-z0-9]{3,64}")
+
+
+def registration_path(uid: str | None) -> str:
+    """The page, on the way back to an interaction if there is one."""
+    return REGISTRATION_PATH if uid is None else f"{REGISTRATION_PATH}?uid={uid}"
 
 
 class PasswordsDiffer(BadRequest):
@@ -41,6 +51,7 @@ _FIELDS: Final[Mapping[type[PodsteadError], str]] = {
     EmailTaken: "email",
     UnusablePassword: "password",
     PasswordsDiffer: "confirmPassword",
+    ProofGone: "nostrKey",
 }
 """At which field of the form an error is shown."""
 
@@ -55,13 +66,16 @@ class RegistrationPages:
         authorizations: Authorizations,
         sign_in: BrowserSignIn,
         registration: Registration,
+        proven_keys: ProvenKeys | None,
         renderer: Renderer,
         base_url: str,
     ) -> None:
+        """``proven_keys`` is ``None`` where nobody signs in with a Nostr key."""
         self._accounts = accounts
         self._authorizations = authorizations
         self._sign_in = sign_in
         self._registration = registration
+        self._proven_keys = proven_keys
         self._renderer = renderer
         self._base_url = base_url
 
@@ -70,7 +84,8 @@ class RegistrationPages:
         if not self._registration.is_open:
             return self._renderer.page("registration_closed.html", status=403)
         pending = await self._pending(visit, only(read_query(visit.request), "uid"))
-        return self._form(pending, Submission({}), errors={})
+        proven = await self._proven(visit)
+        return self._form(pending, proven, Submission({}), errors={})
 
     async def post(self, visit: Visit) -> Response:
         """Make the account and sign in to it.
@@ -80,17 +95,29 @@ class RegistrationPages:
         self._registration.check_open()
         sent = await read_submission(visit.request)
         pending = await self._pending(visit, sent.text("uid") or None)
+        proven = await self._proven(visit)
         try:
-            created = await self._create(visit, sent)
+            created = await self._create(visit, sent, proven)
         except tuple(_FIELDS) as error:
             if not visit.wants_page:
                 raise
             field = next(name for kind, name in _FIELDS.items() if isinstance(error, kind))
             status, _ = status_of(error)
-            return self._form(pending, sent, errors={field: str(error)}, status=status)
+            if isinstance(error, ProofGone):
+                proven = None
+            return self._form(pending, proven, sent, errors={field: str(error)}, status=status)
+        if self._proven_keys is not None and proven is not None and sent.text("nostrKey"):
+            self._proven_keys.linked(proven, created.account)
         return await self._created(visit, created, pending)
 
-    async def _create(self, visit: Visit, sent: Submission) -> NewAccount:
+    async def _proven(self, visit: Visit) -> Kept[ProvenKey] | None:
+        """The Nostr key that the browser has proven to hold and that no account has (A-131)."""
+        keys = self._proven_keys
+        return None if keys is None else await keys.of(visit.browser)
+
+    async def _create(
+        self, visit: Visit, sent: Submission, proven: Kept[ProvenKey] | None
+    ) -> NewAccount:
         username = sent.text("username")
         if not _USERNAME.fullmatch(username):
             raise UnusablePodName(
@@ -100,13 +127,27 @@ class RegistrationPages:
         password = check_password(sent.text("password"))
         if sent.text("confirmPassword") != sent.text("password"):
             raise PasswordsDiffer
+        joined = self._joined(sent, proven)
         await self._registration.count(visit.request.client_address)
         return await self._accounts.create(
             name=username,
             email=sent.text("email") or None,
             password=password,
             needs_email=False,
+            joined=joined,
         )
+
+    def _joined(
+        self, sent: Submission, proven: Kept[ProvenKey] | None
+    ) -> Callable[[Account], Joined] | None:
+        """What links the Nostr key of the form to the account. Raises ProofGone for another than
+        the browser has proven."""
+        wanted = sent.text("nostrKey")
+        if not wanted:
+            return None
+        if self._proven_keys is None or proven is None or proven.value.public_key != wanted:
+            raise ProofGone
+        return partial(self._proven_keys.joined, proven)
 
     async def _created(
         self, visit: Visit, created: NewAccount, pending: Pending | None
@@ -138,6 +179,7 @@ class RegistrationPages:
     def _form(
         self,
         pending: Pending | None,
+        proven: Kept[ProvenKey] | None,
         sent: Submission,
         *,
         errors: Mapping[str, str],
@@ -153,5 +195,9 @@ class RegistrationPages:
             email=sent.text("email"),
             client=None if pending is None else shown_client(pending, base_url=self._base_url),
             uid=None if pending is None else pending.uid,
+            nostr_key=None if proven is None else proven.value.public_key,
+            npub=npub,
+            # Who has unticked the box finds it so when the form comes back.
+            link_nostr_key=not sent.fields or bool(sent.text("nostrKey")),
             base_url=self._base_url,
         )

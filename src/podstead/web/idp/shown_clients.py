@@ -8,11 +8,14 @@ share a host: what is in a pod is shown with the pod.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from podstead.idp.authorizations import Pending
+from podstead.idp.client_metadata import is_document_url
+from podstead.idp.connections import Connection
 
 _ESCAPED_DOT: Final = re.compile(r"%2e", re.IGNORECASE)
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
@@ -35,6 +38,20 @@ def shown_client(pending: Pending, *, base_url: str) -> ShownClient:
     host = None if client.registered else place_of(client.client_id, base_url=base_url)
     onward = place_of(pending.interaction.request.redirect_uri, base_url=base_url)
     return ShownClient(client.client_name or host or onward, host, onward)
+
+
+def places_of(connection: Connection, *, base_url: str) -> Sequence[str]:
+    """Where a connected application is, on the account page: where its document is, if it has one,
+    and where the person was sent. A host that all pods of this server share names none of them, so
+    of an application in a pod the pod is shown instead."""
+    hosts = [_as_the_network_knows_it(host.lower()) for host in connection.hosts]
+    if not is_document_url(connection.client_id):
+        return hosts
+    place = place_of(connection.client_id, base_url=base_url)
+    shared = place_of(base_url, base_url=base_url)
+    in_a_pod = place.startswith(f"{shared}/")
+    onward = [host for host in hosts if not (in_a_pod and host == shared)]
+    return tuple(dict.fromkeys((place, *onward)))
 
 
 def place_of(url: str, *, base_url: str) -> str:

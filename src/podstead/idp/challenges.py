@@ -1,6 +1,6 @@
-"""What is a passkey asked to sign? Challenges, each good once, for one browser (A-119).
+"""What is a browser asked to sign? Challenges, each good once, for one browser (A-119, A-126).
 
-They last for minutes. The server names each, since clients that name their own could take one
+They last for minutes. The server chooses each, since clients that name their own could take one
 another's. The first attempt uses a challenge up, whatever comes of it.
 """
 
@@ -12,19 +12,15 @@ from typing import Final, Protocol
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import BadRequest, Overloaded
-from podstead.idp.records import PASSKEY_CHALLENGES, PasskeyChallenge
+from podstead.idp.records import Challenge
 from podstead.idp.token_service import ProviderStore
 from podstead.storage.protocol import EntryCounts
-from podstead.storage.registry import secret_key
+from podstead.storage.registry import Records, secret_key
 from podstead.storage.writing import commit
 
-CHALLENGE_S: Final = 300
-"""How long a person may take over it."""
 MOST_CHALLENGES: Final = 10_000
-"""How many may be open. An address has a small share of them, by the limit of its requests."""
-
-ADDING: Final = "add"
-SIGNING_IN: Final = "sign-in"
+"""How many of a kind may be open. An address has a small share of them, by the limit of its
+requests."""
 
 _BYTES: Final = 32
 
@@ -38,8 +34,8 @@ class ChallengeInvalid(BadRequest):
         super().__init__("This took too long, or was answered before: try again")
 
 
-class PasskeyStore(ProviderStore, EntryCounts, Protocol):
-    """Where passkeys and challenges are kept; every store is one."""
+class ChallengeStore(ProviderStore, EntryCounts, Protocol):
+    """Where challenges are kept, with what they are for; every store is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +43,27 @@ class Issued:
     """A challenge, and by what name the answer is to mention it."""
 
     challenge_key: str
-    challenge: bytes
+
+    @property
+    def challenge(self) -> str:
+        """What is to be signed: 64 hexadecimal digits."""
+        return challenge_of(self.challenge_key)
 
 
 class Challenges:
-    """Issues challenges and takes them back."""
+    """Issues challenges of one kind and takes them back."""
 
-    def __init__(self, *, store: PasskeyStore, clock: Clock, randomness: Randomness) -> None:
+    def __init__(
+        self,
+        records: Records[Challenge],
+        *,
+        lifetime_s: int,
+        store: ChallengeStore,
+        clock: Clock,
+        randomness: Randomness,
+    ) -> None:
+        self._records = records
+        self._lifetime_s = lifetime_s
         self._store = store
         self._clock = clock
         self._randomness = randomness
@@ -72,37 +82,35 @@ class Challenges:
 
         Raises Overloaded if too many are open, StorageError.
         """
-        count = await PASSKEY_CHALLENGES.count(self._store, at_most=MOST_CHALLENGES)
+        count = await self._records.count(self._store, at_most=MOST_CHALLENGES)
         if count >= MOST_CHALLENGES:
-            raise Overloaded("Too many people use passkeys at this moment: try again")
+            raise Overloaded("Too many people sign in at this moment: try again")
         key = self._randomness.token_hex(_BYTES) + (f".{suffix}" if suffix else "")
-        challenge = self._randomness.token_hex(_BYTES)
         now_ms = self._clock.now_ms()
-        record = PASSKEY_CHALLENGES.put(
+        record = self._records.put(
             secret_key(key),
-            PasskeyChallenge(
+            Challenge(
                 purpose=purpose,
-                challenge=challenge,
                 holder_hash=secret_key(holder),
                 account_id=account_id,
                 user_handle=user_handle,
             ),
             owner=account_id,
-            expires_ms=now_ms + CHALLENGE_S * 1000,
+            expires_ms=now_ms + self._lifetime_s * 1000,
         )
         await commit(self._store, [record], now_ms=now_ms, randomness=self._randomness)
-        return Issued(key, bytes.fromhex(challenge))
+        return Issued(key)
 
     async def take(
         self, key: str, purpose: str, *, holder: str, account_id: str | None = None
-    ) -> PasskeyChallenge:
-        """The challenge of a key, which is used up by this. Raises ChallengeInvalid unless it is
-        for this, StorageError, Overloaded."""
+    ) -> Challenge:
+        """What is kept of the challenge of a key, which is used up by this. Raises ChallengeInvalid
+        unless it is for this, StorageError, Overloaded."""
         now_ms = self._clock.now_ms()
-        kept = await PASSKEY_CHALLENGES.read(self._store, secret_key(key), now_ms=now_ms)
+        kept = await self._records.read(self._store, secret_key(key), now_ms=now_ms)
         if kept is None or not await commit(
             self._store,
-            [PASSKEY_CHALLENGES.drop(kept.key)],
+            [self._records.drop(kept.key)],
             relied_on=[kept.at],
             now_ms=now_ms,
             randomness=self._randomness,
@@ -113,6 +121,11 @@ class Challenges:
         if not is_theirs or taken.purpose != purpose or taken.account_id != account_id:
             raise ChallengeInvalid
         return taken
+
+
+def challenge_of(key: str) -> str:
+    """The challenge of a key that was issued."""
+    return key.partition(".")[0]
 
 
 def suffix_of(key: str) -> str:

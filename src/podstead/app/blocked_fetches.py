@@ -1,0 +1,62 @@
+"""Who tries to make this server look into its own network? Noted for the operator (A-184).
+
+A stranger names a place in a token, an access rule or a document, and the guard of outgoing
+requests does not go there. Of one place that is noted once an hour, since every request may name it
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
+from urllib.parse import urlsplit
+
+from podstead.core.clock import Clock
+from podstead.idp.audit import Audit, Event
+from podstead.outbound.cache import ExpiringCache
+from podstead.outbound.errors import Refusal, Refused
+
+NOTED_AGAIN_AFTER_MS: Final = 3_600_000
+_MOST_PLACES: Final = 1024
+_MOST_HOST_CHARACTERS: Final = 253
+
+_BLOCKS: Final = frozenset({Refusal.HOST, Refusal.PORT, Refusal.ADDRESS})
+"""The refusals that keep the server from a place; the others are of a request's form."""
+
+
+class BlockedFetches:
+    """Notes them."""
+
+    def __init__(self, audit: Audit, clock: Clock) -> None:
+        self._audit = audit
+        self._clock = clock
+        self._noted: ExpiringCache[tuple[str, Refusal], int] = ExpiringCache(
+            max_weight=_MOST_PLACES
+        )
+
+    @contextmanager
+    def noting(self, url: str) -> Iterator[None]:
+        """Note it if what is done within is not done because of where the URL, or a redirect from
+        there, leads."""
+        try:
+            yield
+        except Refused as refused:
+            if refused.refusal in _BLOCKS:
+                self._note(_host_of(url), refused.refusal)
+            raise
+
+    def _note(self, host: str, refusal: Refusal) -> None:
+        now_ms = self._clock.now_ms()
+        place = (host, refusal)
+        if self._noted.get(place, now_ms) is not None:
+            return
+        self._noted.put(place, now_ms, expires_at_ms=now_ms + NOTED_AGAIN_AFTER_MS)
+        self._audit.note(Event.FETCH_BLOCKED, host=host, rule=refusal.value)
+
+
+def _host_of(url: str) -> str:
+    """The host that was asked for; empty if the URL has none that can be told."""
+    with suppress(ValueError):
+        return (urlsplit(url).hostname or "")[:_MOST_HOST_CHARACTERS]
+    return ""

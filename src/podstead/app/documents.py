@@ -1,0 +1,34 @@
+"""How are RDF documents read in this deployment? With its limits, and the contexts it may use."""
+
+from __future__ import annotations
+
+from podstead.app.bundled_contexts import bundled_contexts
+from podstead.app.foreign import ForeignDocuments
+from podstead.config import Settings
+from podstead.rdf.limits import RdfLimits
+from podstead.resources.contexts import ContextLibrary
+from podstead.resources.documents import Documents
+from podstead.storage.protocol import ResourceStore
+
+
+def rdf_limits(settings: Settings) -> RdfLimits:
+    """What one document may cost."""
+    return RdfLimits(
+        max_bytes=settings.max_rdf_bytes,
+        max_depth=settings.max_rdf_depth,
+        max_triples=settings.max_rdf_triples,
+    )
+
+
+def build_documents(
+    settings: Settings, *, store: ResourceStore, foreign: ForeignDocuments
+) -> Documents:
+    """What reads and converts RDF documents."""
+    limits = rdf_limits(settings)
+    contexts = ContextLibrary(
+        bundled_contexts(),
+        fetcher=foreign,
+        allowed_origins=frozenset(settings.context_origins),
+        limits=limits,
+    )
+    return Documents(base_url=settings.base_url, store=store, contexts=contexts, limits=limits)

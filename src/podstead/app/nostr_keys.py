@@ -1,0 +1,77 @@
+"""How do the parts fit together that know the Nostr keys of accounts?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podstead.app.accounts import AccountServices
+from podstead.app.own_requests import OwnProfiles
+from podstead.authn.event_uses import EventUses
+from podstead.authn.web_ids import RdfParser
+from podstead.core.clock import Clock, Randomness
+from podstead.idp.challenges import Challenges
+from podstead.idp.nostr.challenges import nostr_challenges
+from podstead.idp.nostr.events import SignedEvents
+from podstead.idp.nostr.finding import KeyOwners
+from podstead.idp.nostr.linked import LinkedWebIds
+from podstead.idp.nostr.links import NostrLinks
+from podstead.idp.nostr.profile_keys import ProfileKeys
+from podstead.idp.nostr.proven_keys import ProvenKeys
+from podstead.idp.nostr.resolution import DidResolution
+from podstead.idp.nostr.sign_in import NostrSignIn
+from podstead.resources.service import ResourceService
+from podstead.storage.protocol import Store
+
+
+@dataclass(frozen=True, slots=True)
+class NostrServices:
+    """What knows keys, where signed events are accepted."""
+
+    links: NostrLinks
+    stated: ProfileKeys
+    linked: LinkedWebIds
+    challenges: Challenges
+    events: SignedEvents
+    sign_in: NostrSignIn
+    proven: ProvenKeys
+
+
+def build_nostr(
+    base_url: str,
+    *,
+    accounts: AccountServices,
+    store: Store,
+    resources: ResourceService,
+    parse: RdfParser,
+    resolution: DidResolution | None,
+    uses: EventUses,
+    clock: Clock,
+    randomness: Randomness,
+) -> NostrServices:
+    """The services of one worker; ``resolution`` is ``None`` where nobody else is asked."""
+    links = NostrLinks(
+        store=store,
+        profiles=OwnProfiles(base_url=base_url, resources=resources),
+        audit=accounts.audit,
+        clock=clock,
+        randomness=randomness,
+    )
+    stated = ProfileKeys(
+        base_url=base_url, store=store, accounts=accounts.accounts, parse=parse, clock=clock
+    )
+    challenges = nostr_challenges(store, clock=clock, randomness=randomness)
+    return NostrServices(
+        links=links,
+        stated=stated,
+        linked=LinkedWebIds(KeyOwners(links=links, stated=stated, accounts=accounts.accounts)),
+        challenges=challenges,
+        events=SignedEvents(uses=uses, challenges=challenges, clock=clock),
+        sign_in=NostrSignIn(
+            owners=KeyOwners(
+                links=links, stated=stated, accounts=accounts.accounts, resolution=resolution
+            ),
+            links=links,
+            audit=accounts.audit,
+        ),
+        proven=ProvenKeys(store=store, audit=accounts.audit, clock=clock, randomness=randomness),
+    )

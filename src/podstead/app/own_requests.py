@@ -1,0 +1,77 @@
+"""What does the server ask of its own resources? Requests in the stead of somebody else.
+
+They pass the same gate as every other request, as the public or as the owner of an account, and so
+may do what a request of theirs might.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from podstead.core import vocab
+from podstead.core.agents import AuthenticationMethod, Identity
+from podstead.core.errors import BadRequest, BodyTooLarge, Conflict
+from podstead.core.identifiers import ResourcePath, parse_path
+from podstead.core.media_types import SPARQL_UPDATE
+from podstead.core.operation import Operation
+from podstead.resources.outcome import Exchange
+from podstead.resources.service import ResourceService
+
+
+class GivenBody:
+    """A body that is there already (:class:`~podstead.core.operation.RequestBody`)."""
+
+    def __init__(self, content: bytes = b"") -> None:
+        self._content = content
+        self.announced = bool(content)
+        self.size_bytes = len(content)
+
+    async def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:
+        """The body in one piece. Raises BodyTooLarge."""
+        yield await self.read(limit_bytes=limit_bytes)
+
+    async def read(self, *, limit_bytes: int) -> bytes:
+        """The body. Raises BodyTooLarge."""
+        if len(self._content) > limit_bytes:
+            raise BodyTooLarge(f"The body is limited to {limit_bytes} bytes")
+        return self._content
+
+
+class OwnProfiles:
+    """Changes the profiles of accounts: implements Profiles of :mod:`podstead.idp.nostr.links`."""
+
+    def __init__(self, *, base_url: str, resources: ResourceService) -> None:
+        self._base_url = base_url
+        self._resources = resources
+
+    async def add_name(self, web_id: str, name: str) -> None:
+        """Have the profile say that the WebID is the same as ``name``. Raises RequestRefused,
+        ServerTrouble."""
+        await self._patch(web_id, f"INSERT DATA {{ {_same_as(web_id, name)} }}")
+
+    async def remove_name(self, web_id: str, name: str) -> None:
+        """Have the profile not say that any more. Raises RequestRefused, ServerTrouble."""
+        await self._patch(web_id, f"DELETE DATA {{ {_same_as(web_id, name)} }}")
+
+    async def _patch(self, web_id: str, update: str) -> None:
+        operation = Operation(
+            "PATCH",
+            self._path_of(web_id),
+            GivenBody(update.encode()),
+            content_type=SPARQL_UPDATE,
+        )
+        owner = Identity(agent=web_id, method=AuthenticationMethod.SESSION)
+        await self._resources.handle(Exchange(operation, owner))
+
+    def _path_of(self, web_id: str) -> ResourcePath:
+        url = web_id.partition("#")[0]
+        if not url.startswith(f"{self._base_url}/"):
+            raise Conflict("The profile of this account is not on this server")
+        try:
+            return parse_path(url[len(self._base_url) :].encode())
+        except (BadRequest, UnicodeEncodeError) as error:
+            raise Conflict("The profile of this account has no usable address") from error
+
+
+def _same_as(web_id: str, name: str) -> str:
+    return f"<{web_id}> <{vocab.OWL_SAME_AS}> <{name}>"

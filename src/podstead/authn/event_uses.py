@@ -1,0 +1,49 @@
+"""Is this event signed, and new? The two checks that come last, for whatever an event is shown for.
+
+The cheap checks come first, then the signature, and only what is signed is noted as used: nobody
+can use up an event of somebody else by guessing at it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable
+
+from podstead.core.clock import Clock
+from podstead.nostr.errors import InvalidEvent
+from podstead.nostr.event import Event
+from podstead.storage.protocol import UsedOnce
+
+VerifySignature = Callable[[bytes, bytes, bytes], Awaitable[bool]]
+"""Whether a public key signed a message with a signature, all as bytes (BIP-340)."""
+
+
+class EventUses:
+    """Lets every signed event count once, for all workers (A-147)."""
+
+    def __init__(self, *, used: UsedOnce, clock: Clock, verify: VerifySignature) -> None:
+        self._used = used
+        self._clock = clock
+        self._verify = verify
+
+    async def use(self, event: Event, *, remembered_until_s: int) -> None:
+        """Use an event, which nobody can then do again before ``remembered_until_s`` (Unix time).
+
+        Raises InvalidEvent for one that is not signed or was used, Overloaded when no more can be
+        noted, and StorageError.
+        """
+        key, message = bytes.fromhex(event.public_key), bytes.fromhex(event.event_id)
+        if not await self._verify(key, message, event.signature):
+            raise InvalidEvent("The event has no valid signature")
+        if not await self._note(event, until_ms=remembered_until_s * 1000):
+            raise InvalidEvent("The event was used already")
+
+    async def _note(self, event: Event, *, until_ms: int) -> bool:
+        """Note the use; False for a second one.
+
+        An event is known by its signature: two of one second that say the same have one id, yet
+        each was signed on its own, and nobody but the key's holder can make another signature of an
+        event (BIP-340, strong unforgeability).
+        """
+        key = hashlib.sha256(b"nostr event" + event.signature).digest()
+        return await self._used.use_once(key, until_ms=until_ms, now_ms=self._clock.now_ms())

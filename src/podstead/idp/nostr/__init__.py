@@ -1,0 +1,1 @@
+"""Nostr keys of accounts: linking them, and signing in with them."""

@@ -1,0 +1,112 @@
+"""Who holds this Nostr key? Signed events instead of passwords (A-125, A-126).
+
+They have the strict form of NIP-98, as those of signed requests, and count once: an event of either
+use is of no use for the other any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.authn.credentials import UnverifiedEvent, read_credential
+from podstead.authn.event_uses import EventUses
+from podstead.core.clock import Clock
+from podstead.core.errors import NotAuthenticated
+from podstead.idp.challenges import Challenges
+from podstead.nostr.errors import InvalidEvent
+from podstead.nostr.event import Event, read_event
+from podstead.nostr.http_auth import ProvenByEvent, Reach, SignedRequest, check_event, only_tag
+
+METHOD: Final = "POST"
+
+
+class EventInvalid(NotAuthenticated):
+    """The request has no signed event that counts."""
+
+    known_text = "Event invalid"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, invalid=True, scheme="Nostr")
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Whose key signed, as an event that is used up now proves."""
+
+    public_key: str
+    """64 hexadecimal digits in lower case."""
+    content_digest: bytes | None
+    """The SHA-256 that the content of the request must turn out to have; ``None`` if the event
+    says none, or there is no content."""
+
+
+class SignedEvents:
+    """Verifies such events."""
+
+    def __init__(self, *, uses: EventUses, challenges: Challenges, clock: Clock) -> None:
+        self._uses = uses
+        self._challenges = challenges
+        self._clock = clock
+
+    async def verify(
+        self, authorization: Sequence[bytes], *, url: str, has_content: bool = False
+    ) -> Proof:
+        """What the event in the Authorization fields of a POST proves, where ``url``, to the byte,
+        is good for one use itself.
+
+        Raises EventInvalid, BadRequest and HeadersTooLarge for fields that hold no single event,
+        Overloaded, StorageError.
+        """
+        try:
+            event, proven = self._read(authorization, url=url, has_content=has_content)
+            return await self._use(event, proven)
+        except InvalidEvent as refusal:
+            raise EventInvalid(str(refusal)) from refusal
+
+    async def verify_answer(
+        self,
+        authorization: Sequence[bytes],
+        *,
+        url: str,
+        purpose: str,
+        holder: str,
+        account_id: str | None = None,
+        has_content: bool = False,
+    ) -> Proof:
+        """The same for an event that answers a challenge, which :class:`Challenges` has issued to
+        the ``holder`` for a purpose, and maybe an account. The challenge is used up as well.
+
+        Raises ChallengeInvalid besides, before the signature is looked at.
+        """
+        try:
+            event, proven = self._read(authorization, url=url, has_content=has_content)
+            challenge = only_tag(event, "challenge")
+            await self._challenges.take(challenge, purpose, holder=holder, account_id=account_id)
+            return await self._use(event, proven)
+        except InvalidEvent as refusal:
+            raise EventInvalid(str(refusal)) from refusal
+
+    def _read(
+        self, authorization: Sequence[bytes], *, url: str, has_content: bool
+    ) -> tuple[Event, ProvenByEvent]:
+        try:
+            credential = read_credential(authorization)
+        except NotAuthenticated as refusal:
+            raise InvalidEvent(str(refusal)) from refusal
+        if not isinstance(credential, UnverifiedEvent) or credential.as_password:
+            raise InvalidEvent("Send a signed event: Authorization: Nostr and its base64")
+        event = read_event(credential.event)
+        proven = check_event(
+            event,
+            SignedRequest(METHOD, url.encode(), has_content),
+            now_s=self._clock.now_ms() // 1000,
+            reach=Reach.EXACT,
+            require_payload=False,
+        )
+        return event, proven
+
+    async def _use(self, event: Event, proven: ProvenByEvent) -> Proof:
+        await self._uses.use(event, remembered_until_s=proven.remembered_until_s)
+        return Proof(event.public_key, proven.content_digest)

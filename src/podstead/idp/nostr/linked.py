@@ -1,0 +1,32 @@
+"""Which WebID does a request act as that a Nostr key signs? (A-149)
+
+The same as of whoever signs in with the key, except that nobody else is asked: that would tell them
+who reads what (D-7).
+"""
+
+from __future__ import annotations
+
+from podstead.idp.nostr.finding import KeyAmbiguous, KeyOwners
+from podstead.nostr.errors import InvalidEvent
+
+
+class LinkedWebIds:
+    """Implements LinkedKeys of :mod:`podstead.authn.signed_requests`."""
+
+    def __init__(self, owners: KeyOwners) -> None:
+        """``owners`` must ask nobody else."""
+        self._owners = owners
+
+    async def web_id_of(self, public_key: str) -> str | None:
+        """The WebID of the one account that has the key. Raises InvalidEvent if the account is
+        disabled, StorageError, Overloaded."""
+        try:
+            owner = await self._owners.find(public_key)
+        except KeyAmbiguous:
+            return None
+        if owner is None:
+            return None
+        account = owner.account.value
+        if account.disabled:
+            raise InvalidEvent("This account is disabled")
+        return account.web_id

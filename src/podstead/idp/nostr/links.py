@@ -1,0 +1,210 @@
+"""Which Nostr keys belong to which account, and who said so? The link table (A-127, A-128).
+
+A key belongs to one account at most. It is linked by somebody who is signed in and has proven to
+hold it, and only the account's owner unlinks it. If they want, their profile names the key for
+everybody to see, which has no part in what the table says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import msgspec
+
+from podstead.core.clock import Clock, Randomness
+from podstead.core.errors import Conflict, NotFound, Overloaded, PodsteadError, RequestRefused
+from podstead.idp.audit import Audit, Event
+from podstead.idp.factors import remaining_factor
+from podstead.idp.records import NOSTR_LINKS, Account, NostrLink
+from podstead.idp.token_service import ProviderStore
+from podstead.storage.records import Record, Reliance
+from podstead.storage.registry import Kept
+from podstead.storage.writing import commit
+
+MOST_OF_ONE_ACCOUNT: Final = 50
+_ATTEMPTS: Final = 4
+
+
+class LinkedElsewhere(Conflict):
+    """The key belongs to another account; nothing was changed."""
+
+    known_text = "Key linked elsewhere"
+
+    def __init__(self) -> None:
+        super().__init__("This key is linked to another account")
+
+
+class ProfileRefused(Conflict):
+    """The profile could not be made to name the key, or to name it no more."""
+
+    known_text = "Profile not changed"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The key was not linked, since your profile could not be changed to name it: link it "
+            "without that, or look what is wrong with the profile"
+        )
+
+
+class Profiles(Protocol):
+    """Changes what the profiles of accounts say, as their owners might."""
+
+    async def add_name(self, web_id: str, name: str) -> None:
+        """Have the profile say that the WebID is the same as ``name``, unless it does already.
+
+        Raises RequestRefused for a profile that cannot be changed, ServerTrouble.
+        """
+
+    async def remove_name(self, web_id: str, name: str) -> None:
+        """Have the profile not say that any more. Raises as :meth:`add_name`."""
+
+
+class NostrLinks:
+    """Links, finds, lists and unlinks keys."""
+
+    def __init__(
+        self,
+        *,
+        store: ProviderStore,
+        profiles: Profiles,
+        audit: Audit,
+        clock: Clock,
+        randomness: Randomness,
+    ) -> None:
+        self._store = store
+        self._profiles = profiles
+        self._audit = audit
+        self._clock = clock
+        self._randomness = randomness
+
+    async def find(self, public_key: str) -> Kept[NostrLink] | None:
+        """The link of a key (64 hexadecimal digits in lower case). Raises StorageError."""
+        return await NOSTR_LINKS.read(self._store, public_key, now_ms=self._clock.now_ms())
+
+    async def of_account(self, account_id: str) -> Sequence[Kept[NostrLink]]:
+        """The links of an account, oldest first. Raises StorageError."""
+        kept = await NOSTR_LINKS.of_owner(self._store, account_id, now_ms=self._clock.now_ms())
+        return sorted(kept, key=lambda each: (each.value.created_s, each.key))
+
+    async def link(
+        self, account: Kept[Account], public_key: str, *, publish: bool = True
+    ) -> NostrLink:
+        """Link a key that its holder has proven to have, and publish it if asked to.
+
+        A key of the account stays linked, and is published now if it was not. Raises
+        LinkedElsewhere, Conflict if there are too many, and ProfileRefused, after which the key is
+        not linked; Overloaded, StorageError.
+        """
+        before = await self.find(public_key)
+        if before is None:
+            kept = await self._add(account, public_key)
+        elif before.value.account_id == account.value.account_id:
+            kept = before
+        else:
+            raise LinkedElsewhere
+        if not publish or kept.value.published:
+            return kept.value
+        try:
+            return await self._publish(account.value, public_key)
+        except PodsteadError as error:
+            if before is None:
+                await self._take_back(account, kept)
+            if isinstance(error, RequestRefused):
+                raise ProfileRefused from error
+            raise
+
+    async def unlink(self, account: Kept[Account], public_key: str) -> bool:
+        """Unlink a key of the account; False if its profile could not be changed, and may go on to
+        name the key.
+
+        The profile is changed first, since a key that it names might be taken for the account's.
+        Raises NotFound, LastFactor, Overloaded, StorageError.
+        """
+        kept = await self.find(public_key)
+        if kept is None or kept.value.account_id != account.value.account_id:
+            raise NotFound("There is no such key (any more)")
+        stays = await remaining_factor(
+            self._store, account, without=kept.at, now_ms=self._clock.now_ms()
+        )
+        is_unpublished = await self._unpublish(account.value, public_key)
+        await self._commit([NOSTR_LINKS.drop(kept.key)], [account.at, kept.at, stays])
+        self._note(Event.NOSTR_KEY_UNLINKED, kept.value)
+        return is_unpublished
+
+    async def note_use(self, kept: Kept[NostrLink], account: Kept[Account]) -> bool:
+        """Note that somebody signed in to the account with the key; False if either has changed
+        meanwhile. Raises Overloaded, StorageError."""
+        used = msgspec.structs.replace(kept.value, last_used_s=self._clock.now_ms() // 1000)
+        return await self._try([NOSTR_LINKS.replace(kept, used)], [kept.at, account.at])
+
+    # --- parts --------------------------------------------------------------------------------
+
+    async def _add(self, account: Kept[Account], public_key: str) -> Kept[NostrLink]:
+        owner = account.value.account_id
+        if len(await self.of_account(owner)) >= MOST_OF_ONE_ACCOUNT:
+            raise Conflict(f"An account has at most {MOST_OF_ONE_ACCOUNT} keys: unlink one")
+        link = NostrLink(public_key, owner, created_s=self._clock.now_ms() // 1000)
+        await self._commit(
+            [NOSTR_LINKS.put(public_key, link, owner=owner)],
+            [account.at, NOSTR_LINKS.absent(public_key)],
+        )
+        self._note(Event.NOSTR_KEY_LINKED, link)
+        kept = await self.find(public_key)
+        if kept is None:
+            raise _busy()
+        return kept
+
+    async def _take_back(self, account: Kept[Account], kept: Kept[NostrLink]) -> None:
+        """Undo what was done of linking a key, as far as it was."""
+        await self._unpublish(account.value, kept.key)
+        await self._commit([NOSTR_LINKS.drop(kept.key)], [kept.at])
+        self._note(Event.NOSTR_KEY_UNLINKED, kept.value)
+
+    async def _publish(self, account: Account, public_key: str) -> NostrLink:
+        """Nobody is told that a key is published before the profile names it."""
+        await self._profiles.add_name(account.web_id, did_of(public_key))
+        for _ in range(_ATTEMPTS):
+            kept = await self.find(public_key)
+            if kept is None or kept.value.account_id != account.account_id:
+                await self._unpublish(account, public_key)
+                break  # it was unlinked at the same time
+            published = msgspec.structs.replace(kept.value, published=True)
+            if await self._try([NOSTR_LINKS.replace(kept, published)], [kept.at]):
+                return published
+        raise _busy()
+
+    async def _unpublish(self, account: Account, public_key: str) -> bool:
+        """Whatever the table says: the profile may name the key although it was not noted."""
+        try:
+            await self._profiles.remove_name(account.web_id, did_of(public_key))
+        except NotFound:
+            return True
+        except RequestRefused:
+            return False
+        return True
+
+    def _note(self, event: Event, link: NostrLink) -> None:
+        self._audit.note(event, account_id=link.account_id, key=link.public_key)
+
+    async def _commit(self, records: Sequence[Record], relied_on: Sequence[Reliance]) -> None:
+        if not await self._try(records, relied_on):
+            raise _busy()
+
+    async def _try(self, records: Sequence[Record], relied_on: Sequence[Reliance]) -> bool:
+        return await commit(
+            self._store,
+            records,
+            relied_on=relied_on,
+            now_ms=self._clock.now_ms(),
+            randomness=self._randomness,
+        )
+
+
+def did_of(public_key: str) -> str:
+    """The name of a key as an agent (did:nostr)."""
+    return f"did:nostr:{public_key}"
+
+
+def _busy() -> Overloaded:
+    return Overloaded("The account is being changed elsewhere: try again")

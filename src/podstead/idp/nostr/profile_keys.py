@@ -1,0 +1,135 @@
+"""Whose profile says that this Nostr key is theirs? Profiles of this server, as of now (A-127).
+
+To find them, records of which profile states which key are kept. They change in the write that
+changes the profile (:mod:`podstead.resources.companions`) and go with the pod. But they only say
+where to look: what counts is what the profile says when it is asked, so that a record which should
+not be there lets nobody in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from podstead.authn.web_ids import ProfileSource, RdfParser
+from podstead.core.bounded_cache import BoundedCache
+from podstead.core.clock import Clock
+from podstead.core.errors import BadRequest, Overloaded, RequestRefused, StorageError
+from podstead.core.identifiers import ResourcePath, parse_path, storage_root
+from podstead.idp.accounts import Accounts
+from podstead.idp.records import PROFILE_KEYS, Account, ProfileKey
+from podstead.rdf.graph import Dataset
+from podstead.rdf.nostr_keys import stated_keys
+from podstead.storage.protocol import EntryRegistry, PodRegistry
+from podstead.storage.records import Metadata, Record, Version
+from podstead.storage.registry import Kept
+
+MOST_CLAIMS: Final = 100
+"""How many profiles are looked at for one key: one is right, and two are too many already."""
+KEPT_KEYS: Final = 10_000
+_ATTEMPTS: Final = 4
+
+
+class ProfileStore(EntryRegistry, PodRegistry, ProfileSource, Protocol):
+    """Where profiles and the records of their keys are kept; every store is one."""
+
+
+class ProfileKeyRecords:
+    """Which keys each profile states, as records that its writes take along."""
+
+    def __init__(self, *, store: ProfileStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def concern(self, path: ResourcePath) -> bool:
+        """Whether the document is a profile: WebIDs of this server are ``{base}/<pod>/#me``."""
+        return storage_root(path) == path
+
+    async def of(self, path: ResourcePath, said: Dataset) -> Sequence[Record]:
+        """What to change when the profile is to say this. Raises StorageError."""
+        pod = await self._store.read_pod(path.strip("/"))
+        before = await PROFILE_KEYS.of_owner(self._store, path, now_ms=self._clock.now_ms())
+        keys = stated_keys(said.default, pod.owner) if pod is not None else frozenset[str]()
+        named = {f"{key}{path}": ProfileKey(key) for key in sorted(keys)}
+        known = {each.key for each in before}
+        return (
+            *(PROFILE_KEYS.drop(key) for key in sorted(known - named.keys())),
+            *(
+                PROFILE_KEYS.put(key, record, owner=path)
+                for key, record in named.items()
+                if key not in known
+            ),
+        )
+
+
+class ProfileKeys:
+    """Answers whose profile states a key."""
+
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        store: ProfileStore,
+        accounts: Accounts,
+        parse: RdfParser,
+        clock: Clock,
+    ) -> None:
+        self._base_url = base_url
+        self._store = store
+        self._accounts = accounts
+        self._parse = parse
+        self._clock = clock
+        self._kept = BoundedCache[tuple[str, Version], frozenset[str]](KEPT_KEYS)
+
+    async def accounts_of(self, public_key: str) -> Sequence[Kept[Account]]:
+        """The accounts whose profile states the key (64 hexadecimal digits in lower case), also
+        disabled ones. Raises StorageError, Overloaded."""
+        listed = await PROFILE_KEYS.page(
+            self._store, after=public_key, now_ms=self._clock.now_ms(), limit=MOST_CLAIMS
+        )
+        found = []
+        for record in listed:
+            if not record.key.startswith(public_key):
+                break
+            account = await self._accounts.find(record.key[len(public_key) :].strip("/"))
+            if account is not None and await self.states(account.value, public_key):
+                found.append(account)
+        return found
+
+    async def states(self, account: Account, public_key: str) -> bool:
+        """Whether the account's profile states the key now. Raises StorageError, Overloaded."""
+        return public_key in await self._keys_of(account.web_id)
+
+    async def _keys_of(self, web_id: str) -> frozenset[str]:
+        url = web_id.partition("#")[0]
+        if not url.startswith(f"{self._base_url}/"):
+            return frozenset()
+        try:
+            path = parse_path(url[len(self._base_url) :].encode())
+        except (BadRequest, UnicodeEncodeError) as error:
+            raise StorageError(f"The account has no usable WebID: {web_id}") from error
+        for _ in range(_ATTEMPTS):
+            metadata = (await self._store.read_metadata([path]))[path]
+            if metadata is None:
+                return frozenset()
+            keys = self._kept.get((web_id, metadata.version))
+            if keys is None:
+                keys = await self._read(web_id, url, metadata)
+            if keys is not None:
+                self._kept.put((web_id, metadata.version), keys, weight=1 + len(keys))
+                return keys
+        raise Overloaded("The profile is changing too fast to be read")
+
+    async def _read(self, web_id: str, url: str, metadata: Metadata) -> frozenset[str] | None:
+        """What this version of a profile states; ``None`` if it is no longer the current one."""
+        body = await self._store.open_body(metadata)
+        if body is None:
+            return None
+        content = body.content
+        if content is None:
+            content = b"".join([chunk async for chunk in body.chunks()])
+        try:
+            graph = await self._parse(content, metadata.content_type, url)
+        except RequestRefused as error:
+            raise StorageError(f"The stored profile {metadata.path} cannot be read") from error
+        return stated_keys(graph, web_id)

@@ -1,0 +1,79 @@
+"""Which key has this browser proven to hold, to make an account with? (A-131)
+
+Nobody gets an account by signing in with a key that no account has; they are offered to make one.
+That they hold the key is remembered for their browser meanwhile, and the account that they make has
+the key from its first moment on.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podstead.core.clock import Clock, Randomness
+from podstead.core.errors import Conflict
+from podstead.idp.accounts import Joined
+from podstead.idp.audit import Audit, Event
+from podstead.idp.nostr.events import Proof
+from podstead.idp.records import NOSTR_LINKS, PROVEN_KEYS, Account, NostrLink, ProvenKey
+from podstead.idp.token_service import ProviderStore
+from podstead.storage.registry import Kept, secret_key
+from podstead.storage.writing import commit
+
+PROVEN_S: Final = 30 * 60
+"""How long a person may take to fill in the form."""
+
+
+class ProofGone(Conflict):
+    """The key was not proven by this browser, or too long ago, or was linked meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Your Nostr key was not linked: it was too long ago that you signed in with it, or it "
+            "has an account by now"
+        )
+
+
+class ProvenKeys:
+    """Remembers proven keys by the secrets of browsers."""
+
+    def __init__(
+        self, *, store: ProviderStore, audit: Audit, clock: Clock, randomness: Randomness
+    ) -> None:
+        self._store = store
+        self._audit = audit
+        self._clock = clock
+        self._randomness = randomness
+
+    async def keep(self, proof: Proof, *, browser: str) -> None:
+        """Remember that the browser has proven to hold a key. Raises Overloaded, StorageError."""
+        now_ms = self._clock.now_ms()
+        record = PROVEN_KEYS.put(
+            secret_key(browser),
+            ProvenKey(proof.public_key),
+            expires_ms=now_ms + PROVEN_S * 1000,
+        )
+        await commit(self._store, [record], now_ms=now_ms, randomness=self._randomness)
+
+    async def of(self, browser: str) -> Kept[ProvenKey] | None:
+        """The key that a browser has proven last. Raises StorageError."""
+        key = secret_key(browser)
+        return await PROVEN_KEYS.read(self._store, key, now_ms=self._clock.now_ms())
+
+    def joined(self, proven: Kept[ProvenKey], account: Account) -> Joined:
+        """What makes the key one of a new account, in the write that makes the account."""
+        public_key, owner = proven.value.public_key, account.account_id
+        link = NostrLink(public_key, owner, created_s=account.created_s)
+        return Joined(
+            records=(
+                NOSTR_LINKS.put(public_key, link, owner=owner),
+                PROVEN_KEYS.drop(proven.key),
+            ),
+            relied_on=(NOSTR_LINKS.absent(public_key), proven.at),
+            refusal=ProofGone(),
+        )
+
+    def linked(self, proven: Kept[ProvenKey], account: Account) -> None:
+        """Note that the key is an account's now."""
+        self._audit.note(
+            Event.NOSTR_KEY_LINKED, account_id=account.account_id, key=proven.value.public_key
+        )

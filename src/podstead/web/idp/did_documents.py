@@ -1,0 +1,45 @@
+"""``/.well-known/did/nostr/{key}``: whose is this Nostr key? For published keys only (A-129)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from podstead.core.agents import Agent
+from podstead.core.errors import BadRequest, NotFound
+from podstead.idp.accounts import Accounts
+from podstead.idp.nostr.did_document import MEDIA_TYPE, PATH, did_document, key_named
+from podstead.idp.nostr.links import NostrLinks
+from podstead.web.public_document import public_document
+from podstead.web.request import Request
+from podstead.web.response import Response
+
+DOCUMENT_PATH: Final = f"{PATH}/{{key}}"
+DOCUMENT_AGE_S: Final = 60
+"""For how long anyone may keep one; a key that is unlinked is then gone everywhere."""
+
+
+class DidDocuments:
+    """Answers with the documents of keys that are linked and published."""
+
+    def __init__(self, *, links: NostrLinks, accounts: Accounts) -> None:
+        self._links = links
+        self._accounts = accounts
+
+    async def get(self, request: Request, _: Agent) -> Response:
+        """Raises BadRequest for what is no key, NotFound where there is no document."""
+        public_key = key_named(request.path.rpartition("/")[2])
+        if public_key is None:
+            raise BadRequest("A Nostr key has 64 hexadecimal digits in lower case here")
+        document = did_document(public_key, web_id=await self._web_id_of(public_key))
+        content = msgspec.json.encode(document)
+        return public_document(request, content, media_type=MEDIA_TYPE, age_s=DOCUMENT_AGE_S)
+
+    async def _web_id_of(self, public_key: str) -> str:
+        link = await self._links.find(public_key)
+        if link is not None and link.value.published:
+            account = await self._accounts.read(link.value.account_id)
+            if account is not None and not account.value.disabled:
+                return account.value.web_id
+        raise NotFound("Nobody here has published this key")

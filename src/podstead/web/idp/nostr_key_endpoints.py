@@ -1,0 +1,162 @@
+"""``/idp/account/nostr``: which Nostr keys has a person linked, and how is one linked? (A-128)
+
+Whoever links a key is signed in, has just shown it, and signs a challenge with the key. The script
+of the account page does that with the browser's extension (NIP-07); programs can as well.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podstead.core.errors import BadRequest, NotFound, ServerTrouble
+from podstead.idp.challenges import Challenges
+from podstead.idp.nostr.challenges import LINKING, SIGNING_IN, described
+from podstead.idp.nostr.events import SignedEvents
+from podstead.idp.nostr.finding import StatedKeys
+from podstead.idp.nostr.links import NostrLinks, did_of
+from podstead.idp.records import Account, NostrLink
+from podstead.idp.sessions import OpenSession, Sessions
+from podstead.nostr.npub import npub
+from podstead.web.idp.cookies import Cookies, Notice
+from podstead.web.idp.login_page import again_path
+from podstead.web.idp.rendering import json_answer, see_other
+from podstead.web.idp.request_limit import RequestLimit
+from podstead.web.idp.shown import machine_time
+from podstead.web.idp.step_up import SignInAgain, check_recent
+from podstead.web.idp.submissions import Submission, read_submission
+from podstead.web.idp.visits import ACCOUNT_PATH, Visit
+from podstead.web.response import Response
+from podstead.web.signed_content import with_checked_content
+
+CHALLENGE_PATH: Final = "/idp/nostr/challenge"
+SIGN_IN_PATH: Final = "/idp/nostr/login"
+KEYS_PATH: Final = f"{ACCOUNT_PATH}/nostr"
+_PATHS: Final = {LINKING: KEYS_PATH, SIGNING_IN: SIGN_IN_PATH}
+"""Where the events that answer a challenge are sent, by its purpose."""
+
+
+class NostrKeyEndpoints:
+    """Gives challenges; lists, links and unlinks keys, for the account page and for programs."""
+
+    def __init__(
+        self,
+        *,
+        links: NostrLinks,
+        stated: StatedKeys,
+        events: SignedEvents,
+        challenges: Challenges,
+        sessions: Sessions,
+        cookies: Cookies,
+        limit: RequestLimit,
+        base_url: str,
+    ) -> None:
+        self._links = links
+        self._stated = stated
+        self._events = events
+        self._challenges = challenges
+        self._sessions = sessions
+        self._cookies = cookies
+        self._limit = limit
+        self._base_url = base_url
+
+    async def challenge(self, visit: Visit) -> Response:
+        """What an event is to say; a browser without our cookie gets it with this. Raises
+        BadRequest for an unknown purpose, RateLimited, Overloaded; and for linking
+        NotAuthenticated and SignInAgain."""
+        await self._limit.count(visit)
+        purpose = (await read_submission(visit.request)).text("purpose") or SIGNING_IN
+        if purpose not in _PATHS:
+            raise BadRequest(f"A challenge has one of these purposes: {', '.join(_PATHS)}")
+        if purpose == LINKING:
+            owner = self._recent_owner(visit)
+            issued = await self._challenges.issue(
+                purpose, holder=owner.kept.key, account_id=owner.account.account_id
+            )
+        else:
+            issued = await self._challenges.issue(purpose, holder=visit.browser)
+        has_cookie = self._cookies.browser(visit.request) is not None
+        cookies = [] if has_cookie else [self._cookies.keep_browser(visit.browser)]
+        return json_answer(200, described(issued, url=self._base_url + _PATHS[purpose]), *cookies)
+
+    async def link(self, visit: Visit) -> Response:
+        """Link the key that has signed the request, and publish it unless the request says not to.
+
+        Raises NotAuthenticated, SignInAgain, EventInvalid, ChallengeInvalid, BadRequest,
+        RateLimited, and what :meth:`NostrLinks.link` raises.
+        """
+        await self._limit.count(visit)
+        owner = self._recent_owner(visit)
+        request = visit.request
+        proof = await self._events.verify_answer(
+            request.fields.authorization,
+            url=self._base_url + KEYS_PATH,
+            purpose=LINKING,
+            holder=owner.kept.key,
+            account_id=owner.account.account_id,
+            has_content=request.body.announced,
+        )
+        if proof.content_digest is not None:
+            request = await with_checked_content(request, proof.content_digest)
+        publish = _choice(await read_submission(request), "publish")
+        link = await self._links.link(owner.owner, proof.public_key, publish=publish)
+        body = {"pubkey": link.public_key, "did": did_of(link.public_key)}
+        return json_answer(201, body, self._cookies.keep_notice(Notice("nostr-key-linked")))
+
+    async def list(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated."""
+        kept = await self._links.of_account(visit.owner().account.account_id)
+        return json_answer(200, {"keys": [_shown(each.value) for each in kept]})
+
+    async def get(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated, NotFound."""
+        kept = await self._links.find(visit.segment)
+        if kept is None or kept.value.account_id != visit.owner().account.account_id:
+            raise NotFound("There is no such key (any more)")
+        return json_answer(200, _shown(kept.value))
+
+    async def unlink(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound, LastFactor."""
+        await visit.submission()
+        try:
+            owner = self._recent_owner(visit)
+        except SignInAgain:
+            if visit.wants_page:
+                return see_other(again_path("nostr"))
+            raise
+        await self._links.unlink(owner.owner, visit.segment)
+        is_stated = await self._is_stated(owner.account, visit.segment)
+        if visit.wants_page:
+            notice = Notice("nostr-key-stated" if is_stated else "nostr-key-unlinked")
+            return see_other(ACCOUNT_PATH, self._cookies.keep_notice(notice))
+        return json_answer(200, {"inProfile": True}) if is_stated else json_answer(204, None)
+
+    def _recent_owner(self, visit: Visit) -> OpenSession:
+        owner = visit.owner()
+        check_recent(self._sessions, owner)
+        return owner
+
+    async def _is_stated(self, account: Account, public_key: str) -> bool:
+        """Whether the profile may go on to name a key that was unlinked."""
+        try:
+            return await self._stated.states(account, public_key)
+        except ServerTrouble:
+            return True  # what cannot be read is not known to be without it
+
+
+def _choice(sent: Submission, name: str) -> bool:
+    value = sent.fields.get(name, True)
+    if not isinstance(value, bool):
+        raise BadRequest(f"The field {name} must be true or false")
+    return value
+
+
+def _shown(link: NostrLink) -> dict[str, object]:
+    used_s = link.last_used_s
+    return {
+        "pubkey": link.public_key,
+        "npub": npub(link.public_key),
+        "did": did_of(link.public_key),
+        "published": link.published,
+        "linked": machine_time(link.created_s),
+        "lastUsed": None if used_s is None else machine_time(used_s),
+    }

@@ -1,0 +1,178 @@
+"""Signing in with a Nostr key: what the script of the sign-in page sends (A-125, A-126, A-131).
+
+The browser's extension (NIP-07) signs an event for the address that it is sent to. In an
+interaction that address is of one use already; without one, the event also answers a challenge.
+Content is not needed: it says whether the person wants to stay signed in (``remember``), and
+whether they sign in again for what only a linked key may do (``again``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import wraps
+
+from podstead.core.errors import RateLimited, RequestRefused
+from podstead.idp.authorizations import Authorizations
+from podstead.idp.methods import NOSTR_KEY
+from podstead.idp.nostr.challenges import SIGNING_IN
+from podstead.idp.nostr.events import EventInvalid, Proof, SignedEvents
+from podstead.idp.nostr.proven_keys import ProvenKeys
+from podstead.idp.nostr.sign_in import FACTOR, KeyUnknown, NostrSignIn, SignedInByKey
+from podstead.web.errors import status_of
+from podstead.web.idp.browser_sign_in import BrowserSignIn
+from podstead.web.idp.cookies import Header
+from podstead.web.idp.interaction_pages import UID_SEGMENT
+from podstead.web.idp.nostr_key_endpoints import SIGN_IN_PATH
+from podstead.web.idp.registration_pages import registration_path
+from podstead.web.idp.rendering import json_answer
+from podstead.web.idp.replies import INTERACTION_PATH
+from podstead.web.idp.request_limit import RequestLimit
+from podstead.web.idp.submissions import Submission, read_submission
+from podstead.web.idp.verified_sign_in import VerifiedSignIn
+from podstead.web.idp.visits import ACCOUNT_PATH, Visit, path_segment
+from podstead.web.response import Response
+from podstead.web.signed_content import with_checked_content
+
+_Handler = Callable[["NostrSignInEndpoints", Visit], Awaitable[Response]]
+
+
+def _answering(handler: _Handler) -> _Handler:
+    """Refusals in the shape of A-125."""
+
+    @wraps(handler)
+    async def answer(self: NostrSignInEndpoints, visit: Visit) -> Response:
+        try:
+            return await handler(self, visit)
+        except RequestRefused as refusal:
+            return self.refused(visit, refusal)
+
+    return answer
+
+
+class NostrSignInEndpoints:
+    """Takes signed events instead of passwords."""
+
+    def __init__(
+        self,
+        *,
+        events: SignedEvents,
+        nostr_sign_in: NostrSignIn,
+        proven: ProvenKeys,
+        authorizations: Authorizations,
+        sign_in: BrowserSignIn,
+        verified: VerifiedSignIn,
+        limit: RequestLimit,
+        registration_open: bool,
+        base_url: str,
+    ) -> None:
+        self._events = events
+        self._nostr_sign_in = nostr_sign_in
+        self._proven = proven
+        self._authorizations = authorizations
+        self._sign_in = sign_in
+        self._verified = verified
+        self._limit = limit
+        self._registration_open = registration_open
+        self._base_url = base_url
+
+    @_answering
+    async def sign_in_to_interaction(self, visit: Visit) -> Response:
+        """``schnorr-login``: note the key's account in the interaction, and say where to go on."""
+        await self._limit.count(visit)
+        uid = path_segment(visit, UID_SEGMENT)
+        pending = await self._authorizations.pending(uid, browser=visit.browser)
+        path = f"{INTERACTION_PATH}/{pending.uid}"
+        proof = await self._proof(visit, f"{path}/schnorr-login", answers_challenge=False)
+        sent = await _content(visit, proof)
+        signed_in = await self._account(visit, proof)
+        await self._verified.note(
+            pending,
+            signed_in.account,
+            factor=FACTOR,
+            amr=NOSTR_KEY,
+            lasting=sent.ticked("remember"),
+            restricted=signed_in.restricted,
+        )
+        return _succeeded(f"{path}/schnorr-complete")
+
+    async def complete(self, visit: Visit) -> Response:
+        """``schnorr-complete``: go on in an interaction in which this browser's key was verified.
+        Raises AccessDenied without that, NotFound, BadRequest."""
+        return await self._verified.complete(visit, factor=FACTOR)
+
+    @_answering
+    async def sign_in(self, visit: Visit) -> Response:
+        """Sign in without an application, or to show again who one is."""
+        await self._limit.count(visit)
+        proof = await self._proof(visit, SIGN_IN_PATH, answers_challenge=True)
+        sent = await _content(visit, proof)
+        signed_in = await self._account(visit, proof, only_linked=sent.ticked("again"))
+        begun = await self._sign_in.begin(
+            visit,
+            signed_in.account,
+            lasting=sent.ticked("remember"),
+            factor=FACTOR,
+            amr=NOSTR_KEY,
+            restricted=signed_in.restricted,
+        )
+        return _succeeded(ACCOUNT_PATH, begun.cookie)
+
+    def refused(self, visit: Visit, refusal: RequestRefused) -> Response:
+        """What the script shows, and where an account can be made with a key that has none."""
+        status, _ = status_of(refusal)
+        body: dict[str, object] = {"success": False, "error": str(refusal)}
+        headers: list[Header] = []
+        if isinstance(refusal, RateLimited):
+            body["retryAfter"] = refusal.retry_after_s
+            headers.append((b"retry-after", str(refusal.retry_after_s).encode("ascii")))
+        if status == 401:
+            realm = f'Nostr realm="{self._base_url}"'
+            headers.append((b"www-authenticate", realm.encode("ascii")))
+        if isinstance(refusal, KeyUnknown) and self._registration_open:
+            body["registerUrl"] = registration_path(_interaction(visit))
+        return json_answer(status, body, *headers)
+
+    async def _proof(self, visit: Visit, path: str, *, answers_challenge: bool) -> Proof:
+        """Raises EventInvalid, ChallengeInvalid, BadRequest, HeadersTooLarge, Overloaded,
+        StorageError."""
+        request, url = visit.request, self._base_url + path
+        fields, has_content = request.fields.authorization, request.body.announced
+        try:
+            if not answers_challenge:
+                return await self._events.verify(fields, url=url, has_content=has_content)
+            return await self._events.verify_answer(
+                fields, url=url, purpose=SIGNING_IN, holder=visit.browser, has_content=has_content
+            )
+        except EventInvalid:
+            self._nostr_sign_in.failed()
+            raise
+
+    async def _account(
+        self, visit: Visit, proof: Proof, *, only_linked: bool = False
+    ) -> SignedInByKey:
+        """Raises what :meth:`NostrSignIn.sign_in` does; the browser has proven to hold the key,
+        whatever comes of it."""
+        try:
+            return await self._nostr_sign_in.sign_in(proof, only_linked=only_linked)
+        except KeyUnknown:
+            if self._registration_open:
+                await self._proven.keep(proof, browser=visit.browser)
+            raise
+
+
+async def _content(visit: Visit, proof: Proof) -> Submission:
+    """What was sent with the event, mostly nothing. Raises what is wrong with it."""
+    request = visit.request
+    if proof.content_digest is not None:
+        request = await with_checked_content(request, proof.content_digest)
+    return await read_submission(request)
+
+
+def _interaction(visit: Visit) -> str | None:
+    """The uid of the interaction that the request is about, if it is about one."""
+    is_in_one = visit.request.path.startswith(f"{INTERACTION_PATH}/")
+    return path_segment(visit, UID_SEGMENT) if is_in_one else None
+
+
+def _succeeded(path: str, *headers: Header) -> Response:
+    return json_answer(200, {"success": True, "redirectUrl": path}, *headers)

@@ -1,0 +1,30 @@
+"""How often may an address ask for what only a signature answers? Counted each minute (A-181)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podstead.core.clock import Clock
+from podstead.storage.protocol import RateCounters
+from podstead.web.idp.visits import Visit
+from podstead.web.limits import address_key, take
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLimit:
+    """Counts the requests of an address for one kind of thing; a limit of 0 is off."""
+
+    kind: str
+    counters: RateCounters
+    clock: Clock
+    per_minute: int
+
+    async def count(self, visit: Visit) -> None:
+        """Count one. Raises RateLimited."""
+        await take(
+            self.counters,
+            f"{self.kind}:{address_key(visit.request.client_address)}",
+            capacity=self.per_minute,
+            period_s=60,
+            clock=self.clock,
+        )

@@ -1,0 +1,21 @@
+"""Has this person just shown that they can sign in? Asked before that is changed (A-86)."""
+
+from __future__ import annotations
+
+from podstead.core.errors import AccessDenied
+from podstead.idp.sessions import OpenSession, Sessions
+
+
+class SignInAgain(AccessDenied):
+    """Who is signed in has done so too long ago for this (A-86)."""
+
+    known_text = "Sign in again"
+
+    def __init__(self) -> None:
+        super().__init__("Sign in again: this needs a sign-in of the last ten minutes")
+
+
+def check_recent(sessions: Sessions, owner: OpenSession) -> None:
+    """Raises SignInAgain unless who is signed in has just done so."""
+    if not sessions.is_recent(owner):
+        raise SignInAgain

@@ -1,0 +1,80 @@
+"""How does a sign-in go on after a factor that a script has sent was verified? (A-118, A-125)
+
+Without an application the session begins at once. In an interaction the verified account is noted
+there, for the browser that the interaction belongs to, and the script sends that browser on to an
+address that finds the note. Whoever calls that address without it gets nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podstead.core.clock import Clock
+from podstead.core.errors import AccessDenied
+from podstead.idp.accounts import Accounts, counting_from
+from podstead.idp.authorizations import Authorizations, Pending
+from podstead.idp.records import Account, VerifiedFactor
+from podstead.storage.registry import Kept
+from podstead.web.idp.browser_sign_in import BrowserSignIn
+from podstead.web.idp.interaction_pages import UID_SEGMENT, resumption
+from podstead.web.idp.rendering import see_other
+from podstead.web.idp.visits import Visit, path_segment
+from podstead.web.response import Response
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedSignIn:
+    """Notes what was verified and finds it again."""
+
+    accounts: Accounts
+    authorizations: Authorizations
+    sign_in: BrowserSignIn
+    clock: Clock
+
+    async def note(
+        self,
+        pending: Pending,
+        account: Kept[Account],
+        *,
+        factor: str,
+        lasting: bool,
+        amr: tuple[str, ...] = (),
+        restricted: bool = False,
+    ) -> None:
+        """Note it in the interaction; ``amr`` is what tokens tell of it. Raises Overloaded,
+        StorageError."""
+        verified = VerifiedFactor(
+            account.value.account_id,
+            counting_from(account.value, self.clock.now_ms() // 1000),
+            lasting=lasting,
+            factor=factor,
+            amr=amr,
+            restricted=restricted,
+        )
+        await self.authorizations.factor_verified(pending, verified)
+
+    async def complete(self, visit: Visit, *, factor: str) -> Response:
+        """Go on in the interaction of the address, in which a factor of this browser was verified.
+        Raises AccessDenied without that, NotFound, BadRequest."""
+        uid = path_segment(visit, UID_SEGMENT)
+        verified = await self.authorizations.use_verified(
+            await self.authorizations.pending(uid, browser=visit.browser), factor
+        )
+        account = await self.accounts.read(verified.account_id)
+        if (
+            account is None
+            or account.value.disabled
+            or verified.verified_s < account.value.valid_after_s
+        ):
+            raise AccessDenied("The account has changed meanwhile: go back and sign in again")
+        signed_in = await self.sign_in.begin(
+            visit,
+            account,
+            lasting=verified.lasting,
+            factor=factor,
+            amr=verified.amr,
+            restricted=verified.restricted,
+        )
+        pending = await self.authorizations.pending(uid, browser=visit.browser)
+        await self.authorizations.signed_in(pending, signed_in.session)
+        return see_other(resumption(pending), signed_in.cookie)

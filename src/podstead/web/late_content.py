@@ -1,0 +1,53 @@
+"""Is the sender of a body that took long to arrive still who they were when it began?
+
+A credential is looked at before anything of a body is taken in, and a large one may take hours. So
+one that was revoked meanwhile is noticed when the body is complete, and before it is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Final
+
+from podstead.core.clock import Clock
+from podstead.core.operation import RequestBody
+
+LONG_MS: Final = 1000
+"""What comes faster might as well have come before the revocation."""
+
+
+class LateContent:
+    """A body whose sender is asked about again if it took long (:class:`RequestBody`).
+
+    Both ways of receiving it raise what ``check_again`` does.
+    """
+
+    __slots__ = ("_began_ms", "_body", "_check_again", "_clock", "announced", "size_bytes")
+
+    def __init__(
+        self, body: RequestBody, *, check_again: Callable[[], Awaitable[None]], clock: Clock
+    ) -> None:
+        """``check_again`` is asked once the body is complete."""
+        self._body = body
+        self._check_again = check_again
+        self._clock = clock
+        self._began_ms = clock.now_ms()
+        self.announced = body.announced
+        self.size_bytes = body.size_bytes
+
+    async def read(self, *, limit_bytes: int) -> bytes:
+        """Receive the whole body."""
+        content = await self._body.read(limit_bytes=limit_bytes)
+        await self._complete()
+        return content
+
+    async def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:
+        """Receive the body piece by piece."""
+        async for chunk in self._body.chunks(limit_bytes=limit_bytes):
+            yield chunk
+        await self._complete()
+
+    async def _complete(self) -> None:
+        # A clock that was set back tells nothing, so the sender is asked about as well.
+        if not 0 <= self._clock.now_ms() - self._began_ms < LONG_MS:
+            await self._check_again()

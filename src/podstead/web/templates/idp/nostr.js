@@ -1,0 +1,101 @@
+// Links a Nostr key on the account page, and signs in with one, by an extension of the browser
+// (NIP-07). Without this script what belongs to it stays hidden.
+(() => {
+  "use strict";
+  // No element has the id "nostr": it would be what `window.nostr` is without an extension.
+  const part = document.querySelector("[data-nostr]");
+  if (!part) return;
+  const WAIT_MS = 1500; // extensions put themselves into a page when it is there already
+  const button = part.querySelector("button");
+  const problem = part.querySelector("[role=alert]");
+
+  async function extension() {
+    const until = Date.now() + WAIT_MS;
+    while (!window.nostr && Date.now() < until) await new Promise((done) => setTimeout(done, 50));
+    if (window.nostr) return window.nostr;
+    throw Object.assign(new Error("No extension"), { name: "NoExtension" });
+  }
+
+  async function post(path, headers, body) {
+    const response = await fetch(path, {
+      method: "POST",
+      headers: { Accept: "application/json", "Content-Type": "application/json", ...headers },
+      body: body && JSON.stringify(body),
+    });
+    const answer = await response.json();
+    if (response.ok) return answer;
+    throw Object.assign(new Error(answer.message || answer.error), { answer });
+  }
+
+  // The header field by which the holder of a key proves it for one address (NIP-98).
+  async function signed(signer, url, challenge) {
+    const tags = [["u", url], ["method", "POST"]];
+    if (challenge) tags.push(["challenge", challenge]);
+    const asked = { kind: 27235, created_at: Math.floor(Date.now() / 1000), tags, content: "" };
+    let event;
+    try {
+      event = await signer.signEvent(asked);
+    } catch {
+      event = null;
+    }
+    if (!event) throw Object.assign(new Error("Not signed"), { name: "NotSigned" });
+    const bytes = new TextEncoder().encode(JSON.stringify(event));
+    return { Authorization: `Nostr ${btoa(String.fromCharCode(...bytes))}` };
+  }
+
+  async function link() {
+    const signer = await extension();
+    const { u, challenge } = await post("/idp/nostr/challenge", {}, { purpose: "link" });
+    const publish = part.querySelector("input").checked;
+    await post(u, await signed(signer, u, challenge), { publish });
+    location.assign("/idp/account");
+  }
+
+  // In an interaction its address is given, and of one use; elsewhere a challenge is asked for.
+  async function signIn() {
+    const signer = await extension();
+    const { address, again, afterwards } = part.dataset;
+    const asked = address ? { u: address } : await post("/idp/nostr/challenge", {}, { purpose: "sign-in" });
+    const remember = document.getElementById("remember");
+    const answer = await post(
+      new URL(asked.u).pathname,
+      await signed(signer, asked.u, asked.challenge),
+      { remember: Boolean(remember && remember.checked), again: Boolean(again) },
+    );
+    location.assign(afterwards || answer.redirectUrl);
+  }
+
+  // Whoever holds a key that no account has may make one with it.
+  function offer(answer) {
+    const offered = part.querySelector("[data-offer]");
+    if (!offered) return;
+    offered.hidden = !(answer && answer.registerUrl);
+    if (!offered.hidden) offered.querySelector("a").href = answer.registerUrl;
+  }
+
+  function explain(error) {
+    if (error.answer) return /[.?!]$/.test(error.message) ? error.message : `${error.message}.`;
+    if (error.name === "NoExtension") {
+      return "This browser has no extension for Nostr, or it is switched off for this site. Install one, such as nos2x or Alby, and reload the page.";
+    }
+    if (error.name === "NotSigned") return "Nothing was done: the extension did not sign.";
+    return "Nothing was done: the server could not be reached. Try again.";
+  }
+
+  button.addEventListener("click", async () => {
+    problem.textContent = "";
+    offer(null);
+    button.disabled = true;
+    try {
+      await (part.dataset.nostr === "sign-in" ? signIn() : link());
+    } catch (error) {
+      if (error.answer && error.answer.error === "Sign in again") location.assign("/idp/login?again=nostr");
+      problem.textContent = explain(error);
+      offer(error.answer);
+    } finally {
+      button.disabled = false;
+      if (document.activeElement === document.body) button.focus(); // which it lost meanwhile
+    }
+  });
+  part.hidden = false;
+})();

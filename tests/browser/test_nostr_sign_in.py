@@ -1,0 +1,316 @@
+"""Signing in with a Nostr key, by an extension of the browser (T-83 to T-92)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+
+from tests.browser.conftest import CHECK, PASSWORD, App, Person, sign_in
+from tests.browser.nostr_extension import Extension
+from tests.support.client import Client
+from tests.support.nostr import NostrKey
+from tests.support.server import ServerProcess, running_server
+
+Scheme = Literal["light", "dark"]
+NO_EXTENSION = "This browser has no extension for Nostr"
+NO_ACCOUNT = (
+    "No account here has this key. If you have an account, sign in to it in another way, and link "
+    "the key there."
+)
+NOT_SIGNED = "Nothing was done: the extension did not sign."
+
+pytestmark = pytest.mark.needs("chromium")
+
+
+@pytest.fixture(scope="module")
+def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    root = tmp_path_factory.mktemp("nostr") / "root"
+    options = ["--idp", "--nostr-requests-per-minute", "0"]
+    with running_server(ServerProcess(root=root, options=options)) as server:
+        yield server
+
+
+@pytest.fixture
+def extension(context: BrowserContext) -> Extension:
+    extension = Extension(NostrKey.new())
+    extension.install(context)
+    return extension
+
+
+@pytest.fixture
+def linked(page: Page, extension: Extension, provider: ServerProcess, person: Person) -> Person:
+    """Somebody who has linked the key of the extension, and signed out."""
+    sign_in(page, provider, person)
+    page.get_by_role("button", name="Link a Nostr key").click()
+    page.get_by_text("The Nostr key is linked").wait_for()
+    page.context.clear_cookies()
+    return person
+
+
+@pytest.fixture
+def stating(extension: Extension, provider: ServerProcess, person: Person) -> Person:
+    """Somebody whose profile names the key of the extension."""
+    with Client(provider) as client:
+        sent = {"email": person.email, "password": PASSWORD}
+        answer = client.request(
+            "POST", "/idp/credentials", json.dumps(sent), {"Content-Type": "application/json"}
+        )
+        headers = {
+            "Authorization": f"Bearer {json.loads(answer.body)['access_token']}",
+            "Content-Type": "application/sparql-update",
+        }
+        same = "<http://www.w3.org/2002/07/owl#sameAs>"
+        update = f"INSERT DATA {{ <{person.web_id}> {same} <{extension.key.did}> }}"
+        answer = client.request("PATCH", f"/{person.name}/", update, headers)
+    assert answer.status < 300, answer.text
+    return person
+
+
+def press(page: Page) -> None:
+    page.get_by_role("button", name="Sign in with Nostr").click()
+
+
+def problem(page: Page) -> str:
+    alert = page.locator("#nostr-sign-in [role=alert]:not(:empty)")
+    alert.wait_for()
+    return alert.inner_text()
+
+
+def type_password(page: Page, person: Person) -> None:
+    page.get_by_label("E-mail address or pod name").fill(person.name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+
+
+def test_an_application_gets_a_code_by_a_linked_key(page: Page, linked: Person, app: App) -> None:
+    """T-83"""
+    page.goto(app.request())
+    press(page)
+    page.wait_for_url(f"{app.redirect_uri}?code=**")
+    assert "state=the-state" in page.url
+
+
+def test_the_account_shows_by_a_linked_key(
+    page: Page, linked: Person, provider: ServerProcess
+) -> None:
+    """A-126"""
+    page.goto(f"{provider.base_url}/idp/login")
+    press(page)
+    page.wait_for_url("**/idp/account")
+    assert linked.web_id in page.inner_text("main")
+    [session] = [each for each in page.context.cookies() if "session" in str(each.get("name"))]
+    assert session["expires"] == -1
+
+
+def test_who_ticks_the_box_stays_signed_in(
+    page: Page, linked: Person, provider: ServerProcess
+) -> None:
+    page.goto(f"{provider.base_url}/idp/login")
+    page.get_by_label("Stay signed in on this device").check()
+    press(page)
+    page.wait_for_url("**/idp/account")
+    [session] = [each for each in page.context.cookies() if "session" in str(each.get("name"))]
+    assert session["expires"] > 0
+
+
+def test_a_linked_key_signs_in_again(page: Page, linked: Person, provider: ServerProcess) -> None:
+    page.goto(f"{provider.base_url}/idp/login?again=passkeys")
+    press(page)
+    page.wait_for_url("**/idp/account#sign-in")
+
+
+def test_a_key_that_the_profile_names_signs_in(page: Page, stating: Person, app: App) -> None:
+    """T-84"""
+    page.goto(app.request())
+    press(page)
+    page.wait_for_url(f"{app.redirect_uri}?code=**")
+
+
+def test_a_key_that_only_the_profile_names_is_not_enough_to_sign_in_again(
+    page: Page, stating: Person, provider: ServerProcess
+) -> None:
+    """T-92: the person is sent to sign in again, and told what will do."""
+    page.goto(f"{provider.base_url}/idp/login")
+    press(page)
+    page.wait_for_url("**/idp/account")
+    page.get_by_role("button", name="Link a Nostr key").click()
+    page.wait_for_url("**/idp/login?again=nostr")
+    press(page)
+    assert problem(page).startswith("Only your profile names this key, which is not enough here")
+    type_password(page, stating)
+    page.wait_for_url("**/idp/account#nostr-keys")
+
+
+def test_a_key_without_an_account_gets_one(
+    page: Page, extension: Extension, person: Person, app: App
+) -> None:
+    """T-85, A-131"""
+    page.goto(app.request())
+    press(page)
+    assert problem(page) == NO_ACCOUNT
+    page.get_by_role("link", name="Make an account with this key").click()
+    page.wait_for_url("**/idp/register?uid=**")
+    npub = extension.npub(page)
+    assert npub in page.inner_text("main")
+    assert page.get_by_label("Sign in with my Nostr key as well").is_checked()
+    page.get_by_label("Name of your pod").fill(f"{person.name}x")
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label("Password, once more").fill(PASSWORD)
+    page.get_by_role("button", name="Make the account").click()
+    page.wait_for_url(f"{app.redirect_uri}?code=**")
+    page.context.clear_cookies()
+    page.goto(app.request())
+    press(page)
+    page.wait_for_url(f"{app.redirect_uri}?code=**")
+
+
+@pytest.mark.parametrize("where", ["an application", "the account"])
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("({...event, sig: '0'.repeat(128)})", "The event has no valid signature."),
+        (
+            "signed({...event, created_at: event.created_at - 120})",
+            "The event is too old or from the future.",
+        ),
+        ("signed({...event, kind: 22242})", "The event is of another kind."),
+        (
+            "signed({...event, tags: [['u', 'https://pod.example/'], ...event.tags.slice(1)]})",
+            "The event is for another URL.",
+        ),
+        ("null", NOT_SIGNED),
+    ],
+    ids=["signature", "time", "kind", "address", "nothing"],
+)
+def test_an_event_that_was_not_asked_for_signs_nobody_in(
+    page: Page,
+    extension: Extension,
+    linked: Person,
+    provider: ServerProcess,
+    app: App,
+    where: str,
+    change: str,
+    said: str,
+) -> None:
+    """T-86"""
+    key = list(extension.key.secret.to_bytes(32, "big"))
+    page.goto(app.request() if where == "an application" else f"{provider.base_url}/idp/login")
+    signed = f"changed => NostrTools.finalizeEvent(changed, Uint8Array.from({key}))"
+    extension.change(page, f"event => (signed => {change})({signed})")
+    press(page)
+    assert problem(page) == said
+    extension.change(page, "event => event")
+    press(page)
+    page.wait_for_url("**/idp/account" if where == "the account" else f"{app.redirect_uri}?code=**")
+
+
+def test_an_event_signs_in_once(page: Page, linked: Person, app: App) -> None:
+    """T-87"""
+    answers: list[tuple[int, object]] = []
+
+    def send_twice(route: Route) -> None:
+        first, second = route.fetch(), route.fetch()
+        answers.extend((each.status, each.json()) for each in (first, second))
+        route.fulfill(response=first)
+
+    page.goto(app.request())
+    page.route("**/schnorr-login", send_twice)
+    press(page)
+    page.wait_for_url(f"{app.redirect_uri}?code=**")
+    assert [status for status, _ in answers] == [200, 401]
+    assert answers[1][1] == {"success": False, "error": "The event was used already"}
+
+
+def test_without_an_extension_the_page_says_so_and_stays_of_use(
+    page: Page, provider: ServerProcess, person: Person
+) -> None:
+    """T-89"""
+    page.goto(f"{provider.base_url}/idp/login")
+    press(page)
+    assert problem(page).startswith(NO_EXTENSION)
+    expect(page.locator("#schnorrBtn")).to_be_focused()
+    type_password(page, person)
+    page.wait_for_url("**/idp/account")
+
+
+def test_an_extension_may_come_late(
+    context: BrowserContext, page: Page, provider: ServerProcess, person: Person
+) -> None:
+    """T-89: it is waited for."""
+    extension = Extension(NostrKey.new())
+    extension.install(context, there=False)
+    page.clock.install(time=time.time())
+    page.goto(f"{provider.base_url}/idp/login")
+    page.clock.pause_at(time.time() + 10)
+    press(page)
+    expect(page.locator("#schnorrBtn")).to_be_disabled()
+    page.clock.run_for(1000)
+    extension.comes(page)
+    page.clock.run_for(100)
+    assert problem(page) == NO_ACCOUNT
+
+
+def test_who_declines_to_sign_can_sign_in_otherwise(
+    page: Page, extension: Extension, linked: Person, app: App
+) -> None:
+    """T-89"""
+    page.goto(app.request())
+    extension.refuse(page)
+    press(page)
+    assert problem(page) == NOT_SIGNED
+    type_password(page, linked)
+    page.wait_for_url(f"{app.redirect_uri}?code=**")
+
+
+def test_keys_alone_are_enough(page: Page, linked: Person, provider: ServerProcess) -> None:
+    """Issue 4, 5: the keys of the keyboard."""
+    page.goto(f"{provider.base_url}/idp/login")
+    expect(page.get_by_label("E-mail address or pod name")).to_be_focused()
+    for _ in range(8):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.id") == "schnorrBtn":
+            break
+    expect(page.locator("#schnorrBtn")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/idp/account")
+
+
+def test_without_scripts_no_key_is_offered(chromium: Browser, provider: ServerProcess) -> None:
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{provider.base_url}/idp/login")
+    assert not page.get_by_role("button", name="Sign in with Nostr").is_visible()
+    context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_where_a_key_signs_in(
+    chromium: Browser, provider: ServerProcess, app: App, axe: str, scheme: Scheme
+) -> None:
+    """Issue 4, 5: with the button, with what went wrong, and with the form that links the key."""
+    context = chromium.new_context(color_scheme=scheme, viewport={"width": 375, "height": 700})
+    Extension(NostrKey.new()).install(context)
+    page = context.new_page()
+    found = {}
+
+    def look(name: str) -> None:
+        page.evaluate(axe)
+        found[name] = page.evaluate(CHECK)
+        width = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert page.evaluate(width) <= 0, name
+
+    page.goto(app.request())
+    look("button")
+    press(page)
+    problem(page)
+    look("refused")
+    page.get_by_role("link", name="Make an account with this key").click()
+    page.wait_for_url("**/idp/register?uid=**")
+    look("registration")
+    context.close()
+    assert {name: each for name, each in found.items() if each} == {}

@@ -1,0 +1,833 @@
+"""Signing in with a Nostr key, answer by answer (A-125 to A-127, A-130, A-131).
+
+Each refusal changes one thing in a sign-in that works.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from podstead.app.system import SystemRandomness
+from podstead.config import Settings
+from podstead.idp.authorizations import VERIFIED_S
+from podstead.idp.nostr.proven_keys import PROVEN_S
+from podstead.idp.records import ACCOUNTS, NOSTR_LINKS, Account, NostrLink
+from podstead.storage.sqlite import SqliteStore
+from podstead.storage.writing import commit
+from tests.http.conftest import BASE, Server, Start, running
+from tests.http.idp_pages.conftest import App, MovedClock, csrf_token, reply_of, sign_in
+from tests.http.idp_pages.nostr_browser import SCRIPT, challenge, link, signed
+from tests.support.asgi import Answer
+from tests.support.browser import Browser, Page
+from tests.support.nostr import (
+    Change,
+    NostrKey,
+    basic,
+    nostr,
+    set_to,
+    tag_set_to,
+    with_tag,
+    without_tag,
+)
+from tests.support.signing import decoded
+from tests.unit.outbound.peer import Peer, answer
+
+NewBrowser = Callable[[], Browser]
+LOGIN = "/idp/nostr/login"
+NO_ACCOUNT = (
+    "No account here has this key. If you have an account, sign in to it in another way, and link "
+    "the key there"
+)
+UNKNOWN = (403, NO_ACCOUNT)
+SAME_AS = "http://www.w3.org/2002/07/owl#sameAs"
+
+
+@pytest.fixture
+def key() -> NostrKey:
+    return NostrKey.new()
+
+
+@pytest.fixture
+async def linked(new_browser: NewBrowser, clock: MovedClock, key: NostrKey) -> NostrKey:
+    """The key, which Alice has linked to her account, without telling anybody."""
+    other = new_browser()
+    await sign_in(other)
+    assert (await link(other, clock, key, sent={"publish": False})).status == 201
+    return key
+
+
+async def stated(server: Server, key: NostrKey, *names: str) -> None:
+    """Have profiles state the key, as their owners can."""
+    for name in names:
+        update = f"INSERT DATA {{ <{BASE}/{name}/#me> <{SAME_AS}> <{key.did}> }}"
+        answered = await getattr(server, name).request(
+            "PATCH",
+            f"/{name}/",
+            headers={"Content-Type": "application/sparql-update"},
+            body=update.encode(),
+        )
+        assert answered.status < 300, answered.text
+
+
+async def log_in(
+    browser: Browser, clock: MovedClock, key: NostrKey, *changes: Change, sent: object = None
+) -> Answer:
+    """Sign in without an application."""
+    event = await signed(browser, clock, key, *changes, purpose="sign-in")
+    body = None if sent is None else json.dumps(sent).encode()
+    return await browser.ask("POST", LOGIN, headers=SCRIPT | nostr(event), body=body)
+
+
+async def log_in_to(
+    browser: Browser, page: Page, clock: MovedClock, key: NostrKey, *changes: Change
+) -> Answer:
+    """Sign in, in the interaction of a page."""
+    path = f"{page.path}/schnorr-login"
+    event = key.event("POST", BASE + path, clock.now_ms() // 1000, *changes)
+    headers = {k: v for k, v in SCRIPT.items() if k != "Content-Type"} | nostr(event)
+    return await browser.ask("POST", path, headers=headers)
+
+
+def error_of(answered: Answer) -> tuple[int, str]:
+    """The status of a refusal in the shape of A-125, and what it says."""
+    body = answered.json()
+    assert body["success"] is False
+    return answered.status, body["error"]
+
+
+async def account_of(browser: Browser) -> str | None:
+    """The WebID that a browser is signed in as."""
+    answered = await browser.ask("GET", "/idp/account", headers={"Accept": "application/json"})
+    return answered.json()["webId"] if answered.status == 200 else None
+
+
+async def change_account(store: SqliteStore, **changes: object) -> None:
+    """Change what is kept of Alice's account, as the operator might."""
+    for kept in await ACCOUNTS.page(store, now_ms=0):
+        if kept.value.pod == "alice":
+            changed: Account = msgspec.structs.replace(kept.value, **changes)
+            records = [ACCOUNTS.replace(kept, changed)]
+            assert await commit(store, records, now_ms=1, randomness=SystemRandomness())
+
+
+# --- without an application -----------------------------------------------------------------------
+
+
+async def test_a_linked_key_signs_in(
+    browser: Browser, clock: MovedClock, linked: NostrKey, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A-126, A-184"""
+    with caplog.at_level(logging.INFO):
+        answered = await log_in(browser, clock, linked)
+    assert answered.status == 200, answered.text
+    assert answered.json() == {"success": True, "redirectUrl": "/idp/account"}
+    assert await account_of(browser) == f"{BASE}/alice/#me"
+    [noted] = [each for each in caplog.records if each.message == "signed in"]
+    assert noted.__dict__["factor"] == "nostr"
+
+
+async def test_the_last_use_of_a_link_is_noted(
+    browser: Browser, clock: MovedClock, linked: NostrKey, store: SqliteStore
+) -> None:
+    await log_in(browser, clock, linked)
+    kept = await NOSTR_LINKS.read(store, linked.public, now_ms=0)
+    assert kept is not None
+    assert kept.value.last_used_s == clock.now_ms() // 1000
+
+
+async def test_who_asks_for_it_stays_signed_in(
+    browser: Browser, new_browser: NewBrowser, clock: MovedClock, linked: NostrKey
+) -> None:
+    other = new_browser()
+    await log_in(browser, clock, linked, sent={"remember": True})
+    await log_in(other, clock, linked, sent={"remember": False})
+    clock.pass_s(13 * 3600)
+    assert await account_of(browser) is not None
+    assert await account_of(other) is None
+
+
+async def test_an_unlinked_key_signs_nobody_in(
+    browser: Browser, clock: MovedClock, key: NostrKey, caplog: pytest.LogCaptureFixture
+) -> None:
+    """T-85"""
+    with caplog.at_level(logging.INFO):
+        answered = await log_in(browser, clock, key)
+    assert error_of(answered) == UNKNOWN
+    assert await account_of(browser) is None
+    assert "sign-in failed" in caplog.text
+
+
+WRONG = [
+    pytest.param(set_to("kind", 22242), id="of a relay"),
+    pytest.param(set_to("kind", 1), id="a note"),
+    pytest.param(tag_set_to("u", BASE + "/idp/account/nostr"), id="for another address"),
+    pytest.param(tag_set_to("u", BASE + "/idp/nostr/login/"), id="with a slash"),
+    pytest.param(tag_set_to("u", BASE + "/idp/nostr/login?a"), id="with a query"),
+    pytest.param(tag_set_to("u", "https://pod.example/idp/nostr/login"), id="for another server"),
+    pytest.param(tag_set_to("method", "GET"), id="for another method"),
+    pytest.param(set_to("created_at", 1_799_999_939), id="stale"),
+    pytest.param(set_to("created_at", 1_800_000_061), id="from the future"),
+    pytest.param(without_tag("challenge"), id="without a challenge"),
+]
+
+
+@pytest.mark.parametrize("change", WRONG)
+async def test_an_event_for_anything_else_signs_nobody_in(
+    browser: Browser, clock: MovedClock, linked: NostrKey, change: Change
+) -> None:
+    """T-86"""
+    answered = await log_in(browser, clock, linked, change)
+    assert error_of(answered)[0] == 401
+    assert answered.header("www-authenticate") == f'Nostr realm="{BASE}"'
+    assert await account_of(browser) is None
+
+
+async def test_an_event_that_another_key_signed_signs_nobody_in(
+    browser: Browser, clock: MovedClock, linked: NostrKey
+) -> None:
+    """T-86"""
+    event = await signed(browser, clock, linked, purpose="sign-in")
+    forged = {**event, "sig": NostrKey.new().sign(bytes.fromhex(event["id"])).hex()}
+    answered = await browser.ask("POST", LOGIN, headers=SCRIPT | nostr(forged))
+    assert error_of(answered)[0] == 401
+    assert await account_of(browser) is None
+
+
+async def test_nothing_but_an_event_signs_anybody_in(
+    browser: Browser, clock: MovedClock, linked: NostrKey
+) -> None:
+    event = await signed(browser, clock, linked, purpose="sign-in")
+    await browser.get("/idp/login")
+    for headers in ({}, basic(event), {"Authorization": "Nostr"}, {"Authorization": "Bearer x"}):
+        answered = await browser.ask("POST", LOGIN, headers=SCRIPT | headers)
+        assert error_of(answered)[0] == 401, headers
+    assert await account_of(browser) is None
+
+
+async def test_an_event_signs_in_once(
+    browser: Browser, new_browser: NewBrowser, clock: MovedClock, linked: NostrKey
+) -> None:
+    """T-87"""
+    event = await signed(browser, clock, linked, purpose="sign-in")
+    first = await browser.ask("POST", LOGIN, headers=SCRIPT | nostr(event))
+    assert first.status == 200
+    again = await browser.ask("POST", LOGIN, headers=SCRIPT | nostr(event))
+    assert error_of(again)[0] == 400
+
+
+async def test_content_that_the_event_names_is_that_content(
+    browser: Browser, clock: MovedClock, linked: NostrKey
+) -> None:
+    """A-145"""
+    named = hashlib.sha256(b'{"again": true}').hexdigest()
+    for sent, status in (({"again": False}, 401), ({"again": True}, 200)):
+        answered = await log_in(browser, clock, linked, with_tag("payload", named), sent=sent)
+        assert answered.status == status, answered.text
+
+
+@pytest.mark.parametrize("of", ["another browser", "another purpose", "nobody"])
+async def test_a_challenge_is_of_one_browser_and_purpose(
+    browser: Browser, new_browser: NewBrowser, clock: MovedClock, linked: NostrKey, of: str
+) -> None:
+    """A-126"""
+    other = new_browser()
+    await other.get("/idp/login")
+    if of == "another browser":
+        members = (await challenge(other, "sign-in")).json()
+    elif of == "another purpose":
+        await sign_in(browser, "bob")
+        members = (await challenge(browser, "link")).json()
+    else:
+        members = {"challenge": "0" * 64}
+    answered = await log_in(
+        browser,
+        clock,
+        linked,
+        without_tag("challenge"),
+        with_tag("challenge", members["challenge"]),
+    )
+    assert error_of(answered)[0] == 400
+    assert await account_of(browser) != f"{BASE}/alice/#me"
+
+
+async def test_a_challenge_has_its_time(
+    browser: Browser, clock: MovedClock, linked: NostrKey
+) -> None:
+    members = (await challenge(browser, "sign-in")).json()
+    clock.pass_s(members["expires_in"])
+    tag = with_tag("challenge", members["challenge"])
+    event = linked.event("POST", BASE + LOGIN, clock.now_ms() // 1000, tag)
+    answered = await browser.ask("POST", LOGIN, headers=SCRIPT | nostr(event))
+    assert error_of(answered)[0] == 400
+
+
+async def test_a_disabled_account_is_closed_to_its_keys(
+    browser: Browser, clock: MovedClock, linked: NostrKey, store: SqliteStore
+) -> None:
+    await change_account(store, disabled=True)
+    status, error = error_of(await log_in(browser, clock, linked))
+    assert status == 401
+    assert "disabled" in error
+    assert await account_of(browser) is None
+
+
+async def test_an_address_may_ask_so_often(start: Start, clock: MovedClock) -> None:
+    """A-181"""
+    server = await start(clock=clock, idp=True, nostr_requests_per_minute=2)
+    browser, key = Browser(server.application), NostrKey.new()
+    assert error_of(await log_in(browser, clock, key))[0] == 403
+    answered = await browser.ask("POST", LOGIN, headers=SCRIPT)
+    assert error_of(answered)[0] == 429
+    assert answered.header("retry-after") == str(answered.json()["retryAfter"])
+
+
+async def test_other_sites_sign_nobody_in(
+    browser: Browser, clock: MovedClock, linked: NostrKey
+) -> None:
+    """A-60"""
+    event = await signed(browser, clock, linked, purpose="sign-in")
+    headers = SCRIPT | nostr(event) | {"Sec-Fetch-Site": "cross-site", "Origin": "https://b.ex"}
+    assert (await browser.ask("POST", LOGIN, headers=headers)).status == 403
+    assert await account_of(browser) is None
+
+
+async def test_where_anybody_could_use_an_event_none_is_asked_for(start: Start) -> None:
+    """A-148"""
+    server = await start(idp=True, base_url="http://pods.example")
+    browser = Browser(server.application, "http://pods.example")
+    assert "schnorrBtn" not in (await browser.get("/idp/login")).text
+    assert (await browser.ask("POST", LOGIN, headers=SCRIPT)).status == 404
+
+
+# --- in an interaction ----------------------------------------------------------------------------
+
+
+async def test_an_application_gets_tokens_by_a_linked_key(
+    browser: Browser, app: App, clock: MovedClock, linked: NostrKey
+) -> None:
+    """T-83, A-125"""
+    page = await browser.get(app.request())
+    answered = await log_in_to(browser, page, clock, linked)
+    assert answered.status == 200, answered.text
+    there = f"{page.path}/schnorr-complete"
+    assert answered.json() == {"success": True, "redirectUrl": there}
+    assert await account_of(browser) is None
+    completed = await browser.ask("GET", there)
+    assert completed.status == 303
+    assert completed.header("location") == page.path.replace("/idp/interaction/", "/idp/auth/")
+    page = await browser.get(completed.header("location") or "")
+    assert reply_of(page)["state"] == ["the state"]
+    [_, claims, _] = (await app.tokens(page))["id_token"].split(".")
+    assert decoded(claims)["amr"] == ["pop"]
+    assert await account_of(browser) == f"{BASE}/alice/#me"
+
+
+async def test_an_application_that_asks_later_learns_of_the_key(
+    browser: Browser, app: App, clock: MovedClock, linked: NostrKey
+) -> None:
+    """RFC 8176"""
+    assert (await log_in(browser, clock, linked)).status == 200
+    page = await browser.get(app.request(scope="openid"))
+    page = await browser.send(page, f"{page.path}/confirm")
+    [_, claims, _] = (await app.tokens(page))["id_token"].split(".")
+    assert decoded(claims)["amr"] == ["pop"]
+
+
+async def test_who_has_not_signed_in_has_nothing_to_complete(
+    browser: Browser, app: App, linked: NostrKey
+) -> None:
+    """A-118"""
+    page = await browser.get(app.request())
+    answered = await browser.ask("GET", f"{page.path}/schnorr-complete")
+    assert answered.status == 403
+    assert await account_of(browser) is None
+
+
+async def test_a_sign_in_is_completed_once_in_time_by_its_way_and_browser(
+    browser: Browser, new_browser: NewBrowser, app: App, clock: MovedClock, linked: NostrKey
+) -> None:
+    """A-118"""
+    page = await browser.get(app.request())
+    assert (await log_in_to(browser, page, clock, linked)).status == 200
+    other = new_browser()
+    await other.get("/idp/login")
+    assert (await other.ask("GET", f"{page.path}/schnorr-complete")).status == 403
+    assert (await browser.ask("GET", f"{page.path}/passkey-complete")).status == 403
+    clock.pass_s(VERIFIED_S + 1)
+    assert (await browser.ask("GET", f"{page.path}/schnorr-complete")).status == 403
+    assert (await log_in_to(browser, page, clock, linked)).status == 200
+    assert (await browser.ask("GET", f"{page.path}/schnorr-complete")).status == 303
+    assert (await browser.ask("GET", f"{page.path}/schnorr-complete")).status == 403
+
+
+async def test_an_account_that_was_changed_meanwhile_is_not_signed_in_to(
+    browser: Browser, app: App, clock: MovedClock, linked: NostrKey, store: SqliteStore
+) -> None:
+    page = await browser.get(app.request())
+    assert (await log_in_to(browser, page, clock, linked)).status == 200
+    await change_account(store, valid_after_s=clock.now_ms() // 1000 + 1)
+    assert (await browser.ask("GET", f"{page.path}/schnorr-complete")).status == 403
+    assert await account_of(browser) is None
+
+
+async def test_an_unlinked_key_leaves_the_interaction_as_it_is(
+    browser: Browser, app: App, clock: MovedClock, key: NostrKey
+) -> None:
+    """T-85"""
+    page = await browser.get(app.request())
+    answered = await log_in_to(browser, page, clock, key)
+    assert error_of(answered) == UNKNOWN
+    uid = page.path.rpartition("/")[2]
+    assert answered.json()["registerUrl"] == f"/idp/register?uid={uid}"
+    assert (await browser.ask("GET", f"{page.path}/schnorr-complete")).status == 403
+
+
+async def test_an_event_is_for_one_interaction(
+    browser: Browser, app: App, clock: MovedClock, linked: NostrKey
+) -> None:
+    """T-86: for another uid, for signing in without an application, and the other way round."""
+    page, other = await browser.get(app.request()), await browser.get(app.request())
+    for url in (f"{other.path}/schnorr-login", LOGIN, page.path, f"{page.path}/schnorr-login/"):
+        answered = await log_in_to(browser, page, clock, linked, tag_set_to("u", BASE + url))
+        assert error_of(answered)[0] == 401, url
+    answered = await log_in(
+        browser, clock, linked, tag_set_to("u", f"{BASE}{page.path}/schnorr-login")
+    )
+    assert error_of(answered)[0] == 401
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(set_to("kind", 22242), id="of a relay"),
+        pytest.param(tag_set_to("method", "GET"), id="for another method"),
+        pytest.param(set_to("created_at", 1_799_999_939), id="stale"),
+        pytest.param(set_to("created_at", 1_800_000_061), id="from the future"),
+        pytest.param(tag_set_to("u", "https://pod.example/"), id="for another server"),
+    ],
+)
+async def test_a_wrong_event_changes_nothing_in_an_interaction(
+    browser: Browser, app: App, clock: MovedClock, linked: NostrKey, change: Change
+) -> None:
+    """T-86"""
+    page = await browser.get(app.request())
+    answered = await log_in_to(browser, page, clock, linked, change)
+    assert error_of(answered)[0] == 401
+    assert (await browser.ask("GET", f"{page.path}/schnorr-complete")).status == 403
+
+
+async def test_an_event_counts_once_in_an_interaction(
+    browser: Browser, app: App, clock: MovedClock, linked: NostrKey
+) -> None:
+    """T-87"""
+    page = await browser.get(app.request())
+    path = f"{page.path}/schnorr-login"
+    event = linked.event("POST", BASE + path, clock.now_ms() // 1000)
+    statuses = [
+        (await browser.ask("POST", path, headers=SCRIPT | nostr(event))).status for _ in range(2)
+    ]
+    assert statuses == [200, 401]
+
+
+async def test_an_interaction_is_of_one_browser_and_has_an_end(
+    browser: Browser, new_browser: NewBrowser, app: App, clock: MovedClock, linked: NostrKey
+) -> None:
+    """A-57"""
+    page = await browser.get(app.request())
+    other = new_browser()
+    await other.get("/idp/login")
+    assert error_of(await log_in_to(other, page, clock, linked))[0] == 403
+    clock.pass_s(3600)
+    assert error_of(await log_in_to(browser, page, clock, linked))[0] == 404
+
+
+async def test_a_finished_interaction_takes_no_key(
+    browser: Browser, app: App, clock: MovedClock, linked: NostrKey
+) -> None:
+    """A-57"""
+    page = await browser.get(app.request())
+    answered = await log_in_to(browser, page, clock, linked)
+    await browser.get(answered.json()["redirectUrl"])
+    assert error_of(await log_in_to(browser, page, clock, linked))[0] == 400
+
+
+# --- by what profiles say -------------------------------------------------------------------------
+
+
+async def test_a_key_that_the_profile_names_signs_in(
+    server: Server, browser: Browser, app: App, clock: MovedClock, key: NostrKey
+) -> None:
+    """T-84"""
+    await stated(server, key, "alice")
+    page = await browser.get(app.request())
+    answered = await log_in_to(browser, page, clock, key)
+    assert answered.status == 200, answered.text
+    page = await browser.get(answered.json()["redirectUrl"])
+    assert (await app.tokens(page))["id_token"]
+    assert await account_of(browser) == f"{BASE}/alice/#me"
+
+
+async def test_a_key_that_two_profiles_name_signs_nobody_in(
+    server: Server,
+    browser: Browser,
+    clock: MovedClock,
+    key: NostrKey,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A-127: exactly one account, or 409."""
+    await stated(server, key, "alice", "bob")
+    with caplog.at_level(logging.INFO):
+        assert error_of(await log_in(browser, clock, key))[0] == 409
+    assert await account_of(browser) is None
+    assert "sign-in failed" in caplog.text
+
+
+async def test_the_link_comes_before_what_profiles_say(
+    server: Server, browser: Browser, clock: MovedClock, linked: NostrKey
+) -> None:
+    """A-127: the table is authoritative, so nobody else can stand in the way of a linked key."""
+    await stated(server, linked, "bob")
+    assert (await log_in(browser, clock, linked)).status == 200
+    assert await account_of(browser) == f"{BASE}/alice/#me"
+
+
+async def test_a_disabled_account_does_not_stand_in_the_way(
+    server: Server, browser: Browser, clock: MovedClock, key: NostrKey, store: SqliteStore
+) -> None:
+    await stated(server, key, "alice", "bob")
+    await change_account(store, disabled=True)
+    assert (await log_in(browser, clock, key)).status == 200
+    assert await account_of(browser) == f"{BASE}/bob/#me"
+
+
+async def test_a_disabled_account_is_closed_to_the_keys_of_its_profile(
+    server: Server, browser: Browser, clock: MovedClock, key: NostrKey, store: SqliteStore
+) -> None:
+    await stated(server, key, "alice")
+    await change_account(store, disabled=True)
+    assert error_of(await log_in(browser, clock, key))[0] == 401
+
+
+# --- what only a linked key may do ----------------------------------------------------------------
+
+
+async def _asks(browser: Browser, clock: MovedClock, token: str) -> dict[str, int]:
+    """What becomes of each change of how the account is signed in to, and of its end."""
+    csrf = {"X-CSRF-Token": token}
+    other = NostrKey.new()
+
+    async def ask(method: str, path: str, **sent: str) -> int:
+        body = json.dumps(sent).encode()
+        return (await browser.ask(method, path, headers=SCRIPT | csrf, body=body)).status
+
+    statuses = {
+        "challenge": (await challenge(browser, "link")).status,
+        "passkey": await ask("POST", "/idp/passkey/register/options"),
+        "credentials": await ask("POST", "/idp/account/client-credentials", name="x"),
+        "password": await ask("POST", "/idp/account/password", new="a new password"),
+        "email": await ask("POST", "/idp/account/email", email="new@a.example"),
+    }
+    event = other.event("POST", f"{BASE}/idp/account/nostr", clock.now_ms() // 1000)
+    linking = await browser.ask("POST", "/idp/account/nostr", headers=SCRIPT | nostr(event))
+    statuses["link"] = linking.status
+    statuses["delete"] = await ask("POST", "/idp/account/delete", pod="alice")
+    return statuses
+
+
+async def test_a_key_that_only_the_profile_names_changes_nothing_about_the_account(
+    server: Server, browser: Browser, clock: MovedClock, key: NostrKey
+) -> None:
+    """T-92, A-130: whoever may write the profile could name a key of their own."""
+    await stated(server, key, "alice")
+    assert (await log_in(browser, clock, key)).status == 200
+    page = await browser.get("/idp/account")
+    refused = await _asks(browser, clock, csrf_token(page))
+    for asks_for_the_password in ("password", "email"):
+        assert refused.pop(asks_for_the_password) == 401
+    assert set(refused.values()) == {403}, refused
+    assert await account_of(browser) == f"{BASE}/alice/#me"
+
+
+async def test_a_linked_key_changes_what_others_may(
+    browser: Browser, clock: MovedClock, linked: NostrKey
+) -> None:
+    """The same requests, which are refused to the key of a profile."""
+    assert (await log_in(browser, clock, linked)).status == 200
+    page = await browser.get("/idp/account")
+    statuses = await _asks(browser, clock, csrf_token(page))
+    for allowed in ("challenge", "passkey", "credentials", "delete"):
+        assert statuses[allowed] < 300, statuses
+
+
+async def test_signing_in_again_needs_more_than_the_profile(
+    server: Server, browser: Browser, clock: MovedClock, key: NostrKey
+) -> None:
+    """T-92: and says so, instead of asking for it over and over."""
+    await stated(server, key, "alice")
+    status, error = error_of(await log_in(browser, clock, key, sent={"again": True}))
+    assert status == 403
+    assert "profile" in error
+    assert await account_of(browser) is None
+
+
+async def test_a_linked_key_is_enough_to_sign_in_again(
+    browser: Browser, clock: MovedClock, linked: NostrKey
+) -> None:
+    assert (await log_in(browser, clock, linked, sent={"again": True})).status == 200
+
+
+async def test_an_interaction_gives_no_more_to_the_key_of_a_profile(
+    server: Server, browser: Browser, app: App, clock: MovedClock, key: NostrKey
+) -> None:
+    """T-92"""
+    await stated(server, key, "alice")
+    page = await browser.get(app.request())
+    answered = await log_in_to(browser, page, clock, key)
+    await browser.get(answered.json()["redirectUrl"])
+    answered = await browser.ask("POST", "/idp/passkey/register/options", headers=SCRIPT)
+    assert answered.status == 403
+
+
+# --- what resolvers say ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def resolver() -> AsyncIterator[Peer]:
+    peer = Peer()
+    await peer.start()
+    yield peer
+    await peer.stop()
+
+
+def did_document(key: NostrKey, **members: object) -> bytes:
+    return json.dumps({"id": key.did, **members}).encode()
+
+
+@pytest.fixture
+async def resolved(start: Start, clock: MovedClock, resolver: Peer, key: NostrKey) -> Server:
+    """A server that asks the resolver; the profiles of Alice and Bob name one key."""
+    server = await start(clock=clock, idp=True, nostr_resolvers=(resolver.url("/did"),))
+    await stated(server, key, "alice", "bob")
+    return server
+
+
+def says(resolver: Peer, key: NostrKey, content: bytes) -> None:
+    resolver.replies[f"/did/{key.public}.json"] = answer(
+        body=content, content_type="application/did+json"
+    )
+
+
+@pytest.mark.parametrize("name", ["alsoKnownAs", "profile"])
+async def test_a_resolver_tells_profiles_apart(
+    resolved: Server, resolver: Peer, clock: MovedClock, key: NostrKey, name: str
+) -> None:
+    """T-91, with a link back."""
+    web_id = f"{BASE}/bob/#me"
+    said = [web_id, 7, "npub1x"] if name == "alsoKnownAs" else {"webid": web_id}
+    says(resolver, key, did_document(key, **{name: said}))
+    browser = Browser(resolved.application)
+    assert (await log_in(browser, clock, key)).status == 200
+    assert await account_of(browser) == web_id
+    answered = await browser.ask("POST", "/idp/passkey/register/options", headers=SCRIPT)
+    assert answered.status == 403  # A-130
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param({"alsoKnownAs": [f"{BASE}/alice/#me", f"{BASE}/bob/#me"]}, id="both"),
+        pytest.param({"alsoKnownAs": [f"{BASE}/bob/"]}, id="the document"),
+        pytest.param({"alsoKnownAs": ["https://b.example/#me"]}, id="somebody elsewhere"),
+        pytest.param({"alsoKnownAs": f"{BASE}/bob/#me"}, id="no list"),
+        pytest.param({"id": "did:nostr:" + "0" * 64, "alsoKnownAs": [f"{BASE}/bob/#me"]}, id="id"),
+        pytest.param({"id": None, "alsoKnownAs": [f"{BASE}/bob/#me"]}, id="no id"),
+        pytest.param(
+            {"alsoKnownAs": [f"{BASE}/bob/#me", *(f"https://{n}" for n in range(16))]}, id="many"
+        ),
+    ],
+)
+async def test_a_resolver_that_names_no_one_of_them_changes_nothing(
+    resolved: Server, resolver: Peer, clock: MovedClock, key: NostrKey, said: dict[str, object]
+) -> None:
+    """T-91"""
+    says(resolver, key, json.dumps({"id": key.did} | said).encode())
+    browser = Browser(resolved.application)
+    assert error_of(await log_in(browser, clock, key))[0] == 409
+    assert len(resolver.requests) == 1
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b'{"id": 1, "id": 2}', b"\xff"])
+async def test_a_resolver_that_sends_rubbish_changes_nothing(
+    resolved: Server, resolver: Peer, clock: MovedClock, key: NostrKey, content: bytes
+) -> None:
+    says(resolver, key, content)
+    browser = Browser(resolved.application)
+    assert error_of(await log_in(browser, clock, key))[0] == 409
+
+
+async def test_a_resolver_gives_nobody_an_account_whose_profile_does_not_link_back(
+    start: Start, resolver: Peer, clock: MovedClock, key: NostrKey
+) -> None:
+    """T-91, without a link back. And nobody is asked when the answer would be of no use: they
+    would learn who signs in here (W-27)."""
+    server = await start(clock=clock, idp=True, nostr_resolvers=(resolver.url("/did"),))
+    says(resolver, key, did_document(key, alsoKnownAs=[f"{BASE}/bob/#me"]))
+    browser = Browser(server.application)
+    assert error_of(await log_in(browser, clock, key))[0] == 403
+    await stated(server, key, "alice")
+    assert (await log_in(browser, clock, key)).status == 200
+    assert await account_of(browser) == f"{BASE}/alice/#me"
+    assert resolver.requests == []
+
+
+async def test_what_resolvers_say_is_kept_for_minutes(
+    resolved: Server, resolver: Peer, clock: MovedClock, key: NostrKey
+) -> None:
+    """A-127: five minutes, and a minute for nothing."""
+    browser = Browser(resolved.application)
+    path = f"/did/{key.public}.json"
+    asked = []
+    for reply, wait_s in ((b"{}", 59), (b"{}", 1), (None, 60), (None, 239), (None, 1)):
+        says(resolver, key, reply or did_document(key, alsoKnownAs=[f"{BASE}/bob/#me"]))
+        await log_in(browser, clock, key)
+        asked.append(len(resolver.requests))
+        clock.pass_s(wait_s)
+    await log_in(browser, clock, key)
+    asked.append(len(resolver.requests))
+    assert asked == [1, 1, 2, 2, 2, 3]
+    assert {each.path for each in resolver.requests} == {path}
+
+
+@pytest.mark.parametrize(
+    ("paths", "status"), [(["/none"], 409), ([":1/"], 409), ([":1/", "/none", "/did"], 200)]
+)
+async def test_of_several_resolvers_the_first_that_knows_the_key_is_heard(
+    start: Start, clock: MovedClock, resolver: Peer, key: NostrKey, paths: list[str], status: int
+) -> None:
+    """One that cannot be reached knows none."""
+    says(resolver, key, did_document(key, alsoKnownAs=[f"{BASE}/bob/#me"]))
+    urls = tuple("http://localhost:1" if path == ":1/" else resolver.url(path) for path in paths)
+    server = await start(clock=clock, idp=True, nostr_resolvers=urls)
+    await stated(server, key, "alice", "bob")
+    assert (await log_in(Browser(server.application), clock, key)).status == status
+
+
+# --- making an account ----------------------------------------------------------------------------
+
+
+def _typed(**typed: str) -> dict[str, str]:
+    return {
+        "username": "carol",
+        "password": "a long password",
+        "confirmPassword": "a long password",
+    } | typed
+
+
+async def test_a_key_without_an_account_can_get_one(
+    browser: Browser, app: App, clock: MovedClock, key: NostrKey, store: SqliteStore
+) -> None:
+    """A-131: the account has the key from its first moment on."""
+    page = await browser.get(app.request())
+    refused = await log_in_to(browser, page, clock, key)
+    form = await browser.get(refused.json()["registerUrl"])
+    assert "npub1" in form.text
+    page = await browser.send(form, "/idp/register", **_typed())
+    assert reply_of(page)["state"] == ["the state"]
+    kept = await NOSTR_LINKS.read(store, key.public, now_ms=0)
+    assert kept is not None
+    account = await ACCOUNTS.read(store, kept.value.account_id, now_ms=0)
+    assert account is not None
+    assert account.value.pod == "carol"
+    browser.cookies.clear()
+    assert (await log_in(browser, clock, key)).status == 200
+    assert await account_of(browser) == f"{BASE}/carol/#me"
+
+
+async def test_the_offer_is_for_the_browser_that_holds_the_key(
+    browser: Browser, new_browser: NewBrowser, clock: MovedClock, key: NostrKey
+) -> None:
+    """A-131"""
+    assert (await log_in(browser, clock, key)).json()["registerUrl"] == "/idp/register"
+    other = new_browser()
+    form = await other.get("/idp/register")
+    assert "npub1" not in form.text
+    page = await other.send(form, "/idp/register", **_typed(nostrKey=key.public))
+    assert page.status == 409
+    assert error_of(await log_in(other, clock, key))[0] == 403
+
+
+async def test_the_offer_ends(browser: Browser, clock: MovedClock, key: NostrKey) -> None:
+    await log_in(browser, clock, key)
+    form = await browser.get("/idp/register")
+    clock.pass_s(PROVEN_S)
+    page = await browser.send(form, "/idp/register", **_typed())
+    assert page.status == 409
+    assert "not linked" in page.text
+    page = await browser.send(page, "/idp/register", **_typed())
+    assert page.path == "/idp/account"
+
+
+async def test_an_account_can_be_made_without_the_key(
+    browser: Browser, clock: MovedClock, key: NostrKey
+) -> None:
+    await log_in(browser, clock, key)
+    form = await browser.get("/idp/register")
+    page = await browser.send(form, "/idp/register", **_typed(nostrKey=""))
+    assert page.path == "/idp/account"
+    browser.cookies.clear()
+    assert error_of(await log_in(browser, clock, key))[0] == 403
+
+
+async def test_another_key_than_the_proven_one_is_not_linked(
+    browser: Browser, clock: MovedClock, key: NostrKey
+) -> None:
+    """The form shows one key and links that one, or none."""
+    await log_in(browser, clock, key)
+    form = await browser.get("/idp/register")
+    page = await browser.send(form, "/idp/register", **_typed(nostrKey=NostrKey.new().public))
+    assert page.status == 409
+
+
+async def test_a_key_that_was_linked_meanwhile_is_not_linked_again(
+    browser: Browser, clock: MovedClock, key: NostrKey, store: SqliteStore
+) -> None:
+    """A-131: the account, its pod and the link come in one write, or none of them."""
+    await log_in(browser, clock, key)
+    form = await browser.get("/idp/register")
+    record = NOSTR_LINKS.put(key.public, NostrLink(key.public, "other", created_s=1))
+    assert await commit(store, [record], now_ms=1, randomness=SystemRandomness())
+    page = await browser.send(form, "/idp/register", **_typed())
+    assert page.status == 409
+    assert await store.read_pod("carol") is None
+    kept = await NOSTR_LINKS.read(store, key.public, now_ms=0)
+    assert kept is not None
+    assert kept.value.account_id == "other"
+
+
+async def test_an_offer_is_taken_once(
+    browser: Browser, clock: MovedClock, key: NostrKey, store: SqliteStore
+) -> None:
+    await log_in(browser, clock, key)
+    form = await browser.get("/idp/register")
+    await browser.send(form, "/idp/register", **_typed())
+    page = await browser.send(form, "/idp/register", **_typed(username="dora"))
+    assert page.status == 409
+    assert await store.read_pod("dora") is None
+
+
+async def test_where_only_the_operator_makes_accounts_none_is_offered(
+    server: Server, settings: Settings, clock: MovedClock, key: NostrKey
+) -> None:
+    """A-96"""
+    closed = replace(settings, idp=True, registration="closed")
+    async with running(closed, clock=clock) as application:
+        answered = await log_in(Browser(application), clock, key)
+    assert error_of(answered) == UNKNOWN
+    assert "registerUrl" not in answered.json()
