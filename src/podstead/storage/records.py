@@ -302,7 +302,7 @@ class LoggedChange:
 class DeletedAcl:
     """Access rules that a write deleted, as they were last, with the change log they belong to.
 
-    ``content`` is empty, and so grants nothing, if the rules were kept as a blob.
+    ``content`` is empty, and so grants nothing, if the rules were kept as a blob, and a day later.
     """
 
     metadata: Metadata

@@ -28,7 +28,7 @@ _DELETE_BODIES = "DELETE FROM bodies WHERE path IN"
 
 _INSERT_DELETED_ACL = (
     "INSERT INTO deleted_acls (write_version, path, version, content_type, content, at_ms)"
-    " VALUES (?1, ?2, ?3, ?4, coalesce(?5, (SELECT content FROM bodies WHERE path = ?2), x''), ?6)"
+    " VALUES (?1, ?2, ?3, ?4, coalesce(?5, (SELECT content FROM bodies WHERE path = ?2)), ?6)"
 )
 
 _SELECT_STAGED = "SELECT blob FROM staged WHERE blob IN"

@@ -337,8 +337,9 @@ def _logged_change(row: Row) -> LoggedChange:
 
 def _deleted_acl(row: Row) -> DeletedAcl:
     path, version, content_type, content, at_ms = row
-    metadata = Metadata(path, Kind.ACL, version, content_type, len(content), at_ms, at_ms)
-    return DeletedAcl(metadata, content)
+    known = content or b""
+    metadata = Metadata(path, Kind.ACL, version, content_type, len(known), at_ms, at_ms)
+    return DeletedAcl(metadata, known)
 
 
 def _pod(row: Row) -> PodRecord:

@@ -16,7 +16,7 @@ _LOG_ALL = (
 
 _KEEP_ACLS = (
     "INSERT INTO deleted_acls (write_version, path, version, content_type, content, at_ms)"
-    " SELECT ?, r.path, r.version, r.content_type, coalesce(b.content, x''), ?"
+    " SELECT ?, r.path, r.version, r.content_type, b.content, ?"
     " FROM resources r LEFT JOIN bodies b ON b.path = r.path"
     " WHERE r.path >= ? AND r.path < ? AND r.kind = ?"
 )

@@ -51,6 +51,10 @@ GARBAGE_GRACE_MS = 10 * 60 * 1000
 STAGED_GRACE_MS = 60 * 60 * 1000
 """How long a body may be coming in without a sign of life, or wait for its write."""
 
+DELETED_ACL_MS = 24 * 60 * 60 * 1000
+"""How long it is known what deleted access rules said: as long as anything is told of a deletion to
+who was away, and no longer, since they name people."""
+
 DEFAULT_INLINE_BODY_BYTES = 64 * 1024
 DEFAULT_CHANGE_LOG_DAYS = 30
 DEFAULT_MOST_WAITING = 1024
@@ -262,6 +266,9 @@ class SqliteStore:
         while await opened.writer.run(partial(upkeep.forget_changes, before_ms=oldest_kept_ms)):
             pass
         while await opened.writer.run(partial(upkeep.forget_acls, before_ms=oldest_kept_ms)):
+            pass
+        said_ms = now_ms - DELETED_ACL_MS
+        while await opened.writer.run(partial(upkeep.empty_acls, before_ms=said_ms)):
             pass
 
 

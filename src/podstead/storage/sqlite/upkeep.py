@@ -76,9 +76,20 @@ def forget_changes(connection: apsw.Connection, *, before_ms: int) -> bool:
     return len(oldest) == BITE and last_old == oldest[-1][0]
 
 
+def empty_acls(connection: apsw.Connection, *, before_ms: int) -> bool:
+    """Forget what a bite of the access rules said that were deleted a while ago; whether there may
+    be more. Raises apsw.Error."""
+    connection.execute(
+        "UPDATE deleted_acls SET content = NULL WHERE rowid IN (SELECT rowid FROM deleted_acls"
+        " WHERE content IS NOT NULL AND at_ms < ? ORDER BY at_ms LIMIT ?)",
+        (before_ms, BITE),
+    )
+    return connection.changes() == BITE
+
+
 def forget_acls(connection: apsw.Connection, *, before_ms: int) -> bool:
-    """Forget a bite of the access rules that were deleted long ago, as the changes that deleted
-    them are; whether there may be more. Raises apsw.Error."""
+    """Forget that a bite of access rules were deleted long ago, as the change log does; whether
+    there may be more. Raises apsw.Error."""
     connection.execute(
         "DELETE FROM deleted_acls WHERE rowid IN (SELECT rowid FROM deleted_acls"
         " WHERE at_ms < ? ORDER BY at_ms LIMIT ?)",

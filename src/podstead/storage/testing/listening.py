@@ -29,7 +29,8 @@ from podstead.storage.testing.engine import (
 )
 
 _ACL = "/alice/c/.acl"
-_YEAR_MS = 365 * 24 * 60 * 60 * 1000
+_DAY_MS = 24 * 60 * 60 * 1000
+_YEAR_MS = 365 * _DAY_MS
 _UPDATED = Change(CONTAINER, Activity.UPDATE)
 
 
@@ -131,13 +132,16 @@ class ListeningSuite:
             _ACL: b"c",
         }
 
-    async def test_deleted_rules_are_forgotten_with_the_log(self, engine: Engine) -> None:
+    async def test_deleted_rules_are_forgotten_after_a_day_and_that_they_were_with_the_log(
+        self, engine: Engine
+    ) -> None:
         store = await engine.open_store()
         await plant(store)
         await commit(store, write(put(_ACL, b"rules")))
         deleting = await commit(store, write(deletes=[_ACL]))
-        await store.sweep(now_ms=NOW_MS + 1)
-        assert await _deleted(store, deleting, _ACL)
+        for later_ms, content in ((_DAY_MS, b"rules"), (_DAY_MS + 1, b"")):
+            await store.sweep(now_ms=NOW_MS + later_ms)
+            assert (await _deleted(store, deleting, _ACL))[path(_ACL)].content == content
         await store.sweep(now_ms=NOW_MS + _YEAR_MS)
         assert await _deleted(store, deleting, _ACL) == {}
 
