@@ -41,7 +41,7 @@ class Lease:
         self._store = store
         self._clock = clock
         self._randomness = randomness
-        self._holder = randomness.token_hex(_HOLDER_BYTES)
+        self._holder = ""
         self._until_ms = 0
 
     def lasts_for(self, duration_ms: int) -> bool:
@@ -53,6 +53,7 @@ class Lease:
         StorageError, Overloaded."""
         if self.lasts_for(LASTS_MS - _RENEWED_MS):
             return True
+        self._holder = self._holder or self._randomness.token_hex(_HOLDER_BYTES)
         now_ms = self._clock.now_ms()
         kept = await LEASES.read(self._store, self._name, now_ms=now_ms)
         if kept is not None and kept.value.holder != self._holder:
@@ -73,6 +74,8 @@ class Lease:
 
     async def release(self) -> None:
         """Let another worker have it at once. Raises StorageError, Overloaded."""
+        if not self._holder:
+            return
         now_ms = self._clock.now_ms()
         kept = await LEASES.read(self._store, self._name, now_ms=now_ms)
         self._until_ms = 0
