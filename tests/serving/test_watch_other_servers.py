@@ -451,6 +451,14 @@ async def test_a_channel_that_another_follows_is_ended(other: OtherServer) -> No
     assert (methods.count("POST"), methods.count("DELETE")) == (2, 2)
 
 
+async def test_headers_are_understood_also_of_a_server_that_compresses(other: OtherServer) -> None:
+    """A HEAD has no content, whatever its coding would be."""
+    other.head["Content-Encoding"] = "gzip"
+    other.offers("EventSourceChannel2023")
+    other.streams("/receive", [event(1)], media_type="text/event-stream")
+    assert numbers(await told(other, 2)) == [Begun, 1]
+
+
 async def test_messages_are_not_held_back_to_be_compressed(other: OtherServer) -> None:
     other.offers("EventSourceChannel2023")
     other.streams("/receive", [event(1)], media_type="text/event-stream")
