@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -26,13 +27,18 @@ from tests.support.watching import LOST, watching
 
 TLS = Path(__file__).parent / "tls"
 CERTIFICATE, KEY = TLS / "certificate.pem", TLS / "key.pem"
+CONTEXT = "https://www.w3.org/ns/solid/notification/v1"
+JSON_LD = "application/ld+json"
+MOST_CHANNELS = 2
 LINE = re.compile(r"(\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2})  (\S+) +(\S+)")
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     root = tmp_path_factory.mktemp("server") / "root"
-    with running_server(ServerProcess(root, ["--channels-per-agent", "2"])) as server:
+    with running_server(
+        ServerProcess(root, ["--channels-per-agent", str(MOST_CHANNELS)])
+    ) as server:
         yield server
 
 
@@ -61,6 +67,18 @@ def told(line: str | None) -> tuple[str, str]:
     matched = LINE.fullmatch(line)
     assert matched is not None, line
     return matched[2], matched[3]
+
+
+def assert_no_channels_are_left(pod: Pod) -> None:
+    """N-10, N-31: the pod's owner may have as many at a time as can be made now."""
+    service = "/.notifications/WebSocketChannel2023/"
+    wanted = {"@context": CONTEXT, "type": "WebSocketChannel2023", "topic": url_of(pod, "")}
+    with pod.owner() as owner:
+        statuses = [
+            owner.request("POST", service, json.dumps(wanted), {"Content-Type": JSON_LD}).status
+            for _ in range(MOST_CHANNELS + 1)
+        ]
+    assert statuses == [*[200] * MOST_CHANNELS, 429]
 
 
 def test_each_change_of_a_container_is_a_line_with_the_name_of_the_member(pod: Pod) -> None:
@@ -117,6 +135,7 @@ def test_it_ends_with_0_after_so_many_changes(pod: Pod) -> None:
         assert [told(line) for line in watch.lines.rest()] == [("Add", "a"), ("Add", "b")]
         assert watch.wait() == 0
         assert watch.notes.rest() == []
+    assert_no_channels_are_left(pod)
 
 
 def test_what_happens_while_the_server_is_away_is_told_once_and_in_order(pod: Pod) -> None:
@@ -171,6 +190,7 @@ def test_a_signal_ends_it_without_a_word(pod: Pod, number: signal.Signals, exit_
         assert watch.wait() == exit_code
         assert watch.lines.rest() == []
         assert watch.notes.rest() == []
+    assert_no_channels_are_left(pod)
 
 
 def test_a_signal_ends_it_also_while_the_server_is_away(pod: Pod) -> None:
@@ -180,14 +200,6 @@ def test_a_signal_ends_it_also_while_the_server_is_away(pod: Pod) -> None:
         watch.signal(signal.SIGINT)
         assert watch.wait() == 130
         pod.server.start()
-
-
-def test_it_leaves_no_channels_behind(pod: Pod) -> None:
-    """N-10, N-31: one agent may have two at a time here."""
-    for _ in range(3):
-        with watching(url_of(pod, "private/"), token=pod.token) as watch:
-            watch.signal(signal.SIGINT)
-            assert watch.wait() == 130
 
 
 def test_it_ends_when_nobody_reads_its_output_any_more(pod: Pod) -> None:
@@ -203,6 +215,27 @@ def test_it_ends_when_nobody_reads_its_output_any_more(pod: Pod) -> None:
         process.stdout.close()
         assert process.wait(DEADLINE_S) == 0
         assert process.stderr.read() == ""
+        assert_no_channels_are_left(pod)
+
+
+def test_it_ends_when_what_it_writes_to_is_closed_and_no_pipe(pod: Pod) -> None:
+    """That is noticed with the next change."""
+    url = url_of(pod, "private/")
+    command = [sys.executable, "-m", "podstead.cli", "watch", url, "--token", pod.token]
+    ours, theirs = socket.socketpair()
+    with (
+        theirs,
+        subprocess.Popen(
+            command, stdout=theirs.fileno(), stderr=subprocess.PIPE, text=True, cwd=REPOSITORY
+        ) as process,
+    ):
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("Watching ")
+        ours.close()
+        put(pod, "private/new", "x")
+        assert process.wait(DEADLINE_S) == 0
+        assert process.stderr.read() == ""
+    assert_no_channels_are_left(pod)
 
 
 def test_lines_come_one_by_one_also_through_a_pipe(pod: Pod) -> None:
@@ -223,6 +256,7 @@ def test_lines_come_one_by_one_also_through_a_pipe(pod: Pod) -> None:
         assert told(shell.stdout.read().rstrip("\n")) == ("Add", "first")
         assert shell.wait(DEADLINE_S) == 0
         assert shell.stderr.read() == ""
+    assert_no_channels_are_left(pod)
 
 
 def refusal(*arguments: str, token: str | None = None) -> tuple[int, str]:

@@ -42,7 +42,7 @@ def main() -> None:
 
 
 main.add_command(start)
+main.add_command(watch)
 main.add_command(token)
 main.add_command(account)
 main.add_command(keys)
-main.add_command(watch)

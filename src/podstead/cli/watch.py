@@ -66,8 +66,8 @@ async def _watched(
     task = asyncio.create_task(_print_changes(url, token=token, count=count, show=show))
     signals: list[signal.Signals] = []
 
-    def end(*number: signal.Signals) -> None:
-        signals.extend(number)
+    def end(number: signal.Signals) -> None:
+        signals.append(number)
         task.cancel()
 
     loop = asyncio.get_running_loop()
@@ -75,10 +75,16 @@ async def _watched(
         loop.add_signal_handler(number, end, number)
     if _is_pipe(sys.stdout):
         # At the end that is written to, nothing can be read but that the other end is closed.
-        loop.add_reader(sys.stdout.fileno(), end)
+        loop.add_reader(sys.stdout.fileno(), _closed, task)
     with suppress(asyncio.CancelledError):
         await task
     return signals[0] if signals else None
+
+
+def _closed(task: asyncio.Task[None]) -> None:
+    """The pipe is closed, which would be told again and again."""
+    asyncio.get_running_loop().remove_reader(sys.stdout.fileno())
+    task.cancel()
 
 
 async def _print_changes(url: str, *, token: str | None, count: int | None, show: _Show) -> None:
@@ -102,10 +108,12 @@ async def _print_changes(url: str, *, token: str | None, count: int | None, show
                     case Missed():
                         _say("Something has changed that cannot be told.")
                     case Change():
-                        _print(show(each, watched_url))
+                        _write(show(each, watched_url))
                         printed += 1
                 if printed == count:
                     return
+    except BrokenPipeError:
+        return
     except NoSuchAddress as error:
         raise click.UsageError(_printable(str(error))) from error
     except CannotWatch as error:
@@ -124,14 +132,16 @@ def _say(text: str) -> None:
     click.echo(_printable(text), err=True)
 
 
-def _print(line: str) -> None:
-    """Print a line at once. Ends this task if nobody reads any more."""
+def _write(line: str) -> None:
+    """Write a line at once. Raises BrokenPipeError if nobody reads any more."""
     try:
         click.echo(line)
     except BrokenPipeError:
-        # What could not be written is thrown away, or Python would try it again as it ends.
+        # Nothing more is heard of the pipe, and what could not be written is thrown away, or
+        # Python would try it again as it ends.
+        asyncio.get_running_loop().remove_reader(sys.stdout.fileno())
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise asyncio.CancelledError from None
+        raise
 
 
 def _as_json(change: Change, _: str) -> str:
