@@ -16,7 +16,7 @@ import pytest
 from aiohttp import WSMsgType, web
 
 from podstead.app.bundled_contexts import bundled_contexts
-from podstead.notifications.client import receiving
+from podstead.notifications.client import receiving, watching
 from podstead.notifications.client.changes import Change
 from podstead.notifications.client.discovery import Protocol
 from podstead.notifications.client.errors import AccessLost, CannotWatch, Interrupted
@@ -154,10 +154,10 @@ async def told(other: OtherServer, count: int, *, url: str | None = None) -> lis
         token=TOKEN,
     )
     patience = Patience(first_s=0.0)
-    watching = Watching(server, bundled_contexts(), url or other.topic, patience=patience)
+    watched = Watching(server, bundled_contexts(), url or other.topic, patience=patience)
     found: list[Told] = []
     try:
-        async with asyncio.timeout(DEADLINE_S), contextlib.aclosing(watching.told()) as everything:
+        async with asyncio.timeout(DEADLINE_S), contextlib.aclosing(watched.told()) as everything:
             async for each in everything:
                 found.append(each)
                 if len(found) == count:
@@ -439,6 +439,23 @@ async def test_a_channel_is_ended_when_it_is_not_needed_any_more(
         other.talks("/receive", [message(1)])
     assert numbers(await told(other, 2)) == [Begun, 1]
     assert (other.asked[-1].method, other.asked[-1].path) == ("DELETE", "/channel")
+
+
+async def test_a_server_that_does_not_say_goodbye_is_not_waited_for(
+    other: OtherServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "LEAVING_TIMEOUT_S", 0.1)
+    other.offers("EventSourceChannel2023")
+    described = {"id": f"{other.base_url}/channel", "receiveFrom": f"{other.base_url}/receive"}
+    other.says("/service", json.dumps(described))
+    other.streams("/receive", [event(1)], media_type="text/event-stream")
+
+    async def silent(_: web.Request) -> web.Response:
+        await asyncio.Event().wait()
+        return web.Response()
+
+    other.answers["/channel"] = silent
+    assert numbers(await told(other, 2)) == [Begun, 1]
 
 
 async def test_a_channel_that_another_follows_is_ended(other: OtherServer) -> None:

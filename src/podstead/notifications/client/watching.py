@@ -33,7 +33,7 @@ FIRST_WAIT_S: Final = 1.0
 """Before the first attempt to come back, if the server does not say."""
 SHORTEST_WAIT_S: Final = 0.1
 LONGEST_WAIT_S: Final = 30.0
-LEAVING_TIMEOUT_S: Final = 2.0
+LEAVING_TIMEOUT_S: Final = 5.0
 
 _PROVEN_AFTER_S: Final = 30.0
 _MOST_FAILURES: Final = 10
