@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from podstead import __version__
 from podstead.app.documents import build_documents, rdf_limits
 from podstead.app.foreign import ForeignDocuments
+from podstead.app.git import Answering, RepositorySweep
 from podstead.app.keys import load_token_keys
 from podstead.app.system import SystemClock, SystemRandomness
 from podstead.authn.authenticate import Authenticator, PodTokens
@@ -26,6 +27,7 @@ from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import ROOT, ResourcePath
+from podstead.git.directories import Directories
 from podstead.idp.nostr.profile_keys import ProfileKeyRecords
 from podstead.idp.passwords import PasswordHasher
 from podstead.nostr import schnorr
@@ -120,6 +122,7 @@ def build_application(
         base_url,
         provider=provider.issuer if provider else None,
         signed_requests=event_rules.accepted,
+        passwords=event_rules.accepted and event_rules.basic is not None,
     )
     nonces = Nonces(secret=keys[0], clock=clock) if settings.dpop_nonce else None
     proofs = Proofs(
@@ -189,8 +192,24 @@ def build_application(
         base_url=base_url, named_storages=store if settings.list_storages else None
     )
     root = RootEndpoint(base_url=base_url, version=__version__, has_accounts=settings.idp)
+    directories = Directories(RootLayout(settings.root).git)
+    repositories = RepositorySweep(directories, store, clock)
+    git = None
+    if settings.git:
+        git = Answering(
+            settings,
+            directories,
+            store=store,
+            gate=gate,
+            resources=service,
+            clock=clock,
+            randomness=randomness,
+        )
     resources = ResourceEndpoint(
-        service=service, responder=Responder(base_url=base_url), challenges=challenges
+        service=service,
+        responder=Responder(base_url=base_url),
+        challenges=challenges,
+        container_deleted=repositories.soon,
     )
     resource_tokens = ResourceTokens(
         issuers=IssuerKeys(foreign, clock),
@@ -264,9 +283,10 @@ def build_application(
             clock=clock,
             capacity_bytes=settings.rendering_cache_bytes // 4,
         ),
-        lifespan=_lifespan(store, foreign, clock, provider),
+        lifespan=_lifespan(store, foreign, clock, provider, git=git, repositories=repositories),
         clock=clock,
         nonces=nonces,
+        git=None if git is None else git.endpoint,
     )
 
 
@@ -322,7 +342,13 @@ def _provider(
 
 
 def _lifespan(
-    store: Store, foreign: ForeignDocuments, clock: Clock, provider: Provider | None
+    store: Store,
+    foreign: ForeignDocuments,
+    clock: Clock,
+    provider: Provider | None,
+    *,
+    git: Answering | None,
+    repositories: RepositorySweep,
 ) -> Lifespan:
     """Open the store and sweep it from time to time; close everything in the end."""
     sweeping: list[asyncio.Task[None]] = []
@@ -331,13 +357,18 @@ def _lifespan(
         await store.open()
         if provider is not None:
             await asyncio.to_thread(provider.keys.maintain)
+        if git is not None:
+            await git.open()
         _settle_memory()
-        sweeping.append(asyncio.create_task(_sweep_regularly(store, clock, provider)))
+        sweeping.append(asyncio.create_task(_sweep_regularly(store, clock, provider, repositories)))
 
     async def stop() -> None:
         for task in sweeping:
             task.cancel()
         await asyncio.gather(*sweeping, return_exceptions=True)
+        if git is not None:
+            await git.close()
+        await repositories.close()
         await foreign.close()
         await store.close()
 
@@ -355,10 +386,13 @@ def _settle_memory() -> None:
     gc.set_threshold(20_000, 20, 20)
 
 
-async def _sweep_regularly(store: Store, clock: Clock, provider: Provider | None) -> None:
+async def _sweep_regularly(
+    store: Store, clock: Clock, provider: Provider | None, repositories: RepositorySweep
+) -> None:
     while True:
         try:
             await store.sweep(now_ms=clock.now_ms())
+            await repositories.now()
             if provider is not None:
                 await asyncio.to_thread(provider.keys.maintain)
         except ServerTrouble:  # a store that is too busy among them

@@ -25,6 +25,7 @@ from podstead.core.errors import (
 )
 from podstead.core.identifiers import ResourcePath
 from podstead.core.methods import allowed_methods
+from podstead.git.requests import GitRequest, git_request
 from podstead.web.answers import Answers
 from podstead.web.asgi import Headers, Receive, Scope, Send
 from podstead.web.authority import Authorities
@@ -32,11 +33,12 @@ from podstead.web.body import Incoming
 from podstead.web.challenges import Challenges
 from podstead.web.cors import Sharing, cors_headers
 from podstead.web.errors import refusal
+from podstead.web.git_endpoint import GitEndpoint
 from podstead.web.late_content import LateContent
 from podstead.web.limits import InvalidCredentialLimit, address_key
 from podstead.web.request import Request, RequestLimits, read_request
 from podstead.web.response import Response, options_response
-from podstead.web.routes import Access, Route, Routes
+from podstead.web.routes import Access, Route, Routes, is_reserved
 from podstead.web.sending import send_response
 from podstead.web.signed_content import with_checked_content
 
@@ -76,8 +78,10 @@ class Application:
         lifespan: Lifespan,
         clock: Clock,
         nonces: Nonces | None = None,
+        git: GitEndpoint | None = None,
     ) -> None:
-        """``nonces`` are those that DPoP proofs must hold, if they must."""
+        """``nonces`` are those that DPoP proofs must hold, if they must; ``git`` is there where
+        containers are repositories."""
         self._base_url = base_url
         self._scheme = base_url.partition(":")[0]
         self._challenges = challenges
@@ -90,6 +94,7 @@ class Application:
         self.lifespan = lifespan
         self._clock = clock
         self._nonces = nonces
+        self._git = git
         self._common = list(_ON_EVERY_RESPONSE)
         if base_url.startswith("https:"):
             self._common.append(_HSTS)
@@ -117,6 +122,7 @@ class Application:
 
     async def _make(self, scope: Scope, receive: Receive) -> Response:
         sharing = Sharing.REFLECTED
+        asked: GitRequest | None = None
         try:
             request = await read_request(
                 scope, receive, limits=self._limits, authorities=self._authorities
@@ -124,12 +130,14 @@ class Application:
             service = self.routes.service(request.path)
             if service is not None:
                 sharing = service.sharing
-            response = await self._answer(request, service)
+            elif self._git is not None and not is_reserved(request.path):
+                asked = git_request(request.method, request.path, request.query)
+            response = await self._answer(request, service, asked)
         except ServerTrouble as trouble:
             logger.exception("A request could not be answered")
             response = self._refuse(trouble, scope)
         except PodsteadError as error:
-            response = self._refuse(error, scope)
+            response = self._refuse(error, scope, to_git=asked is not None)
         except Exception:
             logger.exception("A request ended in an error that nothing foresaw")
             response = self._refuse(ServerTrouble(), scope)
@@ -140,18 +148,22 @@ class Application:
         response.headers.extend(_cors(scope, sharing))
         return response
 
-    async def _answer(self, request: Request, service: Route | None) -> Response:
+    async def _answer(
+        self, request: Request, service: Route | None, asked: GitRequest | None
+    ) -> Response:
         method, path = request.method, request.path
         if method not in _KNOWN_METHODS:
             self._refuse_method(method, path)
         if method == "OPTIONS":
             return _options_of_server() if request.is_of_server else self._options(path)
         own = service is not None and service.access is Access.OWN
-        agent = None if own else await self._authenticate(request)
+        agent = None if own else await self._authenticate(request, asked)
         if agent is not None and request.body.announced:
-            request = self._with_sender_checked_again(request)
+            request = self._with_sender_checked_again(request, asked)
         if agent is not None and agent.content_digest is not None:
             request = await with_checked_content(request, agent.content_digest)
+        if self._git is not None and asked is not None:
+            return await self._git.handle(request, asked, agent)
         return await self.routes.endpoint(service, path, method)(request, agent)
 
     def _refuse_method(self, method: str, path: ResourcePath) -> None:
@@ -166,26 +178,26 @@ class Application:
             return options_response(path, base_url=self._base_url)
         return Response(204, [(b"allow", ", ".join(methods).encode("ascii"))])
 
-    async def _authenticate(self, request: Request) -> Agent:
+    async def _authenticate(self, request: Request, asked: GitRequest | None) -> Agent:
         if not request.fields.authorization:
             return None
         try:
-            return await self._authenticator.authenticate(self._shown(request))
+            return await self._authenticator.authenticate(self._shown(request, asked))
         except NotAuthenticated as error:
             if not error.lacks_nonce:
                 await self._invalid_credentials.count(request.client_address)
             raise
 
-    def _with_sender_checked_again(self, request: Request) -> Request:
+    def _with_sender_checked_again(self, request: Request, asked: GitRequest | None) -> Request:
         """The request with a body after which, if it took long, its sender is looked at anew."""
         body = LateContent(
             request.body,
-            check_again=partial(self._authenticator.check_again, self._shown(request)),
+            check_again=partial(self._authenticator.check_again, self._shown(request, asked)),
             clock=self._clock,
         )
         return replace(request, body=body)
 
-    def _shown(self, request: Request) -> Shown:
+    def _shown(self, request: Request, asked: GitRequest | None) -> Shown:
         target = request.raw_path + (b"?" + request.query if request.query else b"")
         return Shown(
             authorization=request.fields.authorization,
@@ -194,15 +206,17 @@ class Application:
             url=f"{self._scheme}://{request.host}{target.decode('latin-1')}",
             client_address=address_key(request.client_address),
             has_content=request.body.announced,
+            repository=None if asked is None else asked.container,
         )
 
-    def _refuse(self, error: PodsteadError, scope: Scope) -> Response:
+    def _refuse(self, error: PodsteadError, scope: Scope, *, to_git: bool = False) -> Response:
         accept = next((v for n, v in scope["headers"] if n == b"accept"), None)
         return refusal(
             error,
             method=scope["method"],
             accept=None if accept is None else accept.decode("latin-1"),
             challenges=self._challenges,
+            to_git=to_git,
         )
 
     async def _live(self, receive: Receive, send: Send) -> None:
