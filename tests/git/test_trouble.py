@@ -175,7 +175,8 @@ def test_a_clone_that_is_left_ends_too(start: Start, git: Git) -> None:
     pod = create_pod(server)
     url = url_of(pod, "private/notes")
     work = new_work(git, pod)
-    work.commit("large", noise(8 * MIB))
+    # More than the buffers of a connection hold.
+    work.commit("large", noise(24 * MIB))
     work("push", "--quiet", url, "main")
     want = f"want {work.tip()} side-band-64k no-progress\n"
     body = f"{len(want) + 4:04x}{want}00000009done\n".encode()
