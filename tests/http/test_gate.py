@@ -13,6 +13,7 @@ import pytest
 
 from podstead.app import build
 from podstead.config import Settings
+from podstead.core.identifiers import ResourcePath
 from podstead.storage.records import Body, CommitOutcome, Write
 from podstead.storage.sqlite import SqliteStore
 from podstead.wac.gate import Gate, Grant
@@ -27,9 +28,22 @@ PUBLIC_SERVICES = {
     "/": {"GET", "HEAD"},
     "/.pods": {"POST"},
     "/.well-known/solid": {"GET", "HEAD"},
+    "/.well-known/openid-configuration": {"GET", "HEAD"},
+    "/.well-known/jwks.json": {"GET", "HEAD"},
     "/.notifications": {"GET", "HEAD"},
+    "/.notifications/sender": {"GET", "HEAD"},
+    "/.notifications/gateway": {"POST"},
+    "/.notifications/gateway/sockets": {"POST"},
+    "/.notifications/WebhookChannel2023/": {"GET", "HEAD", "POST"},
+    "/.notifications/WebhookChannel2023/{key}": {"GET", "HEAD", "DELETE"},
 }
-"""All that may be asked without rights, beside the descriptions of storages."""
+for _type in ("WebSocket", "EventSource", "StreamingHTTP"):
+    _service = f"/.notifications/{_type}Channel2023/"
+    PUBLIC_SERVICES[_service] = {"GET", "HEAD", "POST"}
+    PUBLIC_SERVICES[f"{_service}{{key}}"] = {"GET", "HEAD", "DELETE"}
+    PUBLIC_SERVICES[f"{_service}{{key}}/messages"] = {"GET", "HEAD"}
+"""All that may be asked without rights, beside the descriptions of storages. Notifications look at
+the right to read what they are about, and channels are for whoever has their unguessable URL."""
 
 PUBLIC_DESCRIPTION = {"GET", "HEAD"}
 METHODS = set(web_application._KNOWN_METHODS) - {"OPTIONS"}
@@ -64,8 +78,11 @@ async def test_a_service_answers_its_exact_path_and_methods_only(server: Server)
             answer = await server.alice.request(method, path, headers={"Content-Type": TURTLE})
             assert (answer.status == 405) is (method not in methods), (method, path)
         for other in () if path == "/" else (f"{path}/", f"{path}/x", f"{path}x"):
-            assert (await server.public.get(other)).status in (401, 404)
-            assert (await server.public.post(other, "{}", "application/json")).status in (401, 404)
+            refused = (400,) if "//" in other else (401, 404)
+            assert (await server.public.get(other)).status in refused
+            if routes.service(ResourcePath(other)) is None:
+                answer = await server.public.post(other, "{}", "application/json")
+                assert answer.status in refused
 
 
 # --- resources ---------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from podstead import __version__
 from podstead.app.channels import CHANNEL_TYPES, ChannelParts, state_tag
 from podstead.app.documents import build_documents, rdf_limits
 from podstead.app.foreign import ForeignDocuments
+from podstead.app.git import Answering, RepositorySweep
 from podstead.app.keys import load_token_keys
 from podstead.app.system import SystemClock, SystemRandomness
 from podstead.authn.authenticate import Authenticator, PodTokens
@@ -27,6 +28,7 @@ from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import ROOT, ResourcePath
+from podstead.git.directories import Directories
 from podstead.idp.nostr.profile_keys import ProfileKeyRecords
 from podstead.idp.passwords import PasswordHasher
 from podstead.nostr import schnorr
@@ -127,6 +129,7 @@ def build_application(
         base_url,
         provider=provider.issuer if provider else None,
         signed_requests=event_rules.accepted,
+        passwords=event_rules.accepted and event_rules.basic is not None,
     )
     nonces = Nonces(secret=keys[0], clock=clock) if settings.dpop_nonce else None
     proofs = Proofs(
@@ -231,8 +234,24 @@ def build_application(
         base_url=base_url, named_storages=store if settings.list_storages else None
     )
     root = RootEndpoint(base_url=base_url, version=__version__, has_accounts=settings.idp)
+    directories = Directories(RootLayout(settings.root).git)
+    repositories = RepositorySweep(directories, store, clock)
+    git = None
+    if settings.git:
+        git = Answering(
+            settings,
+            directories,
+            store=store,
+            gate=gate,
+            resources=service,
+            clock=clock,
+            randomness=randomness,
+        )
     resources = ResourceEndpoint(
-        service=service, responder=Responder(base_url=base_url), challenges=challenges
+        service=service,
+        responder=Responder(base_url=base_url),
+        challenges=challenges,
+        container_deleted=repositories.soon,
     )
     resource_tokens = ResourceTokens(
         issuers=IssuerKeys(foreign, clock),
@@ -321,9 +340,12 @@ def build_application(
             foreign=foreign,
             clock=clock,
             provider=provider,
+            git=git,
+            repositories=repositories,
         ),
         clock=clock,
         nonces=nonces,
+        git=None if git is None else git.endpoint,
     )
 
 
@@ -387,6 +409,8 @@ def _lifespan(
     foreign: ForeignDocuments,
     clock: Clock,
     provider: Provider | None,
+    git: Answering | None,
+    repositories: RepositorySweep,
 ) -> Lifespan:
     """Open the store and sweep it from time to time; close everything in the end."""
     sweeping: list[asyncio.Task[None]] = []
@@ -396,8 +420,10 @@ def _lifespan(
         webhooks.start()
         if provider is not None:
             await asyncio.to_thread(provider.keys.maintain)
+        if git is not None:
+            await git.open()
         _settle_memory()
-        sweeping.append(asyncio.create_task(_sweep_regularly(store, clock, provider)))
+        sweeping.append(asyncio.create_task(_sweep_regularly(store, clock, provider, repositories)))
 
     async def drain() -> None:
         await asyncio.gather(webhooks.stop(), leave())
@@ -411,6 +437,9 @@ def _lifespan(
             task.cancel()
         await asyncio.gather(*sweeping, return_exceptions=True)
         await drain()
+        if git is not None:
+            await git.close()
+        await repositories.close()
         await foreign.close()
         await store.close()
 
@@ -428,10 +457,13 @@ def _settle_memory() -> None:
     gc.set_threshold(20_000, 20, 20)
 
 
-async def _sweep_regularly(store: Store, clock: Clock, provider: Provider | None) -> None:
+async def _sweep_regularly(
+    store: Store, clock: Clock, provider: Provider | None, repositories: RepositorySweep
+) -> None:
     while True:
         try:
             await store.sweep(now_ms=clock.now_ms())
+            await repositories.now()
             if provider is not None:
                 await asyncio.to_thread(provider.keys.maintain)
         except ServerTrouble:  # a store that is too busy among them

@@ -8,7 +8,6 @@ from typing import Protocol
 from podstead.app.accounts import AccountServices
 from podstead.app.idp_pages import PageServices, build_pages
 from podstead.app.nostr_keys import NostrServices, build_nostr
-from podstead.app.own_requests import GivenBody
 from podstead.app.provider_keys import KeyFolder
 from podstead.authn.event_uses import EventUses
 from podstead.authn.proofs import Proofs
@@ -18,7 +17,7 @@ from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import OutboundError, RequestRefused
 from podstead.core.identifiers import ResourcePath, parse_path
-from podstead.core.operation import Operation
+from podstead.core.operation import GivenBody, Operation
 from podstead.idp import discovery
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.clients import ClientDirectory, ClientDocument

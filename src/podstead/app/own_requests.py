@@ -6,35 +6,14 @@ may do what a request of theirs might.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 from podstead.core import vocab
 from podstead.core.agents import AuthenticationMethod, Identity
-from podstead.core.errors import BadRequest, BodyTooLarge, Conflict
+from podstead.core.errors import BadRequest, Conflict
 from podstead.core.identifiers import ResourcePath, parse_path
 from podstead.core.media_types import SPARQL_UPDATE
-from podstead.core.operation import Operation
+from podstead.core.operation import GivenBody, Operation
 from podstead.resources.outcome import Exchange
 from podstead.resources.service import ResourceService
-
-
-class GivenBody:
-    """A body that is there already (:class:`~podstead.core.operation.RequestBody`)."""
-
-    def __init__(self, content: bytes = b"") -> None:
-        self._content = content
-        self.announced = bool(content)
-        self.size_bytes = len(content)
-
-    async def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:
-        """The body in one piece. Raises BodyTooLarge."""
-        yield await self.read(limit_bytes=limit_bytes)
-
-    async def read(self, *, limit_bytes: int) -> bytes:
-        """The body. Raises BodyTooLarge."""
-        if len(self._content) > limit_bytes:
-            raise BodyTooLarge(f"The body is limited to {limit_bytes} bytes")
-        return self._content
 
 
 class OwnProfiles:

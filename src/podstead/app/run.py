@@ -7,6 +7,7 @@ from functools import partial
 
 from podstead.app.certificate import check_certificate
 from podstead.app.ending import Ending
+from podstead.app.git import check_git
 from podstead.app.listening import chosen_port, closing_all, open_listeners
 from podstead.app.logs import configure_logging
 from podstead.app.root import prepared_root
@@ -29,6 +30,7 @@ def run_server(
     """
     configure_logging(settings)
     check_certificate(settings)
+    check_git(settings)
     listeners = open_listeners(settings)
     settings = settings.listening_on(chosen_port(listeners))
     with closing_all(listeners), prepared_root(settings):

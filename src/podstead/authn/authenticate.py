@@ -23,6 +23,7 @@ from podstead.authn.signed_requests import SignedRequests
 from podstead.core.agents import Agent, AuthenticationMethod, Identity
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
+from podstead.core.identifiers import ResourcePath
 from podstead.nostr.http_auth import SignedRequest
 from podstead.storage.protocol import PodRegistry, TokenRegistry
 
@@ -35,7 +36,8 @@ class Shown:
     """What a request shows of its sender: the Authorization and DPoP fields, the method and URL
     that a proof must be about, and the address that asks (IPv6 by its network).
 
-    ``url`` is the effective one (A-11) with its query, its raw bytes as Latin-1.
+    ``url`` is the effective one (A-11) with its query, its raw bytes as Latin-1. ``repository`` is
+    the container that git asks, if it is git that asks.
     """
 
     authorization: Sequence[bytes]
@@ -44,6 +46,7 @@ class Shown:
     url: str
     client_address: str
     has_content: bool = False
+    repository: ResourcePath | None = None
 
 
 class Registries(TokenRegistry, PodRegistry, Protocol):
@@ -82,9 +85,16 @@ class Authenticator:
                     client_address=shown.client_address,
                 )
             case UnverifiedEvent():
-                url = shown.url.encode("latin-1")
-                request = SignedRequest(shown.method, url, shown.has_content)
-                return await self._signed_requests.verify(credential, request)
+                return await self._signed_requests.verify(
+                    credential,
+                    SignedRequest(
+                        shown.method,
+                        shown.url.encode("latin-1"),
+                        shown.has_content,
+                        of_git=shown.repository is not None,
+                    ),
+                    sequence=_sequence_of_git(shown),
+                )
             case UnverifiedBearer(token) if token.count(".") == _DOTS_OF_A_JWT:
                 return await self._resource_tokens.verify_bearer(credential)
             case UnverifiedBearer(token):
@@ -103,6 +113,13 @@ class Authenticator:
                 await self._resource_tokens.check_again(token, "Bearer", shown.client_address)
             case UnverifiedBearer(token):
                 await self._pod_tokens.check_again(token)
+
+
+def _sequence_of_git(shown: Shown) -> str | None:
+    """What the requests of one clone, fetch or push have in common (A-147)."""
+    if shown.repository is None:
+        return None
+    return f"{shown.client_address} {shown.repository}"
 
 
 class PodTokens:

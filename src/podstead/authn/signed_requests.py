@@ -52,13 +52,23 @@ class SignedRequests:
         self._rules = rules
         self._linked = linked
 
-    async def verify(self, credential: UnverifiedEvent, request: SignedRequest) -> Identity:
+    async def verify(
+        self, credential: UnverifiedEvent, request: SignedRequest, *, sequence: str | None = None
+    ) -> Identity:
         """The identity of the event's signer: ``did:nostr:`` and the key, and the WebID that the
-        key is linked to. Raises NotAuthenticated, and Overloaded when no more can be noted."""
+        key is linked to.
+
+        An event is good for one request, and as a password for all of one ``sequence`` that git
+        makes. Raises NotAuthenticated, and Overloaded when no more can be noted.
+        """
         try:
             event = read_event(credential.event)
             proven = self._check(event, credential, request)
-            await self._uses.use(event, remembered_until_s=proven.remembered_until_s)
+            await self._uses.use(
+                event,
+                remembered_until_s=proven.remembered_until_s,
+                sequence=sequence if credential.as_password else None,
+            )
             return await self._identity(event, proven)
         except InvalidEvent as refusal:
             scheme = "Basic" if credential.as_password else "Nostr"

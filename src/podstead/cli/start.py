@@ -57,6 +57,8 @@ def summary(settings: Settings, *, pid: int) -> str:
     }
     if settings.idp:
         lines["accounts"] = f"sign in at {settings.base_url}/idp/login"
+    if settings.git:
+        lines["git"] = "each container is a repository"
     facts = "\n".join(f"  {name:<10} {fact}" for name, fact in lines.items())
     return f"Podstead is ready at {settings.base_url}/\n{facts}"
 

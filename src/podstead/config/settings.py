@@ -305,8 +305,8 @@ class Settings:
         Group.IDENTITY,
         (
             "What a request signed with a Nostr key may do if it is signed for any method and a "
-            "part of the path, as helpers of git send it by Basic authentication: read (safe), "
-            "anything (any), or not be accepted in that form (off)."
+            "part of the path, as helpers of git send it by Basic authentication: read, and "
+            "push by git (safe), anything (any), or not be accepted in that form (off)."
         ),
     )
 
@@ -330,6 +330,43 @@ class Settings:
             "are made for; as of a host-alias, or of an application that shows the pages itself."
         ),
         reason="A page of anybody else that asks for a passkey gets nothing that counts here.",
+    )
+
+    # --- Git ----------------------------------------------------------------------------------
+
+    git: bool = setting(
+        False,
+        "git",
+        kinds.SWITCH,
+        Group.GIT,
+        (
+            "Whether each container is a repository of git as well, to clone, fetch and push over "
+            "HTTP. Needs the program git."
+        ),
+    )
+    git_processes: int = setting(
+        8,
+        "git-processes",
+        kinds.integer(1, 1000),
+        Group.GIT,
+        (
+            "How many requests of git each worker answers at once; one that still has to wait "
+            "after ten seconds gets 503."
+        ),
+        unit="processes",
+        reason="Each is a process that may take a core and some hundred MiB.",
+    )
+    git_idle_timeout_s: int = setting(
+        60,
+        "git-idle-timeout-s",
+        kinds.integer(5, 3600),
+        Group.GIT,
+        (
+            "How long git, or a client that takes its answer, may do nothing before the request is "
+            "given up."
+        ),
+        unit="seconds",
+        reason="A client that stops reading must not keep a process for good.",
     )
 
     # --- Trust --------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ class Group(Enum):
     STORAGE = "Storage"
     TOKENS = "Simple tokens"
     IDENTITY = "Identity providers"
+    GIT = "Git"
     TRUST = "Trust"
     LIMITS = "Limits"
     NOTIFICATIONS = "Notifications"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from podstead.core.conditional import UNCONDITIONAL, Conditions
+from podstead.core.errors import BodyTooLarge
 from podstead.core.identifiers import ResourcePath
 from podstead.core.prefer import NO_PREFERENCES, Preferences
 
@@ -29,6 +30,25 @@ class RequestBody(Protocol):
 
     async def read(self, *, limit_bytes: int) -> bytes:
         """Receive the whole body at once, with the same errors."""
+
+
+class GivenBody:
+    """A body that is there already (:class:`RequestBody`)."""
+
+    def __init__(self, content: bytes = b"") -> None:
+        self._content = content
+        self.announced = bool(content)
+        self.size_bytes = len(content)
+
+    async def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:
+        """The body in one piece. Raises BodyTooLarge."""
+        yield await self.read(limit_bytes=limit_bytes)
+
+    async def read(self, *, limit_bytes: int) -> bytes:
+        """The body. Raises BodyTooLarge."""
+        if len(self._content) > limit_bytes:
+            raise BodyTooLarge(f"The body is limited to {limit_bytes} bytes")
+        return self._content
 
 
 @dataclass(frozen=True, slots=True)

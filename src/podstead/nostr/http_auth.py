@@ -34,7 +34,7 @@ class Reach(Enum):
     EXACT = "exact"
     """Nothing else."""
     SAFE = "safe"
-    """Reading any resource at or below its URL, as helpers of version control sign."""
+    """Reading any resource at or below its URL, and what git asks there, as its helpers sign."""
     ANY = "any"
     """Any request at or below its URL."""
 
@@ -46,6 +46,13 @@ class SignedRequest:
     method: str
     url: bytes
     has_content: bool
+    of_git: bool = False
+    """Whether git asks, by its own protocol."""
+
+    @property
+    def is_modest(self) -> bool:
+        """Whether helpers of git sign such requests for any method."""
+        return self.of_git or self.method in _SAFE_METHODS
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +94,7 @@ def only_tag(event: Event, name: str) -> str:
 
 def _check_target(url: str, method: str, request: SignedRequest, reach: Reach) -> None:
     named, asked = comparable_url(url.encode("utf-8")), comparable_url(request.url)
-    wide = reach is Reach.ANY or (reach is Reach.SAFE and request.method in _SAFE_METHODS)
+    wide = reach is Reach.ANY or (reach is Reach.SAFE and request.is_modest)
     if method.upper() != request.method and not (wide and method == ANY_METHOD):
         raise InvalidEvent("The event is for another method")
     if (

@@ -40,6 +40,7 @@ from podstead.storage.records import (
     Version,
     Write,
 )
+from podstead.storage.repositories import drop_repository
 
 DEFAULT_DESCRIPTION_TYPE = "text/turtle"
 """The type of a container's own triples while it has none, and of generated resources."""
@@ -123,8 +124,8 @@ def plan_unchanged(
 def plan_delete(
     situation: Situation, stamp: Stamp, agent: Agent, *, records: tuple[Record, ...] = ()
 ) -> Plan:
-    """Delete the target with its auxiliaries (C-17 to C-20). ``records`` go with the description
-    of a container, which is emptied.
+    """Delete the target with its auxiliaries (C-17 to C-20), a container with its repository.
+    ``records`` go with the description of a container, which is emptied.
 
     Raises NotFound. Whether a container is empty is checked by the commit itself.
     """
@@ -145,13 +146,16 @@ def plan_delete(
             else:
                 reliances.append(AtVersion(auxiliary, metadata.version))
                 deletes.append(auxiliary)
+    dropped: tuple[Record, ...] = ()
     if existing.kind.is_container:
         reliances.append(NoMembers(existing.path))
+        dropped = (drop_repository(existing.path),)
     write = Write(
         version=stamp.version,
         at_ms=stamp.at_ms,
         relied_on=tuple(reliances),
         deletes=tuple(deletes),
+        records=dropped,
         changes=tuple(_change(path, Activity.DELETE, agent) for path in reversed(deletes)),
     )
     return Plan(write, Outcome(Result.DELETED))

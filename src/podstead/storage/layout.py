@@ -27,6 +27,11 @@ class RootLayout:
         return self.root / "blobs"
 
     @property
+    def git(self) -> Path:
+        """Repositories of git, one directory each."""
+        return self.root / "git"
+
+    @property
     def keys(self) -> Path:
         """Signing keys; only the server's account may look inside."""
         return self.root / "keys"

@@ -196,6 +196,13 @@ class UsedOnce(Protocol):
         """
 
 
+class NotedUses(UsedOnce, Protocol):
+    """The same for those who have to ask without using anything."""
+
+    async def is_used(self, key: bytes, *, now_ms: int) -> bool:
+        """Whether a use of ``key`` is noted. Raises StorageError, Overloaded."""
+
+
 class ServerFacts(Protocol):
     """What the server remembers of itself, such as the base URL that everything stored is named
     under. Synchronous, for use before listening."""
@@ -214,7 +221,7 @@ class Store(
     EntryRegistry,
     EntryCounts,
     RateCounters,
-    UsedOnce,
+    NotedUses,
     Protocol,
 ):
     """Everything one engine offers, with its life cycle."""

@@ -27,6 +27,7 @@ from podstead.core.errors import (
 )
 from podstead.core.identifiers import ResourcePath
 from podstead.core.methods import allowed_methods
+from podstead.git.requests import GitRequest, git_request
 from podstead.web import websocket
 from podstead.web.answers import Answers
 from podstead.web.asgi import Headers, Receive, Scope, Send
@@ -35,11 +36,12 @@ from podstead.web.body import Incoming
 from podstead.web.challenges import Challenges
 from podstead.web.cors import Sharing, cors_headers
 from podstead.web.errors import refusal
+from podstead.web.git_endpoint import GitEndpoint
 from podstead.web.late_content import LateContent
 from podstead.web.limits import InvalidCredentialLimit, address_key
 from podstead.web.request import Request, RequestLimits, read_request
 from podstead.web.response import Response, options_response
-from podstead.web.routes import Access, Route, Routes
+from podstead.web.routes import Access, Route, Routes, is_reserved
 from podstead.web.sending import send_response
 from podstead.web.signed_content import with_checked_content
 from podstead.web.websocket import SocketClosed, WebSocket
@@ -84,8 +86,10 @@ class Application:
         lifespan: Lifespan,
         clock: Clock,
         nonces: Nonces | None = None,
+        git: GitEndpoint | None = None,
     ) -> None:
-        """``nonces`` are those that DPoP proofs must hold, if they must."""
+        """``nonces`` are those that DPoP proofs must hold, if they must; ``git`` is there where
+        containers are repositories."""
         self._base_url = base_url
         self._scheme = base_url.partition(":")[0]
         self._challenges = challenges
@@ -98,6 +102,7 @@ class Application:
         self.lifespan = lifespan
         self._clock = clock
         self._nonces = nonces
+        self._git = git
         self._common = list(_ON_EVERY_RESPONSE)
         if base_url.startswith("https:"):
             self._common.append(_HSTS)
@@ -131,7 +136,7 @@ class Application:
             if service is None or service.socket is None:
                 raise NotFound("There is no WebSocket here")
             own = service.access is Access.OWN
-            agent = None if own else await self._authenticate(request)
+            agent = None if own else await self._authenticate(request, None)
             await service.socket(socket, request, agent)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
             refused = self._answer_to(error, scope)
@@ -156,6 +161,7 @@ class Application:
 
     async def _make(self, scope: Scope, receive: Receive) -> Response:
         sharing = Sharing.REFLECTED
+        asked: GitRequest | None = None
         try:
             request = await read_request(
                 scope, receive, limits=self._limits, authorities=self._authorities
@@ -163,20 +169,22 @@ class Application:
             service = self.routes.service(request.path)
             if service is not None:
                 sharing = service.sharing
-            response = await self._answer(request, service)
+            elif self._git is not None and not is_reserved(request.path):
+                asked = git_request(request.method, request.path, request.query)
+            response = await self._answer(request, service, asked)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
-            response = self._answer_to(error, scope)
+            response = self._answer_to(error, scope, to_git=asked is not None)
         self._finish(response, scope, sharing)
         return response
 
-    def _answer_to(self, error: Exception, scope: Scope) -> Response:
+    def _answer_to(self, error: Exception, scope: Scope, *, to_git: bool = False) -> Response:
         """The response that says what went wrong; trouble of ours is logged."""
         if not isinstance(error, PodsteadError):
             logger.error("A request ended in an error that nothing foresaw", exc_info=error)
             error = ServerTrouble()
         elif isinstance(error, ServerTrouble):
             logger.error("A request could not be answered", exc_info=error)
-        return self._refuse(error, scope)
+        return self._refuse(error, scope, to_git=to_git)
 
     def _finish(self, response: Response, scope: Scope, sharing: Sharing) -> None:
         """Put the headers on that every response carries."""
@@ -186,18 +194,22 @@ class Application:
         response.headers.extend(self._common)
         response.headers.extend(_cors(scope, sharing))
 
-    async def _answer(self, request: Request, service: Route | None) -> Response:
+    async def _answer(
+        self, request: Request, service: Route | None, asked: GitRequest | None
+    ) -> Response:
         method, path = request.method, request.path
         if method not in _KNOWN_METHODS:
             self._refuse_method(method, path)
         if method == "OPTIONS":
             return _options_of_server() if request.is_of_server else self._options(path)
         own = service is not None and service.access is Access.OWN
-        agent = None if own else await self._authenticate(request)
+        agent = None if own else await self._authenticate(request, asked)
         if agent is not None and request.body.announced:
-            request = self._with_sender_checked_again(request)
+            request = self._with_sender_checked_again(request, asked)
         if agent is not None and agent.content_digest is not None:
             request = await with_checked_content(request, agent.content_digest)
+        if self._git is not None and asked is not None:
+            return await self._git.handle(request, asked, agent)
         return await self.routes.endpoint(service, path, method)(request, agent)
 
     def _refuse_method(self, method: str, path: ResourcePath) -> None:
@@ -212,26 +224,26 @@ class Application:
             return options_response(path, base_url=self._base_url)
         return Response(204, [(b"allow", ", ".join(methods).encode("ascii"))])
 
-    async def _authenticate(self, request: Request) -> Agent:
+    async def _authenticate(self, request: Request, asked: GitRequest | None) -> Agent:
         if not request.fields.authorization:
             return None
         try:
-            return await self._authenticator.authenticate(self._shown(request))
+            return await self._authenticator.authenticate(self._shown(request, asked))
         except NotAuthenticated as error:
             if not error.lacks_nonce:
                 await self._invalid_credentials.count(request.client_address)
             raise
 
-    def _with_sender_checked_again(self, request: Request) -> Request:
+    def _with_sender_checked_again(self, request: Request, asked: GitRequest | None) -> Request:
         """The request with a body after which, if it took long, its sender is looked at anew."""
         body = LateContent(
             request.body,
-            check_again=partial(self._authenticator.check_again, self._shown(request)),
+            check_again=partial(self._authenticator.check_again, self._shown(request, asked)),
             clock=self._clock,
         )
         return replace(request, body=body)
 
-    def _shown(self, request: Request) -> Shown:
+    def _shown(self, request: Request, asked: GitRequest | None) -> Shown:
         target = request.raw_path + (b"?" + request.query if request.query else b"")
         return Shown(
             authorization=request.fields.authorization,
@@ -240,15 +252,17 @@ class Application:
             url=f"{self._scheme}://{request.host}{target.decode('latin-1')}",
             client_address=address_key(request.client_address),
             has_content=request.body.announced,
+            repository=None if asked is None else asked.container,
         )
 
-    def _refuse(self, error: PodsteadError, scope: Scope) -> Response:
+    def _refuse(self, error: PodsteadError, scope: Scope, *, to_git: bool = False) -> Response:
         accept = next((v for n, v in scope["headers"] if n == b"accept"), None)
         return refusal(
             error,
             method=scope["method"],
             accept=None if accept is None else accept.decode("latin-1"),
             challenges=self._challenges,
+            to_git=to_git,
         )
 
     async def _live(self, receive: Receive, send: Send) -> None:

@@ -14,15 +14,16 @@ class Challenges:
     """The schemes of this server, one field each.
 
     ``realm`` is the issuer of the built-in provider, which ``provider`` then names as well, or
-    else the base URL. ``signed_requests`` tells whether those are accepted; their Basic form is not
-    offered, since browsers would ask people for a password (A-7).
+    else the base URL. ``signed_requests`` tells whether those are accepted, ``passwords`` whether
+    as passwords too, which is told to git alone: browsers would ask people for one (A-7).
     """
 
     realm: str
     provider: str | None = None
     signed_requests: bool = False
+    passwords: bool = False
 
-    def headers(self, error: NotAuthenticated) -> Headers:
+    def headers(self, error: NotAuthenticated, *, to_git: bool = False) -> Headers:
         """The fields for one refusal. An error is named only for a credential that was sent, on
         its own scheme, and never repeats what was sent (A-8)."""
         common = f'realm="{self.realm}", scope="openid webid"'
@@ -34,6 +35,8 @@ class Challenges:
         }
         if self.signed_requests:
             schemes["Nostr"] = f'Nostr realm="{self.realm}"'
+        if to_git and self.passwords:
+            schemes["Basic"] = f'Basic realm="{self.realm}", charset="UTF-8"'
         if error.invalid and error.scheme in schemes:
             schemes[error.scheme] += f', error="{error.error}", error_description="{error}"'
         return [(b"www-authenticate", value.encode("ascii")) for value in schemes.values()]

@@ -85,11 +85,17 @@ def status_of(error: PodsteadError) -> tuple[int, str]:
 
 
 def refusal(
-    error: PodsteadError, *, method: str, accept: str | None, challenges: Challenges
+    error: PodsteadError,
+    *,
+    method: str,
+    accept: str | None,
+    challenges: Challenges,
+    to_git: bool = False,
 ) -> Response:
-    """The response that says a refusal; ``challenges`` are what a 401 asks for."""
+    """The response that says a refusal; ``challenges`` are what a 401 asks for, ``to_git`` tells
+    that it is git that asked."""
     status, reason = status_of(error)
-    headers = _error_headers(error, challenges)
+    headers = _error_headers(error, challenges, to_git=to_git)
     message = INTERNAL_MESSAGE if status == 500 else str(error)
     if prefers_html(accept):
         body = error_page(status=status, reason=reason, message=message)
@@ -105,9 +111,9 @@ def refusal(
     return Response(status, headers, b"" if method == "HEAD" else body)
 
 
-def _error_headers(error: PodsteadError, challenges: Challenges) -> Headers:
+def _error_headers(error: PodsteadError, challenges: Challenges, *, to_git: bool) -> Headers:
     if isinstance(error, NotAuthenticated):
-        return challenges.headers(error)
+        return challenges.headers(error, to_git=to_git)
     if isinstance(error, MethodNotAllowed):
         return [(b"allow", ", ".join(error.allow).encode("ascii"))]
     if isinstance(error, RangeNotSatisfiable):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from podstead.core.agents import Agent
 from podstead.core.errors import RequestRefused
-from podstead.resources.outcome import Exchange
+from podstead.core.identifiers import is_container
+from podstead.resources.outcome import Exchange, Result
 from podstead.resources.service import ResourceService
 from podstead.web.challenges import Challenges
 from podstead.web.errors import refusal
@@ -16,9 +19,16 @@ class ResourceEndpoint:
     """Carries out operations and says how they ended."""
 
     def __init__(
-        self, *, service: ResourceService, responder: Responder, challenges: Challenges
+        self,
+        *,
+        service: ResourceService,
+        responder: Responder,
+        challenges: Challenges,
+        container_deleted: Callable[[], None],
     ) -> None:
+        """``container_deleted`` is called after each deletion of a container."""
         self._service = service
+        self._container_deleted = container_deleted
         self._responder = responder
         self._challenges = challenges
 
@@ -36,4 +46,6 @@ class ResourceEndpoint:
             )
             response.headers.extend(self._responder.refusal_facts(exchange, error))
             return response
+        if outcome.result is Result.DELETED and is_container(request.path):
+            self._container_deleted()
         return self._responder.outcome(outcome, exchange)

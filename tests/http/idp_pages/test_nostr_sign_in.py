@@ -817,6 +817,7 @@ async def test_an_offer_is_taken_once(
     await log_in(browser, clock, key)
     form = await browser.get("/idp/register")
     await browser.send(form, "/idp/register", **_typed())
+    assert "npub1" not in (await browser.get("/idp/register")).text
     page = await browser.send(form, "/idp/register", **_typed(username="dora"))
     assert page.status == 409
     assert await store.read_pod("dora") is None

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from pathlib import Path
 from typing import cast
 
 import pytest
 
 from podstead.app import build
+from podstead.app.git import RepositorySweep
 from podstead.app.system import SystemClock
 from podstead.core.errors import Overloaded, StorageError
+from podstead.git.directories import Directories
 from podstead.storage.protocol import Store
 
 
@@ -28,12 +31,15 @@ class _SweptStore:
         self.swept.set()
 
 
-async def test_sweeping_goes_on_after_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_sweeping_goes_on_after_trouble(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """A store that is busy or broken for a while is swept again when it is not."""
     monkeypatch.setattr(build, "_SWEEP_PERIOD_S", 0)
-    store = _SweptStore()
+    store, clock = _SweptStore(), SystemClock()
+    repositories = RepositorySweep(Directories(tmp_path), cast("Store", store), clock)
     sweeping = asyncio.create_task(
-        build._sweep_regularly(cast("Store", store), SystemClock(), None)
+        build._sweep_regularly(cast("Store", store), clock, None, repositories)
     )
     waiting = asyncio.create_task(store.swept.wait())
     await asyncio.wait({sweeping, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -42,3 +48,4 @@ async def test_sweeping_goes_on_after_trouble(monkeypatch: pytest.MonkeyPatch) -
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
+    await repositories.close()

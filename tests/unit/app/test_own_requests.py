@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.app.own_requests import GivenBody, OwnProfiles
+from podstead.app.own_requests import OwnProfiles
 from podstead.core.errors import BodyTooLarge, Conflict
+from podstead.core.operation import GivenBody
 from podstead.resources.outcome import Exchange, Outcome, Result
 from podstead.resources.service import ResourceService
 

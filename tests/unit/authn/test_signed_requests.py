@@ -23,13 +23,18 @@ KEY = NostrKey.of(3)
 
 @dataclass
 class Used:
-    """What was used once."""
+    """What was used once, and until when it is remembered (Unix milliseconds)."""
 
     keys: dict[bytes, int] = field(default_factory=dict)
 
     async def use_once(self, key: bytes, *, until_ms: int, now_ms: int) -> bool:
         assert until_ms > now_ms
-        return self.keys.setdefault(key, len(self.keys)) == len(self.keys) - 1
+        is_first = not await self.is_used(key, now_ms=now_ms)
+        self.keys[key] = until_ms
+        return is_first
+
+    async def is_used(self, key: bytes, *, now_ms: int) -> bool:
+        return self.keys.get(key, 0) > now_ms
 
 
 @dataclass
@@ -80,3 +85,104 @@ async def test_a_key_of_a_disabled_account_is_refused(*, as_password: bool, sche
     with pytest.raises(NotAuthenticated) as refusal:
         await identity(Links({}, disabled=True), as_password=as_password)
     assert (refusal.value.invalid, refusal.value.scheme) == (True, scheme)
+
+
+# --- what git makes of one event (A-146, A-147) --------------------------------------------------
+
+ALICE = "192.0.2.1 /alice/"
+
+
+@dataclass
+class Git:
+    """Requests of git with one event, which is for any method below the server's root."""
+
+    clock: MovedClock = field(default_factory=MovedClock)
+    url: str = "https://pod.example/"
+    method: str = "*"
+
+    def __post_init__(self) -> None:
+        uses = EventUses(used=Used(), clock=self.clock, verify=in_python)
+        self.requests = SignedRequests(uses=uses, clock=self.clock, rules=EventRules())
+        self.event = packed(KEY.event(self.method, self.url, self.clock.now_ms() // 1000))
+
+    async def asks(
+        self,
+        method: str = "GET",
+        *,
+        sequence: str | None = ALICE,
+        as_password: bool = True,
+        url: bytes = b"https://pod.example/alice/info/refs?service=git-receive-pack",
+    ) -> bool:
+        """Whether the request is let through."""
+        request = SignedRequest(method, url, has_content=True, of_git=sequence is not None)
+        credential = UnverifiedEvent(self.event, as_password=as_password)
+        try:
+            await self.requests.verify(credential, request, sequence=sequence)
+        except NotAuthenticated:
+            return False
+        return True
+
+
+async def test_one_event_is_good_for_all_that_one_push_asks() -> None:
+    """A-147."""
+    git = Git()
+    assert [await git.asks(method) for method in ("GET", "POST", "POST")] == [True] * 3
+
+
+@pytest.mark.parametrize("other", ["192.0.2.2 /alice/", "192.0.2.1 /bob/", None])
+async def test_an_event_of_git_is_good_for_no_other_address_and_repository(
+    other: str | None,
+) -> None:
+    """A-147: also not when the refused request is made again."""
+    git = Git()
+    assert await git.asks()
+    assert [await git.asks(sequence=other), await git.asks(sequence=other)] == [False, False]
+    assert await git.asks()
+
+
+async def test_an_event_that_was_used_for_a_resource_is_not_good_for_git() -> None:
+    """A-147."""
+    git = Git()
+    assert await git.asks(sequence=None)
+    assert [await git.asks(), await git.asks()] == [False, False]
+
+
+async def test_the_events_of_git_are_for_a_minute_too() -> None:
+    """A-143."""
+    git = Git()
+    assert await git.asks()
+    git.clock.move(61)
+    assert not await git.asks()
+
+
+async def test_only_as_a_password_is_an_event_used_again() -> None:
+    """A-147."""
+    url = "https://pod.example/alice/info/refs?service=git-receive-pack"
+    git = Git(url=url, method="GET")
+    assert [await git.asks(as_password=False), await git.asks(as_password=False)] == [True, False]
+    assert not await git.asks()
+
+
+@pytest.mark.parametrize(
+    ("url", "method", "passes"),
+    [
+        ("https://pod.example/", "*", True),
+        ("https://pod.example/alice", "*", True),
+        ("https://pod.example/alice/", "*", True),
+        ("https://pod.example/alic", "*", False),
+        ("https://pod.example/bob/", "*", False),
+        ("https://other.example/", "*", False),
+        ("https://pod.example/", "GET", False),
+    ],
+)
+async def test_an_event_for_any_method_is_about_what_lies_below_its_url(
+    url: str, method: str, *, passes: bool
+) -> None:
+    """A-146: for the POST requests of git as well."""
+    assert await Git(url=url, method=method).asks("POST") is passes
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
+async def test_no_other_change_is_made_with_an_event_for_any_method(method: str) -> None:
+    """A-146, T-98."""
+    assert not await Git().asks(method, sequence=None, url=b"https://pod.example/alice/a")

@@ -137,6 +137,11 @@ def test_the_summary_tells_where_people_sign_in() -> None:
     assert line in summary(settings, pid=4711).splitlines()
 
 
+def test_the_summary_tells_whether_git_is_answered() -> None:
+    settings = Settings(base_url="https://pods.example", git=True)
+    assert "  git        each container is a repository" in summary(settings, pid=1).splitlines()
+
+
 @pytest.mark.parametrize(
     ("settings", "line"),
     [

@@ -49,6 +49,8 @@ _USE = (
     " SET until_ms = excluded.until_ms WHERE until_ms <= ? RETURNING 1"
 )
 
+_IS_USED = "SELECT 1 FROM used_once WHERE key = ? AND until_ms > ?"
+
 
 def prepare_passing(database: Path, *, boot: Path = _BOOT) -> None:
     """Make the database, anew if the machine was started since it was made. Raises StorageError.
@@ -153,6 +155,13 @@ class Passing:
         """Note a use; False if it is noted already. Raises StorageError, Overloaded."""
         try:
             return self._connection.execute(_USE, (key, until_ms, now_ms)).get is not None
+        except apsw.Error as error:
+            raise _trouble(error) from error
+
+    def is_used(self, key: bytes, *, now_ms: int) -> bool:
+        """Whether a use is noted. Raises StorageError, Overloaded."""
+        try:
+            return self._connection.execute(_IS_USED, (key, now_ms)).get is not None
         except apsw.Error as error:
             raise _trouble(error) from error
 

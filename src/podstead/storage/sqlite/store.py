@@ -254,6 +254,9 @@ class SqliteStore:
     async def use_once(self, key: bytes, *, until_ms: int, now_ms: int) -> bool:
         return self._use().passing.use_once(key, until_ms=until_ms, now_ms=now_ms)
 
+    async def is_used(self, key: bytes, *, now_ms: int) -> bool:
+        return self._use().passing.is_used(key, now_ms=now_ms)
+
     # --- upkeep -------------------------------------------------------------------------------
 
     async def sweep(self, *, now_ms: int) -> None:

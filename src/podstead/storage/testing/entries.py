@@ -23,6 +23,7 @@ from podstead.storage.records import (
     TokenRecord,
     VersionConflict,
 )
+from podstead.storage.repositories import RepositoryName, put_repository, repository_of
 from podstead.storage.testing.engine import (
     NOW_MS,
     Engine,
@@ -155,6 +156,9 @@ class EntrySuite:
             PutEntry(MAIL, b"2", "bob"),
             *(PutEntry(entry, b"3", f"/{name}/") for name, entry in stated.items()),
         ]
+        names = [RepositoryName("1"), RepositoryName("2")]
+        places = [path("/alice/c/"), path("/alicea/")]
+        entries += [put_repository(place, name) for place, name in zip(places, names, strict=True)]
         await commit(store, write(records=[*pods, *tokens, *entries]))
         removal = PodRemoval("Alice", new_version(), NOW_MS, "https://a.example/", "alice")
         assert await store.remove_pod(removal)
@@ -167,6 +171,10 @@ class EntrySuite:
         assert await _read(other, MAIL) is not None
         assert await _read(other, stated["alice"]) is None
         assert await _read(other, stated["alicea"]) is not None
+        assert [await _read(other, repository_of(place)) is None for place in places] == [
+            True,
+            False,
+        ]
         assert await other.used_bytes("alice") == 0
         assert not await store.remove_pod(removal)
 
@@ -204,6 +212,13 @@ class EntrySuite:
         assert not await other.use_once(b"a", until_ms=NOW_MS + 10, now_ms=NOW_MS)
         assert not await store.use_once(b"a", until_ms=NOW_MS + 10, now_ms=NOW_MS + 9)
         assert await other.use_once(b"b", until_ms=NOW_MS + 10, now_ms=NOW_MS)
+
+    async def test_asking_whether_a_key_is_used_uses_nothing(self, engine: Engine) -> None:
+        store, other = await engine.open_store(), await engine.open_store()
+        assert not await other.is_used(b"a", now_ms=NOW_MS)
+        assert await store.use_once(b"a", until_ms=NOW_MS + 10, now_ms=NOW_MS)
+        assert await other.is_used(b"a", now_ms=NOW_MS + 9)
+        assert not await other.is_used(b"a", now_ms=NOW_MS + 10)
 
     async def test_a_key_may_be_used_again_when_its_time_is_over(self, engine: Engine) -> None:
         store, other = await engine.open_store(), await engine.open_store()

@@ -59,6 +59,7 @@ _CALLS: Mapping[str, _Call] = {
     "use_once": lambda store, _present, _blob: store.use_once(
         b"key", until_ms=NOW_MS, now_ms=NOW_MS
     ),
+    "is_used": lambda store, _present, _blob: store.is_used(b"key", now_ms=NOW_MS),
     "take": lambda store, _present, _blob: store.take("a", capacity=1, per_s=1, now_ms=NOW_MS),
     "wait_s": lambda store, _present, _blob: store.wait_s("a", capacity=1, per_s=1, now_ms=NOW_MS),
     "sweep": lambda store, _present, _blob: store.sweep(now_ms=NOW_MS),

@@ -1,0 +1,128 @@
+"""What does a worker need to answer git, and to clear repositories away that nobody has?"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from podstead.app.git_processes import GitProcesses, find_git
+from podstead.config import Settings
+from podstead.core.agents import Agent
+from podstead.core.clock import Clock, Randomness
+from podstead.core.errors import StorageError
+from podstead.core.identifiers import ResourcePath
+from podstead.core.operation import GivenBody, Operation
+from podstead.core.vocab import LDP_BASIC_CONTAINER
+from podstead.git.directories import Directories
+from podstead.git.repositories import Repositories, sweep_repositories
+from podstead.git.service import GitService
+from podstead.resources.outcome import Exchange
+from podstead.resources.service import ResourceService
+from podstead.storage.protocol import Store
+from podstead.wac.gate import Gate
+from podstead.web.git_endpoint import GitEndpoint
+
+logger = logging.getLogger("podstead.git")
+
+
+def check_git(settings: Settings) -> None:
+    """Raises StartRefused if git is to answer and does not serve."""
+    if settings.git:
+        find_git()
+
+
+@dataclass(frozen=True, slots=True)
+class _Containers:
+    """Makes containers (:class:`podstead.git.service.Containers`)."""
+
+    resources: ResourceService
+
+    async def make(self, container: ResourcePath, agent: Agent, origin: str | None) -> None:
+        operation = Operation(
+            method="PUT",
+            target=container,
+            body=GivenBody(),
+            link_types=(LDP_BASIC_CONTAINER,),
+            origin=origin,
+        )
+        await self.resources.handle(Exchange(operation, agent))
+
+
+class Answering:
+    """What answers git: given only where the operator lets it."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        directories: Directories,
+        *,
+        store: Store,
+        gate: Gate,
+        resources: ResourceService,
+        clock: Clock,
+        randomness: Randomness,
+    ) -> None:
+        """Raises StartRefused."""
+        self._processes = GitProcesses(
+            find_git(), most=settings.git_processes, idle_timeout_s=settings.git_idle_timeout_s
+        )
+        self._repositories = Repositories(
+            store=store,
+            directories=directories,
+            processes=self._processes,
+            clock=clock,
+            randomness=randomness,
+        )
+        self.endpoint = GitEndpoint(
+            GitService(
+                store=store,
+                gate=gate,
+                containers=_Containers(resources),
+                repositories=self._repositories,
+                processes=self._processes,
+                max_body_bytes=settings.max_body_bytes,
+                quota_bytes=settings.quota_bytes,
+            )
+        )
+
+    async def open(self) -> None:
+        await self._repositories.open()
+
+    async def close(self) -> None:
+        await self._repositories.close()
+        await self._processes.close()
+
+
+class RepositorySweep:
+    """Removes repositories of containers that are gone; also where git is answered no more."""
+
+    def __init__(self, directories: Directories, store: Store, clock: Clock) -> None:
+        self._directories = directories
+        self._store = store
+        self._clock = clock
+        self._task: asyncio.Task[None] | None = None
+        self._again = False
+
+    async def now(self) -> None:
+        """Raises StorageError."""
+        await sweep_repositories(self._store, self._directories, self._clock)
+
+    def soon(self) -> None:
+        """Do it in the background, since a container was deleted."""
+        self._again = True
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._sweep())
+
+    async def _sweep(self) -> None:
+        while self._again:
+            self._again = False
+            try:
+                await self.now()
+            except StorageError:
+                logger.exception("Repositories could not be swept; it is tried again")
+
+    async def close(self) -> None:
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+        self._directories.close()

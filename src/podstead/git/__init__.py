@@ -1,0 +1,1 @@
+"""Containers as repositories of git, over its smart HTTP protocol."""

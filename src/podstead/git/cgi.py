@@ -1,0 +1,112 @@
+"""How is ``git http-backend`` asked, and what does it answer? The Common Gateway Interface.
+
+Pure: a request becomes variables of the environment (RFC 3875 section 4.1), and the head of an
+answer becomes a value (section 6.3). Only what git needs goes in, and only what it says comes out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.core.errors import BadRequest, ServerTrouble, UnsupportedMediaType
+from podstead.core.media_types import essence
+from podstead.git.requests import GitRequest
+
+MAX_HEAD_BYTES: Final = 8 * 1024
+"""The head of git's answers has a few hundred."""
+
+_CODINGS: Final = frozenset({"gzip", "x-gzip"})
+"""What http-backend inflates."""
+_PROTOCOL: Final = re.compile(r"[a-z0-9]+(?:=[a-z0-9.-]+)?(?::[a-z0-9]+(?:=[a-z0-9.-]+)?)*")
+_MAX_PROTOCOL_CHARACTERS: Final = 100
+_FIELDS: Final = frozenset({"content-type", "cache-control", "expires", "pragma"})
+_FIELD: Final = re.compile(r"([A-Za-z-]+): ([\x20-\x7e]*)")
+_STATUS: Final = re.compile(r"([2-5][0-9]{2}) [\x20-\x7e]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """What a request of git says of itself besides its target; header fields as received."""
+
+    content_type: str | None = None
+    content_coding: str | None = None
+    protocol: str | None = None
+    size_bytes: int | None = None
+
+    def check(self, asked: GitRequest) -> None:
+        """Raises BadRequest and UnsupportedMediaType."""
+        protocol = self.protocol
+        if protocol is not None and (
+            len(protocol) > _MAX_PROTOCOL_CHARACTERS or not _PROTOCOL.fullmatch(protocol)
+        ):
+            raise BadRequest("The Git-Protocol header is malformed")
+        if asked.advertises:
+            return
+        if self.content_type is None or essence(self.content_type) != asked.content_type:
+            raise UnsupportedMediaType(f"This address takes {asked.content_type}")
+        if self.content_coding is not None and self.content_coding.lower() not in _CODINGS:
+            raise UnsupportedMediaType("The content may be compressed by gzip only")
+
+
+def variables(
+    asked: GitRequest,
+    transfer: Transfer,
+    *,
+    directory: str,
+    agent: str | None,
+    client_address: str,
+) -> dict[str, str]:
+    """What http-backend needs to know of a request, once :meth:`Transfer.check` let it through.
+
+    ``directory`` is the absolute path of the repository, ``agent`` the IRI of who asks.
+    """
+    root, _, name = directory.rpartition("/")
+    said: Mapping[str, str | None] = {
+        "GATEWAY_INTERFACE": "CGI/1.1",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "REQUEST_METHOD": "GET" if asked.advertises else "POST",
+        "QUERY_STRING": asked.query,
+        "GIT_PROJECT_ROOT": root,
+        "PATH_INFO": f"/{name}/{asked.path_in_repository}",
+        "GIT_HTTP_EXPORT_ALL": "1",
+        "GIT_PROTOCOL": transfer.protocol,
+        "REMOTE_USER": agent,
+        "REMOTE_ADDR": client_address,
+        "CONTENT_TYPE": None if asked.advertises else asked.content_type,
+        "HTTP_CONTENT_ENCODING": None if asked.advertises else transfer.content_coding,
+        "CONTENT_LENGTH": None if asked.advertises else _number(transfer.size_bytes),
+    }
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _number(size_bytes: int | None) -> str | None:
+    return None if size_bytes is None else str(size_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The head of an answer: its status and the header fields to pass on, names in lower case."""
+
+    status: int
+    fields: tuple[tuple[str, str], ...]
+
+
+def read_head(head: bytes) -> Head:
+    """Read the lines before the empty one. Raises ServerTrouble for what git would not say."""
+    status, fields = 200, []
+    for line in head.decode("latin-1").splitlines():
+        field = _FIELD.fullmatch(line)
+        if field is None:
+            raise ServerTrouble("git's answer cannot be read")
+        name, value = field[1].lower(), field[2]
+        if name == "status":
+            said = _STATUS.fullmatch(value)
+            if said is None:
+                raise ServerTrouble("git's answer has no status")
+            status = int(said[1])
+        elif name in _FIELDS:
+            fields.append((name, value))
+    return Head(status, tuple(fields))

@@ -1,0 +1,291 @@
+"""Where does each repository lie, who writes in it, and which belong to nobody any more?
+
+``<name>.git`` is a repository, its ``description`` the path of its container; ``new-…`` is one that
+is being made, ``gone-…`` one that is being removed. Whoever makes or changes one holds a
+claim on it, a lock of the system that its git processes inherit. It ends with the last of them,
+however they end. So whoever can have a repository alone knows that what looks unfinished in there
+is left over from a crash, and that a repository which no container owns will never be owned.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from io import FileIO
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Final, TypeVar
+
+from podstead.core.errors import StorageError
+from podstead.core.identifiers import ResourcePath
+from podstead.storage.blobs.disk import run_to_end
+from podstead.storage.repositories import RepositoryName
+
+T = TypeVar("T")
+
+_CLAIM: Final = "podstead.claim"
+_DESCRIPTION: Final = "description"
+_PRIVATE: Final = 0o700
+_THREADS: Final = 4
+_REPOSITORY: Final = re.compile(r"([0-9a-f]{32})\.git")
+_LEFT_OVER: Final = (
+    "*.lock",
+    "gc.pid",
+    "refs/**/*.lock",
+    "objects/*.lock",
+    "objects/tmp_*",
+    "objects/info/**/*.lock",
+    "objects/pack/tmp_*",
+    "objects/pack/.tmp-*",
+    "objects/pack/*.lock",
+    "objects/pack/*.keep",
+)
+"""What git makes for the time of a change, and no repository has otherwise."""
+_NAMED_IN: Final = (".", "objects", "objects/info", "objects/pack", "refs")
+
+IsKept = Callable[[RepositoryName, ResourcePath], Awaitable[bool]]
+"""Whether a repository is the one of that container."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An open file that holds a lock, shared with others who change the repository."""
+
+    file: FileIO
+
+    @property
+    def descriptor(self) -> int:
+        return self.file.fileno()
+
+    def release(self) -> None:
+        """Give it up; processes that inherited it hold it on."""
+        self.file.close()
+
+
+class Directories:
+    """The repositories below one directory, which is made with the first of them."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place.absolute()
+        self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="podstead-git")
+
+    def close(self) -> None:
+        """Release the threads; what they are at is finished."""
+        self._executor.shutdown(wait=False)
+
+    def path(self, name: RepositoryName) -> Path:
+        """Where the repository lies."""
+        return self._place / f"{name}.git"
+
+    # --- making and changing ------------------------------------------------------------------
+
+    async def make(
+        self,
+        name: RepositoryName,
+        container: ResourcePath,
+        fill: Callable[[Path], Awaitable[object]],
+    ) -> Claim:
+        """Make the repository of a container, as ``fill`` does in a directory of its own.
+
+        It is there as a whole and for good, or not at all. Raises StorageError, also if there is
+        one of that name, and what ``fill`` raises.
+        """
+        with _trouble():
+            self._place.mkdir(mode=_PRIVATE, exist_ok=True)
+            draft = Path(mkdtemp(prefix="new-", dir=self._place))
+            claim = _open_claim(draft, mode="xb")
+        try:
+            with _trouble():
+                fcntl.flock(claim.descriptor, fcntl.LOCK_SH)
+            await fill(draft)
+            await self._run(self._finish, draft, name, container)
+        except BaseException:
+            claim.release()
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+        return claim
+
+    def _finish(self, draft: Path, name: RepositoryName, container: ResourcePath) -> None:
+        (draft / _DESCRIPTION).write_text(f"{container}\n", encoding="ascii")
+        for directory, _, names in os.walk(draft):
+            for each in (*names, "."):
+                _sync(Path(directory, each))
+        draft.rename(self.path(name))
+        _sync(self._place)
+
+    async def claim(self, name: RepositoryName) -> Claim:
+        """Join those who change a repository; the first of them clears what a crash left over.
+
+        Raises StorageError, also for a repository that is not there: it was once.
+        """
+        with _trouble():
+            claim = _open_claim(self.path(name))
+        try:
+            await self._run(_join, claim, self.path(name))
+        except BaseException:
+            claim.release()
+            raise
+        return claim
+
+    async def sync(self, name: RepositoryName) -> None:
+        """Bring the names in a repository to the disk, after git has brought the content there."""
+        await self._run(_sync_names, self.path(name))
+
+    # --- looking ------------------------------------------------------------------------------
+
+    async def exists(self, name: RepositoryName) -> bool:
+        return await self._run(self.path(name).exists)
+
+    async def size_bytes(self, name: RepositoryName) -> int:
+        """The bytes of all that is in a repository; 0 for one that is gone."""
+        return await self._run(_size_bytes, self.path(name))
+
+    async def default_branch(self, name: RepositoryName) -> str:
+        """The full name of the branch that clones begin with; it need not exist."""
+        head = await self._run((self.path(name) / "HEAD").read_text)
+        return head.strip().removeprefix("ref: ")
+
+    # --- removing -----------------------------------------------------------------------------
+
+    async def remove(self, name: RepositoryName) -> None:
+        """Remove a repository that is no container's. Raises StorageError."""
+        await self._run(self._remove, self.path(name))
+
+    async def sweep(self, is_kept: IsKept) -> None:
+        """Remove every repository that is no container's, unless somebody is still at it.
+
+        ``is_kept`` is asked while it is nobody's to make. Raises StorageError for the last of
+        those that could not be looked at or removed; they do not keep it from the others.
+        """
+        trouble: StorageError | None = None
+        for path in await self._run(self._all):
+            try:
+                await self._sweep(path, is_kept)
+            except StorageError as error:
+                trouble = error
+        if trouble is not None:
+            raise trouble
+
+    async def _sweep(self, path: Path, is_kept: IsKept) -> None:
+        with _trouble():
+            claim = _claim_alone(path)
+        if claim is None:
+            return
+        try:
+            if not await self._is_kept(path, is_kept):
+                await self._run(self._remove, path)
+        finally:
+            claim.release()
+
+    async def _is_kept(self, path: Path, is_kept: IsKept) -> bool:
+        named = _REPOSITORY.fullmatch(path.name)
+        if named is None:
+            return False
+        description = await self._run((path / _DESCRIPTION).read_text)
+        return await is_kept(RepositoryName(named[1]), ResourcePath(description.strip()))
+
+    async def _run(self, call: Callable[..., T], *arguments: object) -> T:
+        """Do it in a thread, to its end."""
+        with _trouble():
+            return await run_to_end(self._executor, partial(call, *arguments))
+
+    def _all(self) -> list[Path]:
+        try:
+            found = sorted(self._place.iterdir())
+        except FileNotFoundError:
+            return []
+        return [
+            path
+            for path in found
+            if path.name.startswith(("new-", "gone-")) or _REPOSITORY.fullmatch(path.name)
+        ]
+
+    def _remove(self, path: Path) -> None:
+        gone = path
+        if _REPOSITORY.fullmatch(path.name):
+            gone = Path(mkdtemp(prefix="gone-", dir=self._place))
+            path.rename(gone)  # in the place of the empty one
+        # The claim goes last, so that a rest of it is found again.
+        for each in gone.iterdir():
+            if each.name != _CLAIM:
+                shutil.rmtree(each) if each.is_dir() else each.unlink()
+        shutil.rmtree(gone)
+
+
+@contextlib.contextmanager
+def _trouble() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StorageError("A repository could not be read or written") from error
+
+
+def _open_claim(repository: Path, *, mode: str = "rb") -> Claim:
+    return Claim(FileIO(repository / _CLAIM, mode))
+
+
+def _join(claim: Claim, repository: Path) -> None:
+    """Lock a claim that may be shared."""
+    try:
+        fcntl.flock(claim.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        fcntl.flock(claim.descriptor, fcntl.LOCK_SH)
+        return
+    _clear_left_over(repository)
+    fcntl.flock(claim.descriptor, fcntl.LOCK_SH)
+
+
+def _claim_alone(repository: Path) -> Claim | None:
+    """A claim that nobody shares; ``None`` while anybody is at the repository, or it is gone."""
+    try:
+        claim = _open_claim(repository)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(claim.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        claim.release()
+        return None
+    return claim
+
+
+def _clear_left_over(repository: Path) -> None:
+    for pattern in _LEFT_OVER:
+        for path in repository.glob(pattern):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _sync_names(repository: Path) -> None:
+    for name in _NAMED_IN:
+        _sync(repository / name)
+    for directory in _directories_in(repository / "refs"):
+        _sync(directory)
+
+
+def _directories_in(place: Path) -> Iterator[Path]:
+    for directory, names, _ in os.walk(place):
+        yield from (Path(directory, name) for name in names)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _size_bytes(repository: Path) -> int:
+    total_bytes = 0
+    for directory, _, names in os.walk(repository):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                total_bytes += Path(directory, name).stat().st_size
+    return total_bytes

@@ -1,0 +1,212 @@
+"""Which repository does a container have, and how is one made, kept sound, and cleared away?
+
+The store's entry decides (``storage/repositories.py``); the directory is made before the entry and
+removed after it. A container without one has the empty repository, which is everybody's: nothing
+has to be made before the first push.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from podstead.core.clock import Clock, Randomness
+from podstead.core.errors import ServerTrouble, StorageError
+from podstead.core.identifiers import ROOT, ResourcePath, storage_root
+from podstead.git.configuration import environment
+from podstead.git.directories import Claim, Directories
+from podstead.git.processes import Processes
+from podstead.storage.protocol import EntryRegistry, PodRegistry, ResourceStore
+from podstead.storage.records import Committed, NoEntry, Present, Reliance, Version, Write
+from podstead.storage.repositories import KIND, RepositoryName, put_repository, repository_of
+
+logger = logging.getLogger("podstead.git")
+
+EMPTY: Final = RepositoryName("empty")
+"""The repository of every container that has none of its own. Nothing is ever pushed to it."""
+
+_FIRST_BRANCHES: Final = ("refs/heads/main", "refs/heads/master")
+_NAME_BYTES: Final = 16
+_VERSION_BYTES: Final = 8
+_PAGE: Final = 500
+_TIDYING_LIMIT_S: Final = 600
+
+
+class Store(ResourceStore, EntryRegistry, PodRegistry, Protocol):
+    """Where containers and the names of their repositories are found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """A container's repository, for as long as somebody changes it."""
+
+    name: RepositoryName
+    claim: Claim
+
+
+class Repositories:
+    """The repositories of all containers."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        directories: Directories,
+        processes: Processes,
+        clock: Clock,
+        randomness: Randomness,
+    ) -> None:
+        self._store = store
+        self._directories = directories
+        self._processes = processes
+        self._clock = clock
+        self._randomness = randomness
+        self._tidying: set[asyncio.Task[None]] = set()
+        self._one_at_a_time = asyncio.Semaphore(1)
+
+    async def open(self) -> None:
+        """Make the empty repository, once for all. Raises ServerTrouble."""
+        if await self._directories.exists(EMPTY):
+            return
+        try:
+            claim = await self._directories.make(EMPTY, ROOT, self._init)
+        except StorageError:
+            if not await self._directories.exists(EMPTY):  # another worker was faster
+                raise
+        else:
+            claim.release()
+
+    async def close(self) -> None:
+        """End what tidies up."""
+        for task in self._tidying:
+            task.cancel()
+        await asyncio.gather(*self._tidying, return_exceptions=True)
+
+    def path(self, name: RepositoryName) -> str:
+        """The absolute path of a repository."""
+        return str(self._directories.path(name))
+
+    async def name_of(self, container: ResourcePath) -> RepositoryName | None:
+        """The container's own repository. Raises StorageError."""
+        entry = await self._store.read_entry(repository_of(container), now_ms=self._clock.now_ms())
+        return None if entry is None else RepositoryName(entry.value.decode("ascii"))
+
+    async def join(self, name: RepositoryName) -> Owned:
+        """Join those who change a repository. Raises StorageError."""
+        return Owned(name, await self._directories.claim(name))
+
+    async def make(self, container: ResourcePath, reliances: Sequence[Reliance]) -> Owned | None:
+        """Give a container a repository of its own; ``None`` if it has got one meanwhile, is gone,
+        or a reliance does not hold any more. Raises ServerTrouble."""
+        name = RepositoryName(self._randomness.token_hex(_NAME_BYTES))
+        claim = await self._directories.make(name, container, self._init)
+        try:
+            write = Write(
+                version=Version(self._randomness.token_hex(_VERSION_BYTES)),
+                at_ms=self._clock.now_ms(),
+                relied_on=(*reliances, Present(container), NoEntry(repository_of(container))),
+                records=(put_repository(container, name),),
+            )
+            is_ours = isinstance(await self._store.commit(write), Committed)
+        except BaseException:
+            claim.release()
+            raise
+        if is_ours:
+            return Owned(name, claim)
+        claim.release()
+        await self._directories.remove(name)
+        return None
+
+    async def size_bytes(self, storage: ResourcePath) -> int:
+        """The bytes of all repositories in a storage. Raises StorageError."""
+        total_bytes, after = 0, ""
+        while True:
+            entries = await self._store.list_entries(
+                KIND, owner=storage, after=after, limit=_PAGE, now_ms=self._clock.now_ms()
+            )
+            for entry in entries:
+                name = RepositoryName(entry.value.decode("ascii"))
+                total_bytes += await self._directories.size_bytes(name)
+            if len(entries) < _PAGE:
+                return total_bytes
+            after = entries[-1].entry.partition("/")[2]
+
+    async def settle(self, owned: Owned) -> None:
+        """See to a repository after a push: the branch that clones begin with is one that there
+        is, and what was pushed is found after a crash of the machine. Raises ServerTrouble."""
+        chosen = await self._directories.default_branch(owned.name)
+        if not await self._branches(owned, chosen):
+            branches = await self._branches(owned, "refs/heads")
+            if branches:
+                first = first_branch(branches)
+                await self._git(owned, "symbolic-ref", "HEAD", first)
+        await self._directories.sync(owned.name)
+
+    async def _branches(self, owned: Owned, below: str) -> list[str]:
+        said = await self._git(owned, "for-each-ref", "--format=%(refname)", below)
+        return said.splitlines()
+
+    def tidy_soon(self, name: RepositoryName) -> None:
+        """Clear away what a push left, and join many small packs into few; in the background."""
+        task = asyncio.create_task(self._tidy(name))
+        self._tidying.add(task)
+        task.add_done_callback(self._tidying.discard)
+
+    async def _tidy(self, name: RepositoryName) -> None:
+        async with self._one_at_a_time:
+            try:
+                owned = await self.join(name)
+            except StorageError:
+                return  # the container was deleted
+            try:
+                arguments = ("gc", "--auto", "--quiet")
+                await self._git(owned, *arguments, time_limit_s=_TIDYING_LIMIT_S)
+            except ServerTrouble:
+                logger.exception("A repository could not be tidied up; the next push tries again")
+            finally:
+                owned.claim.release()
+
+    async def sweep(self) -> None:
+        """Remove the repositories of containers that were deleted. Raises StorageError."""
+        await sweep_repositories(self._store, self._directories, self._clock)
+
+    # --- git ----------------------------------------------------------------------------------
+
+    async def _init(self, directory: Path) -> None:
+        await self._processes.run(
+            *("init", "--quiet", "--bare", "--template=", "--initial-branch=main"),
+            str(directory),
+            environment=environment(self._processes.search_path, repository=str(directory)),
+        )
+
+    async def _git(self, owned: Owned, *arguments: str, time_limit_s: float = 60) -> str:
+        repository = self.path(owned.name)
+        variables = environment(self._processes.search_path, repository=repository)
+        return await self._processes.run(
+            f"--git-dir={repository}",
+            *arguments,
+            environment=variables,
+            holding=owned.claim.descriptor,
+            time_limit_s=time_limit_s,
+        )
+
+
+def first_branch(branches: Sequence[str]) -> str:
+    """The branch that clones begin with, of those that were pushed at once."""
+    return next((each for each in _FIRST_BRANCHES if each in branches), min(branches))
+
+
+async def sweep_repositories(store: EntryRegistry, directories: Directories, clock: Clock) -> None:
+    """Remove every repository that no container has. Raises StorageError."""
+
+    async def is_kept(name: RepositoryName, container: ResourcePath) -> bool:
+        if storage_root(container) is None:
+            return False
+        entry = await store.read_entry(repository_of(container), now_ms=clock.now_ms())
+        return entry is not None and entry.value == name.encode("ascii")
+
+    await directories.sweep(is_kept)

@@ -1,0 +1,229 @@
+"""What does each request of git come to? The main flow: decide, find the repository, run git.
+
+The one gate decides, as for resources: Read on the container to fetch, and what PUT of the
+container takes to push, which is Write, and Append above it where the container is still to be
+made. A refusal looks the same whether there is a container, a repository, or neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from podstead.core.agents import Agent
+from podstead.core.errors import NotFound, Overloaded, QuotaExceeded
+from podstead.core.identifiers import ResourcePath, storage_root
+from podstead.core.operation import GivenBody, RequestBody
+from podstead.git.cgi import Head, Transfer, read_head, variables
+from podstead.git.configuration import environment
+from podstead.git.processes import Processes, Running
+from podstead.git.repositories import EMPTY, Owned, Repositories, Store
+from podstead.git.requests import GitRequest
+from podstead.storage.repositories import RepositoryName
+from podstead.wac import modes
+from podstead.wac.effective import paths_to_read
+from podstead.wac.gate import Gate, Grant
+
+_MAX_ATTEMPTS: Final = 16
+
+
+class Containers(Protocol):
+    """Where containers are made."""
+
+    async def make(self, container: ResourcePath, agent: Agent, origin: str | None) -> None:
+        """Make a container that is missing, as PUT does, with the containers above it. Raises
+        RequestRefused and ServerTrouble."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, and from where; ``origin`` is the request's Origin header as received."""
+
+    agent: Agent
+    origin: str | None
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class GitAnswer:
+    """What git says: a status, header fields, and content that comes while it is sent."""
+
+    head: Head
+    content: AsyncIterator[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class _Admitted:
+    """What a caller who was let through may ask about."""
+
+    exists: bool
+    repository: RepositoryName | None
+    grant: Grant
+
+
+class GitService:
+    """Answers git."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        gate: Gate,
+        containers: Containers,
+        repositories: Repositories,
+        processes: Processes,
+        max_body_bytes: int,
+        quota_bytes: int,
+    ) -> None:
+        """``max_body_bytes`` bounds one push, ``quota_bytes`` a pod with its repositories at the
+        time of a push; 0 is without limit."""
+        self._store = store
+        self._gate = gate
+        self._containers = containers
+        self._repositories = repositories
+        self._processes = processes
+        self._max_body_bytes = max_body_bytes
+        self._quota_bytes = quota_bytes
+
+    async def answer(
+        self, asked: GitRequest, caller: Caller, transfer: Transfer, body: RequestBody
+    ) -> GitAnswer:
+        """Answer one request. Raises RequestRefused and ServerTrouble."""
+        admitted = await self._admit(asked, caller)
+        transfer.check(asked)
+        if asked.is_push and not asked.advertises:
+            return await self._take_push(asked, caller, transfer, body, admitted)
+        if not (admitted.exists or asked.is_push):
+            raise NotFound("There is no container here")
+        content = (GivenBody() if asked.advertises else body).chunks(
+            limit_bytes=self._max_body_bytes
+        )
+        running = await self._start(
+            asked, caller, transfer, content, name=admitted.repository or EMPTY
+        )
+        return await _answered(running, running.chunks())
+
+    # --- deciding -----------------------------------------------------------------------------
+
+    async def _admit(self, asked: GitRequest, caller: Caller) -> _Admitted:
+        """Pass the gate. The repository is that of the container whose rules were asked.
+
+        Raises NotAuthenticated, AccessDenied, and ServerTrouble.
+        """
+        container = asked.container
+        for _ in range(_MAX_ATTEMPTS):
+            name = await self._repositories.name_of(container)
+            snapshot = await self._store.read_metadata(paths_to_read(container))
+            required = modes.put(container, snapshot) if asked.is_push else modes.read(container)
+            grant = await self._gate.authorize(
+                caller.agent, caller.origin, container, required, snapshot
+            )
+            if await self._repositories.name_of(container) == name:
+                return _Admitted(snapshot[container] is not None, name, grant)
+        raise Overloaded("The container is changing too fast to be read")
+
+    # --- pushing ------------------------------------------------------------------------------
+
+    async def _take_push(
+        self,
+        asked: GitRequest,
+        caller: Caller,
+        transfer: Transfer,
+        body: RequestBody,
+        admitted: _Admitted,
+    ) -> GitAnswer:
+        limit_bytes = await self._room_bytes(asked.container)
+        owned = await self._own(asked, caller, admitted)
+        try:
+            running = await self._start(
+                asked,
+                caller,
+                transfer,
+                body.chunks(limit_bytes=limit_bytes),
+                name=owned.name,
+                holding=owned.claim.descriptor,
+                changes={"receive.maxInputSize": str(limit_bytes)},
+            )
+            return await _answered(running, self._finish(running, owned))
+        except BaseException:
+            owned.claim.release()
+            self._repositories.tidy_soon(owned.name)
+            raise
+
+    async def _own(self, asked: GitRequest, caller: Caller, admitted: _Admitted) -> Owned:
+        """The repository to push to, and with it the container, made if need be."""
+        for _ in range(_MAX_ATTEMPTS):
+            if not admitted.exists:
+                await self._containers.make(asked.container, caller.agent, caller.origin)
+            elif admitted.repository is not None:
+                return await self._repositories.join(admitted.repository)
+            else:
+                owned = await self._repositories.make(asked.container, admitted.grant.reliances)
+                if owned is not None:
+                    return owned
+            admitted = await self._admit(asked, caller)
+        raise Overloaded("The container is changing too fast to be pushed to")
+
+    async def _room_bytes(self, container: ResourcePath) -> int:
+        """How much a push may bring. Raises QuotaExceeded if nothing."""
+        storage = storage_root(container)
+        if self._quota_bytes == 0 or storage is None:
+            return max(self._max_body_bytes, 1)
+        used_bytes = await self._store.used_bytes(storage.strip("/"))
+        used_bytes += await self._repositories.size_bytes(storage)
+        if used_bytes >= self._quota_bytes:
+            raise QuotaExceeded("The storage has no room for this")
+        return max(min(self._max_body_bytes, self._quota_bytes - used_bytes), 1)
+
+    async def _finish(self, running: Running, owned: Owned) -> AsyncIterator[bytes]:
+        """Hand the answer on, and end it once what it acknowledges is there to stay."""
+        try:
+            async for chunk in running.chunks():
+                yield chunk
+            await self._repositories.settle(owned)
+        finally:
+            await running.end()
+            owned.claim.release()
+            self._repositories.tidy_soon(owned.name)
+
+    # --- running ------------------------------------------------------------------------------
+
+    async def _start(
+        self,
+        asked: GitRequest,
+        caller: Caller,
+        transfer: Transfer,
+        content: AsyncIterator[bytes],
+        *,
+        name: RepositoryName,
+        holding: int | None = None,
+        changes: Mapping[str, str] | None = None,
+    ) -> Running:
+        directory = self._repositories.path(name)
+        agent = caller.agent
+        asking = variables(
+            asked,
+            transfer,
+            directory=directory,
+            agent=None if agent is None else agent.agent,
+            client_address=caller.address,
+        )
+        settings = environment(
+            self._processes.search_path,
+            repository=directory,
+            changes={"http.receivepack": _word(asked.is_push), **(changes or {})},
+        )
+        return await self._processes.answer({**settings, **asking}, content, holding=holding)
+
+
+async def _answered(running: Running, content: AsyncIterator[bytes]) -> GitAnswer:
+    try:
+        return GitAnswer(read_head(running.head), content)
+    except BaseException:
+        await running.end()
+        raise
+
+
+def _word(switch: bool) -> str:  # noqa: FBT001 - a value
+    return "true" if switch else "false"

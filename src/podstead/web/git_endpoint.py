@@ -1,0 +1,45 @@
+"""What git asks of containers, in its own protocol, where the operator lets it (``--git``)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podstead.core.agents import Agent
+from podstead.core.operation import GivenBody, RequestBody
+from podstead.git.cgi import Transfer
+from podstead.git.requests import GitRequest
+from podstead.git.service import Caller, GitService
+from podstead.web.request import Request
+from podstead.web.response import Response
+
+MAX_SIGNED_BYTES: Final = 4 * 1024 * 1024
+"""How much content may be signed with a request of git; its helpers sign none."""
+
+
+async def _whole(body: RequestBody) -> GivenBody:
+    """Signed content, checked before git gets any of it: git acts on what it has (A-145)."""
+    return GivenBody(await body.read(limit_bytes=MAX_SIGNED_BYTES))
+
+
+class GitEndpoint:
+    """Hands requests to git and its answers back."""
+
+    def __init__(self, service: GitService) -> None:
+        self._service = service
+
+    async def handle(self, request: Request, asked: GitRequest, agent: Agent) -> Response:
+        """Raises RequestRefused and ServerTrouble."""
+        get = request.fields.get
+        transfer = Transfer(
+            content_type=get(b"content-type"),
+            content_coding=get(b"content-encoding"),
+            protocol=get(b"git-protocol"),
+            size_bytes=request.body.size_bytes,
+        )
+        caller = Caller(agent, get(b"origin"), request.client_address)
+        body = request.body
+        if agent is not None and agent.content_digest is not None:
+            body = await _whole(body)
+        answer = await self._service.answer(asked, caller, transfer, body)
+        fields = [(name.encode(), value.encode("ascii")) for name, value in answer.head.fields]
+        return Response(answer.head.status, fields, answer.content)
