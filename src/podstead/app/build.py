@@ -17,11 +17,13 @@ from podstead.app.system import SystemClock, SystemRandomness
 from podstead.authn.authenticate import Authenticator, PodTokens
 from podstead.authn.event_uses import EventUses
 from podstead.authn.issuers import IssuerKeys
+from podstead.authn.lookups import Lookups
 from podstead.authn.nonces import Nonces
 from podstead.authn.pod_token import SigningKey
 from podstead.authn.proofs import Proofs
 from podstead.authn.resource_tokens import ResourceTokens, TokenRules
 from podstead.authn.signed_requests import EventRules, SignedRequests
+from podstead.authn.web_id_documents import ProfileSources
 from podstead.authn.web_ids import WebIdIssuers
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
@@ -211,14 +213,14 @@ def build_application(
         challenges=challenges,
         container_deleted=repositories.soon,
     )
+    lookups = Lookups(store, clock)
+    profiles = ProfileSources(base_url, store, foreign, parse_rules, clock)
     resource_tokens = ResourceTokens(
         issuers=IssuerKeys(foreign, clock),
-        web_ids=WebIdIssuers(
-            base_url=base_url, store=store, foreign=foreign, parse=parse_rules, clock=clock
-        ),
+        web_ids=WebIdIssuers(profiles),
         own=provider.own if provider else None,
         proofs=proofs,
-        counters=store,
+        lookups=lookups,
         rules=_token_rules(settings),
         clock=clock,
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from podstead.app.audit import LogAudit
 from podstead.app.blocked_fetches import BlockedFetches
 from podstead.authn.issuers import ProviderDocument
-from podstead.authn.web_ids import ProfileDocument
+from podstead.authn.web_id_documents import ProfileDocument
 from podstead.config import Settings
 from podstead.core.clock import Clock
 from podstead.core.errors import OutboundError

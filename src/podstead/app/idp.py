@@ -12,7 +12,7 @@ from podstead.app.provider_keys import KeyFolder
 from podstead.authn.event_uses import EventUses
 from podstead.authn.proofs import Proofs
 from podstead.authn.resource_tokens import ResourceTokens
-from podstead.authn.web_ids import RdfParser
+from podstead.authn.web_id_documents import RdfParser
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import OutboundError, RequestRefused
