@@ -46,13 +46,25 @@ class Answer:
 class Client:
     """Makes requests; holds the credential of one agent or of nobody."""
 
-    def __init__(self, application: Application, *, host: str, token: str | None = None) -> None:
+    def __init__(
+        self,
+        application: Application,
+        *,
+        host: str,
+        token: str | None = None,
+        certificate: str | None = None,
+    ) -> None:
         self._application = application
         self._host = host
         self._token = token
+        self._certificate = certificate
 
     def with_token(self, token: str | None) -> Client:
         return Client(self._application, host=self._host, token=token)
+
+    def with_certificate(self, pem: str) -> Client:
+        """The same agent on a connection with a client certificate."""
+        return Client(self._application, host=self._host, token=self._token, certificate=pem)
 
     def asking(self, application: Application) -> Client:
         """The same agent, asking another server of the same name."""
@@ -111,6 +123,8 @@ class Client:
             "server": ("127.0.0.1", "0"),
             "extensions": {},
         }
+        if self._certificate is not None:
+            scope["extensions"]["tls"] = {"client_cert_chain": [self._certificate]}
         incoming = _later(later) if later else _messages(pieces, disconnect=disconnect)
         return await self._exchange(scope, incoming)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from podstead import __version__
+from podstead.app.client_certificates import certificate_verifier, client_certificates
 from podstead.app.documents import build_documents, rdf_limits
 from podstead.app.foreign import ForeignDocuments
 from podstead.app.git import Answering, RepositorySweep
@@ -224,6 +225,10 @@ def build_application(
         rules=_token_rules(settings),
         clock=clock,
     )
+    authorities = Authorities(
+        hosts=served_hosts(base_url, port=settings.port, aliases=settings.host_aliases),
+        trusted_proxies=settings.trusted_proxies,
+    )
     provider_routes: tuple[Route, ...] = ()
     linked = None
     if provider is not None:
@@ -266,12 +271,10 @@ def build_application(
             signed_requests=SignedRequests(
                 uses=event_uses, clock=clock, rules=event_rules, linked=linked
             ),
+            certificates=certificate_verifier(settings, profiles, lookups),
         ),
         challenges=challenges,
-        authorities=Authorities(
-            hosts=served_hosts(base_url, port=settings.port, aliases=settings.host_aliases),
-            trusted_proxies=settings.trusted_proxies,
-        ),
+        authorities=authorities,
         limits=RequestLimits(
             target_bytes=settings.max_target_bytes,
             body_pace=BodyPace(settings.body_idle_timeout_s, settings.min_upload_bytes_per_s),
@@ -289,6 +292,7 @@ def build_application(
         clock=clock,
         nonces=nonces,
         git=None if git is None else git.endpoint,
+        certificates=client_certificates(settings, authorities, clock),
     )
 
 
