@@ -22,7 +22,7 @@ from typing import Any
 import click
 
 from podstead.app.run import run_server
-from podstead.app.serve import Application, Receive, Send
+from podstead.app.worker import Application, Receive, Send
 from podstead.cli.commands import Commands
 from podstead.cli.options import settings_from, settings_options
 from podstead.cli.start import announce, end
