@@ -43,8 +43,10 @@ async def exchange(
     connect_timeout_s: float,
     open_socket: OpenSocket,
     tls: ssl.SSLContext,
+    method: str = "GET",
+    content: bytes | None = None,
 ) -> AsyncIterator[Answer]:
-    """Send one GET and hand out the answer while the connection stays open.
+    """Send one request and hand out the answer while the connection stays open.
 
     Raises Refused when ``open_socket`` does, Unreachable, and TooSlow when connecting takes longer
     than ``connect_timeout_s``; the time for the answer is the caller's to limit.
@@ -68,8 +70,11 @@ async def exchange(
     try:
         async with (
             session,
-            session.get(
-                URL(destination.target.url, encoded=True), allow_redirects=False
+            session.request(
+                method,
+                URL(destination.target.url, encoded=True),
+                data=content,
+                allow_redirects=False,
             ) as response,
         ):
             yield Answer(
