@@ -28,7 +28,8 @@ class Owner(Protocol):
     """Who has to do with a connection besides its two halves."""
 
     async def admit(self, client: ClientHalf, shown: Shown) -> ServerHalf:
-        """Connect a client whose handshake is complete to the HTTP server. Raises OSError."""
+        """Connect a client whose handshake is complete to the HTTP server. Raises OSError, of which
+        whoever has to know has been told."""
 
     def note_end(self, client: ClientHalf) -> None:
         """The client's connection is closed."""
@@ -160,7 +161,6 @@ class ClientHalf(asyncio.Protocol):
         try:
             self._server = await self._owner.admit(self, self._tls.shown())
         except OSError:
-            logger.exception("A connection could not be passed on to the HTTP server")
             self.abort()
             return
         if self._open_transport() is None:  # the client is gone meanwhile

@@ -130,6 +130,8 @@ class Terminator:
             await self._loop.create_unix_connection(lambda: server, sock=connection)
         except OSError:
             self._clients.pop(name, None)
+            if not self._is_stopping:
+                logger.exception("A connection could not be passed on to the HTTP server")
             raise
         return server
 
