@@ -246,6 +246,7 @@ def build_application(
             parse=parse_rules,
             registration=registration,
             nostr=nostr,
+            profiles=profiles,
         )
     return Application(
         base_url=base_url,

@@ -1,12 +1,15 @@
-"""How does somebody get a client certificate at the command line? Made here, stated elsewhere.
+"""How does somebody get a client certificate? At the command line, or on the account page.
 
-The key is made on the machine that will use it and never leaves it. That the WebID has it is
-stated in the WebID's document, which any Solid server may hold: by hand, or with a token.
+At the command line the key is made on the machine that will use it and never leaves it. That the
+WebID has it is stated in the WebID's document, which any Solid server may hold: by hand, or with a
+token.
 """
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from podstead.authn.addresses import is_usable_address
@@ -16,7 +19,7 @@ from podstead.storage.private_files import write_private
 from podstead.x509.issuing import MadeCertificate, make_certificate
 
 _DAY_S = 24 * 3600
-_MARK_DIGITS = 12
+_KEY_BITS = 2048
 _ADVICE = {
     401: "the token is not accepted there, or has expired",
     403: "the token's agent may not change the document",
@@ -53,23 +56,39 @@ def new_certificate(web_id: str, *, now_s: int, days: int, key_bits: int) -> Own
     made = make_certificate(
         web_id, name=_common_name(web_id), now_s=now_s, valid_s=days * _DAY_S, key_bits=key_bits
     )
-    mark = made.certificate.key_digest.hex()[:_MARK_DIGITS]
-    return OwnCertificate(made, NewKey(web_id, made.key.modulus, made.key.exponent, mark))
+    return OwnCertificate(made, NewKey(web_id, made.key.modulus, made.key.exponent))
+
+
+async def make_in_thread(web_id: str, now_s: int, valid_s: int) -> MadeCertificate:
+    """Make a certificate for the WebID of an account while others are served."""
+    work = partial(
+        make_certificate,
+        web_id,
+        name=_common_name(web_id),
+        now_s=now_s,
+        valid_s=valid_s,
+        key_bits=_KEY_BITS,
+    )
+    return await asyncio.to_thread(work)
 
 
 def write_files(made: MadeCertificate, *, certificate: Path, key: Path) -> None:
     """Write both files, for this account only. Raises Conflict if one is there already, and
     BadRequest if one cannot be written; then there is neither."""
-    written: list[Path] = []
+    _write(key, made.key_pem)
     try:
-        for path, content in ((key, made.key_pem), (certificate, made.certificate_pem)):
-            write_private(path, content)
-            written.append(path)
+        _write(certificate, made.certificate_pem)
+    except PodsteadError:
+        key.unlink()
+        raise
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        write_private(path, content)
+    except FileExistsError as error:
+        raise already_there(path) from error
     except OSError as error:
-        for done in written:
-            done.unlink()
-        if isinstance(error, FileExistsError):
-            raise already_there(path) from error
         raise BadRequest(f"{path} cannot be written ({error.strerror}).") from error
 
 

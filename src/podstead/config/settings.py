@@ -359,8 +359,8 @@ class Settings:
         kinds.FIELD_NAME,
         Group.IDENTITY,
         (
-            "The header in which a trusted proxy passes on the certificate of a client, such as "
-            "Client-Cert. The proxy must remove it from what clients send."
+            "The header in which a trusted proxy passes on the certificate of a client. The proxy "
+            "must remove it from what clients send."
         ),
     )
     client_cert_format: str = setting(

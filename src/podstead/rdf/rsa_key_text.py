@@ -1,10 +1,11 @@
-"""How is a new RSA key stated in a WebID's document? The triples, to paste and to patch."""
+"""How is an RSA key stated in a WebID's document, and taken out again? Triples and patches."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from podstead.core import vocab
+from podstead.rdf.rsa_keys import OwnKey, key_mark
 
 _PREFIXES = f"@prefix cert: <{vocab.CERT}>.\n@prefix xsd: <{vocab.XSD}>.\n"
 
@@ -20,8 +21,6 @@ class NewKey:
     web_id: str
     modulus: int
     exponent: int
-    mark: str
-    """Letters and digits that no other key of the document has in its name."""
 
     @property
     def document(self) -> str:
@@ -31,7 +30,7 @@ class NewKey:
     @property
     def name(self) -> str:
         """The key's IRI."""
-        return f"{self.document}#key-{self.mark}"
+        return f"{self.document}#key-{key_mark(self.modulus)}"
 
     def turtle(self) -> str:
         """The statements, as a Turtle document."""
@@ -53,3 +52,15 @@ class NewKey:
             f'    cert:modulus "{even}"^^xsd:hexBinary;\n'
             f"    cert:exponent {self.exponent}.\n"
         )
+
+
+def removal(web_id: str, key: OwnKey) -> str:
+    """A SPARQL Update that takes a key out of the WebID's document, wherever it is stated there.
+
+    What is said about the key goes as well, unless it is somebody else's too. Nodes without a name
+    can only be found by what is said about them.
+    """
+    found = f"?key <{vocab.CERT_MODULUS}> {key.literal}"
+    link = f"<{web_id}> <{vocab.CERT_KEY}> ?key"
+    about = "" if key.is_shared else " ?key ?predicate ?object ."
+    return f"DELETE {{ {link} .{about} }} WHERE {{ {link} . {found} .{about} }}"

@@ -8,8 +8,10 @@ a number in one of these ways is no key.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Final
 
 from podstead.core import vocab
@@ -19,6 +21,7 @@ from podstead.rdf.terms import BlankNode, Iri, Literal, Object, Subject
 MAX_MODULUS_DIGITS: Final = 4096
 """Hexadecimal ones: keys of 16,384 bits, which is more than TLS libraries take."""
 
+_MARK_DIGITS: Final = 12
 _HEX: Final = re.compile(r"(?:0[xX])?([0-9A-Fa-f]+)")
 _BETWEEN_HEX: Final = str.maketrans("", "", ": \t\r\n\f\v")
 """Programs print keys in groups, with colons, and over several lines."""
@@ -59,6 +62,41 @@ class StatedKey:
     def is_key(self, modulus: int, exponent: int) -> bool:
         """Whether it is this key."""
         return modulus in self.moduli and exponent in self.exponents
+
+
+@dataclass(frozen=True, slots=True)
+class OwnKey:
+    """A key of one WebID, as its owner sees it in the WebID's document."""
+
+    modulus: int
+    literal: Literal
+    """The modulus as it is written there, by which the key is found again."""
+    is_shared: bool
+    """Whether the document says something else of the key's node as well: that somebody has it."""
+
+    @property
+    def mark(self) -> str:
+        """A short name that differs from key to key."""
+        return key_mark(self.modulus)
+
+
+def key_mark(modulus: int) -> str:
+    """A short name for a key, the same wherever it is stated."""
+    return sha256(f"{modulus:x}".encode("ascii")).hexdigest()[:_MARK_DIGITS]
+
+
+def keys_of(graph: Graph, web_id: str) -> tuple[OwnKey, ...]:
+    """The keys that a document states to be a WebID's, in its order."""
+    found = {}
+    said_of = Counter(object_ for _, _, object_ in graph)
+    for key in graph.objects(Iri(web_id), Iri(vocab.CERT_KEY)):
+        if not isinstance(key, Iri | BlankNode):
+            continue
+        for literal in graph.objects(key, Iri(vocab.CERT_MODULUS)):
+            modulus = _modulus(literal) if isinstance(literal, Literal) else None
+            if modulus is not None and isinstance(literal, Literal):
+                found[modulus] = OwnKey(modulus, literal, said_of[key] > 1)
+    return tuple(found.values())
 
 
 def stated_rsa_keys(graph: Graph) -> frozenset[StatedKey]:
