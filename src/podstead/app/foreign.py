@@ -51,9 +51,9 @@ class ForeignDocuments:
 
     async def fetch_profile(self, url: str) -> ProfileDocument:
         """The document of a WebID (A-109). Raises OutboundError."""
-        from podstead.outbound.documents import RDF_POLICY
+        from podstead.outbound.documents import PROFILE_POLICY
 
-        fetched = await self._fetch(url, RDF_POLICY)
+        fetched = await self._fetch(url, PROFILE_POLICY)
         return ProfileDocument(fetched.content, fetched.content_type, fetched.final_url)
 
     async def fetch_provider_document(self, url: str) -> ProviderDocument:

@@ -36,6 +36,7 @@ class Claim:
     """What a good certificate claims, to be looked up: that one of the WebIDs has the key."""
 
     web_ids: tuple[str, ...]
+    """At least one."""
     key: RsaKey
     key_digest: bytes
     expires_s: int

@@ -11,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
+from urllib.parse import urljoin
 
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.errors import BadRequest, OutboundError, OwnDocument, RequestRefused
 from podstead.core.identifiers import ResourcePath, parse_path
+from podstead.core.media_types import HTML, JSON_LD
 from podstead.rdf.graph import Graph
+from podstead.rdf.html_islands import data_islands
 from podstead.storage.protocol import OpenBody, Snapshot
 from podstead.storage.records import Metadata, Version
 
@@ -146,6 +149,8 @@ class WebIdDocuments(Generic[T]):
         except OutboundError as error:
             raise UnusableDocument from error
         try:
+            if document.media_type == HTML:
+                return self._extract(await self._islands(document), name)
             return await self._read(document.content, document.media_type, document.final_url, name)
         except UnusableDocument:
             self._failures.put(name, sources.clock.now_ms() + FAILURE_S * 1000)
@@ -159,13 +164,34 @@ class WebIdDocuments(Generic[T]):
             raise UnusableDocument from error
 
     async def _read(self, content: bytes, content_type: str, base_iri: str, name: str) -> T:
+        return self._extract(await self._parse(content, content_type, base_iri), name)
+
+    async def _islands(self, document: ProfileDocument) -> Graph:
+        """What the data islands of a page say together.
+
+        Pages of this server are not read so: here, statements of identity need Control, which is
+        asked for where RDF is written and not where pages are.
+        """
+        try:
+            islands = data_islands(document.content.decode())
+            base_iri = urljoin(document.final_url, islands.base_reference)
+        except ValueError as error:
+            raise UnusableDocument from error
+        graph = Graph()
+        for text in islands.texts:
+            graph |= await self._parse(text.encode(), JSON_LD, base_iri)
+        if not islands.texts or len(graph) > MOST_TRIPLES:
+            raise UnusableDocument
+        return graph
+
+    async def _parse(self, content: bytes, content_type: str, base_iri: str) -> Graph:
         try:
             graph = await self._sources.parse(content, content_type, base_iri)
         except (RequestRefused, OutboundError) as error:
             raise UnusableDocument from error
         if len(graph) > MOST_TRIPLES:
             raise UnusableDocument
-        return self._extract(graph, name)
+        return graph
 
 
 def _url_of(name: str) -> str:

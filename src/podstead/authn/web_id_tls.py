@@ -117,15 +117,15 @@ class WebIdTls:
 
     async def _holder(self, claim: Claim, client_address: str) -> str:
         """The identity by the first WebID that has the key; else the first WebID's refusal."""
-        first: InvalidCertificate | None = None
+        refusals = []
         for web_id in claim.web_ids:
             try:
                 return holder_of(web_id, await self._holders(web_id, claim, client_address))
             except UnusableDocument as error:
-                first = first or InvalidCertificate(_lower(str(error)))
+                refusals.append(InvalidCertificate(_lower(str(error))))
             except InvalidCertificate as refusal:
-                first = first or refusal
-        raise first or InvalidCertificate("it names no WebID that can be used")
+                refusals.append(refusal)
+        raise refusals[0]
 
     async def _holders(self, web_id: str, claim: Claim, client_address: str) -> frozenset[str]:
         """Who has the key by the WebID's document. Raises UnusableDocument, InvalidCertificate."""

@@ -163,3 +163,56 @@ async def test_an_address_may_have_strangers_looked_up_so_often_a_minute(
     assert (await world.send(target=PUBLIC, peer="192.0.2.1")).status == 200
     world.clock.move(60)
     assert await stranger(100) == NO_DOCUMENT
+
+
+async def test_a_document_may_be_a_page_with_data_islands(
+    world: World, elsewhere: Provider
+) -> None:
+    """A-164, A-167: what is a script to browsers, and never one that is a comment or a text."""
+    web_id = f"{elsewhere.issuer}/carol#me"
+    await world.let_in(web_id)
+    cert = "http://www.w3.org/ns/auth/cert#"
+    numbered = {f"{cert}modulus": modulus_hex(world.key), f"{cert}exponent": 65537}
+    link = json.dumps({"@id": "#me", f"{cert}key": {"@id": "#key"}})
+    key = json.dumps({"@id": "#key", **numbered})
+    start = '<script type="application/ld+json">'
+    good = {
+        "one": f"<html>{start}[{link}, {key}]</script><p>Carol</p></html>",
+        "two": f"<!doctype html>{start}\n{link}\n</script>{start}{key}</script>",
+        "attributes": (
+            f'<SCRIPT id=x TYPE="application/ld+json; charset=utf-8" async>[{link},{key}]</SCRIPT>'
+        ),
+        "base": f'<base href="/carol">{start}[{link},{key}]</script>',
+    }
+    bad = {
+        "no island": "<html><p>Carol</p></html>",
+        "comment": f"<!-- {start}[{link},{key}]</script> -->",
+        "another type": f'<script type="application/json">[{link},{key}]</script>',
+        "a module": f'<script type="module">[{link},{key}]</script>',
+        "no type": f"<script>[{link},{key}]</script>",
+        "two types": f'<script type=x type="application/ld+json">[{link},{key}]</script>',
+        "in another script": f"<script>const x = `{start}[{link},{key}]`</script>",
+        "never ends": f"{start}[{link},{key}]",
+        "another base": f'<base href="/dave">{start}[{link},{key}]</script>',
+        "a bad base": f'<base href="http://[">{start}[{link},{key}]</script>',
+        "no JSON": f"{start}[{link},{key}</script>",
+        "one bad of two": f"{start}[{link},{key}]</script>{start}[</script>",
+        "no UTF-8": "\xff".join([f"{start}[{link},{key}]</script>", ""]),
+    }
+    for how, text in (good | bad).items():
+        content = text.encode("latin-1")
+        elsewhere.pages["/carol"] = Page(content, "text/html; charset=utf-8")
+        answer = await world.send(world.holder(web_id))
+        assert (how, answer.status) == (how, 200 if how in good else 401)
+        world.clock.move(301)
+
+
+async def test_a_page_of_this_server_is_no_profile(world: World) -> None:
+    """Whoever may write a page here need not have Control, which statements of identity need."""
+    cert = "http://www.w3.org/ns/auth/cert#"
+    numbered = {f"{cert}modulus": modulus_hex(world.key), f"{cert}exponent": 65537}
+    island = json.dumps({"@id": "#me", f"{cert}key": numbered})
+    text = f'<script type="application/ld+json">{island}</script>'
+    assert (await world.server.alice.put("/alice/public/page", text, "text/html")).status == 201
+    shown = world.holder(f"{BASE}/alice/public/page#me")
+    assert_refused(await world.send(shown, target=PUBLIC), NO_DOCUMENT)
