@@ -75,6 +75,11 @@ class Terminator:
         for connection in [each for each in self._connections if each.is_shaking_hands]:
             connection.abort()
 
+    def abort(self) -> None:
+        """Close every connection at once."""
+        for connection in list(self._connections):
+            connection.abort()
+
     async def drained(self) -> None:
         """Wait until all has been sent, and every connection is closed."""
         while self._connections:
