@@ -63,6 +63,10 @@ class CertificateVerifier(Protocol):
         """The identity that a certificate proves, ``None`` if it claims none. Raises
         NotAuthenticated, StorageError."""
 
+    async def check_again(self, der: bytes, *, client_address: str) -> None:
+        """See that a certificate that was good is so still, be it expired by now. Raises
+        NotAuthenticated, StorageError."""
+
 
 class Authenticator:
     """Dispatches a credential to what verifies its kind."""
@@ -121,6 +125,10 @@ class Authenticator:
         for its key, which is nobody's to revoke. Raises NotAuthenticated.
         """
         match read_credential(shown.authorization, shown.proofs):
+            case None if shown.certificate is not None and self._certificates is not None:
+                await self._certificates.check_again(
+                    shown.certificate, client_address=shown.client_address
+                )
             case UnverifiedDpop(token):
                 await self._resource_tokens.check_again(token, "DPoP", shown.client_address)
             case UnverifiedBearer(token) if token.count(".") == _DOTS_OF_A_JWT:

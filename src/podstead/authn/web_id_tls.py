@@ -91,14 +91,21 @@ class WebIdTls:
         ``der`` is the certificate whose key the sender has proven to hold. Raises NotAuthenticated,
         StorageError.
         """
+        now_s = self._clock.now_ms() // 1000
+        return await self._verify(self._certificate(der), client_address, now_s=now_s)
+
+    async def check_again(self, der: bytes, *, client_address: str) -> None:
+        """See that the key of a certificate that was good is the WebID's still, be it expired by
+        now. Raises NotAuthenticated, StorageError."""
+        certificate = self._certificate(der)
+        await self._verify(certificate, client_address, now_s=certificate.not_after_s)
+
+    async def _verify(self, certificate: Certificate, client_address: str, *, now_s: int) -> Agent:
         try:
-            certificate = self._certificate(der)
-            claim = read_claim(certificate, now_s=self._clock.now_ms() // 1000, rules=self._rules)
+            claim = read_claim(certificate, now_s=now_s, rules=self._rules)
             if claim is None:
                 return None
             agent = await self._holder(claim, client_address)
-        except UnreadableCertificate as error:
-            raise _refused("it cannot be read") from error
         except InvalidCertificate as refusal:
             raise _refused(str(refusal)) from refusal
         return Identity(
@@ -111,7 +118,10 @@ class WebIdTls:
         digest = sha256(der).digest()
         known = self._read.get(digest)
         if known is None:
-            known = read_certificate(der)
+            try:
+                known = read_certificate(der)
+            except UnreadableCertificate as error:
+                raise _refused("it cannot be read") from error
             self._read.put(digest, known)
         return known
 
