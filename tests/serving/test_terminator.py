@@ -19,7 +19,7 @@ from podstead.app.certificate import read_key_pair
 from podstead.app.tls import relay
 from podstead.app.tls.engine import ServerContext
 from podstead.app.tls.extension import Clients
-from podstead.app.tls.place import private_folder
+from podstead.app.tls.front import Front, private_folder
 from podstead.app.tls.terminator import Terminator
 from podstead.config import Settings
 from tests.serving.conftest import CERTIFICATE, KEY, client_tls
@@ -58,7 +58,7 @@ class Stage:
         listener.setblocking(False)
         self.port = listener.getsockname()[1]
         self.terminator = Terminator(
-            *(listener, self.context, inner),
+            *(listener, Front(self.context, self.folder), inner),
             max_connections=max_connections,
             clients=self.clients,
             loop=asyncio.get_running_loop(),

@@ -32,9 +32,12 @@ Signature = tuple[tuple[int, ...], ...]
 class ServerKeys:
     """What workers need to speak TLS."""
 
-    pair: KeyPair
-    context: ServerContext | None
-    """For the listener that asks for client certificates, where there is one."""
+    content_hash: bytes
+    """To tell whether others are the same."""
+    pair: KeyPair | None = None
+    """For the HTTP server's own TLS."""
+    context: ServerContext | None = None
+    """Instead of those, for the listener that asks for client certificates."""
 
 
 def prepare_keys(settings: Settings) -> ServerKeys | None:
@@ -43,27 +46,29 @@ def prepare_keys(settings: Settings) -> ServerKeys | None:
     if pair is None:
         return None
     if not settings.webid_tls:
-        return ServerKeys(pair, context=None)
+        return ServerKeys(pair.content_hash, pair=pair)
     from podstead.app.tls.engine import ServerContext, TlsFailed
 
     try:
-        return ServerKeys(pair, ServerContext(pair))
+        return ServerKeys(pair.content_hash, context=ServerContext(pair))
     except TlsFailed as error:
-        pair.forget()
         raise StartRefused(
             f"ssl-cert {settings.ssl_cert} and ssl-key {settings.ssl_key} cannot be used with "
             f"webid-tls ({error}): give a certificate for a key of the usual kind and size."
         ) from error
+    finally:
+        pair.forget()
 
 
 class Renewal:
     """Looks for renewed files, and hands on what may be used."""
 
     def __init__(
-        self, settings: Settings, in_use: ServerKeys, adopt: Callable[[ServerKeys], None]
+        self, settings: Settings, in_use: Callable[[], bytes], adopt: Callable[[ServerKeys], None]
     ) -> None:
+        """``in_use`` is the content hash of the keys that are in use at the time of the call."""
         self._settings = settings
-        self._content = in_use.pair.content_hash
+        self._in_use = in_use
         self._adopt = adopt
         self._judged = self._signature()
         self._last_seen = self._judged
@@ -97,11 +102,10 @@ class Renewal:
             return
         if keys is None:
             return
-        if keys.pair.content_hash == self._content:
+        if keys.content_hash != self._in_use():
+            self._adopt(keys)
+        elif keys.pair is not None:
             keys.pair.forget()
-            return
-        self._content = keys.pair.content_hash
-        self._adopt(keys)
 
     def _signature(self) -> Signature | None:
         files = (self._settings.ssl_cert, self._settings.ssl_key)

@@ -8,15 +8,17 @@ This is the main process; ``worker.py`` is what each worker does. What it adds t
 - A worker that dies before that stops the start, since it would die again. Later it is replaced:
   one request that kills a worker must not take every pod off the net. A worker that keeps dying
   stops the server with an error, for the supervisor above to see.
-- When the certificate is renewed, workers are replaced one by one. The new one takes connections
-  from the same socket before the old one stops to, so none is refused; the old one finishes what
-  it has begun, however long that takes.
+- When the certificate is renewed, the workers are told, where TLS is ours. Granian cannot change
+  its own, so there workers are replaced one by one: the new one takes connections from the same
+  socket before the old one stops to, and the old one finishes the requests it has begun, however
+  long that takes.
 """
 
 from __future__ import annotations
 
 import logging
 import multiprocessing
+import os
 import queue
 import resource
 import signal
@@ -32,12 +34,13 @@ from granian.http import HTTP1Settings, HTTP2Settings
 from granian.log import LogLevels
 from granian.server.mp import MPServer, WorkerProcess
 
+from podstead.app.certificate import KeyPair
 from podstead.app.ending import Ending
 from podstead.app.listening import BACKLOG
 from podstead.app.logs import logging_config, server_level
 from podstead.app.renewal import RENEWAL_SIGNAL, Renewal, ServerKeys
-from podstead.app.tls.place import private_folder
-from podstead.app.worker import Equipment, Factory, Front, run_worker, start_thread
+from podstead.app.tls.front import Front, private_folder
+from podstead.app.worker import Equipment, Factory, run_worker, start_thread
 from podstead.config import Settings
 
 logger = logging.getLogger("podstead.app")
@@ -73,7 +76,7 @@ def serve(
             start_thread(stop.wait)
             start_thread(partial(_await_readiness, server, settings.workers, reports, on_ready))
             if keys is not None:
-                start_thread(Renewal(settings, keys, server.adopt).watch)
+                start_thread(Renewal(settings, server.keys_in_use, server.adopt).watch)
             try:
                 server.serve(
                     spawn_target=partial(run_worker, equipment),
@@ -104,7 +107,7 @@ def _load_nothing() -> Callable[..., object]:
 
 
 class _Server(MPServer):
-    """Granian's main process, which can also replace the workers for a renewed certificate."""
+    """Granian's main process, which can also have the workers use a renewed certificate."""
 
     def __init__(self, equipment: Equipment, keys: ServerKeys | None) -> None:
         settings = equipment.settings
@@ -132,48 +135,63 @@ class _Server(MPServer):
             respawn_failed_workers=False,  # until all have started, see _await_readiness
         )
         self._equipment = equipment
-        self._keys = keys
-        self._renewed: ServerKeys | None = None
+        self._pair = None if keys is None else keys.pair
+        self._content_hash = b"" if keys is None else keys.content_hash
+        self._renewed: KeyPair | None = None
         self._retired: list[WorkerProcess] = []
         self.started: queue.SimpleQueue[int] = queue.SimpleQueue()
         """The process numbers of workers that answer requests, as they report."""
-        if keys is not None:
-            self._use(keys)
+        if keys is not None and keys.pair is not None:
+            self._use(keys.pair)
 
     @property
     def all_workers(self) -> list[WorkerProcess]:
         """Also those that only finish what they have begun."""
         return [*self.wrks, *self._retired]
 
-    def adopt(self, keys: ServerKeys) -> None:
-        """Have workers with other keys take over. May be called in any thread."""
-        self._renewed = keys
-        self.signal_handler_reload()  # type: ignore[no-untyped-call]
+    def keys_in_use(self) -> bytes:
+        """Their content hash."""
+        return self._content_hash
 
-    def _use(self, keys: ServerKeys) -> None:
+    def adopt(self, keys: ServerKeys) -> None:
+        """Have other keys used for new connections. May be called in any thread but one at a
+        time."""
         front = self._equipment.front
-        if front is not None and keys.context is not None:
-            front.context = keys.context
-        else:  # it is granian that speaks TLS
-            files = (str(keys.pair.chain), str(keys.pair.key), None)
-            self.ssl_ctx = (True, *files, _LEAST_TLS, None, [], False)  # type: ignore[assignment]
+        if front is None or keys.context is None:
+            self._renewed = keys.pair
+            self.signal_handler_reload()  # type: ignore[no-untyped-call]
+            return
+        front.context = keys.context  # for workers to come
+        for worker in self.wrks:
+            if worker.inner.pid is not None and _is_alive(worker):
+                os.kill(worker.inner.pid, RENEWAL_SIGNAL)
+        self._note_use(keys.content_hash)
+
+    def _note_use(self, content_hash: bytes) -> None:
+        self._content_hash = content_hash
+        logger.info("The renewed certificate is in use")
+
+    def _use(self, pair: KeyPair) -> None:
+        """Have granian speak TLS with these in the workers to come."""
+        files = (str(pair.chain), str(pair.key), None)
+        self.ssl_ctx = (True, *files, _LEAST_TLS, None, [], False)  # type: ignore[assignment]
 
     def _reload(self, spawn_target: object, target_loader: object) -> None:
         """What granian calls in the main thread once somebody wants other workers."""
         self.reload_signal = False
         self.main_loop_interrupt.clear()
-        renewed, before = self._renewed, self._keys
+        renewed, before = self._renewed, self._pair
         if renewed is not None and before is not None:
             self._use(renewed)
             if all(
                 self._replace(index, spawn_target, target_loader) for index in range(self.workers)
             ):
-                self._keys = renewed
-                before.pair.forget()
-                logger.info("The renewed certificate is in use")
+                self._pair = renewed
+                before.forget()
+                self._note_use(renewed.content_hash)
             else:
                 self._use(before)
-                renewed.pair.forget()
+                renewed.forget()
         # What came meanwhile may have been cleared.
         if self.interrupt_signal or self.interrupt_children:
             self.main_loop_interrupt.set()

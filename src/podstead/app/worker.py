@@ -30,12 +30,12 @@ from granian.net import SocketHolder  # type: ignore[attr-defined]
 from granian.server.mp import MPServer
 
 from podstead.app.listening import BACKLOG
-from podstead.app.tls.place import remove_folder
+from podstead.app.renewal import RENEWAL_SIGNAL, prepare_keys
+from podstead.app.tls.front import Front, remove_folder
 from podstead.config import Settings
 from podstead.core.errors import PodsteadError
 
 if TYPE_CHECKING:
-    from podstead.app.tls.engine import ServerContext
     from podstead.app.tls.terminator import Terminator
 
 logger = logging.getLogger("podstead.app")
@@ -59,16 +59,6 @@ class Equipment:
     """Where a worker writes its process number once it answers requests."""
     front: Front | None
     """What asks for client certificates, if anything does."""
-
-
-@dataclass(slots=True)
-class Front:
-    """What stands before granian where client certificates are asked for."""
-
-    context: ServerContext
-    """Another one once the certificate is renewed."""
-    folder: Path
-    """Where workers may make sockets."""
 
 
 def run_worker(
@@ -137,7 +127,7 @@ class _Doorway:
         clients: Clients = {}
         terminator = Terminator(
             self._listener,
-            self._front.context,
+            self._front,
             self._inner,
             max_connections=self._max_connections,
             clients=clients,
@@ -148,7 +138,7 @@ class _Doorway:
 
 def _load_application(equipment: Equipment, doorway: _Doorway | None) -> Application:
     """What granian calls in a worker, with the event loop made and not yet running."""
-    drain = _Drain(asyncio.get_event_loop())
+    drain = _Drain(asyncio.get_event_loop(), partial(_renew, equipment))
     start_thread(drain.wait)
     try:
         application = equipment.factory(equipment.settings)
@@ -160,16 +150,32 @@ def _load_application(equipment: Equipment, doorway: _Doorway | None) -> Applica
     return _Started(application, drain, equipment.report)
 
 
+def _renew(equipment: Equipment) -> None:
+    """Let new connections have the renewed certificate, which the main process found good."""
+    if equipment.front is None:
+        return
+    try:
+        keys = prepare_keys(equipment.settings)
+    except PodsteadError as error:
+        logger.error("The certificate in use stays. %s", error)  # noqa: TRY400 - as above
+        return
+    if keys is not None and keys.context is not None:
+        equipment.front.context = keys.context
+
+
 class _Drain:
     """Waits for SIGTERM in a thread, and has granian's handler called in the event loop.
 
     Granian would have the loop itself catch the signal. The loop loses one that comes while it is
     not running, as between the start of the application and the start of the server. SIGINT is
     left alone: a terminal sends it to every process, and the main process passes it on.
+
+    What announces a renewed certificate is waited for in the same thread.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, renew: Callable[[], None]) -> None:
         self._loop = loop
+        self._renew = renew
         self._handle: Callable[[], object] | None = None
         self.started = False
         self.terminator: Terminator | None = None
@@ -182,7 +188,8 @@ class _Drain:
             self._handle = partial(handler, *arguments)
 
     def wait(self) -> None:
-        signal.sigwait({signal.SIGTERM})
+        while signal.sigwait({signal.SIGTERM, RENEWAL_SIGNAL}) == RENEWAL_SIGNAL:
+            self._renew()
         if not self.started or self._handle is None:
             os._exit(0)  # there is nothing to finish
         if self.terminator is not None:

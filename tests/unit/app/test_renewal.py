@@ -24,12 +24,23 @@ class Files:
         someone.write(self.folder)
 
     def renewal(self) -> Renewal:
-        keys = prepare_keys(self.settings)
-        assert keys is not None
-        return Renewal(self.settings, keys, self.adopted.append)
+        first = prepare_keys(self.settings)
+        assert first is not None
+        return Renewal(
+            self.settings, lambda: [first, *self.adopted][-1].content_hash, self.adopted.append
+        )
 
-    def contents(self) -> list[bytes]:
-        return [each.pair.chain.read_bytes() for each in self.adopted]
+    def contents(self) -> list[str]:
+        """The certificates that were adopted."""
+        return [_certificate(each) for each in self.adopted]
+
+
+def _certificate(keys: ServerKeys) -> str:
+    if keys.pair is not None:
+        assert keys.context is None
+        return keys.pair.chain.read_text(encoding="ascii")
+    assert keys.context is not None
+    return keys.context.connection().shown().server_certificate or ""
 
 
 @pytest.fixture(params=[False, True])
@@ -64,7 +75,7 @@ def test_a_change_counts_once_it_has_lasted_from_one_look_to_the_next(files: Fil
     renewal.look(at_once=False)
     assert files.adopted == []
     renewal.look(at_once=False)
-    assert files.contents() == [new.pem.encode()]
+    assert files.contents() == [new.pem]
     renewal.look(at_once=False)
     assert len(files.adopted) == 1
 
@@ -96,7 +107,7 @@ def test_files_that_are_still_being_written_are_not_judged(
     assert files.adopted == []
     assert caplog.records == []
     renewal.look(at_once=False)
-    assert files.contents() == [new.pem.encode()]
+    assert files.contents() == [new.pem]
 
 
 @pytest.mark.parametrize("trouble", ["missing", "broken", "of another key"])

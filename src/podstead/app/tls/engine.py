@@ -58,6 +58,8 @@ class Shown:
     """As on the wire: 0x0303 is TLS 1.2."""
     cipher: int | None
     """Its number at IANA."""
+    server_certificate: str | None
+    """What the client was shown, in PEM format."""
 
 
 class ServerContext:
@@ -70,21 +72,21 @@ class ServerContext:
         except SSL.Error as error:
             raise TlsFailed(_reason(error)) from error
         own = SSL.Connection(self._context, None).get_certificate()
-        self.certificate = None if own is None else _pem(own)
-        """The server's own, in PEM format."""
+        self._certificate = None if own is None else _pem(own)
 
     def connection(self) -> TlsConnection:
         """The server's side of a new connection."""
-        return TlsConnection(SSL.Connection(self._context, None))
+        return TlsConnection(SSL.Connection(self._context, None), self._certificate)
 
 
 class TlsConnection:
     """One connection. Bytes of the wire go in by :meth:`feed`, and come out by :meth:`taken`."""
 
-    __slots__ = ("_connection", "ended")
+    __slots__ = ("_connection", "_server_certificate", "ended")
 
-    def __init__(self, connection: SSL.Connection) -> None:
+    def __init__(self, connection: SSL.Connection, server_certificate: str | None) -> None:
         self._connection = connection
+        self._server_certificate = server_certificate
         self.ended = False
         """Whether the client has said that it sends no more (close_notify)."""
         connection.set_accept_state()
@@ -163,6 +165,7 @@ class TlsConnection:
             name=None if certificate is None else _name(certificate),
             version=connection.get_protocol_version(),
             cipher=_CIPHER_NUMBERS.get(connection.get_cipher_name() or ""),
+            server_certificate=self._server_certificate,
         )
 
 

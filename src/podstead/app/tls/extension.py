@@ -40,10 +40,10 @@ Clients = dict[str, Client]
 """By the name of the Unix socket from which the HTTP server is reached."""
 
 
-def describe(shown: Shown, server_certificate: str | None) -> dict[str, object]:
+def describe(shown: Shown) -> dict[str, object]:
     """The TLS extension of ASGI, version 0.2, for one connection."""
     return {
-        "server_cert": server_certificate,
+        "server_cert": shown.server_certificate,
         "client_cert_chain": shown.chain,
         "client_cert_name": shown.name,
         "client_cert_error": _UNVERIFIED if shown.chain else None,

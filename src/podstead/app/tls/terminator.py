@@ -15,8 +15,9 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from podstead.app.tls.engine import ServerContext, Shown
+from podstead.app.tls.engine import Shown
 from podstead.app.tls.extension import Address, Client, Clients, describe
+from podstead.app.tls.front import Front
 from podstead.app.tls.relay import ClientHalf, ServerHalf
 
 logger = logging.getLogger("podstead.app")
@@ -37,17 +38,18 @@ class Terminator:
     def __init__(
         self,
         listener: socket.socket,
-        context: ServerContext,
+        front: Front,
         inner: Path,
         *,
         max_connections: int,
         clients: Clients,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        """``inner`` is the path of the HTTP server's socket; its folder is for us alone."""
+        """New connections use the context that ``front`` has at that time. ``inner`` is the path
+        of the HTTP server's socket; its folder is for us alone."""
         self._listener = listener
         self._server_address = _address(listener.getsockname())
-        self._context = context
+        self._front = front
         self._inner = inner
         self._max_connections = max_connections
         self._clients = clients
@@ -111,7 +113,7 @@ class Terminator:
 
     def _open(self, accepted: socket.socket, peer: Address) -> None:
         accepted.settimeout(0)
-        client = ClientHalf(self._loop, self._context.connection(), self, peer)
+        client = ClientHalf(self._loop, self._front.context.connection(), self, peer)
         self._connections.add(client)
         opening = self._loop.create_task(self._take_over(accepted, client))
         self._openings.add(opening)
@@ -126,9 +128,7 @@ class Terminator:
 
     async def admit(self, client: ClientHalf, shown: Shown) -> ServerHalf:
         name = str(self._inner.with_name(str(next(self._numbers))))
-        self._clients[name] = Client(
-            client.address, self._server_address, describe(shown, self._context.certificate)
-        )
+        self._clients[name] = Client(client.address, self._server_address, describe(shown))
         server = ServerHalf(client, lambda: self._forget(name))
         try:
             connection = await self._connect(name)

@@ -1,4 +1,7 @@
-"""Where do the private sockets lie? In a folder of this server alone, gone when it has ended."""
+"""What do workers find that ask for client certificates? What TLS needs, and a private place.
+
+The sockets between the two halves lie in a folder of this server alone, gone when it has ended.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,28 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from podstead.config import StartRefused
+
+if TYPE_CHECKING:
+    from podstead.app.tls.engine import ServerContext
 
 _MAX_BYTES = 70
 """What leaves room for two more names in the address of a Unix socket, which is 104 bytes long at
 least."""
+
+
+@dataclass(slots=True)
+class Front:
+    """What stands before the HTTP server."""
+
+    context: ServerContext
+    """Replaced, in any thread, once the certificate is renewed."""
+    folder: Path
+    """Where workers may make sockets."""
 
 
 @contextmanager
