@@ -26,8 +26,10 @@ from tests.http.certificates.world import (
     prepared,
 )
 from tests.http.conftest import Start
+from tests.http.rdf import TURTLE
 from tests.support.asgi import Answer
-from tests.support.certificates import Holder, rsa_key
+from tests.support.certificates import Holder, key_turtle, rsa_key
+from tests.support.provider import Page, Provider
 from tests.unit.outbound.peer import MovedClock
 
 PROXY, STRANGER = "192.0.2.7", "192.0.2.8"
@@ -178,6 +180,22 @@ async def test_what_was_answered_to_one_is_answered_to_nobody_else(
         assert_public(await passed_on(world, written, peer=STRANGER))
     clock.move(161)
     assert_refused(await passed_on(world, written), EXPIRED)
+
+
+async def test_an_answer_does_not_outlast_what_another_server_said(
+    start: Start, clock: MovedClock, elsewhere: Provider
+) -> None:
+    """A-168: nothing is committed here when a key goes there."""
+    world = await behind(start, clock)
+    web_id = f"{elsewhere.issuer}/carol#me"
+    elsewhere.pages["/carol"] = Page(key_turtle(world.key).encode(), TURTLE)
+    await world.let_in(web_id)
+    written = WRITTEN["rfc9440"](world.holder(web_id))
+    for _ in range(2):
+        assert (await passed_on(world, written)).status == 200
+    elsewhere.pages["/carol"] = Page(b"<> a <#x>.", TURTLE)
+    clock.move(300)
+    assert_refused(await passed_on(world, written), NO_KEY)
 
 
 async def test_requests_of_other_sites_are_the_publics_here_too(
