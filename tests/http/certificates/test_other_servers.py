@@ -204,6 +204,8 @@ async def test_a_document_may_be_a_page_with_data_islands(
         elsewhere.pages["/carol"] = Page(content, "text/html; charset=utf-8")
         answer = await world.send(world.holder(web_id))
         assert (how, answer.status) == (how, 200 if how in good else 401)
+        if how == "no island":
+            assert_refused(answer, NO_DOCUMENT)
         world.clock.move(301)
 
 
