@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from bench.certified import ReadByCertificate
 from bench.documents import (
+    CERTIFIED_CARD,
     HUNDRED,
     MEBIBYTE,
     PRIVATE_CARD,
@@ -84,6 +86,24 @@ CASES: Final = (
         ReadSigned(SIGNED_CARD, JSON_LD),
         frozenset({Feature.CREDENTIALS, Feature.SIGNATURES}),
         _SIGNED_GOAL,
+    ),
+    Case(
+        "tls-get",
+        "GET, public, over TLS",
+        Read(PUBLIC_CARD, JSON_LD),
+        frozenset({Feature.TLS}),
+    ),
+    Case(
+        "webid-tls-public",
+        "GET, public, over TLS that asks for a certificate",
+        Read(PUBLIC_CARD, JSON_LD),
+        frozenset({Feature.CERTIFICATES}),
+    ),
+    Case(
+        "webid-tls-get",
+        "GET, private, with a client certificate",
+        ReadByCertificate(CERTIFIED_CARD, JSON_LD),
+        frozenset({Feature.CREDENTIALS, Feature.CERTIFICATES}),
     ),
     Case(
         "not-modified",

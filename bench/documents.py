@@ -163,6 +163,9 @@ def _graph(body: bytes, media_type: str, base: str) -> Graph:
 PUBLIC_CARD: Final = Document("public/card.jsonld", JSON_LD, card(sequence_text(0)).encode())
 PRIVATE_CARD: Final = Document("private/card.jsonld", JSON_LD, card(sequence_text(0)).encode())
 PROVEN_CARD: Final = Document("private/proven.jsonld", JSON_LD, card(sequence_text(0)).encode())
+CERTIFIED_CARD: Final = Document(
+    "private/certified.jsonld", JSON_LD, card(sequence_text(0)).encode()
+)
 SIGNED_CARD: Final = Document("private/signed.jsonld", JSON_LD, card(sequence_text(0)).encode())
 MEBIBYTE: Final = Document("public/octets.bin", OCTETS, octets(1_048_576))
 HUNDRED: Final = Container("public/hundred/", 100)

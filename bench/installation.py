@@ -22,19 +22,22 @@ class Missing(Exception):
     """Something needed is not there and could not be installed; says what to do."""
 
 
-def system_command(name: str) -> Path:
-    """Return the path of a command, installing the system package of the same name as root.
+def system_command(name: str, package: str | None = None) -> Path:
+    """Return the path of a command, installing its system package as root.
+
+    The package has the name of the command unless another is given.
 
     Raises:
         Missing: it is not there, and this is not root, or there is no apt-get.
     """
+    package = package or name
     found = _which(name)
     if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
         _run(["apt-get", "update", "-qq"])
-        _run(["apt-get", "install", "--yes", "-qq", "--no-install-recommends", name])
+        _run(["apt-get", "install", "--yes", "-qq", "--no-install-recommends", package])
         found = _which(name)
     if found is None:
-        raise Missing(f"{name} is needed: install it, for example `apt-get install {name}`")
+        raise Missing(f"{name} is needed: install it, for example `apt-get install {package}`")
     return found
 
 

@@ -42,6 +42,9 @@ class Load:
     tally: bool = False
     in_a_row: int = 1
     proofs: Sequence[str] = ()
+    certificate: Path | None = None
+    """What the client shows, with its key in the same file. `ab` sends such a load, which is one
+    request."""
 
     def request_of(self, number: int) -> int:
         """Return the index of the request that is sent as number `number`, counted from 1."""
@@ -111,7 +114,7 @@ class Outcome:
             raise WrongAnswer(f"errors among {self.answered} answers: {listed}{statuses}")
 
 
-def run(load: Load, port: int, intensity: Intensity) -> Outcome:
+def run(load: Load, port: int, intensity: Intensity, *, scheme: str = "http") -> Outcome:
     """Send the load to a port on the loopback interface.
 
     Raises:
@@ -121,11 +124,11 @@ def run(load: Load, port: int, intensity: Intensity) -> Outcome:
         plan = Path(place) / "plan.lua"
         plan.write_text(_plan(load, intensity.seconds, next(_blocks)), encoding="ascii")
         seconds = intensity.seconds + (DRAIN_S if load.tally else 0)
-        text = _wrk(plan, port, seconds, intensity.connections)
+        text = _wrk(plan, f"{scheme}://{LOOPBACK}:{port}/", seconds, intensity.connections)
     return _outcome(text, load, intensity.connections)
 
 
-def _wrk(plan: Path, port: int, seconds: int, connections: int) -> str:
+def _wrk(plan: Path, url: str, seconds: int, connections: int) -> str:
     command = [
         "wrk",
         "--threads=1",
@@ -133,7 +136,7 @@ def _wrk(plan: Path, port: int, seconds: int, connections: int) -> str:
         f"--duration={seconds}s",
         f"--timeout={ANSWER_TIMEOUT_S}s",
         f"--script={SCRIPT}",
-        f"http://{LOOPBACK}:{port}/",
+        url,
         "--",
         str(plan),
     ]

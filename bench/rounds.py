@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from http.client import HTTPException
 from typing import Final
 
-from bench import load
+from bench import ab, load
 from bench.cases import Case
 from bench.exercises import Effect
 from bench.load import Intensity, Outcome
@@ -107,7 +107,11 @@ class Entry:
         exercise, label = self.case.exercise, f"round-{number}"
         made = exercise.load(server.site, label)
         connections = self.case.connections or intensity.connections
-        outcome = load.run(made, server.port, replace(intensity, connections=connections))
+        intensity = replace(intensity, connections=connections)
+        if made.certificate is None:
+            outcome = load.run(made, server.port, intensity, scheme=server.site.scheme)
+        else:
+            outcome = ab.run(made.requests[0], made.certificate, server.port, intensity)
         return outcome, exercise.verify(server.site, label, made, outcome)
 
 

@@ -20,14 +20,17 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
+from bench.certificates import ClientCertificate, ServerCertificate
 from bench.installation import npm_package, system_command
-from bench.messages import ADDRESS, OCTETS, Request
+from bench.messages import ADDRESS, JSON_LD, OCTETS, Request
 from bench.processes import RunningServer, free_port
 from bench.provider import Provider
-from bench.site import LOOPBACK, Headers, ProvenSite, Site, StaticSite, Stored
+from bench.site import LOOPBACK, Headers, ProvenSite, Site, StaticSite, Stored, TlsClient
 
 POD: Final = "alice"
 JSON: Final = "application/json"
+N3: Final = "text/n3"
+_CERT: Final = "http://www.w3.org/ns/auth/cert#"
 NODE: Final = {"NODE_ENV": "production"}
 
 
@@ -40,6 +43,11 @@ class Feature(Enum):
     WRITES = "writing"
     PROOFS = "tokens of the benchmark's provider"
     SIGNATURES = "requests signed with a Nostr key"
+    TLS = "TLS"
+    CERTIFICATES = "client certificates"
+
+
+_WITHOUT_TLS: Final = frozenset(Feature) - {Feature.TLS, Feature.CERTIFICATES}
 
 
 class Server(ABC):
@@ -100,11 +108,13 @@ class Podstead(Server):
     """This server, one worker, durable writes, as `podstead start` runs it by default."""
 
     column = "podstead"
+    features = _WITHOUT_TLS
+    scheme = "http"
 
     def command(self) -> tuple[list[str], Headers]:
         program = str(Path(sys.executable).with_name("podstead"))
         where = ["--host", LOOPBACK, "--port", str(self.port), "--root", str(self.folder / "data")]
-        base = ["--base-url", f"http://localhost:{self.port}"]
+        base = ["--base-url", f"{self.scheme}://localhost:{self.port}"]
         return [program, "start", *where, *base, "--workers", "1", "--quiet"], {}
 
     def open_site(self) -> Site:
@@ -115,12 +125,56 @@ class Podstead(Server):
         return site
 
 
+class PodsteadWithTls(Podstead):
+    """The same over its ordinary TLS listener."""
+
+    features = frozenset({Feature.TLS})
+    scheme = "https"
+    asking: ClassVar[tuple[str, ...]] = ()
+
+    def command(self) -> tuple[list[str], Headers]:
+        command, environment = super().command()
+        files = ServerCertificate(self.folder)
+        files.make()
+        tls = ["--ssl-cert", str(files.certificate), "--ssl-key", str(files.key), *self.asking]
+        return [*command, *tls], environment
+
+    def open_site(self) -> Site:
+        return _pod_with_token(self.port, {}, TlsClient(ServerCertificate(self.folder).certificate))
+
+
+class PodsteadWithCertificates(PodsteadWithTls):
+    """The same over the listener that asks for client certificates."""
+
+    features = frozenset({Feature.CREDENTIALS, Feature.CERTIFICATES})
+    asking = ("--webid-tls",)
+
+    def open_site(self) -> Site:
+        site = super().open_site()
+        owner = ClientCertificate(site.url("#me"))
+        key = owner.statement
+        inserted = (
+            f"<#me> <{_CERT}key> [ <{_CERT}modulus> "
+            f'"{key["cert:modulus"]}"; <{_CERT}exponent> {key["cert:exponent"]} ].'
+        )
+        patch = (
+            "@prefix solid: <http://www.w3.org/ns/solid/terms#>.\n"
+            f"_:patch a solid:InsertDeletePatch; solid:inserts {{ {inserted} }}."
+        )
+        request = site.request(
+            *("PATCH", ""), headers={"Content-Type": N3}, body=patch, authorized=True
+        )
+        site.send(request).require(200, 204)
+        site.certificate = owner.write(self.folder)
+        return site
+
+
 class Jss(Server):
     """javascript-solid-server, one process, simple tokens, without content negotiation."""
 
     column = "jss"
     package = ("javascript-solid-server", "0.0.81")
-    features = frozenset(Feature) - {Feature.CONVERSION, Feature.PROOFS}
+    features = _WITHOUT_TLS - {Feature.CONVERSION, Feature.PROOFS}
 
     @property
     def mode(self) -> str:
@@ -142,7 +196,7 @@ class Jss(Server):
 class JssWithConneg(Jss):
     """The same with `--conneg`, asked only where a conversion is needed."""
 
-    features = frozenset(Feature) - {Feature.PROOFS}
+    features = _WITHOUT_TLS - {Feature.PROOFS}
 
     @property
     def mode(self) -> str:
@@ -170,12 +224,42 @@ class JssWithProvider(Jss):
         return ProvenSite(self.port, pod, write_headers=limits, application=application)
 
 
+class JssWithCertificates(Jss):
+    """The same over TLS, which asks for client certificates.
+
+    It fetches the profile over the network, from itself, so it must trust its own certificate.
+    """
+
+    features = frozenset({Feature.TLS, Feature.CREDENTIALS, Feature.CERTIFICATES})
+
+    @property
+    def mode(self) -> str:
+        """With a certificate, in this folder."""
+        return f"tls:{self.folder}"
+
+    def command(self) -> tuple[list[str], Headers]:
+        files = ServerCertificate(self.folder)
+        files.make()
+        command, environment = super().command()
+        return command, {**environment, "NODE_EXTRA_CA_CERTS": str(files.certificate)}
+
+    def open_site(self) -> Site:
+        trusted = ServerCertificate(self.folder).certificate
+        site = _pod_with_token(self.port, {"X-Forwarded-For": ADDRESS}, TlsClient(trusted))
+        owner = ClientCertificate(site.url("profile/card#me"))
+        # It came as a page with the same statements inside, which takes longer to read.
+        profile = {"@context": {"cert": _CERT}, "@id": "#me", "cert:key": owner.statement}
+        site.store([Stored("profile/card", JSON_LD, json.dumps(profile).encode())])
+        site.certificate = owner.write(self.folder)
+        return site
+
+
 class Css(Server):
     """@solid/community-server, one worker, its configuration for storage in files with WAC."""
 
     column = "css"
     package = ("@solid/community-server", "7.2.0")
-    features = frozenset(Feature) - {Feature.PROOFS, Feature.SIGNATURES}
+    features = _WITHOUT_TLS - {Feature.PROOFS, Feature.SIGNATURES}
 
     def command(self) -> tuple[list[str], Headers]:
         package = npm_package(*self.package)
@@ -289,20 +373,23 @@ class CssAccount:
 
 SERVERS: Final[tuple[type[Server], ...]] = (
     Podstead,
+    PodsteadWithTls,
+    PodsteadWithCertificates,
     Jss,
     JssWithConneg,
     JssWithProvider,
+    JssWithCertificates,
     Css,
     Nginx,
 )
 
 
-def _pod_with_token(port: int, write_headers: Headers) -> Site:
+def _pod_with_token(port: int, write_headers: Headers, tls: TlsClient | None = None) -> Site:
     """Make a pod by POST /.pods and return the site opened by the token in the answer."""
-    site = Site(port, write_headers=write_headers)
+    site = Site(port, write_headers=write_headers, tls=tls)
     made = _created_pod(site, {"name": POD})
     owner = {"Authorization": f"Bearer {made['token']}"}
-    return Site(port, urlsplit(made["podUri"]).path, lambda: owner, write_headers)
+    return Site(port, urlsplit(made["podUri"]).path, lambda: owner, write_headers, tls=tls)
 
 
 def _created_pod(site: Site, asked: Mapping[str, str]) -> dict[str, Any]:

@@ -7,10 +7,11 @@ checks before and after each round, and the documents they need, go through here
 from __future__ import annotations
 
 import itertools
+import ssl
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from http.client import HTTPConnection, HTTPResponse
+from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from typing import TYPE_CHECKING, Final
 
 from bench.messages import ADDRESS, PROOF, Answer, NotMeasurable, Request, address_text
@@ -43,11 +44,28 @@ class Stored:
     body: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class TlsClient:
+    """A client that speaks TLS. It trusts one certificate of a server; it may have one itself,
+    with its key in the same file."""
+
+    trusted: Path
+    certificate: Path | None = None
+
+    def context(self) -> ssl.SSLContext:
+        """Return what connections need to know of that."""
+        context = ssl.create_default_context(cafile=str(self.trusted))
+        if self.certificate is not None:
+            context.load_cert_chain(self.certificate)
+        return context
+
+
 @dataclass
 class Site:
     """A running server. `pod` is the path of the pod, with both slashes.
 
     `application` acts for the owner as well, with a token that needs a proof for each request.
+    `certificate` is the owner's, with its key in the same file; it is only shown if asked for.
     """
 
     port: int
@@ -55,6 +73,8 @@ class Site:
     authorization: Callable[[], Headers] = _no_headers
     write_headers: Headers = field(default_factory=dict)
     application: Application | None = None
+    tls: TlsClient | None = None
+    certificate: Path | None = None
     _addresses: itertools.count[int] = field(
         default_factory=lambda: itertools.count(_FIRST_SINGLE_ADDRESS)
     )
@@ -64,9 +84,20 @@ class Site:
         """Host and port as they stand in URLs and in the Host header."""
         return f"localhost:{self.port}"
 
+    @property
+    def scheme(self) -> str:
+        """What its URLs begin with."""
+        return "http" if self.tls is None else "https"
+
+    def connect(self) -> HTTPConnection:
+        """Return a new connection, not yet opened."""
+        if self.tls is None:
+            return HTTPConnection(LOOPBACK, self.port, timeout=TIMEOUT_S)
+        return HTTPSConnection(LOOPBACK, self.port, timeout=TIMEOUT_S, context=self.tls.context())
+
     def url(self, path: str) -> str:
         """Return the absolute URL of a path below the pod."""
-        return f"http://{self.authority}{self.pod}{path}"
+        return f"{self.scheme}://{self.authority}{self.pod}{path}"
 
     def request(
         self,
@@ -104,7 +135,7 @@ class Site:
         Raises:
             OSError, http.client.HTTPException: no whole answer came.
         """
-        own = connection or HTTPConnection(LOOPBACK, self.port, timeout=TIMEOUT_S)
+        own = connection or self.connect()
         try:
             return self._exchange(own, request)
         finally:
@@ -115,6 +146,12 @@ class Site:
         """Ask for a representation, whatever the answer is."""
         wanted = {"Accept": accept}
         return self.send(self.request("GET", path, headers=wanted, authorized=authorized))
+
+    def certified(self) -> Site:
+        """Return the same site as its owner sees it who shows a certificate."""
+        if self.tls is None or self.certificate is None:
+            raise NotMeasurable("has no owner with a certificate")
+        return Site(self.port, self.pod, tls=TlsClient(self.tls.trusted, self.certificate))
 
     def store(self, items: Iterable[Stored]) -> None:
         """Store all of these, over a few connections at once.
@@ -129,7 +166,7 @@ class Site:
 
     def _store_from(self, queue: Iterator[Stored]) -> None:
         # `next` on a list iterator is atomic, so the writers can share one queue.
-        connection = HTTPConnection(LOOPBACK, self.port, timeout=TIMEOUT_S)
+        connection = self.connect()
         try:
             for item in queue:
                 typed = {"Content-Type": item.media_type}

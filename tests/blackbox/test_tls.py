@@ -1,4 +1,5 @@
-"""HTTPS with a self-signed certificate: both current versions of TLS, and links that say https."""
+"""HTTPS with a self-signed certificate, on both listeners: current versions of TLS, links that say
+https."""
 
 from __future__ import annotations
 
@@ -20,9 +21,11 @@ TLS = Path(__file__).parent.parent / "serving/tls"
 CERTIFICATE, KEY = TLS / "certificate.pem", TLS / "key.pem"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    options = ("--ssl-cert", str(CERTIFICATE), "--ssl-key", str(KEY))
+@pytest.fixture(scope="module", params=[(), ("--webid-tls",)], ids=["https", "webid-tls"])
+def server(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[ServerProcess]:
+    options = ("--ssl-cert", str(CERTIFICATE), "--ssl-key", str(KEY), *request.param)
     root = tmp_path_factory.mktemp("tls") / "root"
     tls = ssl.create_default_context(cafile=str(CERTIFICATE))
     with running_server(ServerProcess(root=root, options=options, tls=tls)) as server:

@@ -1,6 +1,5 @@
 """What the HTTP server itself refuses, at the limit and one past it."""
 
-import contextlib
 import socket
 from pathlib import Path
 
@@ -9,21 +8,27 @@ import pytest
 from tests.serving.conftest import MakeServer
 from tests.support.server import DEADLINE_S, ServerProcess
 
+pytestmark = pytest.mark.usefixtures("listener")
+
 MAX_HEADER_BYTES = 8192
 
 
 def exchange(server: ServerProcess, request: bytes) -> bytes:
     """The first bytes of the answer to a request as sent."""
-    with contextlib.closing(connect(server)) as connection:
+    with server.open_socket() as connection:
         connection.sendall(request)
         return connection.recv(1024)
 
 
-def connect(server: ServerProcess) -> socket.socket:
-    assert server.port is not None
-    connection = socket.create_connection(("127.0.0.1", server.port))
-    connection.settimeout(DEADLINE_S)
-    return connection
+def ask(connection: socket.socket) -> bytes:
+    connection.sendall(b"GET /pid HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    return connection.recv(1024)
+
+
+def read_to_end(connection: socket.socket) -> None:
+    """Read until the server closes; with TLS it must say that it does."""
+    while connection.recv(1024):
+        pass
 
 
 @pytest.mark.parametrize(("excess_bytes", "status"), [(0, b"200"), (1, b"431")])
@@ -41,35 +46,30 @@ def test_headers_up_to_the_limit_are_taken(
 def test_a_client_that_sends_no_headers_in_time_is_hung_up_on(make_server: MakeServer) -> None:
     server = make_server("--header-read-timeout-s", "1")
     server.start()
-    with contextlib.closing(connect(server)) as connection:
+    with server.open_socket() as connection:
         connection.sendall(b"GET /pid HTTP/1.1\r\n")
-        while connection.recv(1024):
-            pass  # an answer (408) may come first
+        read_to_end(connection)  # an answer (408) may come first
 
 
 def test_connections_beyond_the_limit_wait(make_server: MakeServer) -> None:
     server = make_server("--max-connections", "1")
     server.start()
-    with contextlib.closing(connect(server)) as first, contextlib.closing(connect(server)) as late:
-        request = b"GET /pid HTTP/1.1\r\nHost: localhost\r\n\r\n"
-        first.sendall(request)
-        assert first.recv(1024)
-        late.sendall(request)
+    with server.open_socket() as first, server.open_socket() as late:
+        assert ask(first)
         late.settimeout(0.2)
         with pytest.raises(TimeoutError):
-            late.recv(1024)
+            ask(late)
         first.close()
         late.settimeout(DEADLINE_S)
-        assert late.recv(1024).startswith(b"HTTP/1.1 200")
+        assert ask(late).startswith(b"HTTP/1.1 200")
 
 
 def test_keep_alive_can_be_switched_off(make_server: MakeServer) -> None:
     server = make_server("--no-keep-alive")
     server.start()
-    with contextlib.closing(connect(server)) as connection:
+    with server.open_socket() as connection:
         connection.sendall(b"GET /pid HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        while connection.recv(1024):
-            pass  # ends, since the server closes
+        read_to_end(connection)
 
 
 def test_a_body_of_many_megabytes_goes_through(make_server: MakeServer) -> None:

@@ -2,7 +2,7 @@
 
 import contextlib
 import signal
-import socket
+import ssl
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -28,6 +28,7 @@ def hold(server: ServerProcess, threads: ThreadPoolExecutor) -> Future[Answer]:
     return answer
 
 
+@pytest.mark.usefixtures("listener")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_request_in_flight_is_answered_before_the_server_ends(
@@ -51,18 +52,17 @@ def test_a_request_in_flight_is_answered_before_the_server_ends(
 
 
 def wait_until_refused(server: ServerProcess) -> None:
-    assert server.port is not None
     while True:
         try:
-            with socket.create_connection(("127.0.0.1", server.port), DEADLINE_S) as connection:
-                connection.settimeout(DEADLINE_S)
+            with server.open_socket() as connection:
                 connection.sendall(b"GET /pid HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 if connection.recv(1) == b"":
                     return
-        except (ConnectionRefusedError, ConnectionResetError, BrokenPipeError):
+        except (ConnectionRefusedError, ConnectionResetError, BrokenPipeError, ssl.SSLError):
             return
 
 
+@pytest.mark.usefixtures("listener")
 def test_an_idle_connection_does_not_hold_the_server(make_server: MakeServer) -> None:
     server = make_server(*FAR_AWAY, "--header-read-timeout-s", "3600")
     server.start()
@@ -72,6 +72,7 @@ def test_an_idle_connection_does_not_hold_the_server(make_server: MakeServer) ->
         assert server.stop() == 0
 
 
+@pytest.mark.usefixtures("listener")
 def test_a_request_that_never_ends_is_cut_off_after_the_drain_timeout(
     make_server: MakeServer, threads: ThreadPoolExecutor
 ) -> None:
@@ -84,6 +85,7 @@ def test_a_request_that_never_ends_is_cut_off_after_the_drain_timeout(
         answer.result(DEADLINE_S)
 
 
+@pytest.mark.usefixtures("listener")
 def test_a_second_signal_stops_at_once(
     make_server: MakeServer, threads: ThreadPoolExecutor
 ) -> None:

@@ -1,32 +1,21 @@
-"""With a certificate and its key the server speaks HTTPS; without one of them it does not start.
-
-The files of ``tls/`` are self-signed for ``localhost`` and of no use elsewhere.
-"""
+"""With a certificate and its key the server speaks HTTPS; without one of them it does not start."""
 
 import ssl
 from pathlib import Path
 
 import pytest
 
-from tests.serving.conftest import MakeServer
-from tests.support.server import ServerProcess
-
-TLS = Path(__file__).parent / "tls"
-CERTIFICATE, KEY = TLS / "certificate.pem", TLS / "key.pem"
+from tests.serving.conftest import CERTIFICATE, KEY, TLS, MakeServer, client_tls
 
 
-def with_tls(server: ServerProcess, version: ssl.TLSVersion) -> ServerProcess:
-    server.options = (*server.options, "--ssl-cert", str(CERTIFICATE), "--ssl-key", str(KEY))
-    server.tls = ssl.create_default_context(cafile=str(CERTIFICATE))
-    server.tls.minimum_version = server.tls.maximum_version = version
-    return server
-
-
+@pytest.mark.parametrize("listener", ["https", "webid-tls"])
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_both_current_versions_of_tls_are_spoken(
-    make_server: MakeServer, version: ssl.TLSVersion
+    make_server: MakeServer, version: ssl.TLSVersion, listener: str
 ) -> None:
-    server = with_tls(make_server(), version)
+    server = make_server(listener=listener)
+    server.tls = client_tls()
+    server.tls.minimum_version = server.tls.maximum_version = version
     server.start()  # the base URL it announces is https
     assert server.get("/pid").status == 200
 

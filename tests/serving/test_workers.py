@@ -6,8 +6,12 @@ import os
 import select
 from pathlib import Path
 
+import pytest
+
 from tests.serving.conftest import MakeServer
 from tests.support.server import DEADLINE_S, ServerProcess
+
+pytestmark = pytest.mark.usefixtures("listener")
 
 
 def test_every_worker_answers(make_server: MakeServer) -> None:

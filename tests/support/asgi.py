@@ -46,13 +46,25 @@ class Answer:
 class Client:
     """Makes requests; holds the credential of one agent or of nobody."""
 
-    def __init__(self, application: Application, *, host: str, token: str | None = None) -> None:
+    def __init__(
+        self,
+        application: Application,
+        *,
+        host: str,
+        token: str | None = None,
+        certificate: str | None = None,
+    ) -> None:
         self.application = application
         self._host = host
         self._token = token
+        self._certificate = certificate
 
     def with_token(self, token: str | None) -> Client:
         return Client(self.application, host=self._host, token=token)
+
+    def with_certificate(self, pem: str) -> Client:
+        """The same agent on a connection with a client certificate."""
+        return Client(self.application, host=self._host, token=self._token, certificate=pem)
 
     def asking(self, application: Application) -> Client:
         """The same agent, asking another server of the same name."""
@@ -125,7 +137,9 @@ class Client:
             "headers": [(n.lower().encode("latin-1"), v.encode("latin-1")) for n, v in fields],
             "client": (peer, "12345"),
             "server": ("127.0.0.1", "0"),
-            "extensions": {},
+            "extensions": (
+                {"tls": {"client_cert_chain": [self._certificate]}} if self._certificate else {}
+            ),
         }
 
     async def _exchange(self, scope: Scope, incoming: AsyncIterator[Message]) -> Answer:

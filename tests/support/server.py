@@ -12,6 +12,7 @@ import os
 import queue
 import secrets
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -184,6 +185,17 @@ class ServerProcess:
                 "localhost", self.port, timeout=DEADLINE_S, context=self.tls
             )
         return http.client.HTTPConnection("localhost", self.port, timeout=DEADLINE_S)
+
+    def open_socket(self) -> socket.socket:
+        """A connection over which a test sends what it likes; with TLS, the handshake is made
+        when first something is sent."""
+        assert self.port is not None
+        connection = socket.create_connection(("127.0.0.1", self.port), DEADLINE_S)
+        if self.tls is None:
+            return connection
+        return self.tls.wrap_socket(
+            connection, server_hostname="localhost", do_handshake_on_connect=False
+        )
 
     def request(
         self,

@@ -4,6 +4,11 @@
     /die          the worker ends at once
     /hold?<name>  says "holding" and answers once the file <name> exists in $STUB_FOLDER
     /body         the number of bytes of the body
+    /bytes?<n>    so many bytes, in pieces
+    /scope        what the scope says of the connection, as JSON
+    /peak         how many bytes of memory the process has used at most
+
+WebSockets get back what they send.
 
 ``$STUB_START`` says what the application does when it is to start:
 "hang-in-factory", "fail-in-factory", "hang", "fail" or "crash". A file "broken" in $STUB_FOLDER
@@ -13,7 +18,9 @@ makes every later start crash.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import resource
 import threading
 from collections.abc import MutableMapping
 from pathlib import Path
@@ -22,7 +29,7 @@ from typing import Any
 import click
 
 from podstead.app.run import run_server
-from podstead.app.serve import Application, Receive, Send
+from podstead.app.worker import Application, Receive, Send
 from podstead.cli.commands import Commands
 from podstead.cli.options import settings_from, settings_options
 from podstead.cli.start import announce, end
@@ -31,6 +38,7 @@ from podstead.core.errors import StorageError
 
 FOLDER = Path(os.environ.get("STUB_FOLDER", "."))
 START = os.environ.get("STUB_START", "")
+PIECE_BYTES = 64 * 1024
 
 
 def say(text: str) -> None:
@@ -50,7 +58,13 @@ async def application(scope: MutableMapping[str, Any], receive: Receive, send: S
     if scope["type"] == "lifespan":
         await live(receive, send)
         return
+    if scope["type"] == "websocket":
+        await echo(receive, send)
+        return
     await send({"type": "http.response.start", "status": 200, "headers": []})
+    if scope["path"] == "/bytes":
+        await stream(int(scope["query_string"]), send)
+        return
     body = await answer(scope, receive)
     await send({"type": "http.response.body", "body": body})
 
@@ -70,6 +84,20 @@ async def live(receive: Receive, send: Send) -> None:
     await send({"type": "lifespan.shutdown.complete"})
 
 
+async def echo(receive: Receive, send: Send) -> None:
+    await receive()
+    await send({"type": "websocket.accept"})
+    while (message := await receive())["type"] == "websocket.receive":
+        await send({"type": "websocket.send", "text": message["text"]})
+
+
+async def stream(size_bytes: int, send: Send) -> None:
+    piece = b"x" * PIECE_BYTES
+    for _ in range(size_bytes // PIECE_BYTES):
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": piece[: size_bytes % PIECE_BYTES]})
+
+
 async def answer(scope: MutableMapping[str, Any], receive: Receive) -> bytes:
     match scope["path"]:
         case "/die":
@@ -81,6 +109,12 @@ async def answer(scope: MutableMapping[str, Any], receive: Receive) -> bytes:
                 await asyncio.sleep(0.01)
         case "/body":
             return str(await count(receive)).encode()
+        case "/scope":
+            names = ("client", "server", "scheme", "http_version")
+            facts = {name: scope[name] for name in names}
+            return json.dumps({**facts, "tls": scope["extensions"].get("tls")}).encode()
+        case "/peak":
+            return str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024).encode()
     return str(os.getpid()).encode()
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from podstead import __version__
 from podstead.app.channels import CHANNEL_TYPES, ChannelParts, state_tag
+from podstead.app.client_certificates import certificate_verifier, client_certificates
 from podstead.app.documents import build_documents, rdf_limits
 from podstead.app.foreign import ForeignDocuments
 from podstead.app.git import Answering, RepositorySweep
@@ -18,11 +19,13 @@ from podstead.app.system import SystemClock, SystemRandomness
 from podstead.authn.authenticate import Authenticator, PodTokens
 from podstead.authn.event_uses import EventUses
 from podstead.authn.issuers import IssuerKeys
+from podstead.authn.lookups import Lookups
 from podstead.authn.nonces import Nonces
 from podstead.authn.pod_token import SigningKey
 from podstead.authn.proofs import Proofs
 from podstead.authn.resource_tokens import ResourceTokens, TokenRules
 from podstead.authn.signed_requests import EventRules, SignedRequests
+from podstead.authn.web_id_documents import ProfileSources
 from podstead.authn.web_ids import WebIdIssuers
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
@@ -253,16 +256,20 @@ def build_application(
         challenges=challenges,
         container_deleted=repositories.soon,
     )
+    lookups = Lookups(store, clock)
+    profiles = ProfileSources(base_url, store, foreign, parse_rules, clock)
     resource_tokens = ResourceTokens(
         issuers=IssuerKeys(foreign, clock),
-        web_ids=WebIdIssuers(
-            base_url=base_url, store=store, foreign=foreign, parse=parse_rules, clock=clock
-        ),
+        web_ids=WebIdIssuers(profiles),
         own=provider.own if provider else None,
         proofs=proofs,
-        counters=store,
+        lookups=lookups,
         rules=_token_rules(settings),
         clock=clock,
+    )
+    authorities = Authorities(
+        hosts=served_hosts(base_url, port=settings.port, aliases=settings.host_aliases),
+        trusted_proxies=settings.trusted_proxies,
     )
     provider_routes: tuple[Route, ...] = ()
     linked = None
@@ -281,6 +288,7 @@ def build_application(
             parse=parse_rules,
             registration=registration,
             nostr=nostr,
+            profiles=profiles,
         )
     return Application(
         base_url=base_url,
@@ -313,12 +321,10 @@ def build_application(
             signed_requests=SignedRequests(
                 uses=event_uses, clock=clock, rules=event_rules, linked=linked
             ),
+            certificates=certificate_verifier(settings, profiles, lookups),
         ),
         challenges=challenges,
-        authorities=Authorities(
-            hosts=served_hosts(base_url, port=settings.port, aliases=settings.host_aliases),
-            trusted_proxies=settings.trusted_proxies,
-        ),
+        authorities=authorities,
         limits=RequestLimits(
             target_bytes=settings.max_target_bytes,
             body_pace=BodyPace(settings.body_idle_timeout_s, settings.min_upload_bytes_per_s),
@@ -346,6 +352,7 @@ def build_application(
         clock=clock,
         nonces=nonces,
         git=None if git is None else git.endpoint,
+        certificates=client_certificates(settings, authorities, clock),
     )
 
 

@@ -1,36 +1,94 @@
-"""Can the certificate and its key be used? Asked before anything else is started."""
+"""Can the server's certificate and its key be used? Asked before anything else is started.
+
+What was found good is copied into memory, and used from there: whoever renews the files writes them
+one after the other, and a worker that starts just then must not read half of each.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import ssl
+import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from podstead.config import Settings, StartRefused
 
 
-def check_certificate(settings: Settings) -> None:
-    """Raises StartRefused if TLS is asked for and the files do not serve."""
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """A certificate chain and its key, which were tried and found to belong together."""
+
+    chain: Path
+    """In PEM format, the server's own certificate first."""
+    key: Path
+    """In PEM format, without a password."""
+    content_hash: bytes
+    """Of both, to tell whether others say the same."""
+    _descriptors: tuple[int, ...] = field(default=(), repr=False)
+
+    def forget(self) -> None:
+        """Give back the memory; to be called once, when no process will read the pair any more."""
+        for descriptor in self._descriptors:
+            os.close(descriptor)
+
+
+def read_key_pair(settings: Settings) -> KeyPair | None:
+    """The certificate and key of the settings, ``None`` without TLS.
+
+    Raises StartRefused if TLS is asked for and the files do not serve.
+    """
     if settings.ssl_cert is None or settings.ssl_key is None:
-        return
-    for name, path in (("ssl-cert", settings.ssl_cert), ("ssl-key", settings.ssl_key)):
-        _check_readable(name, path)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        return None
+    chain = _read("ssl-cert", settings.ssl_cert)
+    key = _read("ssl-key", settings.ssl_key)
+    if sys.platform == "linux":
+        pair = _in_memory(chain, key)
+    else:
+        pair = KeyPair(settings.ssl_cert, settings.ssl_key, _hash(chain, key))
     try:
-        # Without a password of ours, OpenSSL would ask for one at the terminal.
-        context.load_cert_chain(settings.ssl_cert, settings.ssl_key, password="")
+        _try(pair)
     except (ssl.SSLError, ValueError) as error:
+        pair.forget()
         raise StartRefused(
             f"ssl-cert {settings.ssl_cert} and ssl-key {settings.ssl_key} cannot be used "
             f"({_reason(error)}): give a certificate chain in PEM format and its own key, without "
             "a password."
         ) from error
+    return pair
 
 
-def _check_readable(name: str, path: Path) -> None:
+def _read(name: str, path: Path) -> bytes:
     try:
-        path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise StartRefused(f"{name} {path} cannot be read ({error.strerror}).") from error
+
+
+if sys.platform == "linux":
+
+    def _in_memory(chain: bytes, key: bytes) -> KeyPair:
+        descriptors = _memory_file("ssl-cert", chain), _memory_file("ssl-key", key)
+        # Workers have the same descriptors. Opened by these names they are read from the beginning.
+        chain_path, key_path = (Path(f"/proc/self/fd/{each}") for each in descriptors)
+        return KeyPair(chain_path, key_path, _hash(chain, key), descriptors)
+
+    def _memory_file(name: str, content: bytes) -> int:
+        descriptor = os.memfd_create(name)
+        with os.fdopen(descriptor, "wb", closefd=False) as file:
+            file.write(content)
+        return descriptor
+
+
+def _hash(chain: bytes, key: bytes) -> bytes:
+    return hashlib.sha256(chain + b"\0" + key).digest()
+
+
+def _try(pair: KeyPair) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    # Without a password of ours, OpenSSL would ask for one at the terminal.
+    context.load_cert_chain(pair.chain, pair.key, password="")
 
 
 def _reason(error: ssl.SSLError | ValueError) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from podstead.app.audit import LogAudit
 from podstead.app.blocked_fetches import BlockedFetches
 from podstead.authn.issuers import ProviderDocument
-from podstead.authn.web_ids import ProfileDocument
+from podstead.authn.web_id_documents import ProfileDocument
 from podstead.config import Settings
 from podstead.core.clock import Clock
 from podstead.core.errors import OutboundError
@@ -54,9 +54,9 @@ class ForeignDocuments:
 
     async def fetch_profile(self, url: str) -> ProfileDocument:
         """The document of a WebID (A-109). Raises OutboundError."""
-        from podstead.outbound.documents import RDF_POLICY
+        from podstead.outbound.documents import PROFILE_POLICY
 
-        fetched = await self._fetch(url, RDF_POLICY)
+        fetched = await self._fetch(url, PROFILE_POLICY)
         return ProfileDocument(fetched.content, fetched.content_type, fetched.final_url)
 
     async def fetch_provider_document(self, url: str) -> ProviderDocument:

@@ -8,11 +8,13 @@ from typing import Protocol
 from podstead.app.accounts import AccountServices
 from podstead.app.idp_pages import PageServices, build_pages
 from podstead.app.nostr_keys import NostrServices, build_nostr
+from podstead.app.own_certificates import make_in_thread
+from podstead.app.own_requests import OwnProfiles
 from podstead.app.provider_keys import KeyFolder
 from podstead.authn.event_uses import EventUses
 from podstead.authn.proofs import Proofs
 from podstead.authn.resource_tokens import ResourceTokens
-from podstead.authn.web_ids import RdfParser
+from podstead.authn.web_id_documents import ProfileSources, RdfParser
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import OutboundError, RequestRefused
@@ -20,6 +22,7 @@ from podstead.core.identifiers import ResourcePath, parse_path
 from podstead.core.operation import GivenBody, Operation
 from podstead.idp import discovery
 from podstead.idp.authorizations import Authorizations
+from podstead.idp.certificates import CertificateKeys
 from podstead.idp.clients import ClientDirectory, ClientDocument
 from podstead.idp.nostr.resolution import DidDocuments as ForeignDids
 from podstead.idp.nostr.resolution import DidResolution
@@ -83,6 +86,7 @@ class Provider:
         parse: RdfParser,
         registration: Registration,
         nostr: NostrServices | None,
+        profiles: ProfileSources,
     ) -> tuple[Route, ...]:
         """Every address of the provider; ``nostr`` is ``None`` where events are not accepted."""
         settings, store, clock = self._settings, self._store, self._clock
@@ -159,6 +163,17 @@ class Provider:
                 nostr=nostr,
                 passkey_requests_per_minute=settings.passkey_requests_per_minute,
                 nostr_requests_per_minute=settings.nostr_requests_per_minute,
+                certificates=(
+                    CertificateKeys(
+                        sources=profiles,
+                        profiles=OwnProfiles(base_url=self.issuer, resources=resources),
+                        make=make_in_thread,
+                        audit=self.accounts.audit,
+                        clock=clock,
+                    )
+                    if settings.webid_tls
+                    else None
+                ),
                 clock=clock,
                 randomness=self._randomness,
             ),

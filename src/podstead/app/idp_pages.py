@@ -11,6 +11,7 @@ from podstead.app.nostr_keys import NostrServices
 from podstead.app.webauthn import WebAuthnVerifier
 from podstead.core.clock import Clock, Randomness
 from podstead.idp.authorizations import Authorizations
+from podstead.idp.certificates import CertificateKeys
 from podstead.idp.challenges import Challenges
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.connections import Connections
@@ -24,6 +25,7 @@ from podstead.storage.protocol import Store
 from podstead.web.idp.account_pages import AccountPages
 from podstead.web.idp.authorization_endpoint import AuthorizationEndpoint
 from podstead.web.idp.browser_sign_in import BrowserSignIn
+from podstead.web.idp.certificate_pages import CertificatePages
 from podstead.web.idp.cookies import Cookies
 from podstead.web.idp.end_session_pages import EndSessionPages
 from podstead.web.idp.interaction_pages import InteractionPages
@@ -32,6 +34,7 @@ from podstead.web.idp.nostr_key_endpoints import NostrKeyEndpoints
 from podstead.web.idp.nostr_sign_in_endpoints import NostrSignInEndpoints
 from podstead.web.idp.pages import (
     Pages,
+    certificate_routes,
     nostr_key_routes,
     nostr_sign_in_routes,
     page_routes,
@@ -65,6 +68,7 @@ class PageServices:
     nostr: NostrServices | None
     passkey_requests_per_minute: int
     nostr_requests_per_minute: int
+    certificates: CertificateKeys | None
     clock: Clock
     randomness: Randomness
 
@@ -135,6 +139,7 @@ def build_pages(
             credentials=accounts.credentials,
             passkeys=None if known is None else known.passkeys,
             nostr_links=None if nostr is None else nostr.links,
+            certificates=services.certificates,
             sign_in=sign_in,
             cookies=cookies,
             renderer=renderer,
@@ -198,6 +203,16 @@ def build_pages(
             *nostr_key_routes(entrance, keys),
             *nostr_sign_in_routes(entrance, nostr_sign_in),
         )
+    if services.certificates is not None:
+        own_certificates = CertificatePages(
+            certificates=services.certificates,
+            sessions=sessions,
+            cookies=cookies,
+            renderer=renderer,
+            randomness=randomness,
+            base_url=base_url,
+        )
+        routes += certificate_routes(entrance, own_certificates)
     if known is None:
         return routes
     endpoints = PasskeyEndpoints(

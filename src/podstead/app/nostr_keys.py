@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from podstead.app.accounts import AccountServices
 from podstead.app.own_requests import OwnProfiles
 from podstead.authn.event_uses import EventUses
-from podstead.authn.web_ids import RdfParser
+from podstead.authn.web_id_documents import RdfParser
 from podstead.core.clock import Clock, Randomness
 from podstead.idp.challenges import Challenges
 from podstead.idp.nostr.challenges import nostr_challenges

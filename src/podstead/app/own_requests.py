@@ -17,7 +17,8 @@ from podstead.resources.service import ResourceService
 
 
 class OwnProfiles:
-    """Changes the profiles of accounts: implements Profiles of :mod:`podstead.idp.nostr.links`."""
+    """Changes the profiles of accounts: implements Profiles of :mod:`podstead.idp.nostr.links` and
+    of :mod:`podstead.idp.certificates`."""
 
     def __init__(self, *, base_url: str, resources: ResourceService) -> None:
         self._base_url = base_url
@@ -26,18 +27,19 @@ class OwnProfiles:
     async def add_name(self, web_id: str, name: str) -> None:
         """Have the profile say that the WebID is the same as ``name``. Raises RequestRefused,
         ServerTrouble."""
-        await self._patch(web_id, f"INSERT DATA {{ {_same_as(web_id, name)} }}")
+        await self.patch(web_id, f"INSERT DATA {{ {_same_as(web_id, name)} }}")
 
     async def remove_name(self, web_id: str, name: str) -> None:
         """Have the profile not say that any more. Raises RequestRefused, ServerTrouble."""
-        await self._patch(web_id, f"DELETE DATA {{ {_same_as(web_id, name)} }}")
+        await self.patch(web_id, f"DELETE DATA {{ {_same_as(web_id, name)} }}")
 
-    async def _patch(self, web_id: str, update: str) -> None:
+    async def patch(self, web_id: str, patch: str, media_type: str = SPARQL_UPDATE) -> None:
+        """Patch the profile in the stead of its owner. Raises RequestRefused, ServerTrouble."""
         operation = Operation(
             "PATCH",
             self._path_of(web_id),
-            GivenBody(update.encode()),
-            content_type=SPARQL_UPDATE,
+            GivenBody(patch.encode()),
+            content_type=media_type,
         )
         owner = Identity(agent=web_id, method=AuthenticationMethod.SESSION)
         await self._resources.handle(Exchange(operation, owner))

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from podstead.app.certificate import check_certificate
 from podstead.app.ending import Ending
 from podstead.app.git import check_git
 from podstead.app.listening import chosen_port, closing_all, open_listeners
 from podstead.app.logs import configure_logging
+from podstead.app.renewal import prepare_keys
 from podstead.app.root import prepared_root
-from podstead.app.serve import Application, serve
+from podstead.app.serve import serve
+from podstead.app.worker import Factory
 from podstead.config import Settings
 
 
 def run_server(
     settings: Settings,
     *,
-    factory: Callable[[Settings], Application],
+    factory: Factory,
     on_ready: Callable[[Settings], None],
 ) -> Ending:
     """Run the server until it is stopped.
@@ -29,9 +30,10 @@ def run_server(
     Raises StartRefused or RootUnusable, before anything is served, and StorageError.
     """
     configure_logging(settings)
-    check_certificate(settings)
+    keys = prepare_keys(settings)
     check_git(settings)
     listeners = open_listeners(settings)
     settings = settings.listening_on(chosen_port(listeners))
     with closing_all(listeners), prepared_root(settings):
-        return serve(settings, listeners, factory=factory, on_ready=partial(on_ready, settings))
+        ready = partial(on_ready, settings)
+        return serve(settings, listeners, keys, factory=factory, on_ready=ready)

@@ -1,94 +1,90 @@
 """How is the HTTP server run? Granian, with workers that start, stop and die as they should.
 
-The only module that knows granian. What it adds to it:
+This is the main process; ``worker.py`` is what each worker does. What it adds to granian:
 
-- Workers take over listening sockets that are already open (``listening.py``).
 - Signals go to this process alone, in a thread that waits for them: the first one drains and
-  stops, the second one stops at once. A worker likewise waits for SIGTERM in a thread: one that
-  is still starting ends on the spot, where granian's would miss the signal and run for ever.
+  stops, the second one stops at once.
 - A worker reports when its application has started; when all have, the server is ready.
 - A worker that dies before that stops the start, since it would die again. Later it is replaced:
   one request that kills a worker must not take every pod off the net. A worker that keeps dying
   stops the server with an error, for the supervisor above to see.
-- Workers end when this process is gone, even if it was killed, so that the port and the data root
-  are free for the next start.
+- When the certificate is renewed, the workers are told, where TLS is ours. Granian cannot change
+  its own, so there workers are replaced one by one: the new one takes connections from the same
+  socket before the old one stops to, and the old one finishes the requests it has begun, however
+  long that takes.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import multiprocessing
 import os
+import queue
 import resource
 import signal
 import socket
-import sys
-import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing.connection import Connection
-from typing import Any
 
 from granian.constants import HTTPModes, Interfaces, Loops, SSLProtocols
 from granian.http import HTTP1Settings, HTTP2Settings
 from granian.log import LogLevels
-from granian.net import SocketHolder  # type: ignore[attr-defined]
-from granian.server.mp import MPServer
+from granian.server.mp import MPServer, WorkerProcess
 
+from podstead.app.certificate import KeyPair
 from podstead.app.ending import Ending
 from podstead.app.listening import BACKLOG
 from podstead.app.logs import logging_config, server_level
+from podstead.app.renewal import RENEWAL_SIGNAL, Renewal, ServerKeys
+from podstead.app.tls.front import Front, private_folder
+from podstead.app.worker import Equipment, Factory, run_worker, start_thread
 from podstead.config import Settings
-from podstead.core.errors import PodsteadError
 
 logger = logging.getLogger("podstead.app")
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
-
-LEAVE_S = 5.0
-"""How long those who listen have to leave when the server stops."""
-
 _STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM}
-_READY = b"ready"
+_POLL_S = 0.1
+_LEAST_TLS = str(SSLProtocols.tls12)
 
 
 def serve(
     settings: Settings,
     listeners: Sequence[socket.socket],
+    keys: ServerKeys | None,
     *,
-    factory: Callable[[Settings], Application],
+    factory: Factory,
     on_ready: Callable[[], None],
 ) -> Ending:
     """Serve until SIGTERM or SIGINT, or until a worker fails. To be called in the main thread.
 
-    ``factory`` makes the application, in each worker. If that has a method ``drain`` it is called
-    when the worker shall stop, before connections that have no end are cut off. ``on_ready`` is
-    called once, in another thread, when all workers answer requests.
+    ``keys`` are there for TLS. ``factory`` makes the application, in each worker. ``on_ready`` is
+    called once, in another thread, when all workers answer requests. Raises StartRefused.
     """
     _raise_descriptor_limit()
     # Workers begin with what is loaded here, and share its memory. They also inherit which signals
     # are blocked; the other ways of starting a process may unblock them.
     multiprocessing.set_start_method("fork", force=True)
     reports, report = multiprocessing.Pipe(duplex=False)
-    server = _make_server(settings)
-    with _signals_blocked():
-        stop = _Stop(server, listeners)
-        _start_thread(stop.wait)
-        _start_thread(partial(_await_readiness, server, settings.workers, reports, on_ready))
-        try:
-            server.serve(
-                spawn_target=partial(_run_worker, listeners),
-                target_loader=partial(_load_application, factory, settings, report),
-                wrap_loader=False,
-            )
-        except SystemExit:
-            logger.debug("The HTTP server ended with an error")
+    with _front(keys) as front:
+        equipment = Equipment(settings, factory, listeners, report, front)
+        server = _Server(equipment, keys)
+        with _signals_blocked():
+            stop = _Stop(server, listeners)
+            start_thread(stop.wait)
+            start_thread(partial(_await_readiness, server, settings.workers, reports, on_ready))
+            if keys is not None:
+                start_thread(Renewal(settings, server.keys_in_use, server.adopt).watch)
+            try:
+                server.serve(
+                    spawn_target=partial(run_worker, equipment),
+                    target_loader=_load_nothing,
+                    wrap_loader=False,
+                )
+            except SystemExit:
+                logger.debug("The HTTP server ended with an error")
     if stop.ending is Ending.STOPPED and stop.elapsed_s() >= settings.drain_timeout_s:
         logger.warning(
             "Requests still in flight after %d seconds were cut off", settings.drain_timeout_s
@@ -96,42 +92,148 @@ def serve(
     return stop.ending or Ending.FAILED
 
 
-def _make_server(settings: Settings) -> MPServer:
-    return MPServer(
-        target="podstead",
-        # Its own socket is not used; it is bound, and closed again, on a port of the system.
-        address="127.0.0.1",
-        port=0,
-        interface=Interfaces.ASGI,
-        loop=Loops.uvloop,
-        http=HTTPModes.auto,
-        workers=settings.workers,
-        workers_kill_timeout=settings.drain_timeout_s,
-        backlog=BACKLOG,
-        backpressure=settings.max_connections,
-        http1_settings=HTTP1Settings(
-            header_read_timeout=settings.header_read_timeout_s * 1000,
-            keep_alive=settings.keep_alive,
-            max_buffer_size=settings.max_header_bytes,
-        ),
-        http2_settings=HTTP2Settings(max_headers_size=settings.max_header_bytes),
-        ssl_cert=settings.ssl_cert,
-        ssl_key=settings.ssl_key,
-        ssl_protocol_min=SSLProtocols.tls12,
-        log_access=False,
-        log_level=LogLevels(server_level(settings)),
-        log_dictconfig=logging_config(settings),
-        respawn_failed_workers=False,  # until all have started, see _await_readiness
-    )
+@contextmanager
+def _front(keys: ServerKeys | None) -> Iterator[Front | None]:
+    if keys is None or keys.context is None:
+        yield None
+        return
+    with private_folder() as folder:
+        yield Front(keys.context, folder)
 
 
-# --- In the main process --------------------------------------------------------------------
+def _load_nothing() -> Callable[..., object]:
+    """Workers load the application themselves."""
+    raise NotImplementedError
+
+
+class _Server(MPServer):
+    """Granian's main process, which can also have the workers use a renewed certificate."""
+
+    def __init__(self, equipment: Equipment, keys: ServerKeys | None) -> None:
+        settings = equipment.settings
+        super().__init__(
+            target="podstead",
+            # Its own socket is not used; it is bound, and closed again, on a port of the system.
+            address="127.0.0.1",
+            port=0,
+            interface=Interfaces.ASGI,
+            loop=Loops.uvloop,
+            http=HTTPModes.auto,
+            workers=settings.workers,
+            workers_kill_timeout=settings.drain_timeout_s,
+            backlog=BACKLOG,
+            backpressure=settings.max_connections,
+            http1_settings=HTTP1Settings(
+                header_read_timeout=settings.header_read_timeout_s * 1000,
+                keep_alive=settings.keep_alive,
+                max_buffer_size=settings.max_header_bytes,
+            ),
+            http2_settings=HTTP2Settings(max_headers_size=settings.max_header_bytes),
+            log_access=False,
+            log_level=LogLevels(server_level(settings)),
+            log_dictconfig=logging_config(settings),
+            respawn_failed_workers=False,  # until all have started, see _await_readiness
+        )
+        self._equipment = equipment
+        self._pair = None if keys is None else keys.pair
+        self._content_hash = b"" if keys is None else keys.content_hash
+        self._renewed: KeyPair | None = None
+        self._retired: list[WorkerProcess] = []
+        self.started: queue.SimpleQueue[int] = queue.SimpleQueue()
+        """The process numbers of workers that answer requests, as they report."""
+        if keys is not None and keys.pair is not None:
+            self._use(keys.pair)
+
+    @property
+    def all_workers(self) -> list[WorkerProcess]:
+        """Also those that only finish what they have begun."""
+        return [*self.wrks, *self._retired]
+
+    def keys_in_use(self) -> bytes:
+        """Their content hash."""
+        return self._content_hash
+
+    def adopt(self, keys: ServerKeys) -> None:
+        """Have other keys used for new connections. May be called in any thread but one at a
+        time."""
+        front = self._equipment.front
+        if front is None or keys.context is None:
+            self._renewed = keys.pair
+            self.signal_handler_reload()  # type: ignore[no-untyped-call]
+            return
+        front.context = keys.context  # for workers to come
+        for worker in self.wrks:
+            if worker.inner.pid is not None and _is_alive(worker):
+                os.kill(worker.inner.pid, RENEWAL_SIGNAL)
+        self._note_use(keys.content_hash)
+
+    def _note_use(self, content_hash: bytes) -> None:
+        self._content_hash = content_hash
+        logger.info("The renewed certificate is in use")
+
+    def _use(self, pair: KeyPair) -> None:
+        """Have granian speak TLS with these in the workers to come."""
+        files = (str(pair.chain), str(pair.key), None)
+        self.ssl_ctx = (True, *files, _LEAST_TLS, None, [], False)  # type: ignore[assignment]
+
+    def _reload(self, spawn_target: object, target_loader: object) -> None:
+        """What granian calls in the main thread once somebody wants other workers."""
+        self.reload_signal = False
+        self.main_loop_interrupt.clear()
+        renewed, before = self._renewed, self._pair
+        if renewed is not None and before is not None:
+            self._use(renewed)
+            if all(
+                self._replace(index, spawn_target, target_loader) for index in range(self.workers)
+            ):
+                self._pair = renewed
+                before.forget()
+                self._note_use(renewed.content_hash)
+            else:
+                self._use(before)
+                renewed.forget()
+        # What came meanwhile may have been cleared.
+        if self.interrupt_signal or self.interrupt_children:
+            self.main_loop_interrupt.set()
+
+    def _replace(self, index: int, spawn_target: object, target_loader: object) -> bool:
+        """Whether a worker has taken over from the one with that index."""
+        new = self._spawn_worker(index, spawn_target, target_loader)
+        new.interrupt_by_parent = True  # if it dies now, that is for us to deal with
+        new.start()  # type: ignore[no-untyped-call]
+        if not self._has_started(new):
+            new.kill()  # type: ignore[no-untyped-call]
+            if not self.interrupt_signal:
+                logger.error("A worker with the renewed certificate did not start")
+            return False
+        new.interrupt_by_parent = False
+        old, self.wrks[index] = self.wrks[index], new
+        old.terminate()  # type: ignore[no-untyped-call]
+        self._retired = [each for each in (*self._retired, old) if _is_alive(each)]
+        return True
+
+    def _has_started(self, worker: WorkerProcess) -> bool:
+        while _is_alive(worker) and not self.interrupt_signal:
+            try:
+                if self.started.get(timeout=_POLL_S) == worker.inner.pid:
+                    return True
+            except queue.Empty:
+                continue
+        return False
+
+    def _stop_workers(self) -> None:
+        self.wrks, self._retired = self.all_workers, []
+        super()._stop_workers()  # type: ignore[no-untyped-call]
+
+
+def _is_alive(worker: WorkerProcess) -> bool:
+    return bool(worker.is_alive())  # type: ignore[no-untyped-call]
 
 
 class _Stop:
     """Waits for signals, in a thread of its own."""
 
-    def __init__(self, server: MPServer, listeners: Sequence[socket.socket]) -> None:
+    def __init__(self, server: _Server, listeners: Sequence[socket.socket]) -> None:
         self._server = server
         self._listeners = listeners
         self.ending: Ending | None = None
@@ -151,14 +253,14 @@ class _Stop:
         self._server.signal_handler_interrupt()  # type: ignore[no-untyped-call]
         signal.sigwait(_STOP_SIGNALS)
         self.ending = Ending.FORCED
-        for worker in list(self._server.wrks):
+        for worker in self._server.all_workers:
             worker.kill()  # type: ignore[no-untyped-call]
 
 
 @contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """Keep the stop signals pending in this thread and in those, and the processes, it starts."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+    """Keep the signals pending in this thread and in those, and the processes, it starts."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_STOP_SIGNALS, RENEWAL_SIGNAL})
     try:
         yield
     finally:
@@ -166,7 +268,7 @@ def _signals_blocked() -> Iterator[None]:
 
 
 def _await_readiness(
-    server: MPServer, workers: int, reports: Connection, on_ready: Callable[[], None]
+    server: _Server, workers: int, reports: Connection, on_ready: Callable[[], None]
 ) -> None:
     try:
         for _ in range(workers):
@@ -175,13 +277,9 @@ def _await_readiness(
         # Only now: no process is forked while this thread may hold a lock.
         server.respawn_failed_workers = True
         while True:  # workers that were replaced report too
-            reports.recv_bytes()
+            server.started.put(int(reports.recv_bytes()))
     except EOFError:
         return  # the server has ended
-
-
-def _start_thread(target: Callable[[], None]) -> None:
-    threading.Thread(target=target, daemon=True).start()
 
 
 def _raise_descriptor_limit() -> None:
@@ -192,127 +290,3 @@ def _raise_descriptor_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     except (OSError, ValueError):
         logger.debug("The limit of open files stays as it is")
-
-
-# --- In a worker ----------------------------------------------------------------------------
-
-
-def _run_worker(
-    listeners: Sequence[socket.socket],
-    worker_id: int,
-    process_name: str | None,
-    load: Callable[[], Application],
-    _own_socket: object,
-    *arguments: Any,  # noqa: ANN401 - handed through
-) -> None:
-    _start_thread(_end_with_parent)
-    listener = listeners[worker_id - 1]
-    for other in listeners:
-        if other is not listener:
-            other.close()
-    holder = SocketHolder(listener.detach(), uds=False, backlog=BACKLOG)  # type: ignore[call-arg]
-    MPServer._spawn_asgi_lifespan_worker(  # noqa: SLF001 - what granian would call here itself
-        worker_id, process_name, load, ((None, holder), None), *arguments
-    )
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _load_application(
-    factory: Callable[[Settings], Application], settings: Settings, report: Connection
-) -> Application:
-    """What granian calls in a worker, with the event loop made and not yet running."""
-    drain = _Drain(asyncio.get_event_loop())
-    _start_thread(drain.wait)
-    try:
-        application = factory(settings)
-        drain.first = getattr(application, "drain", None)
-        return _Started(application, drain, report)
-    except PodsteadError as error:
-        logger.error("%s", error)  # noqa: TRY400 - expected trouble has no traceback
-        sys.exit(1)
-
-
-class _Drain:
-    """Waits for SIGTERM in a thread, and has granian's handler called in the event loop, after
-    those who listen have been told to leave: granian cuts open WebSockets off, and waits for
-    answers that have no end.
-
-    Granian would have the loop itself catch the signal. The loop loses one that comes while it is
-    not running, as between the start of the application and the start of the server. SIGINT is
-    left alone: a terminal sends it to every process, and the main process passes it on.
-    """
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._handle: Callable[[], object] | None = None
-        self.started = False
-        self.first: Callable[[], Awaitable[None]] | None = None
-        """What is to be done before, within LEAVE_S seconds."""
-        loop.add_signal_handler = self._note_handler  # type: ignore[assignment, method-assign]
-
-    def _note_handler(
-        self, number: int, handler: Callable[..., object], *arguments: object
-    ) -> None:
-        if number == signal.SIGTERM:
-            self._handle = partial(handler, *arguments)
-
-    def wait(self) -> None:
-        signal.sigwait({signal.SIGTERM})
-        if not self.started or self._handle is None:
-            os._exit(0)  # there is nothing to finish
-        asyncio.run_coroutine_threadsafe(self._stop(self._handle), self._loop)
-
-    async def _stop(self, handle: Callable[[], object]) -> None:
-        try:
-            if self.first is not None:
-                async with asyncio.timeout(LEAVE_S):
-                    await self.first()
-        except Exception:
-            logger.exception("Those who listen could not be told to leave")
-        finally:
-            handle()
-
-
-class _Started:
-    """The application, whose start is reported and whose failure to start is one.
-
-    Granian takes an exception from the lifespan for an application that has none, and would serve.
-    """
-
-    def __init__(self, application: Application, drain: _Drain, report: Connection) -> None:
-        self._application = application
-        self._drain = drain
-        self._report = report
-
-    def __call__(
-        self, scope: MutableMapping[str, Any], receive: Receive, send: Send
-    ) -> Awaitable[None]:
-        # Requests go straight to the application: no coroutine of ours in between.
-        if scope["type"] == "lifespan":
-            return self._live(scope, receive, send)
-        return self._application(scope, receive, send)
-
-    async def _live(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        async def send_and_report(message: Message) -> None:
-            await send(message)
-            if message["type"] == "lifespan.startup.complete":
-                self._drain.started = True
-                self._report.send_bytes(_READY)
-
-        try:
-            await self._application(scope, receive, send_and_report)
-        except PodsteadError as error:
-            await send(self._failure(str(error)))
-        except Exception:
-            logger.exception("The application failed outside of a request")
-            await send(self._failure(""))
-
-    def _failure(self, message: str) -> Message:
-        phase = "shutdown" if self._drain.started else "startup"
-        return {"type": f"lifespan.{phase}.failed", "message": message}

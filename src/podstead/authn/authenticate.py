@@ -37,7 +37,9 @@ class Shown:
     that a proof must be about, and the address that asks (IPv6 by its network).
 
     ``url`` is the effective one (A-11) with its query, its raw bytes as Latin-1. ``repository`` is
-    the container that git asks, if it is git that asks.
+    the container that git asks, if it is git that asks. ``certificate`` is the client certificate
+    in DER whose key the sender has proven to hold; it counts without an Authorization field only
+    (A-2).
     """
 
     authorization: Sequence[bytes]
@@ -47,10 +49,23 @@ class Shown:
     client_address: str
     has_content: bool = False
     repository: ResourcePath | None = None
+    certificate: bytes | None = None
 
 
 class Registries(TokenRegistry, PodRegistry, Protocol):
     """Where revocations and pods are looked up."""
+
+
+class CertificateVerifier(Protocol):
+    """What verifies client certificates; loaded where they count."""
+
+    async def verify(self, der: bytes, *, client_address: str) -> Agent:
+        """The identity that a certificate proves, ``None`` if it claims none. Raises
+        NotAuthenticated, StorageError."""
+
+    async def check_again(self, der: bytes, *, client_address: str) -> None:
+        """See that a certificate that was good is so still, be it expired by now. Raises
+        NotAuthenticated, StorageError."""
 
 
 class Authenticator:
@@ -62,10 +77,13 @@ class Authenticator:
         pod_tokens: PodTokens,
         resource_tokens: ResourceTokens,
         signed_requests: SignedRequests,
+        certificates: CertificateVerifier | None = None,
     ) -> None:
+        """Without ``certificates``, client certificates mean nothing."""
         self._pod_tokens = pod_tokens
         self._resource_tokens = resource_tokens
         self._signed_requests = signed_requests
+        self._certificates = certificates
 
     async def authenticate(self, shown: Shown) -> Agent:
         """The identity that a request's credential proves, ``None`` without any.
@@ -76,7 +94,7 @@ class Authenticator:
         credential = read_credential(shown.authorization, shown.proofs)
         match credential:
             case None:
-                return None
+                return await self._by_certificate(shown)
             case UnverifiedDpop():
                 return await self._resource_tokens.verify_dpop(
                     credential,
@@ -107,12 +125,23 @@ class Authenticator:
         for its key, which is nobody's to revoke. Raises NotAuthenticated.
         """
         match read_credential(shown.authorization, shown.proofs):
+            case None if shown.certificate is not None and self._certificates is not None:
+                await self._certificates.check_again(
+                    shown.certificate, client_address=shown.client_address
+                )
             case UnverifiedDpop(token):
                 await self._resource_tokens.check_again(token, "DPoP", shown.client_address)
             case UnverifiedBearer(token) if token.count(".") == _DOTS_OF_A_JWT:
                 await self._resource_tokens.check_again(token, "Bearer", shown.client_address)
             case UnverifiedBearer(token):
                 await self._pod_tokens.check_again(token)
+
+    async def _by_certificate(self, shown: Shown) -> Agent:
+        if shown.certificate is None or self._certificates is None:
+            return None
+        return await self._certificates.verify(
+            shown.certificate, client_address=shown.client_address
+        )
 
 
 def _sequence_of_git(shown: Shown) -> str | None:

@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlsplit
 
+from podstead.authn.addresses import is_usable_address
 from podstead.jose.compact import CompactToken, claim_number, claim_text
 from podstead.jose.errors import InvalidJose
 
@@ -19,13 +19,9 @@ AUDIENCE: Final = "solid"
 MAX_TOKEN_CHARACTERS: Final = 8192
 SKEW_S: Final = 60
 FUTURE_S: Final = 120
-MAX_ADDRESS_CHARACTERS: Final = 2048
 MAX_LIFETIME_S: Final = 24 * 3600
 
 _THUMBPRINT: Final = re.compile(r"[A-Za-z0-9_-]{43}")
-_NOT_IN_IRIS: Final = frozenset(' <>"{}|\\^`')
-"""Beside what cannot be printed (RFC 3987 section 2.2)."""
-_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +62,8 @@ def read_claims(token: CompactToken, *, now_s: int, allow_loopback: bool) -> Tok
         or web_id is None
         # OpenID Connect Discovery 1.0 section 3: an issuer has no query and no fragment.
         or not {"?", "#"}.isdisjoint(issuer)
-        or not _is_address(issuer, allow_loopback=allow_loopback)
-        or not _is_address(web_id, allow_loopback=allow_loopback)
+        or not is_usable_address(issuer, allow_loopback=allow_loopback)
+        or not is_usable_address(web_id, allow_loopback=allow_loopback)
     ):
         raise InvalidJose("The token lacks an issuer or a WebID that can be used")
     return TokenClaims(
@@ -109,26 +105,3 @@ def _thumbprint(confirmation: object) -> str:
     if jkt is None or not _THUMBPRINT.fullmatch(jkt):
         raise InvalidJose("The token is not bound to a key")
     return jkt
-
-
-def _is_address(url: str, *, allow_loopback: bool) -> bool:
-    if (
-        len(url) > MAX_ADDRESS_CHARACTERS
-        or not url.isprintable()
-        or not _NOT_IN_IRIS.isdisjoint(url)
-    ):
-        return False
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname
-    except ValueError:
-        return False
-    if not host or parts.username is not None:
-        return False
-    return parts.scheme == "https" or (
-        parts.scheme == "http" and allow_loopback and _is_loopback(host)
-    )
-
-
-def _is_loopback(host: str) -> bool:
-    return host in _LOOPBACK or host.endswith(".localhost")

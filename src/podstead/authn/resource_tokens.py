@@ -16,6 +16,7 @@ from typing import Final, Protocol
 from podstead.authn.claims import MAX_TOKEN_CHARACTERS, TokenClaims, read_claims, same_issuer
 from podstead.authn.credentials import UnverifiedBearer, UnverifiedDpop
 from podstead.authn.issuers import IssuerKeys
+from podstead.authn.lookups import Lookups
 from podstead.authn.proofs import InvalidProof, Proofs
 from podstead.authn.web_ids import WebIdIssuers
 from podstead.core.agents import AuthenticationMethod, Identity
@@ -26,13 +27,11 @@ from podstead.jose.compact import CompactToken, claim_number, read_token, verify
 from podstead.jose.errors import InvalidJose
 from podstead.jose.keys import PublicKey
 from podstead.jose.proof import ProvenRequest
-from podstead.storage.protocol import RateCounters
 
 ACCESS_TOKEN_TYPES: Final = ("at+jwt", "application/at+jwt")
 KEPT_CHARACTERS: Final = 16 * 1024 * 1024
 """Of the verified tokens whose claims are kept, some ten thousand of the usual size."""
 LONGEST_KEPT: Final = 4096
-LOOKUPS_PER_MINUTE: Final = 30
 
 
 class OwnProvider(Protocol):
@@ -81,7 +80,7 @@ class ResourceTokens:
         web_ids: WebIdIssuers,
         own: OwnProvider | None,
         proofs: Proofs,
-        counters: RateCounters,
+        lookups: Lookups,
         rules: TokenRules,
         clock: Clock,
     ) -> None:
@@ -90,7 +89,7 @@ class ResourceTokens:
         self._web_ids = web_ids
         self._own = own
         self._proofs = proofs
-        self._counters = counters
+        self._lookups = lookups
         self._rules = rules
         self._clock = clock
         self._verified = BoundedCache[bytes, _Presented](KEPT_CHARACTERS)
@@ -208,13 +207,7 @@ class ResourceTokens:
             self._verified.put(_digest(text), replace(presented, signer=signer), weight=len(text))
 
     async def _count_lookup(self, client_address: str) -> None:
-        wait_s = await self._counters.take(
-            f"lookup {client_address}",
-            capacity=LOOKUPS_PER_MINUTE,
-            per_s=LOOKUPS_PER_MINUTE / 60,
-            now_ms=self._clock.now_ms(),
-        )
-        if wait_s is not None:
+        if not await self._lookups.take(client_address):
             raise InvalidJose("Too many tokens of issuers that are not known here: try later")
 
     def _own_of(self, claims: TokenClaims) -> OwnProvider | None:

@@ -9,6 +9,7 @@ import click
 
 from podstead import __version__
 from podstead.cli.account import account
+from podstead.cli.cert import cert
 from podstead.cli.keys import keys
 from podstead.cli.start import start
 from podstead.cli.token import token
@@ -46,3 +47,4 @@ main.add_command(watch)
 main.add_command(token)
 main.add_command(account)
 main.add_command(keys)
+main.add_command(cert)

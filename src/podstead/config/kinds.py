@@ -27,7 +27,10 @@ _MAX_INTEGER = 2**53  # what every JSON and TOML reader holds exactly
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 _HOST_NAME = re.compile(r"[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*\.?")
 _AUTHORITY = re.compile(r"([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?")
+_FIELD_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}")
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})+")
+# Fields that mean something else here.
+_FIELDS_IN_USE = frozenset({"authorization", "cookie", "dpop", "host", "origin"})
 # Of 32 random bytes about 30 differ; fewer than 16 do not happen by chance.
 _MIN_DISTINCT_BYTES = 16
 
@@ -110,6 +113,12 @@ def _parse_authority(text: str) -> str:
     return text.lower()
 
 
+def _parse_field_name(text: str) -> str:
+    if not _FIELD_NAME.fullmatch(text) or text.lower() in _FIELDS_IN_USE:
+        raise ValueError(text)
+    return text.lower()
+
+
 def _parse_origin(text: str) -> Origin:
     try:
         return parse_origin(text)
@@ -169,6 +178,13 @@ AUTHORITY = Kind(
     "give a host, and its port if that is not the default one, such as pods.example:8443",
     _parse_authority,
 )
+FIELD_NAME = Kind(
+    "NAME",
+    "give the name of a header field of its own, such as Client-Cert",
+    _parse_field_name,
+)
+"""In lower case."""
+
 ORIGIN = Kind(
     "ORIGIN",
     "give http:// or https://, a host and maybe a port, such as https://example.org",

@@ -14,6 +14,7 @@ from podstead.idp.passkeys.ceremonies import PartyRefused, relying_party
 def check_together(settings: Settings) -> None:
     """Raises StartRefused for settings that contradict one another."""
     _check_tls(settings)
+    _check_client_certificates(settings)
     _check_token_secrets(settings)
     if settings.base_url:
         _check_base_url(settings)
@@ -44,6 +45,27 @@ def _check_tls(settings: Settings) -> None:
     if (settings.ssl_cert is None) != (settings.ssl_key is None):
         given, missing = ("cert", "key") if settings.ssl_cert else ("key", "cert")
         raise StartRefused(f"ssl-{given} is given without ssl-{missing}: give both, or neither.")
+
+
+def _check_client_certificates(settings: Settings) -> None:
+    if settings.client_cert_header is None:
+        if settings.webid_tls and not settings.uses_tls:
+            raise StartRefused(
+                "webid-tls is on without ssl-cert and ssl-key, so no client can show a "
+                "certificate: give both, or name the header in which a trusted proxy passes "
+                "certificates on with --client-cert-header."
+            )
+        return
+    if not settings.webid_tls:
+        raise StartRefused(
+            "client-cert-header is given without webid-tls, so no certificate would count: give "
+            "--webid-tls as well, or leave the header out."
+        )
+    if not settings.trusted_proxies:
+        raise StartRefused(
+            "client-cert-header is given without trusted-proxy, so the header would be believed "
+            "from nobody: give the address of your proxy with --trusted-proxy."
+        )
 
 
 def _check_token_secrets(settings: Settings) -> None:

@@ -130,6 +130,18 @@ class Settings:
         "The private key of ssl-cert in PEM format, without a password.",
     )
 
+    ssl_check_interval_s: int = setting(
+        60,
+        "ssl-check-interval-s",
+        kinds.integer(1, 86_400),
+        Group.SERVER,
+        (
+            "How often the files of ssl-cert and ssl-key are looked at. A renewed certificate is "
+            "used from the second look on, or at once if the server gets the signal SIGHUP."
+        ),
+        unit="seconds",
+    )
+
     # --- Storage ------------------------------------------------------------------------------
 
     root: Path = setting(
@@ -330,6 +342,55 @@ class Settings:
             "are made for; as of a host-alias, or of an application that shows the pages itself."
         ),
         reason="A page of anybody else that asks for a passkey gets nothing that counts here.",
+    )
+    webid_tls: bool = setting(
+        False,
+        "webid-tls",
+        kinds.SWITCH,
+        Group.IDENTITY,
+        (
+            "Whether client certificates say who asks (WebID-TLS). It needs ssl-cert and ssl-key, "
+            "or a trusted proxy that passes certificates on in client-cert-header."
+        ),
+        reason="Browsers that hold certificates ask which one to send to a server that wants one.",
+    )
+    client_cert_header: str | None = optional(
+        "client-cert-header",
+        kinds.FIELD_NAME,
+        Group.IDENTITY,
+        (
+            "The header in which a trusted proxy passes on the certificate of a client. The proxy "
+            "must remove it from what clients send."
+        ),
+    )
+    client_cert_format: str = setting(
+        "rfc9440",
+        "client-cert-format",
+        kinds.one_of("rfc9440", "pem-urlencoded", "pem", "base64der"),
+        Group.IDENTITY,
+        (
+            "How the certificate is written there: as RFC 9440 says, as PEM in percent-encoding "
+            "(nginx, Traefik), as plain PEM, or as DER in base64 (HAProxy)."
+        ),
+    )
+    client_cert_origins: tuple[Origin, ...] = several(
+        "client-cert-origin",
+        kinds.ORIGIN,
+        Group.IDENTITY,
+        "A web application whose pages may use the client certificates of their visitors.",
+        reason=(
+            "Browsers send certificates with whatever any page asks for, so requests of other "
+            "sites' pages count as anonymous."
+        ),
+    )
+    client_cert_least_bits: int = setting(
+        2048,
+        "client-cert-least-bits",
+        kinds.integer(1024, 16384),
+        Group.IDENTITY,
+        "The size that the RSA key of a client certificate must have at least.",
+        unit="bits",
+        reason="Shorter keys may be broken; 1024 is for devices that cannot have others.",
     )
 
     # --- Git ----------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ class AuthenticationMethod(Enum):
     NIP98 = "nip98"
     SESSION = "session"
     """Signed in at the provider, which does something on behalf of its account."""
+    WEBID_TLS = "tls"
 
     @property
     def is_of_one_url(self) -> bool:

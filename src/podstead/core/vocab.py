@@ -30,6 +30,7 @@ XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 XSD_STRING: Final = XSD + "string"
 XSD_BOOLEAN: Final = XSD + "boolean"
 XSD_INTEGER: Final = XSD + "integer"
+XSD_HEX_BINARY: Final = XSD + "hexBinary"
 XSD_DECIMAL: Final = XSD + "decimal"
 XSD_DOUBLE: Final = XSD + "double"
 XSD_DATE_TIME: Final = XSD + "dateTime"
@@ -166,6 +167,9 @@ def media_type_class(media_type: str) -> str:
 # The Cert Ontology 1.0 (WebID-TLS); OWL 2; schema.org in both spellings in use.
 CERT: Final = "http://www.w3.org/ns/auth/cert#"
 CERT_KEY: Final = CERT + "key"
+CERT_RSA_PUBLIC_KEY: Final = CERT + "RSAPublicKey"
+CERT_MODULUS: Final = CERT + "modulus"
+CERT_EXPONENT: Final = CERT + "exponent"
 
 OWL: Final = "http://www.w3.org/2002/07/owl#"
 OWL_SAME_AS: Final = OWL + "sameAs"

@@ -31,6 +31,8 @@ class Event(Enum):
     PASSKEY_COPIED = "possible copy of a passkey"
     NOSTR_KEY_LINKED = "Nostr key linked"
     NOSTR_KEY_UNLINKED = "Nostr key unlinked"
+    CERTIFICATE_MADE = "client certificate made"
+    CERTIFICATE_REMOVED = "key of a client certificate removed"
     CODE_REUSED = "code used again: all that came of it ended"
     REFRESH_TOKEN_REUSED = "refresh token used again: all that came of its grant ended"  # noqa: S105
     FETCH_BLOCKED = "outgoing request to a forbidden place blocked"

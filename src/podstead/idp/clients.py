@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from podstead.authn.web_ids import RdfParser
+from podstead.authn.web_id_documents import RdfParser
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import OutboundError, Overloaded, RequestRefused

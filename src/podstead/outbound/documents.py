@@ -25,7 +25,14 @@ RDF_POLICY = FetchPolicy(
     max_redirects=3,
     cross_origin_redirects=True,
 )
-"""WebID documents (A-109, A-189), and those that an ACL names by ``acl:agentGroup`` (W-14)."""
+"""Documents that an ACL names by ``acl:agentGroup`` (W-14)."""
+
+PROFILE_POLICY = replace(
+    RDF_POLICY,
+    accept=f"{RDF_POLICY.accept}, text/html;q=0.3",
+    content_types=RDF_POLICY.content_types | {"text/html"},
+)
+"""WebID documents, which may be pages with data islands (A-109, A-167, A-189)."""
 
 CONTEXT_POLICY = FetchPolicy(
     accept="application/ld+json, application/json;q=0.9",

@@ -34,6 +34,7 @@ from podstead.web.asgi import Headers, Receive, Scope, Send
 from podstead.web.authority import Authorities
 from podstead.web.body import Incoming
 from podstead.web.challenges import Challenges
+from podstead.web.client_certificates import ClientCertificates
 from podstead.web.cors import Sharing, cors_headers
 from podstead.web.errors import refusal
 from podstead.web.git_endpoint import GitEndpoint
@@ -87,9 +88,11 @@ class Application:
         clock: Clock,
         nonces: Nonces | None = None,
         git: GitEndpoint | None = None,
+        certificates: ClientCertificates | None = None,
     ) -> None:
         """``nonces`` are those that DPoP proofs must hold, if they must; ``git`` is there where
-        containers are repositories."""
+        containers are repositories; ``certificates`` finds client certificates, where those
+        count."""
         self._base_url = base_url
         self._scheme = base_url.partition(":")[0]
         self._challenges = challenges
@@ -103,6 +106,7 @@ class Application:
         self._clock = clock
         self._nonces = nonces
         self._git = git
+        self._certificates = certificates
         self._common = list(_ON_EVERY_RESPONSE)
         if base_url.startswith("https:"):
             self._common.append(_HSTS)
@@ -150,7 +154,7 @@ class Application:
                 await socket.refuse(refused)
 
     async def _respond(self, scope: Scope, receive: Receive) -> Response:
-        key = self._answers.key(scope)
+        key = None if self._shows_certificate(scope) else self._answers.key(scope)
         if key is None:
             return await self._make(scope, receive)
         response = self._answers.get(key)
@@ -159,12 +163,20 @@ class Application:
             self._answers.keep(key, response)
         return response
 
+    def _shows_certificate(self, scope: Scope) -> bool:
+        # Whose it is follows from more than the header fields and the stored state.
+        return self._certificates is not None and self._certificates.is_shown(scope)
+
     async def _make(self, scope: Scope, receive: Receive) -> Response:
         sharing = Sharing.REFLECTED
         asked: GitRequest | None = None
         try:
             request = await read_request(
-                scope, receive, limits=self._limits, authorities=self._authorities
+                scope,
+                receive,
+                limits=self._limits,
+                authorities=self._authorities,
+                certificates=self._certificates,
             )
             service = self.routes.service(request.path)
             if service is not None:
@@ -225,7 +237,7 @@ class Application:
         return Response(204, [(b"allow", ", ".join(methods).encode("ascii"))])
 
     async def _authenticate(self, request: Request, asked: GitRequest | None) -> Agent:
-        if not request.fields.authorization:
+        if not request.fields.authorization and request.certificate is None:
             return None
         try:
             return await self._authenticator.authenticate(self._shown(request, asked))
@@ -244,6 +256,9 @@ class Application:
         return replace(request, body=body)
 
     def _shown(self, request: Request, asked: GitRequest | None) -> Shown:
+        certificate = None
+        if request.certificate is not None and not request.fields.authorization:  # A-2, A-172
+            certificate = request.certificate.der()
         target = request.raw_path + (b"?" + request.query if request.query else b"")
         return Shown(
             authorization=request.fields.authorization,
@@ -253,6 +268,7 @@ class Application:
             client_address=address_key(request.client_address),
             has_content=request.body.announced,
             repository=None if asked is None else asked.container,
+            certificate=certificate,
         )
 
     def _refuse(self, error: PodsteadError, scope: Scope, *, to_git: bool = False) -> Response:

@@ -28,7 +28,7 @@ class Authorities:
         """The host asked for, in lower case. Raises BadRequest without one, Misdirected for one
         that is not ours."""
         host = fields.get(b"host")
-        if self._trusts(peer):
+        if self.trusts(peer):
             host = _last_value(fields.get(b"x-forwarded-host")) or host
         if not host:
             raise BadRequest("The Host header is missing")
@@ -47,12 +47,13 @@ class Authorities:
         address = peer
         forwarded = fields.get(b"x-forwarded-for") or ""
         for hop in reversed([part.strip() for part in forwarded.split(",") if part.strip()]):
-            if not self._trusts(address):
+            if not self.trusts(address):
                 break
             address = hop
         return address
 
-    def _trusts(self, peer: str) -> bool:
+    def trusts(self, peer: str) -> bool:
+        """Whether a peer is a proxy that may speak for others."""
         if not self.trusted_proxies:
             return False
         address = read_address(peer)

@@ -14,6 +14,8 @@ from podstead.core.prefer import parse_prefer
 from podstead.web.asgi import Receive, Scope
 from podstead.web.authority import Authorities
 from podstead.web.body import AsgiBody, BodyPace
+from podstead.web.certificate_forms import ShownCertificate
+from podstead.web.client_certificates import ClientCertificates
 from podstead.web.fields import HeaderFields
 
 METHODS_WITH_BODY = frozenset({"PUT", "POST", "PATCH"})
@@ -41,6 +43,8 @@ class Request:
     raw_path: bytes
     """The target as sent, which is what proofs are about; without its query."""
     query: bytes
+    certificate: ShownCertificate | None = None
+    """The client certificate, where one may speak for the request."""
 
     @property
     def is_of_server(self) -> bool:
@@ -49,9 +53,15 @@ class Request:
 
 
 async def read_request(
-    scope: Scope, receive: Receive, *, limits: RequestLimits, authorities: Authorities
+    scope: Scope,
+    receive: Receive,
+    *,
+    limits: RequestLimits,
+    authorities: Authorities,
+    certificates: ClientCertificates | None = None,
 ) -> Request:
-    """Read the request line and the fields, and nothing of the body.
+    """Read the request line and the fields, and nothing of the body. Without ``certificates`` none
+    is looked for.
 
     Raises TargetTooLong, BadRequest (malformed target or fields) and Misdirected.
     """
@@ -66,6 +76,9 @@ async def read_request(
     body = AsgiBody(receive, fields, pace=limits.body_pace)
     if body.size_bytes is None and scope["http_version"] == "2" and method in METHODS_WITH_BODY:
         await body.look_ahead()
+    certificate = None
+    if certificates is not None:
+        certificate = certificates.of(scope, fields, peer=peer, host=host)
     return Request(
         method=method,
         path=parse_path(b"/" if _is_of_server(method, raw_path) else _path_of(raw_path)),
@@ -75,6 +88,7 @@ async def read_request(
         host=host,
         raw_path=raw_path,
         query=query,
+        certificate=certificate,
     )
 
 

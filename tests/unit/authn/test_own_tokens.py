@@ -14,9 +14,11 @@ import pytest
 from podstead.authn.claims import TokenClaims
 from podstead.authn.credentials import UnverifiedBearer, UnverifiedDpop
 from podstead.authn.issuers import IssuerKeys, ProviderDocument
+from podstead.authn.lookups import Lookups
 from podstead.authn.proofs import Proofs
 from podstead.authn.resource_tokens import ResourceTokens, TokenRules
-from podstead.authn.web_ids import ProfileDocument, WebIdIssuers
+from podstead.authn.web_id_documents import ProfileDocument, ProfileSources
+from podstead.authn.web_ids import WebIdIssuers
 from podstead.core.agents import AuthenticationMethod, Identity
 from podstead.core.errors import NotAuthenticated
 from podstead.jose.errors import InvalidJose
@@ -99,16 +101,10 @@ class World:
         nobody, notes = Nobody(), Notes()
         self.tokens = ResourceTokens(
             issuers=IssuerKeys(nobody, self.clock),
-            web_ids=WebIdIssuers(
-                base_url=BASE,
-                store=nobody,
-                foreign=nobody,
-                parse=nobody.parse,
-                clock=self.clock,
-            ),
+            web_ids=WebIdIssuers(ProfileSources(BASE, nobody, nobody, nobody.parse, self.clock)),
             own=self.own,
             proofs=Proofs(used=notes, clock=self.clock, require_ath=False, refuse_replay=True),
-            counters=notes,
+            lookups=Lookups(notes, self.clock),
             rules=rules or TokenRules(),
             clock=self.clock,
         )

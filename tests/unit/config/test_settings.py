@@ -95,13 +95,22 @@ PLAIN_ROWS = [
 ]
 
 
+PARTNERS: dict[str, dict[str, OptionValue]] = {
+    "ssl-cert": {"ssl_key": "/partner.pem"},
+    "ssl-key": {"ssl_cert": "/partner.pem"},
+    "webid-tls": {"ssl_key": "/partner.pem", "ssl_cert": "/partner.pem"},
+    "client-cert-header": {"webid_tls": True, "trusted_proxies": ("10.0.0.1",)},
+}
+"""Settings that go together."""
+
+
 @pytest.mark.parametrize("row", PLAIN_ROWS, ids=lambda row: row.name)
 def test_every_setting_can_be_given_in_each_of_its_sources(row: Row[Any], toml: Toml) -> None:
     text = example(row)
-    partner = {"ssl-cert": "ssl_key", "ssl-key": "ssl_cert"}.get(row.name)
-    base: dict[str, OptionValue] = {"base_url": "https://pods.example"}
-    if partner:
-        base[partner] = "/partner.pem"
+    base: dict[str, OptionValue] = {
+        "base_url": "https://pods.example",
+        **PARTNERS.get(row.name, {}),
+    }
     option: OptionValue = (text == "true") if row.is_switch else text
     sources = [
         read({**base, row.field: (text,) if row.repeated else option}),
@@ -134,6 +143,9 @@ def example(row: Row[Any]) -> str:
         "allow-private-origin": "http://10.0.0.5:8080",
         "passkey-rp-id": "pods.example",
         "passkey-origin": "https://login.pods.example",
+        "client-cert-header": "x-client-cert",
+        "client-cert-format": "pem",
+        "client-cert-origin": "https://app.example",
     }.get(row.name, f"/elsewhere/{row.name}")
 
 
@@ -226,6 +238,12 @@ def test_a_switch_that_says_neither_is_refused() -> None:
         ("root", ""),
         ("workers", "0"),
         ("max_target_bytes", "60001"),
+        ("client_cert_header", "Client Cert"),
+        ("client_cert_header", ""),
+        ("client_cert_header", "Authorization"),
+        ("client_cert_format", "der"),
+        ("client_cert_origins", "app.example"),
+        ("client_cert_least_bits", "1023"),
     ],
 )
 def test_values_that_cannot_be_used_are_refused(setting: str, text: str) -> None:
@@ -341,6 +359,32 @@ def test_a_server_that_speaks_https_only_has_no_http_base_url() -> None:
 @pytest.mark.parametrize("one", ["ssl_cert", "ssl_key"])
 def test_a_certificate_needs_its_key_and_the_other_way_round(one: str) -> None:
     assert refusal({one: "file.pem"}).endswith("give both, or neither.")
+
+
+PROXY: dict[str, OptionValue] = {"trusted_proxies": ("10.0.0.1",)}
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"webid_tls": True}, "webid-tls is on without ssl-cert and ssl-key"),
+        ({"webid_tls": True, **PROXY}, "webid-tls is on without ssl-cert and ssl-key"),
+        ({"client_cert_header": "Client-Cert", **PROXY}, "is given without webid-tls"),
+        (
+            {"webid_tls": True, "client_cert_header": "Client-Cert"},
+            "is given without trusted-proxy",
+        ),
+    ],
+)
+def test_client_certificates_come_from_somewhere_that_is_believed(
+    given: dict[str, OptionValue], sentence: str
+) -> None:
+    """A-160."""
+    assert sentence in refusal(given)
+    header: dict[str, OptionValue] = {"webid_tls": True, "client_cert_header": "Client-Cert"}
+    assert read({**header, **PROXY}).client_cert_header == "client-cert"
+    files: dict[str, OptionValue] = {"ssl_cert": "c.pem", "ssl_key": "k.pem", "webid_tls": True}
+    assert read(files).webid_tls
 
 
 # --- The table itself -----------------------------------------------------------------------

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from podstead.authn.web_ids import ProfileSource, RdfParser
+from podstead.authn.web_id_documents import ProfileSource, RdfParser
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.errors import BadRequest, Overloaded, RequestRefused, StorageError

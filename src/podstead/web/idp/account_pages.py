@@ -7,12 +7,14 @@ by the current password, or by signing in again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from podstead.authn.web_id_documents import UnusableDocument
 from podstead.core.errors import AccessDenied, BadRequest, NotFound, PodsteadError
 from podstead.idp.accounts import Accounts
 from podstead.idp.audit import Audit, Event
+from podstead.idp.certificates import CertificateKeys
 from podstead.idp.connections import Connections
 from podstead.idp.credentials import ClientCredentials
 from podstead.idp.names import EmailTaken, UnusableEmail
@@ -22,6 +24,7 @@ from podstead.idp.passwords import UnusablePassword
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in import SignInFailed
 from podstead.nostr.npub import npub
+from podstead.rdf.rsa_keys import OwnKey
 from podstead.web.errors import status_of
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.cookies import Cookies, Header, Notice
@@ -73,6 +76,7 @@ class AccountPages:
         credentials: ClientCredentials,
         passkeys: Passkeys | None,
         nostr_links: NostrLinks | None,
+        certificates: CertificateKeys | None,
         sign_in: BrowserSignIn,
         cookies: Cookies,
         renderer: Renderer,
@@ -85,6 +89,7 @@ class AccountPages:
         self._credentials = credentials
         self._passkeys = passkeys
         self._nostr_links = nostr_links
+        self._certificates = certificates
         self._sign_in = sign_in
         self._cookies = cookies
         self._renderer = renderer
@@ -263,9 +268,20 @@ class AccountPages:
                 else await self._nostr_links.of_account(account.account_id)
             ),
             npub=npub,
+            certificates=self._certificates is not None,
+            certificate_keys=await self._certificate_keys(owner),
             machine_time=machine_time,
             shown_day=shown_day,
         )
+
+    async def _certificate_keys(self, owner: OpenSession) -> Sequence[OwnKey] | None:
+        """``None`` where the profile cannot be read, which keeps nobody from the rest."""
+        if self._certificates is None:
+            return ()
+        try:
+            return await self._certificates.of(owner.account)
+        except UnusableDocument:
+            return None
 
     def _pod_uri(self, owner: OpenSession) -> str:
         return f"{self._base_url}/{owner.account.pod}/"

@@ -17,6 +17,7 @@ AGAIN: Final = {
     "credentials": f"{ACCOUNT_PATH}#scripts",
     "passkeys": f"{ACCOUNT_PATH}#sign-in",
     "nostr": f"{ACCOUNT_PATH}#nostr-keys",
+    "certificates": f"{ACCOUNT_PATH}#certificates",
 }
 """Where signing in again leads to, by what it is for."""
 

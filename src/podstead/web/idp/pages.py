@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from podstead.idp.discovery import AUTHORIZATION_PATH, END_SESSION_PATH
 from podstead.web.idp.account_pages import LOGOUT_PATH, AccountPages
 from podstead.web.idp.authorization_endpoint import AuthorizationEndpoint
+from podstead.web.idp.certificate_pages import CERTIFICATES_PATH, CertificatePages
 from podstead.web.idp.end_session_pages import CONFIRMATION_PATH, EndSessionPages
 from podstead.web.idp.interaction_pages import InteractionPages
 from podstead.web.idp.login_page import LoginPage
@@ -115,6 +116,21 @@ def page_routes(entrance: Entrance, pages: Pages) -> tuple[Route, ...]:
             GET=own.get_credential,
             POST=own.end_credential,
             DELETE=own.end_credential,
+        ),
+    )
+
+
+def certificate_routes(entrance: Entrance, pages: CertificatePages) -> tuple[Route, ...]:
+    """The addresses of client certificates, which a server has where those count (A-160)."""
+    route = entrance.route
+    return (
+        route(CERTIFICATES_PATH, is_page=False, GET=pages.list, POST=pages.create),
+        route(
+            f"{CERTIFICATES_PATH}/{{id}}",
+            is_page=False,
+            GET=pages.get,
+            POST=pages.remove,
+            DELETE=pages.remove,
         ),
     )
 

@@ -1,0 +1,49 @@
+"""How fast are requests read whose client shows a certificate of its WebID (WebID-TLS)?
+
+wrk cannot show one, so `ab` makes this load: over connections that are kept, one handshake each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bench.documents import Subject
+from bench.exercises import require_statuses
+from bench.load import Load, Outcome
+from bench.messages import Answer, Request, WrongAnswer
+from bench.site import Site
+
+
+@dataclass(frozen=True, slots=True)
+class ReadByCertificate:
+    """GET of one subject that only the owner may read, who shows a certificate."""
+
+    subject: Subject
+    accept: str
+
+    def furnish(self, site: Site) -> None:
+        """Store the subject."""
+        self.subject.furnish(site)
+
+    def load(self, site: Site, label: str) -> Load:
+        """The same request each time."""
+        del label
+        self._judged(site)
+        return Load([self._request(site)], certificate=site.certificate)
+
+    def verify(self, site: Site, label: str, load: Load, outcome: Outcome) -> None:
+        """Every answer had the same length as the right one, and a status of success."""
+        del label, load
+        require_statuses(outcome)
+        expected = outcome.answered * len(self._judged(site).body)
+        if outcome.received_bytes != expected:
+            raise WrongAnswer(f"{outcome.received_bytes} bytes of content instead of {expected}")
+
+    def _request(self, site: Site) -> Request:
+        return site.request("GET", self.subject.path, headers={"Accept": self.accept})
+
+    def _judged(self, site: Site) -> Answer:
+        site.get(self.subject.path, self.accept).require(401, 403)
+        answer = site.certified().send(self._request(site)).require(200)
+        self.subject.judge(site, answer, self.accept)
+        return answer

@@ -1,0 +1,137 @@
+"""How does somebody get a client certificate? At the command line, or on the account page.
+
+At the command line the key is made on the machine that will use it and never leaves it. That the
+WebID has it is stated in the WebID's document, which any Solid server may hold: by hand, or with a
+token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from podstead.authn.addresses import is_usable_address
+from podstead.core.errors import BadRequest, Conflict, PodsteadError
+from podstead.rdf.rsa_key_text import NewKey
+from podstead.storage.private_files import write_private
+from podstead.x509.issuing import MadeCertificate, make_certificate
+
+_DAY_S = 24 * 3600
+_KEY_BITS = 2048
+_ADVICE = {
+    401: "the token is not accepted there, or has expired",
+    403: "the token's agent may not change the document",
+    404: "there is no such document",
+    405: "the document cannot be changed by PATCH",
+    409: "the change does not fit the document",
+    412: "the change does not fit the document",
+    415: "the server takes no N3 Patch",
+    429: "the server asks to try again later",
+}
+"""What a status of the answer means to who sent the change."""
+
+
+class NotStated(PodsteadError):
+    """The WebID's document was not changed; says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCertificate:
+    """A certificate for a WebID, and what the WebID's document is to state."""
+
+    made: MadeCertificate
+    new_key: NewKey
+
+
+def new_certificate(web_id: str, *, now_s: int, days: int, key_bits: int) -> OwnCertificate:
+    """Make a certificate for a WebID. Raises BadRequest for a name that no WebID can have."""
+    if not web_id.isascii() or not is_usable_address(web_id, allow_loopback=True):
+        raise BadRequest(
+            f"'{web_id}' cannot be used as a WebID: give the whole URL in ASCII, beginning with "
+            "https:// (or with http:// if it is on this machine), such as "
+            "https://pods.example/alice/#me."
+        )
+    made = make_certificate(
+        web_id, name=_common_name(web_id), now_s=now_s, valid_s=days * _DAY_S, key_bits=key_bits
+    )
+    return OwnCertificate(made, NewKey(web_id, made.key.modulus, made.key.exponent))
+
+
+async def make_in_thread(web_id: str, now_s: int, valid_s: int) -> MadeCertificate:
+    """Make a certificate for the WebID of an account while others are served."""
+    work = partial(
+        make_certificate,
+        web_id,
+        name=_common_name(web_id),
+        now_s=now_s,
+        valid_s=valid_s,
+        key_bits=_KEY_BITS,
+    )
+    return await asyncio.to_thread(work)
+
+
+def write_files(made: MadeCertificate, *, certificate: Path, key: Path) -> None:
+    """Write both files, for this account only. Raises Conflict if one is there already, and
+    BadRequest if one cannot be written; then there is neither."""
+    _write(key, made.key_pem)
+    try:
+        _write(certificate, made.certificate_pem)
+    except PodsteadError:
+        key.unlink()
+        raise
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        write_private(path, content)
+    except FileExistsError as error:
+        raise already_there(path) from error
+    except OSError as error:
+        raise BadRequest(f"{path} cannot be written ({error.strerror}).") from error
+
+
+def already_there(path: Path) -> Conflict:
+    """The refusal to overwrite a file."""
+    return Conflict(f"{path} is there already and is not overwritten: choose another name.")
+
+
+async def state_key(new_key: NewKey, *, token: str) -> None:
+    """Have the WebID's document state the key, by an N3 Patch with a token of its owner.
+
+    Raises NotStated, and OutboundError if its server cannot be asked.
+    """
+    from podstead.outbound.addresses import AddressRules
+    from podstead.outbound.fetch import trusted_certificates
+    from podstead.outbound.guard import Guard
+    from podstead.outbound.resolver import SystemResolver
+    from podstead.outbound.submission import Submission, submit
+    from podstead.outbound.urls import UrlRules, parse_origin
+
+    resolver = SystemResolver()
+    scheme, _, rest = new_key.document.partition("://")
+    # Who runs the command chose the server, which may well be in a private network.
+    origin = parse_origin(f"{scheme}://{rest.partition('/')[0].partition('?')[0]}")
+    guard = Guard(UrlRules(private_origins=frozenset({origin})), AddressRules(), resolver)
+    submission = Submission(
+        "PATCH",
+        new_key.document,
+        {"Authorization": f"Bearer {token}", "Content-Type": "text/n3"},
+        new_key.insertion().encode(),
+    )
+    try:
+        reply = await submit(submission, guard, tls=trusted_certificates())
+    finally:
+        resolver.close()
+    if not 200 <= reply.status < 300:
+        advice = _ADVICE.get(reply.status, "see the documentation of that server")
+        raise NotStated(
+            f"{new_key.document} was not changed, its server answered {reply.status}: {advice}."
+        )
+
+
+def _common_name(web_id: str) -> str:
+    """What programs show of the certificate; X.520 has room for 64 characters."""
+    name = web_id.partition("://")[2]
+    return name if len(name) <= 64 else f"{name[:63]}…"

@@ -1,0 +1,256 @@
+"""How do the bytes of one connection pass between the client and the HTTP server?
+
+Two halves, each the protocol of one socket: the client's, with TLS, and the HTTP server's, in plain
+text over a Unix socket. A half that cannot send makes the other one stop reading, so what a slow
+reader has not taken is kept by whoever makes it, not here. An end passes to the other side as an
+end: the server's answer still goes out after the client has said all that it has to say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Protocol, cast
+
+from podstead.app.tls.engine import Shown, TlsConnection, TlsFailed
+
+logger = logging.getLogger("podstead.app")
+
+HANDSHAKE_TIMEOUT_S = 10.0
+"""How long a handshake may take; the same as on the ordinary TLS listener."""
+LINGER_S = 1.0
+"""How long a client may go on sending after the last answer, until it sees the end of it. Closing
+at once would take back what is still on its way (RFC 9112 section 9.6)."""
+
+
+class Owner(Protocol):
+    """Who has to do with a connection besides its two halves."""
+
+    async def admit(self, client: ClientHalf, shown: Shown) -> ServerHalf:
+        """Connect a client whose handshake is complete to the HTTP server. Raises OSError, of which
+        whoever has to know has been told."""
+
+    def note_end(self, client: ClientHalf) -> None:
+        """The client's connection is closed."""
+
+
+class ClientHalf(asyncio.Protocol):
+    """The client's side."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        tls: TlsConnection,
+        owner: Owner,
+        address: tuple[str, str],
+    ) -> None:
+        self._loop = loop
+        self._tls = tls
+        self._owner = owner
+        self._transport: asyncio.Transport | None = None
+        self._server: ServerHalf | None = None
+        self._admission: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._ending = False
+        self.address = address
+        self.is_shaking_hands = True
+
+    # --- what the event loop calls ------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._timer = self._loop.call_later(HANDSHAKE_TIMEOUT_S, self.abort)
+
+    def data_received(self, data: bytes) -> None:
+        if not self._ending:
+            self._tls.feed(data)
+            self._go_on()
+
+    def eof_received(self) -> bool:
+        """Whether to keep the connection for what is still to be sent.
+
+        An end of the transport without one of TLS may come from anybody on the way, so it counts
+        as a broken connection (RFC 8446 section 6.1).
+        """
+        return self._tls.ended and not self._ending
+
+    def pause_writing(self) -> None:
+        if self._server is not None:
+            self._server.pause_reading()
+
+    def resume_writing(self) -> None:
+        if self._server is not None:
+            self._server.resume_reading()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self._cancel_timer()
+        if self._server is not None:
+            self._server.abort()
+        self._owner.note_end(self)
+
+    # --- what the other half calls ------------------------------------------------------------
+
+    def send(self, data: bytes) -> None:
+        """Send what the HTTP server says."""
+        transport = self._open_transport()
+        if transport is None:
+            return
+        try:
+            transport.write(self._tls.write(data))
+        except TlsFailed as failure:
+            self._fail(transport, failure)
+
+    def finish(self) -> None:
+        """The HTTP server has said all that it has to say: pass that on, and close in the end."""
+        transport = self._open_transport()
+        if transport is None:
+            return
+        self._ending = True
+        transport.write(self._tls.close())
+        if self._tls.ended:
+            transport.close()
+            return
+        transport.write_eof()
+        transport.resume_reading()  # what comes is dropped, until the client has seen the end
+        self._linger(transport)
+
+    def pause_reading(self) -> None:
+        if (transport := self._open_transport()) is not None:
+            transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        if (transport := self._open_transport()) is not None:
+            transport.resume_reading()
+
+    def abort(self) -> None:
+        """Close at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    # --- steps --------------------------------------------------------------------------------
+
+    def _open_transport(self) -> asyncio.Transport | None:
+        transport = self._transport
+        if transport is None or self._ending or transport.is_closing():
+            return None
+        return transport
+
+    def _go_on(self) -> None:
+        transport = self._open_transport()
+        if transport is None:
+            return
+        try:
+            if self.is_shaking_hands:
+                self._shake_hands(transport)
+            elif self._server is not None:
+                self._pass_on(transport, self._server)
+        except TlsFailed as failure:
+            self._fail(transport, failure)
+
+    def _shake_hands(self, transport: asyncio.Transport) -> None:
+        complete = self._tls.shake_hands()
+        transport.write(self._tls.taken())
+        if complete:
+            self._cancel_timer()
+            self.is_shaking_hands = False
+            transport.pause_reading()  # until there is somebody to pass it on to
+            self._admission = self._loop.create_task(self._be_admitted())
+
+    async def _be_admitted(self) -> None:
+        try:
+            self._server = await self._owner.admit(self, self._tls.shown())
+        except OSError:
+            self.abort()
+            return
+        if self._open_transport() is None:  # the client is gone meanwhile
+            self._server.abort()
+            return
+        self.resume_reading()
+        self._go_on()  # what came with the end of the handshake
+
+    def _pass_on(self, transport: asyncio.Transport, server: ServerHalf) -> None:
+        said = self._tls.read()
+        answer = self._tls.taken()
+        if answer:  # to a change of keys, say
+            transport.write(answer)
+        if said:
+            server.send(said)
+        if self._tls.ended:
+            server.end_sending()
+
+    def _fail(self, transport: asyncio.Transport, failure: TlsFailed) -> None:
+        """Send the alert, if there is one, and close."""
+        logger.debug("A TLS connection failed: %s", failure)
+        self._ending = True
+        transport.write(self._tls.taken())
+        transport.close()
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _linger(self, transport: asyncio.Transport) -> None:
+        unsent = transport.get_write_buffer_size() > 0
+        self._timer = self._loop.call_later(
+            LINGER_S, *((self._linger, transport) if unsent else (self.abort,))
+        )
+
+
+class ServerHalf(asyncio.Protocol):
+    """The HTTP server's side."""
+
+    def __init__(self, client: ClientHalf, note_end: Callable[[], None]) -> None:
+        self._client = client
+        self._note_end = note_end
+        self._transport: asyncio.Transport | None = None
+        self._has_ended_sending = False
+
+    # --- what the event loop calls ------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._client.send(data)
+
+    def pause_writing(self) -> None:
+        self._client.pause_reading()
+
+    def resume_writing(self) -> None:
+        self._client.resume_reading()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        # With an error if the server did not read all: what it answered was passed on before.
+        self._note_end()
+        self._client.finish()
+
+    # --- what the other half calls ------------------------------------------------------------
+
+    def send(self, data: bytes) -> None:
+        """Send what the client says."""
+        if (transport := self._open_transport()) is not None:
+            transport.write(data)
+
+    def end_sending(self) -> None:
+        """The client has said all that it has to say."""
+        if not self._has_ended_sending and (transport := self._open_transport()) is not None:
+            self._has_ended_sending = True
+            transport.write_eof()
+
+    def pause_reading(self) -> None:
+        if (transport := self._open_transport()) is not None:
+            transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        if (transport := self._open_transport()) is not None:
+            transport.resume_reading()
+
+    def abort(self) -> None:
+        """Close at once: the client is gone."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _open_transport(self) -> asyncio.Transport | None:
+        transport = self._transport
+        return None if transport is None or transport.is_closing() else transport

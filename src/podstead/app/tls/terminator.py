@@ -1,0 +1,176 @@
+"""Which connections are taken, and who stands behind each? The listener of one worker.
+
+The HTTP server listens on a Unix socket in a private place. Each connection to it comes from a
+socket with a name of its own, which is never given again: by that name the application learns who
+the client is (``extension.py``). Ports would be given again, while requests of an earlier
+connection may still be under way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import socket
+from pathlib import Path
+from typing import Any
+
+from podstead.app.tls.engine import Shown
+from podstead.app.tls.extension import Address, Client, Clients, describe
+from podstead.app.tls.front import Front
+from podstead.app.tls.relay import ClientHalf, ServerHalf
+
+logger = logging.getLogger("podstead.app")
+
+_ACCEPTED_AT_ONCE = 32
+_PAUSE_S = 0.1
+"""How long nothing is accepted after the system had no room for a connection."""
+_RETRY_S = 0.01
+"""How long to wait while the HTTP server's queue is full."""
+_MEMORY_S = 10.0
+"""How long the name of a closed connection is known: its last requests may still be on their way
+to the application."""
+
+
+class Terminator:
+    """Accepts TLS connections, and passes each on to the HTTP server. Belongs to one event loop."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        front: Front,
+        inner: Path,
+        *,
+        max_connections: int,
+        clients: Clients,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        """New connections use the context that ``front`` has at that time. ``inner`` is the path
+        of the HTTP server's socket; its folder is for us alone."""
+        self._listener = listener
+        self._server_address = _address(listener.getsockname())
+        self._front = front
+        self._inner = inner
+        self._max_connections = max_connections
+        self._clients = clients
+        self._loop = loop
+        self._numbers = itertools.count()
+        self._connections: set[ClientHalf] = set()
+        self._openings: set[asyncio.Task[None]] = set()
+        self._is_accepting = False
+        self._is_stopping = False
+        self._is_empty = asyncio.Event()
+
+    # --- life ---------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to accept connections."""
+        if not self._is_accepting and not self._is_stopping:
+            self._is_accepting = True
+            self._loop.add_reader(self._listener.fileno(), self._accept)
+
+    def stop(self) -> None:
+        """Accept nothing more; handshakes under way are given up, requests are not."""
+        self._is_stopping = True
+        self._pause()
+        self._listener.close()
+        for connection in [each for each in self._connections if each.is_shaking_hands]:
+            connection.abort()
+
+    def abort(self) -> None:
+        """Close every connection at once."""
+        for connection in list(self._connections):
+            connection.abort()
+
+    async def drained(self) -> None:
+        """Wait until all has been sent, and every connection is closed."""
+        while self._connections:
+            self._is_empty.clear()
+            await self._is_empty.wait()
+
+    def _pause(self) -> None:
+        if self._is_accepting:
+            self._is_accepting = False
+            self._loop.remove_reader(self._listener.fileno())
+
+    # --- connections --------------------------------------------------------------------------
+
+    def _accept(self) -> None:
+        for _ in range(_ACCEPTED_AT_ONCE):
+            if len(self._connections) >= self._max_connections:
+                self._pause()  # more wait in the queue of the system
+                return
+            try:
+                accepted, peer = self._listener.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                logger.warning("A connection could not be accepted: %s", error.strerror)
+                self._pause()
+                self._loop.call_later(_PAUSE_S, self.start)
+                return
+            self._open(accepted, _address(peer))
+
+    def _open(self, accepted: socket.socket, peer: Address) -> None:
+        accepted.settimeout(0)
+        client = ClientHalf(self._loop, self._front.context.connection(), self, peer)
+        self._connections.add(client)
+        opening = self._loop.create_task(self._take_over(accepted, client))
+        self._openings.add(opening)
+        opening.add_done_callback(self._openings.discard)
+
+    async def _take_over(self, accepted: socket.socket, client: ClientHalf) -> None:
+        try:
+            await self._loop.connect_accepted_socket(lambda: client, accepted)
+        except OSError:  # the client is gone
+            accepted.close()
+            self.note_end(client)
+
+    async def admit(self, client: ClientHalf, shown: Shown) -> ServerHalf:
+        name = str(self._inner.with_name(str(next(self._numbers))))
+        self._clients[name] = Client(client.address, self._server_address, describe(shown))
+        server = ServerHalf(client, lambda: self._forget(name))
+        try:
+            connection = await self._connect(name)
+            await self._loop.create_unix_connection(lambda: server, sock=connection)
+        except OSError:
+            self._clients.pop(name, None)
+            if not self._is_stopping:
+                logger.exception("A connection could not be passed on to the HTTP server")
+            raise
+        return server
+
+    async def _connect(self, name: str) -> socket.socket:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            connection.settimeout(0)
+            _give_name(connection, name)
+            while True:
+                try:
+                    connection.connect(str(self._inner))
+                except BlockingIOError:
+                    await asyncio.sleep(_RETRY_S)
+                else:
+                    return connection
+        except OSError:
+            connection.close()
+            raise
+
+    def _forget(self, name: str) -> None:
+        self._loop.call_later(_MEMORY_S, self._clients.pop, name, None)
+
+    def note_end(self, client: ClientHalf) -> None:
+        self._connections.discard(client)
+        if not self._connections:
+            self._is_empty.set()
+        self.start()
+
+
+def _give_name(connection: socket.socket, name: str) -> None:
+    connection.bind(name)
+    Path(name).unlink()  # the socket keeps it
+
+
+def _address(name: tuple[Any, ...]) -> Address:
+    """An address of the socket module as the HTTP server would write it, without a zone."""
+    return str(name[0]).partition("%")[0], str(name[1])

@@ -1,0 +1,39 @@
+"""Can a URL name an agent or a provider? What is asked of every one that a credential names.
+
+Pure, and about the text alone: where it leads is for the guarded way out to find out.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import urlsplit
+
+MAX_ADDRESS_CHARACTERS: Final = 2048
+_NOT_IN_IRIS: Final = frozenset(' <>"{}|\\^`')
+"""Beside what cannot be printed (RFC 3987 section 2.2)."""
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+
+
+def is_usable_address(url: str, *, allow_loopback: bool) -> bool:
+    """Whether it is an absolute https URL without a user name (A-107, A-162); ``allow_loopback``
+    takes plain http on this machine as well (D-8)."""
+    if (
+        len(url) > MAX_ADDRESS_CHARACTERS
+        or not url.isprintable()
+        or not _NOT_IN_IRIS.isdisjoint(url)
+    ):
+        return False
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        return False
+    if not host or parts.username is not None:
+        return False
+    return parts.scheme == "https" or (
+        parts.scheme == "http" and allow_loopback and _is_loopback(host)
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    return host in _LOOPBACK or host.endswith(".localhost")

@@ -1,0 +1,74 @@
+"""Is a client certificate a credential, and may it be one now? (A-161, A-162, A-165, A-166)
+
+Pure, and about the certificate alone: that its sender has the private key was proven when the
+connection was made, and whether the WebID's document names the key is asked in ``web_id_tls``.
+Who issued it and what for (issuer, key usage, extended key usage) means nothing here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.authn.addresses import is_usable_address
+from podstead.x509.certificate import Certificate, RsaKey
+
+MOST_NAMES: Final = 5
+SKEW_S: Final = 60
+_SCHEMES: Final = ("https:", "http:")
+
+
+class InvalidCertificate(Exception):
+    """The certificate is no proof of its WebID; ``str()`` is a fixed public reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateRules:
+    """What the deployment asks of certificates."""
+
+    allow_loopback: bool = False
+    """Take WebIDs of plain http on this machine (D-8)."""
+    least_key_bits: int = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a good certificate claims, to be looked up: that one of the WebIDs has the key."""
+
+    web_ids: tuple[str, ...]
+    """At least one."""
+    key: RsaKey
+    key_digest: bytes
+    expires_s: int
+    """Unix time from which on it counts no longer."""
+
+
+def claimed_names(certificate: Certificate) -> tuple[str, ...]:
+    """The first few http(s) names of a certificate, of any form; without any it is no credential,
+    whatever else it is good for (A-161)."""
+    return tuple(uri for uri in certificate.uris if uri.lower().startswith(_SCHEMES))[:MOST_NAMES]
+
+
+def read_claim(certificate: Certificate, *, now_s: int, rules: CertificateRules) -> Claim | None:
+    """The claim of a certificate; ``None`` if it makes none. Raises InvalidCertificate."""
+    names = claimed_names(certificate)
+    if not names:
+        return None
+    key = certificate.key
+    if key is None:
+        raise InvalidCertificate("unsupported key type")
+    if key.modulus.bit_length() < rules.least_key_bits:
+        raise InvalidCertificate("its key is too short")
+    if key.exponent < 3 or key.exponent % 2 == 0:
+        raise InvalidCertificate("its key is malformed")
+    if now_s < certificate.not_before_s - SKEW_S:
+        raise InvalidCertificate("it is not valid yet")
+    expires_s = certificate.not_after_s + SKEW_S
+    if now_s >= expires_s:
+        raise InvalidCertificate("it has expired")
+    usable = tuple(
+        name for name in names if is_usable_address(name, allow_loopback=rules.allow_loopback)
+    )
+    if not usable:
+        raise InvalidCertificate("it names no WebID that can be used")
+    return Claim(usable, key, certificate.key_digest, expires_s)

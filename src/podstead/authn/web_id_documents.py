@@ -1,0 +1,204 @@
+"""What does a WebID's own document say? Read here from the store, elsewhere through the guard.
+
+A WebID is believed because of what its document states about it, so each kind of credential takes
+out of it what it is about: the providers that may speak for the WebID, or the keys that are its
+own. Documents of this server are read as they are now, without asking access rules or the network;
+what was taken out of one version is kept with the version's name, and so is never out of date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, Generic, Protocol, TypeVar
+from urllib.parse import urljoin
+
+from podstead.core.bounded_cache import BoundedCache
+from podstead.core.clock import Clock
+from podstead.core.errors import BadRequest, OutboundError, OwnDocument, RequestRefused
+from podstead.core.identifiers import ResourcePath, parse_path
+from podstead.core.media_types import HTML, JSON_LD
+from podstead.rdf.graph import Graph
+from podstead.rdf.html_islands import data_islands
+from podstead.storage.protocol import OpenBody, Snapshot
+from podstead.storage.records import Metadata, Version
+
+T = TypeVar("T")
+
+FAILURE_S: Final = 30
+MOST_FAILURES: Final = 4096
+KEPT_CHARACTERS: Final = 4 * 1024 * 1024
+"""Of names and of what was taken out of their documents, as the taker weighs it."""
+MOST_TRIPLES: Final = 10_000
+MOST_BYTES: Final = 1024 * 1024
+"""Of a document of this server; foreign ones have the same limit (A-111)."""
+_ATTEMPTS: Final = 4
+_UNREADABLE: Final = "The WebID's document could not be read"
+_MISNAMED: Final = "The WebID leads to this server but does not begin with its base URL"
+
+
+class UnusableDocument(Exception):
+    """The document cannot be had or not be understood; ``str()`` is a fixed public phrase."""
+
+    def __init__(self, phrase: str = _UNREADABLE) -> None:
+        super().__init__(phrase)
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileDocument:
+    """A WebID's document as fetched; ``final_url`` is the base of its relative references."""
+
+    content: bytes
+    media_type: str
+    final_url: str
+
+
+class ForeignProfiles(Protocol):
+    """Reads WebID documents of other servers through the guarded way out."""
+
+    async def fetch_profile(self, url: str) -> ProfileDocument:
+        """Raises OutboundError."""
+
+
+class ProfileSource(Protocol):
+    """Where the documents of this server are kept; every resource store is one."""
+
+    async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot: ...
+
+    async def open_body(self, metadata: Metadata) -> OpenBody | None: ...
+
+
+class RdfParser(Protocol):
+    """Makes a graph of bytes; relative IRIs are resolved against ``base_iri``."""
+
+    async def __call__(self, content: bytes, content_type: str, base_iri: str) -> Graph:
+        """Raises RequestRefused for what is no RDF, and OutboundError."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSources:
+    """Where WebID documents come from, here (below ``base_url``) and elsewhere."""
+
+    base_url: str
+    store: ProfileSource
+    foreign: ForeignProfiles
+    parse: RdfParser
+    clock: Clock
+
+
+class WebIdDocuments(Generic[T]):
+    """Takes one kind of statement out of WebID documents."""
+
+    def __init__(
+        self,
+        sources: ProfileSources,
+        *,
+        extract: Callable[[Graph, str], T],
+        weigh: Callable[[T], int],
+    ) -> None:
+        """``extract`` gets what the document says and the name that it was asked by, and may raise
+        UnusableDocument; ``weigh`` tells how many characters its result holds."""
+        self._sources = sources
+        self._extract = extract
+        self._weigh = weigh
+        self._local = BoundedCache[tuple[str, Version], T](KEPT_CHARACTERS)
+        self._failures = BoundedCache[str, int](MOST_FAILURES)
+
+    def is_local(self, name: str) -> bool:
+        """Whether the document of a WebID is one of this server."""
+        return name.startswith(f"{self._sources.base_url}/")
+
+    async def stored(self, name: str) -> T | None:
+        """What a document of this server states now; ``None`` if there is no such document.
+
+        ``name`` is its URL, with or without a fragment. Raises UnusableDocument, StorageError.
+        """
+        path = self._path_of(name)
+        for _ in range(_ATTEMPTS):
+            metadata = (await self._sources.store.read_metadata([path]))[path]
+            if metadata is None:
+                return None
+            known = self._local.get((name, metadata.version))
+            if known is not None:
+                return known
+            if metadata.size_bytes > MOST_BYTES:
+                raise UnusableDocument
+            body = await self._sources.store.open_body(metadata)
+            if body is not None:
+                content = await _whole(body)
+                found = await self._read(content, metadata.content_type, _url_of(name), name)
+                weight = len(name) + self._weigh(found)
+                self._local.put((name, metadata.version), found, weight=weight)
+                return found
+        raise UnusableDocument
+
+    async def fetched(self, name: str) -> T:
+        """What a document of another server states, which is fetched for it. Raises
+        UnusableDocument.
+
+        One that is no good is not fetched again for a while (A-191); that none could be had is
+        remembered by who fetches.
+        """
+        sources = self._sources
+        if sources.clock.now_ms() < (self._failures.get(name) or 0):
+            raise UnusableDocument
+        try:
+            document = await sources.foreign.fetch_profile(_url_of(name))
+        except OwnDocument as error:
+            raise UnusableDocument(_MISNAMED) from error
+        except OutboundError as error:
+            raise UnusableDocument from error
+        try:
+            if document.media_type == HTML:
+                return self._extract(await self._islands(document), name)
+            return await self._read(document.content, document.media_type, document.final_url, name)
+        except UnusableDocument:
+            self._failures.put(name, sources.clock.now_ms() + FAILURE_S * 1000)
+            raise
+
+    def _path_of(self, name: str) -> ResourcePath:
+        path = _url_of(name)[len(self._sources.base_url) :].partition("?")[0]
+        try:
+            return parse_path(path.encode())
+        except (BadRequest, UnicodeEncodeError) as error:
+            raise UnusableDocument from error
+
+    async def _read(self, content: bytes, content_type: str, base_iri: str, name: str) -> T:
+        return self._extract(await self._parse(content, content_type, base_iri), name)
+
+    async def _islands(self, document: ProfileDocument) -> Graph:
+        """What the data islands of a page say together.
+
+        Pages of this server are not read so: here, statements of identity need Control, which is
+        asked for where RDF is written and not where pages are.
+        """
+        try:
+            islands = data_islands(document.content.decode())
+            base_iri = urljoin(document.final_url, islands.base_reference)
+        except ValueError as error:
+            raise UnusableDocument from error
+        graph = Graph()
+        for text in islands.texts:
+            graph |= await self._parse(text.encode(), JSON_LD, base_iri)
+        if not islands.texts or len(graph) > MOST_TRIPLES:
+            raise UnusableDocument
+        return graph
+
+    async def _parse(self, content: bytes, content_type: str, base_iri: str) -> Graph:
+        try:
+            graph = await self._sources.parse(content, content_type, base_iri)
+        except (RequestRefused, OutboundError) as error:
+            raise UnusableDocument from error
+        if len(graph) > MOST_TRIPLES:
+            raise UnusableDocument
+        return graph
+
+
+def _url_of(name: str) -> str:
+    return name.partition("#")[0]
+
+
+async def _whole(body: OpenBody) -> bytes:
+    if body.content is not None:
+        return body.content
+    return b"".join([chunk async for chunk in body.chunks()])

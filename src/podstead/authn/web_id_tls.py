@@ -1,0 +1,187 @@
+"""Whose client certificate is this? WebID-TLS (A-160 to A-172).
+
+The holder of a certificate made it, so what it says proves nothing but its key: the WebID's own
+document must name that key. Documents of this server are read as they are now, and a key that was
+removed counts no longer with the next request; what other servers said is kept for some minutes,
+or half a minute if it was a no, since people add keys and try at once (A-168).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final, TypeAlias
+
+from podstead.authn.certificates import (
+    CertificateRules,
+    Claim,
+    InvalidCertificate,
+    read_claim,
+)
+from podstead.authn.lookups import Lookups
+from podstead.authn.web_id_documents import ProfileSources, UnusableDocument, WebIdDocuments
+from podstead.core.agents import Agent, AuthenticationMethod, Identity
+from podstead.core.bounded_cache import BoundedCache
+from podstead.core.errors import NotAuthenticated
+from podstead.rdf.graph import Graph
+from podstead.rdf.rsa_keys import StatedKey, stated_rsa_keys
+from podstead.x509.certificate import Certificate, UnreadableCertificate, read_certificate
+
+POSITIVE_S: Final = 300
+NEGATIVE_S: Final = 30
+KEPT_CHARACTERS: Final = 4 * 1024 * 1024
+"""Of the names of documents of other servers, and of those who have a key there."""
+MOST_KEYS: Final = 256
+"""That one document may state."""
+MOST_CERTIFICATES: Final = 4096
+
+StatedKeys: TypeAlias = frozenset[StatedKey]
+
+
+def holder_of(web_id: str, holders: Collection[str]) -> str:
+    """The identity that a certificate for ``web_id`` proves, given who has its key by the WebID's
+    own document (A-163). Raises InvalidCertificate.
+
+    A name without a fragment stands for the one who has the key in that document: common recipes
+    for making certificates lose the fragment (C-7), and the document's owner chose whose key it is.
+    """
+    if web_id in holders:
+        return web_id
+    own = [each for each in holders if "#" in each and each.partition("#")[0] == web_id]
+    if not own:
+        raise InvalidCertificate("the WebID's document does not name its key")
+    if len(own) > 1:
+        raise InvalidCertificate("it names a document in which several have its key")
+    return own[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Foreign:
+    """Who had the key in a document of another server, when it was read."""
+
+    holders: frozenset[str]
+    read_ms: int
+
+    def answers(self, web_id: str, now_ms: int) -> bool:
+        """Whether that is still to be used for a certificate of the WebID."""
+        try:
+            holder_of(web_id, self.holders)
+        except InvalidCertificate:
+            return now_ms < self.read_ms + NEGATIVE_S * 1000
+        return now_ms < self.read_ms + POSITIVE_S * 1000
+
+
+class WebIdTls:
+    """Verifies client certificates against the documents of their WebIDs."""
+
+    def __init__(
+        self, sources: ProfileSources, *, rules: CertificateRules, lookups: Lookups
+    ) -> None:
+        self._clock = sources.clock
+        self._documents = WebIdDocuments(sources, extract=_keys_of, weigh=_weight)
+        self._rules = rules
+        self._lookups = lookups
+        self._read = BoundedCache[bytes, Certificate](MOST_CERTIFICATES)
+        self._foreign = BoundedCache[tuple[str, bytes], _Foreign](KEPT_CHARACTERS)
+
+    async def verify(self, der: bytes, *, client_address: str) -> Agent:
+        """The identity that a certificate proves; ``None`` for one that claims none (A-161).
+
+        ``der`` is the certificate whose key the sender has proven to hold. Raises NotAuthenticated,
+        StorageError.
+        """
+        now_s = self._clock.now_ms() // 1000
+        return await self._verify(self._certificate(der), client_address, now_s=now_s)
+
+    async def check_again(self, der: bytes, *, client_address: str) -> None:
+        """See that the key of a certificate that was good is the WebID's still, be it expired by
+        now. Raises NotAuthenticated, StorageError."""
+        certificate = self._certificate(der)
+        await self._verify(certificate, client_address, now_s=certificate.not_after_s)
+
+    async def _verify(self, certificate: Certificate, client_address: str, *, now_s: int) -> Agent:
+        try:
+            claim = read_claim(certificate, now_s=now_s, rules=self._rules)
+            if claim is None:
+                return None
+            agent = await self._holder(claim, client_address)
+        except InvalidCertificate as refusal:
+            raise _refused(str(refusal)) from refusal
+        return Identity(
+            agent=agent,
+            method=AuthenticationMethod.WEBID_TLS,
+            expires_at_s=claim.expires_s,
+        )
+
+    def _certificate(self, der: bytes) -> Certificate:
+        digest = sha256(der).digest()
+        known = self._read.get(digest)
+        if known is None:
+            try:
+                known = read_certificate(der)
+            except UnreadableCertificate as error:
+                raise _refused("it cannot be read") from error
+            self._read.put(digest, known)
+        return known
+
+    async def _holder(self, claim: Claim, client_address: str) -> str:
+        """The identity by the first WebID that has the key; else the first WebID's refusal."""
+        refusals = []
+        for web_id in claim.web_ids:
+            try:
+                return holder_of(web_id, await self._holders(web_id, claim, client_address))
+            except UnusableDocument as error:
+                refusals.append(InvalidCertificate(_lower(str(error))))
+            except InvalidCertificate as refusal:
+                refusals.append(refusal)
+        raise refusals[0]
+
+    async def _holders(self, web_id: str, claim: Claim, client_address: str) -> frozenset[str]:
+        """Who has the key by the WebID's document. Raises UnusableDocument, InvalidCertificate."""
+        document = web_id.partition("#")[0]
+        if self._documents.is_local(web_id):
+            return _holders_among(await self._documents.stored(document) or frozenset(), claim)
+        known = self._foreign.get((document, claim.key_digest))
+        if known is not None and known.answers(web_id, self._clock.now_ms()):
+            return known.holders
+        if not await self._lookups.take(client_address):
+            raise InvalidCertificate("too many WebIDs that are not known here: try later")
+        holders = _holders_among(await self._documents.fetched(document), claim)
+        self._foreign.put(
+            (document, claim.key_digest),
+            _Foreign(holders, self._clock.now_ms()),
+            weight=len(document) + sum(map(len, holders)),
+        )
+        return holders
+
+
+def _keys_of(graph: Graph, _: str) -> StatedKeys:
+    keys = stated_rsa_keys(graph)
+    if len(keys) > MOST_KEYS:
+        raise UnusableDocument
+    return keys
+
+
+def _weight(keys: StatedKeys) -> int:
+    return sum(
+        len(key.subject) + sum(n.bit_length() // 4 for n in key.moduli | key.exponents)
+        for key in keys
+    )
+
+
+def _holders_among(keys: StatedKeys, claim: Claim) -> frozenset[str]:
+    rsa = claim.key
+    return frozenset(key.subject for key in keys if key.is_key(rsa.modulus, rsa.exponent))
+
+
+def _lower(phrase: str) -> str:
+    return phrase[:1].lower() + phrase[1:]
+
+
+def _refused(reason: str) -> NotAuthenticated:
+    # The method has no scheme of its own, so the error is told on the one that most clients read
+    # (A-8).
+    return NotAuthenticated(
+        f"Client certificate not accepted: {reason}", invalid=True, scheme="Bearer"
+    )

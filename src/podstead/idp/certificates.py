@@ -1,0 +1,104 @@
+"""Which client certificates act for an account? Their keys, as its profile states them (A-160).
+
+A certificate is made with its key for the person to take away, and nothing of it is kept here but
+what the profile says: that the WebID has the key. So a certificate counts for as long as that
+stands there, and removing it is removing the statement, whoever put it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from podstead.authn.web_id_documents import ProfileSources, WebIdDocuments
+from podstead.core.clock import Clock
+from podstead.core.errors import Conflict, NotFound
+from podstead.core.media_types import N3, SPARQL_UPDATE
+from podstead.idp.audit import Audit, Event
+from podstead.idp.records import Account
+from podstead.rdf.rsa_key_text import NewKey, removal
+from podstead.rdf.rsa_keys import OwnKey, key_mark, keys_of
+from podstead.x509.issuing import MadeCertificate
+
+MOST_OF_ONE_ACCOUNT: Final = 50
+VALID_S: Final = 365 * 24 * 3600
+
+MakeCertificate = Callable[[str, int, int], Awaitable[MadeCertificate]]
+"""Makes a certificate for a WebID, from now (Unix seconds) and for so many seconds."""
+
+
+class Profiles(Protocol):
+    """Changes profiles in the stead of their owners."""
+
+    async def patch(self, web_id: str, patch: str, media_type: str) -> None:
+        """Raises RequestRefused, ServerTrouble."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewCertificate:
+    """A certificate that exists now, with the key that is shown once."""
+
+    made: MadeCertificate
+    mark: str
+    expires_s: int
+
+
+class CertificateKeys:
+    """Makes certificates, and lists and removes the keys of an account's profile."""
+
+    def __init__(
+        self,
+        *,
+        sources: ProfileSources,
+        profiles: Profiles,
+        make: MakeCertificate,
+        audit: Audit,
+        clock: Clock,
+    ) -> None:
+        self._documents = WebIdDocuments[tuple[OwnKey, ...]](
+            sources, extract=keys_of, weigh=_weight
+        )
+        self._profiles = profiles
+        self._make = make
+        self._audit = audit
+        self._clock = clock
+
+    async def of(self, account: Account) -> Sequence[OwnKey]:
+        """The keys of the account's WebID. Raises UnusableDocument for a profile that cannot be
+        read, StorageError."""
+        return await self._documents.stored(account.web_id) or ()
+
+    async def create(self, account: Account) -> NewCertificate:
+        """Make a certificate, and have the profile state its key.
+
+        Raises UnusableDocument, Conflict for too many, RequestRefused if the owner may not change
+        the profile, StorageError.
+        """
+        if len(await self.of(account)) >= MOST_OF_ONE_ACCOUNT:
+            raise Conflict(f"A profile has at most {MOST_OF_ONE_ACCOUNT} keys: remove one first")
+        now_s = self._clock.now_ms() // 1000
+        made = await self._make(account.web_id, now_s, VALID_S)
+        new_key = NewKey(account.web_id, made.key.modulus, made.key.exponent)
+        await self._profiles.patch(account.web_id, new_key.insertion(), N3)
+        mark = key_mark(made.key.modulus)
+        self._audit.note(Event.CERTIFICATE_MADE, account_id=account.account_id, key=mark)
+        return NewCertificate(made, mark, now_s + VALID_S)
+
+    async def remove(self, account: Account, mark: str) -> None:
+        """Remove a key, and with it every certificate that has it.
+
+        Raises NotFound, UnusableDocument, RequestRefused and StorageError.
+        """
+        for key in await self.of(account):
+            if key.mark == mark:
+                await self._profiles.patch(
+                    account.web_id, removal(account.web_id, key), SPARQL_UPDATE
+                )
+                self._audit.note(Event.CERTIFICATE_REMOVED, account_id=account.account_id, key=mark)
+                return
+        raise NotFound("The profile states no such key (any more)")
+
+
+def _weight(keys: tuple[OwnKey, ...]) -> int:
+    return sum(len(key.literal.value) for key in keys)

@@ -1,0 +1,143 @@
+"""Which RSA keys does a document say are whose? (The Cert Ontology 1.0, WebID-TLS section 2.3)
+
+``<who> cert:key [ cert:modulus …; cert:exponent … ]``: numbers, which people and programs write in
+many ways, and so they are compared as numbers (A-164). A key's class is not asked for. What is not
+a number in one of these ways is no key.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+
+from podstead.core import vocab
+from podstead.rdf.graph import Graph
+from podstead.rdf.terms import BlankNode, Iri, Literal, Object, Subject
+
+MAX_MODULUS_DIGITS: Final = 4096
+"""Hexadecimal ones: keys of 16,384 bits, which is more than TLS libraries take."""
+
+_MARK_DIGITS: Final = 12
+_HEX: Final = re.compile(r"(?:0[xX])?([0-9A-Fa-f]+)")
+_BETWEEN_HEX: Final = str.maketrans("", "", ": \t\r\n\f\v")
+"""Programs print keys in groups, with colons, and over several lines."""
+_DECIMAL: Final = re.compile(r"[ \t\r\n]*\+?([0-9]{1,100})[ \t\r\n]*")
+
+_HEX_TYPES: Final = frozenset({vocab.XSD_HEX_BINARY, vocab.XSD_STRING})
+_INTEGER_TYPES: Final = frozenset(
+    vocab.XSD + name
+    for name in (
+        "integer",
+        "decimal",
+        "int",
+        "long",
+        "short",
+        "nonNegativeInteger",
+        "positiveInteger",
+        "unsignedInt",
+        "unsignedLong",
+        "unsignedShort",
+        "string",
+    )
+)
+"""A literal without a type is a string (RDF 1.1 Concepts section 3.3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatedKey:
+    """A document says that a key is the subject's, which has a name.
+
+    A key with several moduli or exponents stands for each pair of them, as it does in the query of
+    WebID-TLS section 3.2.3.1.
+    """
+
+    subject: str
+    moduli: frozenset[int]
+    exponents: frozenset[int]
+
+    def is_key(self, modulus: int, exponent: int) -> bool:
+        """Whether it is this key."""
+        return modulus in self.moduli and exponent in self.exponents
+
+
+@dataclass(frozen=True, slots=True)
+class OwnKey:
+    """A key of one WebID, as its owner sees it in the WebID's document."""
+
+    modulus: int
+    literal: Literal
+    """The modulus as it is written there, by which the key is found again."""
+    is_shared: bool
+    """Whether the document says something else of the key's node as well: that somebody has it."""
+
+    @property
+    def mark(self) -> str:
+        """A short name that differs from key to key."""
+        return key_mark(self.modulus)
+
+
+def key_mark(modulus: int) -> str:
+    """A short name for a key, the same wherever it is stated."""
+    return sha256(f"{modulus:x}".encode("ascii")).hexdigest()[:_MARK_DIGITS]
+
+
+def keys_of(graph: Graph, web_id: str) -> tuple[OwnKey, ...]:
+    """The keys that a document states to be a WebID's, in its order."""
+    found = {}
+    said_of = Counter(object_ for _, _, object_ in graph)
+    for key in graph.objects(Iri(web_id), Iri(vocab.CERT_KEY)):
+        if not isinstance(key, Iri | BlankNode):
+            continue
+        for literal in graph.objects(key, Iri(vocab.CERT_MODULUS)):
+            modulus = _modulus(literal) if isinstance(literal, Literal) else None
+            if modulus is not None and isinstance(literal, Literal):
+                found[modulus] = OwnKey(modulus, literal, said_of[key] > 1)
+    return tuple(found.values())
+
+
+def stated_rsa_keys(graph: Graph) -> frozenset[StatedKey]:
+    """Every RSA key that the graph states, whatever is said to have it."""
+    numbers: dict[Subject, tuple[frozenset[int], frozenset[int]]] = {}
+    stated = set()
+    for subject, predicate, key in graph:
+        if predicate.value != vocab.CERT_KEY or not isinstance(subject, Iri):
+            continue
+        if not isinstance(key, Iri | BlankNode):
+            continue
+        if key not in numbers:
+            numbers[key] = _numbers_of(graph, key)
+        moduli, exponents = numbers[key]
+        if moduli and exponents:
+            stated.add(StatedKey(subject.value, moduli, exponents))
+    return frozenset(stated)
+
+
+def _numbers_of(graph: Graph, key: Subject) -> tuple[frozenset[int], frozenset[int]]:
+    moduli = graph.objects(key, Iri(vocab.CERT_MODULUS))
+    exponents = graph.objects(key, Iri(vocab.CERT_EXPONENT))
+    return _read_all(moduli, _modulus), _read_all(exponents, _exponent)
+
+
+def _read_all(objects: Iterable[Object], read: Callable[[Literal], int | None]) -> frozenset[int]:
+    numbers = (read(each) for each in objects if isinstance(each, Literal))
+    return frozenset(number for number in numbers if number is not None)
+
+
+def _modulus(literal: Literal) -> int | None:
+    if literal.datatype.value not in _HEX_TYPES:
+        return None
+    digits = _HEX.fullmatch(literal.value.translate(_BETWEEN_HEX))
+    if digits is None or len(digits[1].lstrip("0")) > MAX_MODULUS_DIGITS:
+        return None
+    return int(digits[1], 16)
+
+
+def _exponent(literal: Literal) -> int | None:
+    if literal.datatype.value not in _INTEGER_TYPES:
+        return None
+    digits = _DECIMAL.fullmatch(literal.value)
+    return None if digits is None else int(digits[1])

@@ -1,0 +1,155 @@
+"""``/idp/account/certificates``: client certificates, made and their keys removed (A-160)."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import Final
+
+from podstead.authn.web_id_documents import UnusableDocument
+from podstead.core.clock import Randomness
+from podstead.core.errors import Conflict, NotFound
+from podstead.idp.certificates import CertificateKeys, NewCertificate
+from podstead.idp.sessions import Sessions
+from podstead.rdf.rsa_keys import OwnKey
+from podstead.web.idp.cookies import Cookies, Notice
+from podstead.web.idp.login_page import again_path
+from podstead.web.idp.rendering import Renderer, json_answer, see_other
+from podstead.web.idp.shown import machine_time, shown_day
+from podstead.web.idp.step_up import SignInAgain, check_recent
+from podstead.web.idp.visits import ACCOUNT_PATH, Visit
+from podstead.web.response import Response
+
+CERTIFICATES_PATH: Final = f"{ACCOUNT_PATH}/certificates"
+_PASSWORD_BYTES: Final = 8
+
+
+class CertificatePages:
+    """Makes certificates, and lists and removes keys, for the account page and for programs."""
+
+    def __init__(
+        self,
+        *,
+        certificates: CertificateKeys,
+        sessions: Sessions,
+        cookies: Cookies,
+        renderer: Renderer,
+        randomness: Randomness,
+        base_url: str,
+    ) -> None:
+        self._certificates = certificates
+        self._sessions = sessions
+        self._cookies = cookies
+        self._renderer = renderer
+        self._randomness = randomness
+        self._base_url = base_url
+
+    async def list(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated, Conflict for a profile that cannot be read."""
+        return json_answer(200, {"keys": [_shown(each) for each in await self._keys(visit)]})
+
+    async def get(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated, NotFound, Conflict."""
+        for each in await self._keys(visit):
+            if each.mark == visit.segment:
+                return json_answer(200, _shown(each))
+        raise NotFound("The profile states no such key (any more)")
+
+    async def create(self, visit: Visit) -> Response:
+        """For who has just signed in: a certificate outlasts the session and a new password.
+
+        Raises NotAuthenticated, WrongFormToken, SignInAgain, Conflict, and what changing the
+        profile raises.
+        """
+        await visit.submission()
+        owner = visit.owner()
+        again = self._sign_in_again(visit)
+        if again is not None:
+            return again
+        try:
+            new = await self._certificates.create(owner.account)
+        except UnusableDocument as error:
+            raise _unreadable() from error
+        if not visit.wants_page:
+            return self._given(new)
+        return self._page(visit, new)
+
+    async def remove(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound, Conflict, and what
+        changing the profile raises."""
+        await visit.submission()
+        owner = visit.owner()
+        again = self._sign_in_again(visit)
+        if again is not None:
+            return again
+        try:
+            await self._certificates.remove(owner.account, visit.segment)
+        except UnusableDocument as error:
+            raise _unreadable() from error
+        if visit.wants_page:
+            return see_other(ACCOUNT_PATH, self._cookies.keep_notice(Notice("certificate-removed")))
+        return json_answer(204, None)
+
+    # --- parts --------------------------------------------------------------------------------
+
+    async def _keys(self, visit: Visit) -> Sequence[OwnKey]:
+        try:
+            return await self._certificates.of(visit.owner().account)
+        except UnusableDocument as error:
+            raise _unreadable() from error
+
+    def _sign_in_again(self, visit: Visit) -> Response | None:
+        """Where a person is sent who signed in long ago. Raises SignInAgain for a program."""
+        try:
+            check_recent(self._sessions, visit.owner())
+        except SignInAgain:
+            if visit.wants_page:
+                return see_other(again_path("certificates"))
+            raise
+        return None
+
+    def _given(self, new: NewCertificate) -> Response:
+        resource = f"{self._base_url}{CERTIFICATES_PATH}/{new.mark}"
+        body = {
+            "id": new.mark,
+            "certificate": new.made.certificate_pem.decode(),
+            "privateKey": new.made.key_pem.decode(),
+            "expires": machine_time(new.expires_s),
+            "resource": resource,
+        }
+        return json_answer(201, body, (b"location", resource.encode("ascii")))
+
+    def _page(self, visit: Visit, new: NewCertificate) -> Response:
+        owner = visit.owner()
+        name = f"{owner.account.pod}-{new.mark}"
+        password = self._randomness.token_hex(_PASSWORD_BYTES)
+        made = new.made
+        return self._renderer.page(
+            "certificate.html",
+            name=name,
+            mark=new.mark,
+            expires_s=new.expires_s,
+            pem=_download(made.key_pem + made.certificate_pem, "application/x-pem-file"),
+            key_store=_download(
+                made.key_store(name=name, password=password), "application/x-pkcs12"
+            ),
+            password=password,
+            account=owner.account,
+            csrf_token=owner.session.csrf_token,
+            base_url=self._base_url,
+            machine_time=machine_time,
+            shown_day=shown_day,
+        )
+
+
+def _unreadable() -> Conflict:
+    return Conflict("Your profile cannot be read, so its keys are not known: repair it first")
+
+
+def _download(content: bytes, media_type: str) -> str:
+    """An address that holds the content itself, so that it is kept nowhere."""
+    return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
+
+
+def _shown(key: OwnKey) -> dict[str, object]:
+    return {"id": key.mark, "bits": key.modulus.bit_length()}

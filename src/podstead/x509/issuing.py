@@ -1,0 +1,93 @@
+"""How is a client certificate made? Self-signed, for one WebID, with a new RSA key (WebID-TLS).
+
+Who issued it is of no interest, so nobody else signs it; what counts is that the WebID's document
+names the key. RSA, since the vocabulary for such documents has no words for other kinds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    pkcs12,
+)
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from podstead.x509.certificate import Certificate, RsaKey, read_certificate
+
+_PUBLIC_EXPONENT = 65537
+_EARLIER_S = 300
+"""How much earlier than made it is valid, since clocks differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeCertificate:
+    """A new certificate and its private key."""
+
+    _key: rsa.RSAPrivateKey
+    _certificate: x509.Certificate
+
+    @property
+    def certificate_pem(self) -> bytes:
+        """The certificate in PEM."""
+        return self._certificate.public_bytes(Encoding.PEM)
+
+    @property
+    def key_pem(self) -> bytes:
+        """The private key in PEM (PKCS #8), without a password."""
+        return self._key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+    @property
+    def certificate(self) -> Certificate:
+        """What the certificate says."""
+        return read_certificate(self._certificate.public_bytes(Encoding.DER))
+
+    @property
+    def key(self) -> RsaKey:
+        """The public key."""
+        numbers = self._key.public_key().public_numbers()
+        return RsaKey(numbers.n, numbers.e)
+
+    def key_store(self, *, name: str, password: str) -> bytes:
+        """Both in one encrypted file (PKCS #12), as browsers and systems import them."""
+        return pkcs12.serialize_key_and_certificates(
+            name.encode(),
+            self._key,
+            self._certificate,
+            None,
+            BestAvailableEncryption(password.encode()),
+        )
+
+
+def make_certificate(
+    web_id: str, *, name: str, now_s: int, valid_s: int, key_bits: int
+) -> MadeCertificate:
+    """Make a key and its certificate for a WebID, which takes a moment: up to a second with 4096
+    bits. ``name`` is what programs show when they ask which certificate to use."""
+    key = rsa.generate_private_key(public_exponent=_PUBLIC_EXPONENT, key_size=key_bits)
+    now = datetime.fromtimestamp(now_s, UTC)
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(seconds=_EARLIER_S))
+        .not_valid_after(now + timedelta(seconds=valid_s))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.UniformResourceIdentifier(web_id)]), critical=False
+        )
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    return MadeCertificate(key, certificate)

@@ -1,0 +1,91 @@
+"""A certificate from the account page: made, saved, used in another browser, and removed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import CHECK, PASSWORD, Person, sign_in
+from tests.serving.conftest import LISTENERS, client_tls
+from tests.support.client import Client
+from tests.support.server import ServerProcess, running_server
+
+pytestmark = pytest.mark.needs("chromium")
+
+
+@pytest.fixture(scope="module")
+def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A provider that takes client certificates."""
+    root = tmp_path_factory.mktemp("certificates") / "root"
+    options = (*LISTENERS["webid-tls"], "--idp")
+    with running_server(ServerProcess(root, options, tls=client_tls())) as server:
+        yield server
+
+
+@pytest.fixture
+def person(provider: ServerProcess) -> Person:
+    sent = {"name": "alice", "email": "alice@example.org", "password": PASSWORD}
+    with Client(provider) as client:
+        body = json.dumps(sent)
+        answer = client.request("POST", "/.pods", body, {"Content-Type": "application/json"})
+    assert answer.status == 201, answer.text
+    return Person("alice", json.loads(answer.body)["webId"])
+
+
+def test_a_certificate_is_saved_and_lets_another_browser_in(
+    chromium: Browser, provider: ServerProcess, person: Person, axe: str, tmp_path: Path
+) -> None:
+    private = f"{provider.base_url}/{person.name}/private/"
+    context = chromium.new_context(ignore_https_errors=True, viewport={"width": 375, "height": 700})
+    page = context.new_page()
+    sign_in(page, provider, person)
+    page.get_by_role("button", name="Make a certificate").click()
+    expect(page.get_by_role("heading", name="New client certificate")).to_be_visible()
+    _check(page, axe)
+    for kind in ("pem", "p12"):
+        with page.expect_download() as saving:
+            page.get_by_role("link", name=f".{kind}").click()
+        name = saving.value.suggested_filename
+        assert name.startswith(f"{person.name}-")
+        assert name.endswith(f".{kind}")
+        saving.value.save_as(tmp_path / f"alice.{kind}")
+    password = page.get_by_role("group", name="Password of the file").inner_text()
+    other = chromium.new_context(
+        ignore_https_errors=True,
+        client_certificates=[
+            {
+                "origin": provider.base_url,
+                "pfxPath": tmp_path / "alice.p12",
+                "passphrase": password,
+            }
+        ],
+    )
+    visitor = other.new_page()
+    assert _status(visitor, private) == 200
+    assert _status(page, private) == 401, "cookies never open a pod"
+    page.goto(f"{provider.base_url}/idp/account")
+    _check(page, axe)
+    page.get_by_role("button", name="Remove Key").click()
+    expect(page.get_by_role("status")).to_contain_text("The key is removed from your profile")
+    assert _status(visitor, private) == 401
+    other.close()
+    context.close()
+    pem = (tmp_path / "alice.pem").read_text()
+    assert pem.count("-----BEGIN PRIVATE KEY-----") == pem.count("-----BEGIN CERTIFICATE-----") == 1
+
+
+def _status(page: Page, url: str) -> int:
+    answer = page.goto(url)
+    assert answer is not None
+    return answer.status
+
+
+def _check(page: Page, axe: str) -> None:
+    page.evaluate(axe)
+    assert page.evaluate(CHECK) == []
+    too_wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(too_wide) <= 0

@@ -1,0 +1,29 @@
+"""A server for tests of client certificates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.http.certificates.world import World, prepared
+from tests.http.conftest import Start
+from tests.support.provider import Provider, running_provider
+from tests.unit.outbound.peer import MovedClock
+
+
+@pytest.fixture
+def clock() -> MovedClock:
+    return MovedClock()
+
+
+@pytest.fixture
+async def world(start: Start, clock: MovedClock) -> World:
+    return await prepared(start, clock)
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[Provider]:
+    """Another server, where WebID documents are."""
+    with running_provider() as provider:
+        yield provider

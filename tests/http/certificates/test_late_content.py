@@ -1,0 +1,42 @@
+"""A key that is removed while a body arrives is not good for storing it (A-168)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from tests.http.certificates.world import NO_KEY, TEXT, World, assert_refused
+from tests.support.asgi import Answer
+
+NEW = "/alice/private/new"
+
+
+async def upload(world: World, meanwhile: Callable[[], Awaitable[None]]) -> Answer:
+    """PUT a new resource of Alice's; ``meanwhile`` happens before its second half."""
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"first "
+        await meanwhile()
+        yield b"second"
+
+    client = world.server.public.with_certificate(world.holder().pem)
+    headers = {"Content-Type": TEXT, "Transfer-Encoding": "chunked"}
+    return await client.request("PUT", NEW, headers=headers, body=pieces())
+
+
+async def test_a_key_that_is_removed_meanwhile_stores_nothing(world: World) -> None:
+    async def removed() -> None:
+        world.clock.move(10)
+        await world.say()
+
+    assert_refused(await upload(world, removed), NO_KEY)
+    assert (await world.server.alice.get(NEW)).status == 404
+
+
+async def test_a_certificate_that_only_expires_meanwhile_is_good_for_it(world: World) -> None:
+    """The request came in time."""
+
+    async def expired() -> None:
+        world.clock.move(24 * 3600)
+
+    assert (await upload(world, expired)).status == 201
+    assert (await world.server.alice.get(NEW)).text == "first second"

@@ -1,0 +1,232 @@
+"""``podstead cert new``: a key, its certificate, and what the WebID's document has to state."""
+
+from __future__ import annotations
+
+import json
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import rdflib
+from click.testing import CliRunner, Result
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from podstead.cli.commands import main
+from podstead.rdf.n3_patch import parse_n3_patch
+
+WEB_ID = "https://pods.example/alice/#me"
+CERT = rdflib.Namespace("http://www.w3.org/ns/auth/cert#")
+
+
+@dataclass
+class Made:
+    """What one run of the command left."""
+
+    folder: Path
+    result: Result = field(default_factory=lambda: CliRunner().invoke(main, ["--version"]))
+
+    def run(self, *arguments: str, web_id: str = WEB_ID, token: str | None = None) -> Result:
+        files = ("--cert", str(self.folder / "cert.pem"), "--key", str(self.folder / "key.pem"))
+        self.result = CliRunner(env={"PODSTEAD_TOKEN": token}).invoke(
+            main, ["cert", "new", "--webid", web_id, *files, *arguments]
+        )
+        return self.result
+
+    @property
+    def certificate(self) -> x509.Certificate:
+        return x509.load_pem_x509_certificate((self.folder / "cert.pem").read_bytes())
+
+    @property
+    def key(self) -> rsa.RSAPrivateKey:
+        key = load_pem_private_key((self.folder / "key.pem").read_bytes(), None)
+        assert isinstance(key, rsa.RSAPrivateKey)
+        return key
+
+    @property
+    def files(self) -> set[str]:
+        return {path.name for path in self.folder.iterdir()}
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    return Made(tmp_path)
+
+
+def test_the_certificate_is_for_the_webid_and_has_the_key(made: Made) -> None:
+    assert made.run("--days", "30", "--bits", "3072").exit_code == 0
+    names = made.certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    assert list(names.value) == [x509.UniformResourceIdentifier(WEB_ID)]
+    assert made.certificate.public_key() == made.key.public_key()
+    assert made.key.key_size == 3072
+    made.certificate.verify_directly_issued_by(made.certificate)
+    now = datetime.now(UTC)
+    assert made.certificate.not_valid_before_utc < now
+    remaining = made.certificate.not_valid_after_utc - now
+    assert timedelta(days=29) < remaining <= timedelta(days=30)
+    assert made.files == {"cert.pem", "key.pem"}
+    for path in made.folder.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("web_id", [WEB_ID, "https://alice.example/", "https://a.example/x?y#z"])
+def test_the_statements_printed_are_those_of_the_key(made: Made, web_id: str) -> None:
+    """Read by rdflib, alone on standard output."""
+    result = made.run(web_id=web_id)
+    graph = rdflib.Graph().parse(data=result.stdout, format="turtle")
+    (key,) = graph.objects(rdflib.URIRef(web_id), CERT.key)
+    assert isinstance(key, rdflib.URIRef)
+    assert key.startswith(web_id.partition("#")[0] + "#key-")
+    (modulus,), (exponent,) = graph.objects(key, CERT.modulus), graph.objects(key, CERT.exponent)
+    numbers = made.key.public_key().public_numbers()
+    assert isinstance(modulus, rdflib.Literal)
+    assert modulus.datatype == rdflib.XSD.hexBinary
+    assert (int(str(modulus), 16), exponent) == (numbers.n, rdflib.Literal(numbers.e))
+    assert len(graph) == 4
+    assert "PRIVATE" not in result.output
+
+
+@pytest.mark.parametrize("name", ["cert.pem", "key.pem"])
+def test_no_file_is_overwritten(made: Made, name: str) -> None:
+    (made.folder / name).write_text("precious")
+    result = made.run()
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert f"{name} is there already" in result.stderr
+    assert (made.folder / name).read_text() == "precious"
+    assert made.files == {name}
+
+
+def test_a_folder_that_is_not_there_is_told_in_a_sentence(made: Made) -> None:
+    result = made.run("--key", str(made.folder / "missing" / "key.pem"))
+    assert result.exit_code == 1
+    assert "key.pem cannot be written (No such file or directory)." in result.stderr
+    assert made.files == set()
+    result = made.run("--cert", str(made.folder / "missing" / "cert.pem"))
+    assert "cert.pem cannot be written" in result.stderr
+    assert made.files == set(), "no key is left behind without its certificate"
+
+
+@pytest.mark.parametrize(
+    "web_id",
+    [
+        "alice",
+        "http://pods.example/alice/#me",
+        "https://alice@pods.example/#me",
+        "https://pods.example/a b",
+        'https://pods.example/"> a <',
+        "https://pods.example/älice",
+        "did:nostr:00",
+        "",
+    ],
+)
+def test_what_cannot_be_a_webid_is_refused(made: Made, web_id: str) -> None:
+    result = made.run(web_id=web_id)
+    assert result.exit_code == 1
+    assert "cannot be used as a WebID" in result.stderr
+    assert made.files == set()
+
+
+# --- with a token -------------------------------------------------------------------------------
+
+
+@dataclass
+class Document:
+    """A WebID's document on a server that answers changes as it is told to."""
+
+    url: str
+    status: int = 204
+    location: str = ""
+    asked: list[tuple[str, str, dict[str, str], bytes]] = field(default_factory=list)
+
+
+@contextmanager
+def served() -> Iterator[Document]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_PATCH(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            page.asked.append((self.command, self.path, dict(self.headers), body))
+            self.send_response(page.status)
+            if page.location:
+                self.send_header("Location", page.location)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    page = Document(f"http://localhost:{server.server_port}/alice/")
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield page
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def document() -> Iterator[Document]:
+    with served() as page:
+        yield page
+
+
+def test_with_a_token_the_statements_are_added(made: Made, document: Document) -> None:
+    result = made.run(web_id=f"{document.url}#me", token="the token")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert f"{document.url} states the key now." in result.stderr
+    ((method, path, headers, body),) = document.asked
+    assert (method, path) == ("PATCH", "/alice/")
+    assert headers["Authorization"] == "Bearer the token"
+    assert headers["Content-Type"] == "text/n3"
+    (operation,) = parse_n3_patch(body, base_iri=document.url).operations
+    added = rdflib.Graph().parse(
+        data="\n".join(f"{s} {p} {o} ." for s, p, o in operation.inserts), format="turtle"
+    )
+    (modulus,) = added.objects(None, CERT.modulus)
+    assert int(str(modulus), 16) == made.key.public_key().public_numbers().n
+    assert "token" not in json.dumps(body.decode())
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (401, "the token is not accepted there"),
+        (403, "the token's agent may not change the document"),
+        (404, "there is no such document"),
+        (405, "the document cannot be changed by PATCH"),
+        (409, "the change does not fit the document"),
+        (415, "the server takes no N3 Patch"),
+        (500, "see the documentation of that server"),
+        (302, "see the documentation of that server"),
+    ],
+)
+def test_a_refusal_is_told_in_a_sentence_and_the_statements_are_printed(
+    made: Made, document: Document, status: int, reason: str
+) -> None:
+    """The files are there already: what is left can be done by hand."""
+    document.status, document.location = status, "/elsewhere"
+    result = made.run(web_id=f"{document.url}#me", token="the token")
+    assert result.exit_code == 1
+    assert f"was not changed, its server answered {status}: {reason}" in result.stderr
+    assert len(document.asked) == 1, "no redirect is followed with a token"
+    assert len(rdflib.Graph().parse(data=result.stdout, format="turtle")) == 4
+    assert made.files == {"cert.pem", "key.pem"}
+    assert "the token\n" not in result.output
+
+
+def test_a_server_that_is_not_there_is_told_in_a_sentence(made: Made) -> None:
+    with served() as gone:
+        pass
+    result = made.run(web_id=f"{gone.url}#me", token="the token")
+    assert result.exit_code == 1
+    assert "Error: The remote server could not be reached" in result.stderr
+    assert made.files == {"cert.pem", "key.pem"}
