@@ -346,7 +346,7 @@ def test_the_sockets_behind_the_listener_are_out_of_reach_of_other_accounts(plac
 def test_who_connects_past_the_listener_is_nobody_and_gets_nothing(
     place: Place, has_name: bool
 ) -> None:
-    """Not even this account can pose as somebody: no client stands behind its connection."""
+    """Even of this account: no client stands behind its connection."""
     for path in place.sockets():
         with socket.socket(socket.AF_UNIX) as intruder:
             intruder.settimeout(DEADLINE_S)

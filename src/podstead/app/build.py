@@ -257,7 +257,14 @@ def build_application(
         container_deleted=repositories.soon,
     )
     lookups = Lookups(store, clock)
-    profiles = ProfileSources(base_url, store, foreign, parse_rules, clock)
+    profiles = ProfileSources(
+        base_url,
+        store,
+        foreign,
+        parse_rules,
+        clock,
+        standing=provider.accounts.accounts if provider else None,
+    )
     resource_tokens = ResourceTokens(
         issuers=IssuerKeys(foreign, clock),
         web_ids=WebIdIssuers(profiles),

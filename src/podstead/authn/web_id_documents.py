@@ -16,7 +16,7 @@ from urllib.parse import urljoin
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.errors import BadRequest, OutboundError, OwnDocument, RequestRefused
-from podstead.core.identifiers import ResourcePath, parse_path
+from podstead.core.identifiers import ResourcePath, parse_path, storage_root
 from podstead.core.media_types import HTML, JSON_LD
 from podstead.rdf.graph import Graph
 from podstead.rdf.html_islands import data_islands
@@ -34,6 +34,7 @@ MOST_BYTES: Final = 1024 * 1024
 """Of a document of this server; foreign ones have the same limit (A-111)."""
 _ATTEMPTS: Final = 4
 _UNREADABLE: Final = "The WebID's document could not be read"
+_DISABLED: Final = "The WebID's account is disabled"
 _MISNAMED: Final = "The WebID leads to this server but does not begin with its base URL"
 
 
@@ -68,6 +69,13 @@ class ProfileSource(Protocol):
     async def open_body(self, metadata: Metadata) -> OpenBody | None: ...
 
 
+class Standing(Protocol):
+    """Knows whom the operator has shut out."""
+
+    async def is_disabled(self, storage: ResourcePath) -> bool:
+        """Whether the account of a storage is disabled. Raises StorageError."""
+
+
 class RdfParser(Protocol):
     """Makes a graph of bytes; relative IRIs are resolved against ``base_iri``."""
 
@@ -77,13 +85,17 @@ class RdfParser(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProfileSources:
-    """Where WebID documents come from, here (below ``base_url``) and elsewhere."""
+    """Where WebID documents come from, here (below ``base_url``) and elsewhere.
+
+    ``standing`` is ``None`` where storages have no accounts.
+    """
 
     base_url: str
     store: ProfileSource
     foreign: ForeignProfiles
     parse: RdfParser
     clock: Clock
+    standing: Standing | None = None
 
 
 class WebIdDocuments(Generic[T]):
@@ -111,9 +123,11 @@ class WebIdDocuments(Generic[T]):
     async def stored(self, name: str) -> T | None:
         """What a document of this server states now; ``None`` if there is no such document.
 
-        ``name`` is its URL, with or without a fragment. Raises UnusableDocument, StorageError.
+        ``name`` is its URL, with or without a fragment. What the document of a disabled account
+        states does not count. Raises UnusableDocument, StorageError.
         """
         path = self._path_of(name)
+        await self._check_standing(path)
         for _ in range(_ATTEMPTS):
             metadata = (await self._sources.store.read_metadata([path]))[path]
             if metadata is None:
@@ -155,6 +169,11 @@ class WebIdDocuments(Generic[T]):
         except UnusableDocument:
             self._failures.put(name, sources.clock.now_ms() + FAILURE_S * 1000)
             raise
+
+    async def _check_standing(self, path: ResourcePath) -> None:
+        standing, storage = self._sources.standing, storage_root(path)
+        if standing is not None and storage is not None and await standing.is_disabled(storage):
+            raise UnusableDocument(_DISABLED)
 
     def _path_of(self, name: str) -> ResourcePath:
         path = _url_of(name)[len(self._sources.base_url) :].partition("?")[0]

@@ -14,6 +14,7 @@ import msgspec
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Conflict, NotFound, Overloaded
+from podstead.core.identifiers import ResourcePath
 from podstead.idp.audit import Audit, Event
 from podstead.idp.names import EmailTaken, check_email, login_records, masked_email, name_key
 from podstead.idp.passwords import PasswordHasher, check_password
@@ -191,6 +192,12 @@ class Accounts:
         now_ms = self._clock.now_ms()
         named = await login_records(key).read(self._store, key, now_ms=now_ms)
         return None if named is None else await self.read(named.value.account_id)
+
+    async def is_disabled(self, storage: ResourcePath) -> bool:
+        """Whether the account of a storage is disabled; False too where there is none. Raises
+        StorageError."""
+        kept = await self.find(storage.strip("/"))
+        return kept is not None and kept.value.disabled
 
     async def page(self, *, after: str = "", limit: int = 1000) -> Sequence[Account]:
         """Some of all accounts, by id, from behind ``after``. Raises StorageError."""

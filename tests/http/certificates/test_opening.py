@@ -7,7 +7,10 @@ import json
 import pytest
 from cryptography import x509
 
+from podstead.config import Settings
+from podstead.storage.sqlite.store import SqliteStore
 from tests.http.certificates.world import (
+    DISABLED,
     NO_KEY,
     PRIVATE,
     PROFILE,
@@ -22,6 +25,7 @@ from tests.http.certificates.world import (
 from tests.http.conftest import BASE, Start
 from tests.http.rdf import JSON_LD, TURTLE
 from tests.support.certificates import key_turtle, modulus_hex, numbers, rsa_key
+from tests.support.operator import change_account
 from tests.unit.outbound.peer import MovedClock
 
 CERT = "http://www.w3.org/ns/auth/cert#"
@@ -137,6 +141,22 @@ async def test_nothing_but_the_header_counts_where_there_is_one(world: World) ->
         answer = await world.send(headers={"Authorization": bad})
         assert answer.status == 401
         assert "certificate" not in answer.text
+
+
+async def test_a_disabled_account_is_shut_out(
+    start: Start, clock: MovedClock, settings: Settings
+) -> None:
+    """Its document goes on to name the key, which opens nothing, not even what is public."""
+    world = await prepared(start, clock, idp=True)
+    store = SqliteStore(settings.root)  # another worker's
+    await store.open()
+    assert (await world.send()).status == 200
+    await change_account(store, disabled=True)
+    assert_refused(await world.send(), DISABLED)
+    assert_refused(await world.send(target=PUBLIC), DISABLED)
+    await change_account(store, disabled=False)
+    assert (await world.send()).status == 200
+    await store.close()
 
 
 async def test_a_preflight_request_is_nobodys(world: World) -> None:

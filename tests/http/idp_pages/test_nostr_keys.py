@@ -7,18 +7,15 @@ import json
 import logging
 from collections.abc import Callable
 
-import msgspec
 import pytest
 from rdflib import FOAF, OWL, BNode, Graph, Literal, URIRef
 
-from podstead.app.system import SystemRandomness
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.idp.nostr.links import MOST_OF_ONE_ACCOUNT
 from podstead.idp.nostr.profile_keys import ProfileKeys
-from podstead.idp.records import ACCOUNTS, NOSTR_CHALLENGES, NOSTR_LINKS
+from podstead.idp.records import NOSTR_CHALLENGES, NOSTR_LINKS
 from podstead.storage.sqlite import SqliteStore
-from podstead.storage.writing import commit
 from tests.http.conftest import BASE, Server, Start, acl_turtle
 from tests.http.idp_pages.conftest import MovedClock, csrf_token, sign_in
 from tests.http.idp_pages.nostr_browser import (
@@ -42,6 +39,7 @@ from tests.support.nostr import (
     with_tag,
     without_tag,
 )
+from tests.support.operator import change_account
 
 NewBrowser = Callable[[], Browser]
 RECENT_S = 600
@@ -103,16 +101,6 @@ async def document(server: Server, key: NostrKey, suffix: str = "") -> Answer:
 async def unlink(browser: Browser, account: Page, key: NostrKey) -> Answer:
     headers = SCRIPT | {"X-CSRF-Token": csrf_token(account)}
     return await browser.ask("DELETE", f"{KEYS}/{key.public}", headers=headers)
-
-
-async def change_account(store: SqliteStore, clock: MovedClock, **changes: object) -> None:
-    """Change Alice's account behind the server's back."""
-    for kept in await ACCOUNTS.page(store, now_ms=clock.now_ms()):
-        if kept.value.pod == "alice":
-            record = ACCOUNTS.replace(kept, msgspec.structs.replace(kept.value, **changes))
-            assert await commit(
-                store, [record], now_ms=clock.now_ms(), randomness=SystemRandomness()
-            )
 
 
 # --- challenges ---------------------------------------------------------------------------------
@@ -538,7 +526,7 @@ async def test_the_only_way_to_sign_in_stays(
 ) -> None:
     """A-124"""
     await link(browser, clock, key)
-    await change_account(store, clock, password_hash=None)
+    await change_account(store, password_hash=None)
     assert error_of(await unlink(browser, account, key)) == (409, "Conflict")
     assert len(await keys(browser)) == 1
     clock.pass_s(1)
@@ -657,7 +645,7 @@ async def test_the_keys_of_a_disabled_account_have_no_document(
     store: SqliteStore,
 ) -> None:
     await link(browser, clock, key)
-    await change_account(store, clock, disabled=True)
+    await change_account(store, disabled=True)
     assert (await document(server, key)).status == 404
 
 
@@ -720,7 +708,7 @@ async def test_the_keys_of_a_disabled_account_are_refused(
 ) -> None:
     """A-149: for public resources as well (A-5)."""
     await link(browser, clock, key)
-    await change_account(store, clock, disabled=True)
+    await change_account(store, disabled=True)
     answer = await get_signed(server, clock, key, PROFILE)
     assert answer.status == 401
     assert answer.json()["message"] == "This account is disabled"

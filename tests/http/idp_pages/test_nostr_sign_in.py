@@ -11,14 +11,13 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 
-import msgspec
 import pytest
 
 from podstead.app.system import SystemRandomness
 from podstead.config import Settings
 from podstead.idp.authorizations import VERIFIED_S
 from podstead.idp.nostr.proven_keys import PROVEN_S
-from podstead.idp.records import ACCOUNTS, NOSTR_LINKS, Account, NostrLink
+from podstead.idp.records import ACCOUNTS, NOSTR_LINKS, NostrLink
 from podstead.storage.sqlite import SqliteStore
 from podstead.storage.writing import commit
 from tests.http.conftest import BASE, Server, Start, running
@@ -36,6 +35,7 @@ from tests.support.nostr import (
     with_tag,
     without_tag,
 )
+from tests.support.operator import change_account
 from tests.support.signing import decoded
 from tests.unit.outbound.peer import Peer, answer
 
@@ -106,15 +106,6 @@ async def account_of(browser: Browser) -> str | None:
     """The WebID that a browser is signed in as."""
     answered = await browser.ask("GET", "/idp/account", headers={"Accept": "application/json"})
     return answered.json()["webId"] if answered.status == 200 else None
-
-
-async def change_account(store: SqliteStore, **changes: object) -> None:
-    """Change what is kept of Alice's account, as the operator might."""
-    for kept in await ACCOUNTS.page(store, now_ms=0):
-        if kept.value.pod == "alice":
-            changed: Account = msgspec.structs.replace(kept.value, **changes)
-            records = [ACCOUNTS.replace(kept, changed)]
-            assert await commit(store, records, now_ms=1, randomness=SystemRandomness())
 
 
 # --- without an application -----------------------------------------------------------------------

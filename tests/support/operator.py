@@ -1,0 +1,18 @@
+"""What the operator does to accounts, done behind the server's back."""
+
+from __future__ import annotations
+
+import msgspec
+
+from podstead.app.system import SystemRandomness
+from podstead.idp.records import ACCOUNTS
+from podstead.storage.protocol import Store
+from podstead.storage.writing import commit
+
+
+async def change_account(store: Store, **changes: object) -> None:
+    """Change what is kept of Alice's account."""
+    for kept in await ACCOUNTS.page(store, now_ms=0):
+        if kept.value.pod == "alice":
+            records = [ACCOUNTS.replace(kept, msgspec.structs.replace(kept.value, **changes))]
+            assert await commit(store, records, now_ms=1, randomness=SystemRandomness())
