@@ -44,9 +44,11 @@ class LiveSocket:
     async def closed(self) -> int | None:
         """The code with which the server closes the socket; ``None`` for none."""
         async with asyncio.timeout(DEADLINE_S):
-            while (await self.connection.receive()).type is aiohttp.WSMsgType.TEXT:
+            while (message := await self.connection.receive()).type is aiohttp.WSMsgType.TEXT:
                 pass
-        return self.connection.close_code
+        # What the server said, not what became of the client's answer to it.
+        closing = message.type is aiohttp.WSMsgType.CLOSE
+        return int(message.data) if closing else self.connection.close_code
 
 
 @asynccontextmanager

@@ -60,6 +60,7 @@ class OpenSockets:
         self._stopping = True
         for mailbox in tuple(self._mailboxes):
             mailbox.close(Ending.STOPPING)
+        self._all_gone.clear()
         if self._mailboxes:
             await self._all_gone.wait()
 
