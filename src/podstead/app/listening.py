@@ -20,6 +20,9 @@ from podstead.config import Settings, StartRefused
 BACKLOG = 1024
 """How many connections wait for each worker; more are refused by the kernel."""
 
+_KEEP_ALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
+"""After how many seconds of silence a client is asked, how often again, and how many times."""
+
 
 def open_listeners(settings: Settings) -> list[socket.socket]:
     """Listening sockets, one for each worker; the same one again where the system has no
@@ -96,6 +99,18 @@ def _why(error: OSError, settings: Settings) -> str:
     return f"Port {settings.port} of {settings.host} cannot be opened: {error.strerror}."
 
 
+def _notice_the_vanished(listener: socket.socket) -> None:
+    """Have the system ask clients that say nothing whether they are still there.
+
+    Connections inherit it. On some of those that listen for notifications nothing may be sent but
+    messages, so a client that vanished without a word would keep its place until the next one.
+    """
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEP_ALIVE.items():
+        if hasattr(socket, name):  # which of them there are differs between systems
+            listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
 def _listen(
     family: socket.AddressFamily, address: tuple[object, ...], *, share: bool
 ) -> socket.socket:
@@ -110,6 +125,7 @@ def _listen(
         # Connections inherit it. A message on a socket is small and must not wait until the client
         # has acknowledged the one before, which it takes up to 40 ms to do.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        _notice_the_vanished(listener)
         listener.bind(address)
         listener.listen(BACKLOG)
         listener.settimeout(0)
