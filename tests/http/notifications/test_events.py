@@ -13,6 +13,7 @@ import pytest
 from podstead.app.system import SystemClock
 from podstead.config import Settings
 from podstead.notifications.times import write_time
+from podstead.storage.sqlite import SqliteStore
 from tests.http.conftest import BASE, Server, Start, running
 from tests.http.notifications.conftest import JSON_LD, NOTES, TURTLE, channel, path_of
 from tests.http.rdf import triples
@@ -155,6 +156,31 @@ async def test_who_was_away_too_long_is_told_so(
     async with listening_to(server.public, made, last_id="999999") as reader:
         await put(server.alice, NOTES)
         assert await told(reader, 1) == [("Create", NOTES)]
+
+
+async def test_who_was_away_longer_than_the_log_is_kept_is_told_so(
+    start: Start, settings: Settings
+) -> None:
+    """N-23: the row of the last event that was heard has left the log."""
+    server = await start()
+    made = await channel(server.public, TYPE, NOTES)
+    async with listening_to(server.public, made) as reader:
+        await put(server.alice, NOTES)
+        assert await told(reader, 1) == [("Create", NOTES)]
+    store = SqliteStore(settings.root, change_log_days=1)
+    await store.open()
+    await store.sweep(now_ms=SystemClock().now_ms() + 2 * 86_400_000)
+    await store.close()
+    await put(server.alice, NOTES, "<> a <#A> .")
+    async with listening_to(server.public, made, last_id=reader.last_id) as again:
+        lost = await again.next()
+        assert lost is not None
+        assert lost.type == "lost"
+        assert await told(again, 1) == [("Update", NOTES)]
+        last_id = again.last_id
+    async with listening_to(server.public, made, last_id=last_id) as again:
+        await server.alice.delete(NOTES)
+        assert await told(again, 1) == [("Delete", NOTES)]
 
 
 @pytest.mark.parametrize("last_id", ["x", "-1", "1.5", "9" * 30, "\u0661"])
