@@ -117,7 +117,9 @@ class Podstead(Server):
         program = str(Path(sys.executable).with_name("podstead"))
         where = ["--host", LOOPBACK, "--port", str(self.port), "--root", str(self.folder / "data")]
         base = ["--base-url", f"{self.scheme}://localhost:{self.port}"]
-        return [program, "start", *where, *base, "--workers", "1", "--quiet"], {}
+        # All who watch are at one address here.
+        limits = ["--sockets-per-address", "0", "--channels-per-agent", "0"]
+        return [program, "start", *where, *base, *limits, "--workers", "1", "--quiet"], {}
 
     def open_site(self) -> Site:
         site = _pod_with_token(self.port, {})
