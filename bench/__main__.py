@@ -22,10 +22,16 @@ from bench.report import Memory, Results
 from bench.rounds import FAILURES, Schedule, entries, progress, run
 from bench.servers import SERVERS, Server
 from bench.trials import TRIALS, Verdict
+from bench.watching import WATCHINGS, watched
 
 MEMORY = "memory"
 COLUMNS = tuple(dict.fromkeys(kind.column for kind in SERVERS))
-KEYS = (*(case.key for case in CASES), MEMORY, *(trial.key for trial in TRIALS))
+KEYS = (
+    *(case.key for case in CASES),
+    MEMORY,
+    *(watching.key for watching in WATCHINGS),
+    *(trial.key for trial in TRIALS),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,8 +62,9 @@ def _measured(options: argparse.Namespace) -> Results:
         table = entries(cases, servers)
         run(table, schedule)
         memory = _memory(idle_bytes) if MEMORY in options.only else {}
+        news = watched(options.only, servers)
         verdicts = _verdicts(options.only, servers)
-    return Results(schedule, options.servers, table, memory, verdicts)
+    return Results(schedule, options.servers, table, memory, news, verdicts)
 
 
 def _started(options: argparse.Namespace, cleanup: ExitStack) -> list[Server]:

@@ -18,6 +18,7 @@ from bench.installation import system_command
 from bench.rounds import Entry, Figure, Schedule
 from bench.servers import Css, Jss
 from bench.trials import Verdict
+from bench.watching import WATCHERS, Delays, Watched
 
 OURS: Final = "podstead"
 BEGIN: Final = "<!-- bench: begin -->"
@@ -41,6 +42,7 @@ class Results:
     columns: Sequence[str]
     entries: Sequence[Entry]
     memory: Mapping[str, Memory]
+    watched: Sequence[Watched]
     verdicts: Sequence[Verdict]
 
     def reached(self) -> bool:
@@ -48,6 +50,7 @@ class Results:
         ours = [entry.figure for entry in self.entries if entry.column == OURS]
         return (
             all(not figure.void for figure in ours)
+            and all(not cell.delays.why for cell in self.watched if cell.column == OURS)
             and all(figure.effect is None or figure.effect.is_whole for figure in ours)
             and all(verdict.reached for verdict in self.verdicts)
         )
@@ -58,6 +61,8 @@ def markdown(results: Results) -> str:
     parts = [_circumstances(results), _rates(results), _remarks(results.entries)]
     if results.memory:
         parts.append(_memory(results))
+    if results.watched:
+        parts.append(_delays(results))
     if results.verdicts:
         parts.append("\n".join(_bullet(verdict) for verdict in results.verdicts))
     return "\n\n".join(part for part in parts if part)
@@ -140,6 +145,28 @@ def _memory(results: Results) -> str:
             ["after all rounds", *(_mebibytes(size.loaded_bytes) for size in sizes)],
         ]
     )
+
+
+def _delays(results: Results) -> str:
+    present = {cell.column for cell in results.watched}
+    columns = [column for column in results.columns if column in present]
+    by_watching: dict[str, dict[str, Watched]] = {}
+    for cell in results.watched:
+        by_watching.setdefault(cell.watching.title, {})[cell.column] = cell
+    rows = [[f"ms from PUT to message, {WATCHERS:,} watchers", *columns]]
+    rows.append(["---", *["---:"] * len(columns)])
+    for title, cells in by_watching.items():
+        told = [_delay(cells[column].delays) if column in cells else "n/a" for column in columns]
+        rows.append([title, *told])
+    return _table(rows)
+
+
+def _delay(delays: Delays) -> str:
+    if delays.why:
+        return f"void: {delays.why}"
+    kibibytes = delays.watcher_bytes / 1024
+    figures = f"{delays.median_ms:.1f}, p99 {delays.p99_ms:.1f}"
+    return f"{figures}; {kibibytes:.0f} KiB a watcher"
 
 
 def _mebibytes(size_bytes: int) -> str:

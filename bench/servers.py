@@ -43,6 +43,8 @@ class Feature(Enum):
     WRITES = "writing"
     PROOFS = "tokens of the benchmark's provider"
     SIGNATURES = "requests signed with a Nostr key"
+    LEGACY_SOCKETS = "the protocol solid-0.1"
+    CHANNELS = "the Solid Notifications Protocol"
     TLS = "TLS"
     CERTIFICATES = "client certificates"
 
@@ -115,7 +117,9 @@ class Podstead(Server):
         program = str(Path(sys.executable).with_name("podstead"))
         where = ["--host", LOOPBACK, "--port", str(self.port), "--root", str(self.folder / "data")]
         base = ["--base-url", f"{self.scheme}://localhost:{self.port}"]
-        return [program, "start", *where, *base, "--workers", "1", "--quiet"], {}
+        # All who watch are at one address here.
+        limits = ["--sockets-per-address", "0", "--channels-per-agent", "0"]
+        return [program, "start", *where, *base, *limits, "--workers", "1", "--quiet"], {}
 
     def open_site(self) -> Site:
         site = _pod_with_token(self.port, {})
@@ -174,7 +178,12 @@ class Jss(Server):
 
     column = "jss"
     package = ("javascript-solid-server", "0.0.81")
-    features = _WITHOUT_TLS - {Feature.CONVERSION, Feature.PROOFS}
+    features = _WITHOUT_TLS - {
+        Feature.CONVERSION,
+        Feature.PROOFS,
+        Feature.LEGACY_SOCKETS,
+        Feature.CHANNELS,
+    }
 
     @property
     def mode(self) -> str:
@@ -196,12 +205,23 @@ class Jss(Server):
 class JssWithConneg(Jss):
     """The same with `--conneg`, asked only where a conversion is needed."""
 
-    features = _WITHOUT_TLS - {Feature.PROOFS}
+    features = Jss.features | {Feature.CONVERSION}
 
     @property
     def mode(self) -> str:
         """With content negotiation."""
         return "conneg"
+
+
+class JssWithNotifications(Jss):
+    """The same with `--notifications`, asked only where somebody watches."""
+
+    features = frozenset({Feature.CREDENTIALS, Feature.WRITES, Feature.LEGACY_SOCKETS})
+
+    @property
+    def mode(self) -> str:
+        """With notifications."""
+        return "notifications"
 
 
 class JssWithProvider(Jss):
@@ -259,7 +279,7 @@ class Css(Server):
 
     column = "css"
     package = ("@solid/community-server", "7.2.0")
-    features = _WITHOUT_TLS - {Feature.PROOFS, Feature.SIGNATURES}
+    features = _WITHOUT_TLS - {Feature.PROOFS, Feature.SIGNATURES, Feature.LEGACY_SOCKETS}
 
     def command(self) -> tuple[list[str], Headers]:
         package = npm_package(*self.package)
@@ -377,6 +397,7 @@ SERVERS: Final[tuple[type[Server], ...]] = (
     PodsteadWithCertificates,
     Jss,
     JssWithConneg,
+    JssWithNotifications,
     JssWithProvider,
     JssWithCertificates,
     Css,

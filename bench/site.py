@@ -142,6 +142,11 @@ class Site:
             if connection is None:
                 own.close()
 
+    def filled(self, headers: Headers) -> Headers:
+        """Return the headers with an address of its own in the place of `ADDRESS`."""
+        address = address_text(next(self._addresses))
+        return {name: value.replace(ADDRESS, address) for name, value in headers.items()}
+
     def get(self, path: str, accept: str, *, authorized: bool = False) -> Answer:
         """Ask for a representation, whatever the answer is."""
         wanted = {"Accept": accept}
@@ -182,9 +187,8 @@ class Site:
         connection.putrequest(
             request.method, request.path, skip_host=True, skip_accept_encoding=True
         )
-        address = address_text(next(self._addresses))
-        for name, value in request.headers.items():
-            connection.putheader(name, value.replace(ADDRESS, address))
+        for name, value in self.filled(request.headers).items():
+            connection.putheader(name, value)
         if request.method != "GET":
             connection.putheader("Content-Length", str(len(body)))
         connection.endheaders(body or None)

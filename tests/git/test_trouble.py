@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import hashlib
 import http.client
 import random
 import socket
+import struct
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,7 +17,15 @@ import pytest
 
 from tests.git.conftest import OPTIONS
 from tests.support.client import Pod, create_pod
-from tests.support.git import NOTHING, Git, only_repository, push_of, url_of
+from tests.support.git import (
+    NOTHING,
+    Git,
+    only_repository,
+    packet,
+    publish,
+    push_of,
+    url_of,
+)
 from tests.support.server import ServerProcess, running_server
 from tests.support.waiting import wait_until
 from tests.support.workers import (
@@ -236,9 +247,55 @@ def test_what_is_inflated_counts(start: Start, git: Git) -> None:
         "Authorization": f"Bearer {pod.token}",
     }
     answer = server.request("POST", f"{pod.root}private/notes/git-receive-pack", packed, typed)
-    assert answer.status == 200
-    assert b"unpack ok" not in answer.body
+    assert answer.status == 413
     assert Git(only_repository(server.root)).tip("refs/heads/main") == before
+
+
+def test_a_question_is_not_larger_than_git_can_hold(start: Start) -> None:
+    """Nor is what it inflates to, for git would keep it all in memory; anybody may ask."""
+    server = start()
+    pod = create_pod(server)
+    publish(pod, "open/", "Read")
+    begun = b"".join(map(packet, (b"command=fetch", b"object-format=sha1"))) + b"0001"
+    content = begun + packet(b"have " + b"1" * 40) * (11 * MIB // 49)
+    asking = {
+        "Content-Type": "application/x-git-upload-pack-request",
+        "Git-Protocol": "version=2",
+    }
+    target = f"{pod.root}open/git-upload-pack"
+    packed = gzip.compress(content)
+    assert len(packed) < MIB
+    bomb = server.request("POST", target, packed, {**asking, "Content-Encoding": "gzip"})
+    assert bomb.status == 413
+    with contextlib.suppress(ConnectionError):  # it may be cut off while it sends
+        assert server.request("POST", target, content, asking).status == 413
+    cut = gzip.compress(begun)[:-1]
+    damaged = server.request("POST", target, cut, {**asking, "Content-Encoding": "gzip"})
+    assert damaged.status == 400
+    wait_until(lambda: not git_processes(server), "the end of git")
+
+
+def test_no_object_is_given_memory_for_what_it_says_of_its_size(start: Start, git: Git) -> None:
+    server = start()
+    pod = create_pod(server)
+    commit_of_2_gib = _pack_entry_head(kind=1, size_bytes=2 * 1024 * MIB)
+    pack = b"PACK" + struct.pack(">II", 2, 1) + commit_of_2_gib + zlib.compress(bytes(MIB))
+    command = f"{NOTHING} {'1' * 40} refs/heads/main\0 report-status".encode()
+    content = packet(command) + b"0000" + pack + hashlib.sha1(pack).digest()
+    typed = {"Content-Type": RECEIVE, "Authorization": f"Bearer {pod.token}"}
+    server.request("POST", f"{pod.root}private/notes/git-receive-pack", content, typed)
+    wait_until(lambda: "over limit" in server.errors, "git to refuse")
+    assert git.with_token(pod.token).branches(url_of(pod, "private/notes")) == {}
+
+
+def _pack_entry_head(*, kind: int, size_bytes: int) -> bytes:
+    """How an object of a pack begins (gitformat-pack)."""
+    first, rest = kind << 4 | size_bytes & 0b1111, size_bytes >> 4
+    head = []
+    while rest:
+        head.append(first | 0x80)
+        first, rest = rest & 0x7F, rest >> 7
+    return bytes((*head, first))
 
 
 def test_a_pod_and_its_repositories_keep_the_quota_when_pushing(start: Start, git: Git) -> None:

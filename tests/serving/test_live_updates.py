@@ -10,10 +10,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import aiohttp
 import pytest
 from click.testing import CliRunner
 
 from podstead.cli import main
+from tests.serving.conftest import CERTIFICATE, KEY, client_tls
 from tests.support.client import Client, Pod, create_pod
 from tests.support.live_sockets import sockets_to, sockets_to_every_worker
 from tests.support.server import DEADLINE_S, ServerProcess, running_server
@@ -187,6 +189,28 @@ async def test_listeners_are_told_that_the_server_stops_and_hold_it_up_no_longer
         assert [await socket.closed() for socket in sockets] == [1001] * 10
         assert await asyncio.to_thread(server.wait) == 0
     assert server.errors == ""
+
+
+@pytest.mark.parametrize("listener", [(), ("--webid-tls",)], ids=["https", "webid-tls"])
+async def test_sockets_are_behind_tls_as_well(tmp_path: Path, listener: tuple[str, ...]) -> None:
+    """L-1: whoever decrypts."""
+    options = ("--ssl-cert", str(CERTIFICATE), "--ssl-key", str(KEY), *listener)
+    with running_server(ServerProcess(tmp_path / "root", options, tls=client_tls())) as server:
+        pod = create_pod(server)
+        with pod.owner() as owner:
+            address = owner.head(pod.root).headers["updates-via"]
+            assert address.startswith("wss://localhost:")
+            connector = aiohttp.TCPConnector(ssl=client_tls())
+            async with (
+                aiohttp.ClientSession(connector=connector) as session,
+                session.ws_connect(address) as socket,
+            ):
+                path = f"{pod.root}public/x.ttl"
+                await socket.send_str(f"sub {path}")
+                assert await socket.receive_str() == "protocol solid-0.1"
+                assert await socket.receive_str() == f"ack {path}"
+                assert owner.put(path, "<> a <#x>.", TURTLE).status == 201
+                assert await socket.receive_str() == f"pub {path}"
 
 
 async def test_a_listener_that_never_reads_does_not_hold_up_the_stop(

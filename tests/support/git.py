@@ -153,7 +153,12 @@ def push_of(work: Git, *, old: str, ref: str = "refs/heads/main") -> bytes:
     command = f"{old} {new} {ref}\0 report-status side-band-64k agent=test".encode()
     revisions = new if old == NOTHING else f"{new}\n^{old}"
     packed = work.bytes_of("pack-objects", "--revs", "--stdout", input_bytes=revisions.encode())
-    return b"%04x%s0000%s" % (len(command) + 4, command, packed)
+    return packet(command) + b"0000" + packed
+
+
+def packet(content: bytes) -> bytes:
+    """A line of the protocol (gitprotocol-common, pkt-line)."""
+    return b"%04x%s" % (len(content) + 4, content)
 
 
 def environment() -> dict[str, str]:

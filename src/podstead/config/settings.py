@@ -469,7 +469,7 @@ class Settings:
     # --- Limits -------------------------------------------------------------------------------
 
     max_connections: int = setting(
-        1024,
+        10_000,
         "max-connections",
         kinds.integer(1, 1_000_000),
         Group.LIMITS,

@@ -19,7 +19,7 @@ MAX_HEAD_BYTES: Final = 8 * 1024
 """The head of git's answers has a few hundred."""
 
 _CODINGS: Final = frozenset({"gzip", "x-gzip"})
-"""What http-backend inflates."""
+"""What git compresses questions with."""
 _PROTOCOL: Final = re.compile(r"[a-z0-9]+(?:=[a-z0-9.-]+)?(?::[a-z0-9]+(?:=[a-z0-9.-]+)?)*")
 _MAX_PROTOCOL_CHARACTERS: Final = 100
 _FIELDS: Final = frozenset({"content-type", "cache-control", "expires", "pragma"})
@@ -35,6 +35,11 @@ class Transfer:
     content_coding: str | None = None
     protocol: str | None = None
     size_bytes: int | None = None
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether the content, once checked, is to be inflated before git gets it."""
+        return self.content_coding is not None
 
     def check(self, asked: GitRequest) -> None:
         """Raises BadRequest and UnsupportedMediaType."""
@@ -61,7 +66,8 @@ def variables(
 ) -> dict[str, str]:
     """What http-backend needs to know of a request, once :meth:`Transfer.check` let it through.
 
-    ``directory`` is the absolute path of the repository, ``agent`` the IRI of who asks.
+    ``directory`` is the absolute path of the repository, ``agent`` the IRI of who asks. Of content
+    that was compressed git is told no length: it gets what that inflates to.
     """
     root, _, name = directory.rpartition("/")
     said: Mapping[str, str | None] = {
@@ -76,14 +82,15 @@ def variables(
         "REMOTE_USER": agent,
         "REMOTE_ADDR": client_address,
         "CONTENT_TYPE": None if asked.advertises else asked.content_type,
-        "HTTP_CONTENT_ENCODING": None if asked.advertises else transfer.content_coding,
-        "CONTENT_LENGTH": None if asked.advertises else _number(transfer.size_bytes),
+        "CONTENT_LENGTH": None if asked.advertises else _length(transfer),
     }
     return {name: value for name, value in said.items() if value is not None}
 
 
-def _number(size_bytes: int | None) -> str | None:
-    return None if size_bytes is None else str(size_bytes)
+def _length(transfer: Transfer) -> str | None:
+    if transfer.size_bytes is None or transfer.is_compressed:
+        return None
+    return str(transfer.size_bytes)
 
 
 @dataclass(frozen=True, slots=True)

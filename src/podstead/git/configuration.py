@@ -40,6 +40,10 @@ SETTINGS: Final[Mapping[str, str]] = {
     "core.bigFileThreshold": "16m",
 }
 
+_MOST_AT_ONCE: Final = "512m"
+"""How much memory git may ask for in one piece, which an object that is said to be huge would take.
+As large as anything that git keeps whole by itself (core.bigFileThreshold)."""
+
 
 def environment(
     search_path: str, *, repository: str, changes: Mapping[str, str] | None = None
@@ -57,6 +61,7 @@ def environment(
         "GIT_CONFIG_GLOBAL": "/dev/null",
         "GIT_ATTR_NOSYSTEM": "1",
         "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ALLOC_LIMIT": _MOST_AT_ONCE,
         "GIT_CONFIG_COUNT": str(len(settings)),
     }
     for index, (key, value) in enumerate(settings.items()):

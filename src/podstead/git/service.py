@@ -17,6 +17,7 @@ from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.operation import GivenBody, RequestBody
 from podstead.git.cgi import Head, Transfer, read_head, variables
 from podstead.git.configuration import environment
+from podstead.git.content import MOST_WORDS_BYTES, inflated, with_few_commands
 from podstead.git.processes import Processes, Running
 from podstead.git.repositories import EMPTY, Owned, Repositories, Store
 from podstead.git.requests import GitRequest
@@ -96,8 +97,11 @@ class GitService:
             return await self._take_push(asked, caller, transfer, body, admitted)
         if not (admitted.exists or asked.is_push):
             raise NotFound("There is no container here")
-        content = (GivenBody() if asked.advertises else body).chunks(
-            limit_bytes=self._max_body_bytes
+        content = _content(
+            asked,
+            transfer,
+            GivenBody() if asked.advertises else body,
+            limit_bytes=min(self._max_body_bytes, MOST_WORDS_BYTES),
         )
         running = await self._start(
             asked, caller, transfer, content, name=admitted.repository or EMPTY
@@ -140,7 +144,7 @@ class GitService:
                 asked,
                 caller,
                 transfer,
-                body.chunks(limit_bytes=limit_bytes),
+                _content(asked, transfer, body, limit_bytes=limit_bytes),
                 name=owned.name,
                 holding=owned.claim.descriptor,
                 changes={"receive.maxInputSize": str(limit_bytes)},
@@ -215,6 +219,16 @@ class GitService:
             changes={"http.receivepack": _word(asked.is_push), **(changes or {})},
         )
         return await self._processes.answer({**settings, **asking}, content, holding=holding)
+
+
+def _content(
+    asked: GitRequest, transfer: Transfer, body: RequestBody, *, limit_bytes: int
+) -> AsyncIterator[bytes]:
+    """What git gets of a body, of which it may hold so much, inflated or not."""
+    content = body.chunks(limit_bytes=limit_bytes)
+    if transfer.is_compressed and not asked.advertises:
+        content = inflated(content, limit_bytes=limit_bytes)
+    return with_few_commands(content) if asked.is_push else content
 
 
 async def _answered(running: Running, content: AsyncIterator[bytes]) -> GitAnswer:

@@ -25,7 +25,7 @@ from tests.http.certificates.world import (
 from tests.http.conftest import BASE, Start
 from tests.http.rdf import JSON_LD, TURTLE
 from tests.support.certificates import key_turtle, modulus_hex, numbers, rsa_key
-from tests.support.operator import change_account
+from tests.support.changed_accounts import change_account
 from tests.unit.outbound.peer import MovedClock
 
 CERT = "http://www.w3.org/ns/auth/cert#"

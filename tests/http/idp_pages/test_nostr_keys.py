@@ -31,6 +31,7 @@ from tests.http.idp_pages.nostr_browser import (
 from tests.http.rdf import JSON_LD, TURTLE
 from tests.support.asgi import Answer, Client
 from tests.support.browser import Browser, Page
+from tests.support.changed_accounts import change_account
 from tests.support.nostr import (
     NostrKey,
     nostr,
@@ -39,7 +40,6 @@ from tests.support.nostr import (
     with_tag,
     without_tag,
 )
-from tests.support.operator import change_account
 
 NewBrowser = Callable[[], Browser]
 RECENT_S = 600

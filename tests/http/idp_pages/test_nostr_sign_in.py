@@ -25,6 +25,7 @@ from tests.http.idp_pages.conftest import App, MovedClock, csrf_token, reply_of,
 from tests.http.idp_pages.nostr_browser import SCRIPT, challenge, link, signed
 from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page
+from tests.support.changed_accounts import change_account
 from tests.support.nostr import (
     Change,
     NostrKey,
@@ -35,7 +36,6 @@ from tests.support.nostr import (
     with_tag,
     without_tag,
 )
-from tests.support.operator import change_account
 from tests.support.signing import decoded
 from tests.unit.outbound.peer import Peer, answer
 

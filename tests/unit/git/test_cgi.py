@@ -17,7 +17,7 @@ PUSHED = "application/x-git-receive-pack-request"
 
 
 def test_a_request_becomes_variables() -> None:
-    pushed = Transfer(PUSHED, content_coding="gzip", protocol="version=2", size_bytes=7)
+    pushed = Transfer(PUSHED, protocol="version=2", size_bytes=7)
     said = variables(
         PUSH, pushed, directory="/root/git/1.git", agent="did:nostr:1", client_address="192.0.2.1"
     )
@@ -33,9 +33,19 @@ def test_a_request_becomes_variables() -> None:
         "REMOTE_USER": "did:nostr:1",
         "REMOTE_ADDR": "192.0.2.1",
         "CONTENT_TYPE": PUSHED,
-        "HTTP_CONTENT_ENCODING": "gzip",
         "CONTENT_LENGTH": "7",
     }
+
+
+def test_compressed_content_comes_inflated_and_without_its_length() -> None:
+    said = variables(
+        PUSH,
+        Transfer(PUSHED, content_coding="gzip", size_bytes=7),
+        directory="/g/1.git",
+        agent=None,
+        client_address="::1",
+    )
+    assert not said.keys() & {"CONTENT_LENGTH", "HTTP_CONTENT_ENCODING"}
 
 
 def test_what_is_not_known_is_not_said() -> None:
