@@ -16,7 +16,8 @@ from tests.support.server import DEADLINE_S, REPOSITORY
 NOTHING = "0" * 40
 """The name of no commit."""
 
-HELPER = Path(__file__).with_name("git_credential_nostr.py")
+HELPER = "tests.support.git_credential_nostr"
+"""A module, and not a script: as that it would take its neighbours for the standard library."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ class Git:
 
     def with_helper(self, key: NostrKey, *, use_path: bool) -> Git:
         """With the credential that a helper makes when it is asked."""
-        helper = f"!{sys.executable} {HELPER} {key.secret:064x}"
+        helper = f"!{sys.executable} -m {HELPER} {key.secret:064x}"
         words = "true" if use_path else "false"
         return Git(
             self.place,

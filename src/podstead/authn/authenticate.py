@@ -118,13 +118,16 @@ class Authenticator:
             case UnverifiedBearer(token):
                 return await self._pod_tokens.verify(token)
 
-    async def check_again(self, shown: Shown) -> None:
-        """See that a credential, which was valid when its request began, was not revoked since.
+    async def check_again(self, shown: Shown, identity: Identity) -> None:
+        """See that a credential, which proved an identity when its request began, was not revoked
+        since, or its key taken from the account.
 
-        That it has expired meanwhile is no matter: the request came in time. A signed event stands
-        for its key, which is nobody's to revoke. Raises NotAuthenticated.
+        That it has expired meanwhile is no matter: the request came in time. Raises
+        NotAuthenticated.
         """
         match read_credential(shown.authorization, shown.proofs):
+            case UnverifiedEvent() as credential:
+                await self._signed_requests.check_again(credential, identity)
             case None if shown.certificate is not None and self._certificates is not None:
                 await self._certificates.check_again(
                     shown.certificate, client_address=shown.client_address

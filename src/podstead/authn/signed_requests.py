@@ -71,8 +71,20 @@ class SignedRequests:
             )
             return await self._identity(event, proven)
         except InvalidEvent as refusal:
-            scheme = "Basic" if credential.as_password else "Nostr"
-            raise NotAuthenticated(str(refusal), invalid=True, scheme=scheme) from refusal
+            raise _refused(credential, refusal) from refusal
+
+    async def check_again(self, credential: UnverifiedEvent, identity: Identity) -> None:
+        """See that the key, whose event proved an identity, is still that agent's. Raises
+        NotAuthenticated."""
+        key = identity.nostr_key
+        if self._linked is None or key is None:
+            return
+        try:
+            web_id = await self._linked.web_id_of(key)
+            if identity.agent not in {web_id, _did(key)}:
+                raise InvalidEvent("The key is not this agent's any more")
+        except InvalidEvent as refusal:
+            raise _refused(credential, refusal) from refusal
 
     def _check(
         self, event: Event, credential: UnverifiedEvent, request: SignedRequest
@@ -92,7 +104,7 @@ class SignedRequests:
         )
 
     async def _identity(self, event: Event, proven: ProvenByEvent) -> Identity:
-        did = f"did:nostr:{event.public_key}"
+        did = _did(event.public_key)
         web_id = None if self._linked is None else await self._linked.web_id_of(event.public_key)
         return Identity(
             agent=web_id or did,
@@ -101,3 +113,12 @@ class SignedRequests:
             nostr_key=event.public_key,
             content_digest=proven.content_digest,
         )
+
+
+def _did(public_key: str) -> str:
+    return f"did:nostr:{public_key}"
+
+
+def _refused(credential: UnverifiedEvent, refusal: InvalidEvent) -> NotAuthenticated:
+    scheme = "Basic" if credential.as_password else "Nostr"
+    return NotAuthenticated(str(refusal), invalid=True, scheme=scheme)

@@ -469,7 +469,7 @@ class Settings:
     # --- Limits -------------------------------------------------------------------------------
 
     max_connections: int = setting(
-        10_000,
+        4096,
         "max-connections",
         kinds.integer(1, 1_000_000),
         Group.LIMITS,
@@ -478,7 +478,7 @@ class Settings:
             "notifications among them; more wait."
         ),
         unit="connections",
-        reason="Each takes some memory and a file descriptor.",
+        reason="Each takes a file descriptor and some memory, a socket some 160 KiB.",
     )
     max_target_bytes: int = setting(
         8 * _KIB,

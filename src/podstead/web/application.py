@@ -15,7 +15,7 @@ from functools import partial
 
 from podstead.authn.authenticate import Authenticator, Shown
 from podstead.authn.nonces import Nonces
-from podstead.core.agents import Agent
+from podstead.core.agents import Agent, Identity
 from podstead.core.clock import Clock
 from podstead.core.errors import (
     MethodNotAllowed,
@@ -217,7 +217,7 @@ class Application:
         own = service is not None and service.access is Access.OWN
         agent = None if own else await self._authenticate(request, asked)
         if agent is not None and request.body.announced:
-            request = self._with_sender_checked_again(request, asked)
+            request = self._with_sender_checked_again(request, asked, agent)
         if agent is not None and agent.content_digest is not None:
             request = await with_checked_content(request, agent.content_digest)
         if self._git is not None and asked is not None:
@@ -246,11 +246,15 @@ class Application:
                 await self._invalid_credentials.count(request.client_address)
             raise
 
-    def _with_sender_checked_again(self, request: Request, asked: GitRequest | None) -> Request:
+    def _with_sender_checked_again(
+        self, request: Request, asked: GitRequest | None, identity: Identity
+    ) -> Request:
         """The request with a body after which, if it took long, its sender is looked at anew."""
         body = LateContent(
             request.body,
-            check_again=partial(self._authenticator.check_again, self._shown(request, asked)),
+            check_again=partial(
+                self._authenticator.check_again, self._shown(request, asked), identity
+            ),
             clock=self._clock,
         )
         return replace(request, body=body)

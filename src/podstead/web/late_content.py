@@ -1,7 +1,9 @@
 """Is the sender of a body that took long to arrive still who they were when it began?
 
 A credential is looked at before anything of a body is taken in, and a large one may take hours. So
-one that was revoked meanwhile is noticed when the body is complete, and before it is stored.
+one that was revoked meanwhile is noticed when the body is complete, and before it is stored. What
+is handed on piece by piece may be acted on before it has ended, as git does with a push: so the
+sender is asked about before pieces as well, now and then.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from podstead.core.clock import Clock
 from podstead.core.operation import RequestBody
 
 LONG_MS: Final = 1000
-"""What comes faster might as well have come before the revocation."""
+"""What comes within so long of the last look might as well have come before the revocation."""
 
 
 class LateContent:
@@ -22,32 +24,35 @@ class LateContent:
     Both ways of receiving it raise what ``check_again`` does.
     """
 
-    __slots__ = ("_began_ms", "_body", "_check_again", "_clock", "announced", "size_bytes")
+    __slots__ = ("_body", "_check_again", "_clock", "_looked_ms", "announced", "size_bytes")
 
     def __init__(
         self, body: RequestBody, *, check_again: Callable[[], Awaitable[None]], clock: Clock
     ) -> None:
-        """``check_again`` is asked once the body is complete."""
+        """``check_again`` is asked when the body is complete, and meanwhile once a second."""
         self._body = body
         self._check_again = check_again
         self._clock = clock
-        self._began_ms = clock.now_ms()
+        self._looked_ms = clock.now_ms()
         self.announced = body.announced
         self.size_bytes = body.size_bytes
 
     async def read(self, *, limit_bytes: int) -> bytes:
         """Receive the whole body."""
         content = await self._body.read(limit_bytes=limit_bytes)
-        await self._complete()
+        await self._look()
         return content
 
     async def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:
         """Receive the body piece by piece."""
         async for chunk in self._body.chunks(limit_bytes=limit_bytes):
+            await self._look()
             yield chunk
-        await self._complete()
+        await self._look()
 
-    async def _complete(self) -> None:
+    async def _look(self) -> None:
+        now_ms = self._clock.now_ms()
         # A clock that was set back tells nothing, so the sender is asked about as well.
-        if not 0 <= self._clock.now_ms() - self._began_ms < LONG_MS:
+        if not 0 <= now_ms - self._looked_ms < LONG_MS:
             await self._check_again()
+            self._looked_ms = now_ms

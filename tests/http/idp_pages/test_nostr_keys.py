@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 from rdflib import FOAF, OWL, BNode, Graph, Literal, URIRef
@@ -712,6 +712,39 @@ async def test_the_keys_of_a_disabled_account_are_refused(
     answer = await get_signed(server, clock, key, PROFILE)
     assert answer.status == 401
     assert answer.json()["message"] == "This account is disabled"
+
+
+@pytest.mark.parametrize("what", ["nothing", "unlinked", "disabled"])
+async def test_a_key_that_is_taken_from_the_account_while_a_body_arrives_stores_nothing(
+    server: Server,
+    browser: Browser,
+    account: Page,
+    clock: MovedClock,
+    key: NostrKey,
+    store: SqliteStore,
+    what: str,
+) -> None:
+    """A-149"""
+    await link(browser, clock, key)
+    path = "/alice/private/new"
+    event = key.event("PUT", BASE + path, clock.now_ms() // 1000)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"first "
+        if what == "unlinked":
+            await unlink(browser, account, key)
+        elif what == "disabled":
+            await change_account(store, disabled=True)
+        clock.pass_s(10)
+        yield b"second"
+
+    sent = {**nostr(event), "Content-Type": "text/plain", "Transfer-Encoding": "chunked"}
+    answer = await server.public.request("PUT", path, headers=sent, body=pieces())
+    assert answer.status == (201 if what == "nothing" else 401), answer.text
+    await change_account(store, disabled=False)
+    await link(browser, clock, key)
+    stored = await get_signed(server, clock, key, path)
+    assert stored.status == (200 if what == "nothing" else 404)
 
 
 async def test_a_link_is_the_accounts_own(

@@ -120,7 +120,7 @@ async def test_what_is_asked_to_make_a_passkey(browser: Browser, account: Page) 
 async def test_what_is_asked_to_sign_in_is_the_same_for_everybody(
     browser: Browser, new_browser: NewBrowser, account: Page, key: SoftAuthenticator
 ) -> None:
-    """A-120, A-182: with a passkey, without one, and without an account."""
+    """T-82, A-120, A-182: with a passkey, without one, and without an account."""
     await register(browser, key)
     asked = [await options(new_browser(), "login", username=name) for name in ("alice", "bob", "x")]
     for each in asked:
