@@ -17,11 +17,13 @@ import signal
 import subprocess
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+from podstead.app.git_slots import Slots
 from podstead.config import StartRefused
-from podstead.core.errors import Overloaded, ServerTrouble
+from podstead.core.errors import ServerTrouble
 from podstead.git.cgi import MAX_HEAD_BYTES
 
 logger = logging.getLogger("podstead.git")
@@ -73,9 +75,10 @@ class GitProcesses:
     """Runs git (:class:`podstead.git.processes.Processes`)."""
 
     def __init__(self, git: Path, *, most: int, idle_timeout_s: float) -> None:
-        """``most`` processes answer at once; who comes later waits a little."""
+        """``most`` processes answer at once, half of them for one asker; who comes later waits a
+        little."""
         self._git = str(git)
-        self._slots = asyncio.Semaphore(most)
+        self._slots = Slots(most, wait_s=_WAIT_FOR_SLOT_S)
         self._idle_timeout_s = idle_timeout_s
         self._running: set[_Answering] = set()
         self.search_path = os.pathsep.join((str(git.parent), os.defpath))
@@ -85,20 +88,21 @@ class GitProcesses:
         await asyncio.gather(*(each.end() for each in self._running))
 
     async def answer(
-        self, environment: Mapping[str, str], content: AsyncIterator[bytes], *, holding: int | None
+        self,
+        environment: Mapping[str, str],
+        content: AsyncIterator[bytes],
+        *,
+        asker: str,
+        holding: int | None,
     ) -> _Answering:
         """Start ``git http-backend`` and let it take the content."""
-        try:
-            async with asyncio.timeout(_WAIT_FOR_SLOT_S):
-                await self._slots.acquire()
-        except TimeoutError as error:
-            raise Overloaded("Too many ask git at this moment: try again") from error
+        await self._slots.take(asker)
         try:
             process = await self._start("http-backend", environment=environment, holding=holding)
         except BaseException:
-            self._slots.release()
+            self._slots.give_back(asker)
             raise
-        answering = _Answering(process, self._idle_timeout_s, self._is_over)
+        answering = _Answering(process, self._idle_timeout_s, partial(self._is_over, asker))
         self._running.add(answering)
         try:
             await answering.take(content)
@@ -108,9 +112,9 @@ class GitProcesses:
             raise
         return answering
 
-    def _is_over(self, answering: _Answering) -> None:
+    def _is_over(self, asker: str, answering: _Answering) -> None:
         self._running.discard(answering)
-        self._slots.release()
+        self._slots.give_back(asker)
 
     async def run(
         self,

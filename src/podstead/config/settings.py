@@ -411,8 +411,8 @@ class Settings:
         kinds.integer(1, 1000),
         Group.GIT,
         (
-            "How many requests of git each worker answers at once; one that still has to wait "
-            "after ten seconds gets 503."
+            "How many requests of git each worker answers at once, half of them for one address; "
+            "one that still has to wait after ten seconds gets 503."
         ),
         unit="processes",
         reason="Each is a process that may take a core and some hundred MiB.",

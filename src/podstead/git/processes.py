@@ -29,13 +29,18 @@ class Processes(Protocol):
         """The ``PATH`` that they need."""
 
     async def answer(
-        self, environment: Mapping[str, str], content: AsyncIterator[bytes], *, holding: int | None
+        self,
+        environment: Mapping[str, str],
+        content: AsyncIterator[bytes],
+        *,
+        asker: str,
+        holding: int | None,
     ) -> Running:
         """Start ``git http-backend``, give it the content, and wait for the head of its answer.
 
-        It may act on the content before that has ended. The process and what it starts inherit the
-        open descriptor ``holding``. Errors of ``content`` pass through and end the process. Raises
-        Overloaded and ServerTrouble.
+        It may act on the content before that has ended. ``asker`` names whose share of the
+        processes it is of. The process and what it starts inherit the open descriptor ``holding``.
+        Errors of ``content`` pass through and end the process. Raises Overloaded and ServerTrouble.
         """
 
     async def run(

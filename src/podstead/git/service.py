@@ -39,11 +39,13 @@ class Containers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, and from where; ``origin`` is the request's Origin header as received."""
+    """Who asks, and from where; ``origin`` is the request's Origin header as received, ``network``
+    the part of the address that one customer has."""
 
     agent: Agent
     origin: str | None
     address: str
+    network: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +220,9 @@ class GitService:
             repository=directory,
             changes={"http.receivepack": _word(asked.is_push), **(changes or {})},
         )
-        return await self._processes.answer({**settings, **asking}, content, holding=holding)
+        return await self._processes.answer(
+            {**settings, **asking}, content, asker=caller.network, holding=holding
+        )
 
 
 def _content(

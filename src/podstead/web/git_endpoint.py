@@ -9,6 +9,7 @@ from podstead.core.operation import GivenBody, RequestBody
 from podstead.git.cgi import Transfer
 from podstead.git.requests import GitRequest
 from podstead.git.service import Caller, GitService
+from podstead.web.limits import address_key
 from podstead.web.request import Request
 from podstead.web.response import Response
 
@@ -36,7 +37,8 @@ class GitEndpoint:
             protocol=get(b"git-protocol"),
             size_bytes=request.body.size_bytes,
         )
-        caller = Caller(agent, get(b"origin"), request.client_address)
+        address = request.client_address
+        caller = Caller(agent, get(b"origin"), address, network=address_key(address))
         body = request.body
         if agent is not None and agent.content_digest is not None:
             body = await _whole(body)

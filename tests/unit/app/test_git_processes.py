@@ -61,7 +61,7 @@ async def pieces(*content: bytes) -> AsyncIterator[bytes]:
 
 async def said(processes: GitProcesses, *content: bytes) -> bytes:
     """All of an answer but its head."""
-    running = await processes.answer(ENVIRONMENT, pieces(*content), holding=None)
+    running = await processes.answer(ENVIRONMENT, pieces(*content), asker="a", holding=None)
     assert running.head == b"Content-Type: a/b"
     return b"".join([chunk async for chunk in running.chunks()])
 
@@ -93,7 +93,7 @@ async def test_a_program_whose_content_is_cut_may_end_by_itself(
         raise BadRequest("It ended early")
 
     with pytest.raises(BadRequest):
-        await processes.answer(ENVIRONMENT, cut(), holding=None)
+        await processes.answer(ENVIRONMENT, cut(), asker="a", holding=None)
     assert is_gone(tmp_path)
     assert (tmp_path / "cleared").exists()
     assert (tmp_path / "taken").read_bytes() == b"first"
@@ -137,7 +137,9 @@ async def test_what_goes_on_no_more_is_ended(tmp_path: Path, lines: tuple[str, .
     processes = GitProcesses(program(tmp_path, *lines), most=1, idle_timeout_s=SHORT_S)
 
     async def ask() -> None:
-        running = await processes.answer(ENVIRONMENT, pieces(bytes(500_000)), holding=None)
+        running = await processes.answer(
+            ENVIRONMENT, pieces(bytes(500_000)), asker="a", holding=None
+        )
         async for _ in running.chunks():
             await in_thread(lambda: is_gone(tmp_path))  # the client takes nothing more
 
@@ -156,7 +158,7 @@ async def test_a_client_that_is_slow_to_send_is_not_the_programs_fault(tmp_path:
             watched.extend(each._timer for each in processes._running)
             yield piece
 
-    running = await processes.answer(ENVIRONMENT, slow(), holding=None)
+    running = await processes.answer(ENVIRONMENT, slow(), asker="a", holding=None)
     assert watched == [None, None, None]
     assert running._timer is not None
     assert b"".join([chunk async for chunk in running.chunks()]) == b"abc"
@@ -166,7 +168,7 @@ async def test_a_client_that_is_slow_to_send_is_not_the_programs_fault(tmp_path:
 async def test_ending_ends_the_whole_group_however_it_resists(tmp_path: Path) -> None:
     script = program(tmp_path, "trap '' TERM", HEAD, "sleep 1000 & sleep 1000; sleep 1000")
     processes = GitProcesses(script, most=1, idle_timeout_s=LONG_S)
-    running = await processes.answer(ENVIRONMENT, pieces(), holding=None)
+    running = await processes.answer(ENVIRONMENT, pieces(), asker="a", holding=None)
     await asyncio.gather(running.end(), processes.close())
     await running.end()
     assert is_gone(tmp_path)
@@ -179,12 +181,12 @@ async def test_so_many_answer_at_once_and_the_next_has_to_wait(
     monkeypatch.setattr(git_processes, "_WAIT_FOR_SLOT_S", SHORT_S)
     script = program(tmp_path, HEAD, "echo x; sleep 1000")
     processes = GitProcesses(script, most=2, idle_timeout_s=LONG_S)
-    first = await processes.answer(ENVIRONMENT, pieces(), holding=None)
-    await processes.answer(ENVIRONMENT, pieces(), holding=None)
+    first = await processes.answer(ENVIRONMENT, pieces(), asker="a", holding=None)
+    await processes.answer(ENVIRONMENT, pieces(), asker="b", holding=None)
     with pytest.raises(Overloaded):
-        await processes.answer(ENVIRONMENT, pieces(), holding=None)
+        await processes.answer(ENVIRONMENT, pieces(), asker="a", holding=None)
     await first.end()
-    third = await processes.answer(ENVIRONMENT, pieces(), holding=None)
+    third = await processes.answer(ENVIRONMENT, pieces(), asker="a", holding=None)
     assert third.head
     await processes.close()
 
@@ -204,7 +206,7 @@ async def test_a_program_that_is_not_there_is_trouble(tmp_path: Path) -> None:
     processes = GitProcesses(tmp_path / "none", most=1, idle_timeout_s=LONG_S)
     for _ in range(2):
         with pytest.raises(ServerTrouble):
-            await processes.answer(ENVIRONMENT, pieces(), holding=None)
+            await processes.answer(ENVIRONMENT, pieces(), asker="a", holding=None)
 
 
 @pytest.mark.parametrize(

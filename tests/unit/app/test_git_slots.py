@@ -1,0 +1,57 @@
+"""Who has to wait for a slot, and who need not although others are slow."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from podstead.app.git_slots import Slots
+from podstead.core.errors import Overloaded
+
+AT_ONCE_S = 0.001
+
+
+@pytest.mark.parametrize(("most", "of_one"), [(1, 1), (2, 1), (3, 2), (8, 4)])
+async def test_nobody_has_more_than_half(most: int, of_one: int) -> None:
+    slots = Slots(most, wait_s=AT_ONCE_S)
+    for _ in range(of_one):
+        await slots.take("slow")
+    with pytest.raises(Overloaded):
+        await slots.take("slow")
+    for _ in range(most - of_one):
+        await slots.take("other")
+    with pytest.raises(Overloaded):
+        await slots.take("third")
+
+
+async def test_who_waits_comes_when_a_slot_is_given_back() -> None:
+    slots = Slots(2, wait_s=1000)
+    await slots.take("a")
+    waiting = asyncio.create_task(slots.take("a"))
+    await slots.take("b")
+    assert not waiting.done()
+    slots.give_back("a")
+    await waiting
+    slots.give_back("a")
+    slots.give_back("b")
+    await slots.take("c")
+
+
+async def test_who_gives_up_leaves_nothing_behind() -> None:
+    """Whether it is refused or cancelled, for a slot of its own share or of all."""
+    slots = Slots(2, wait_s=1000)
+    await slots.take("a")
+    await slots.take("b")
+    for asker in ("a", "c"):
+        waiting = asyncio.create_task(slots.take(asker))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+    for asker in ("a", "b"):
+        slots.give_back(asker)
+    assert slots._shares == {}
+    for asker in ("a", "b"):
+        async with asyncio.timeout(1000):
+            await slots.take(asker)
