@@ -1,0 +1,110 @@
+"""How do the parts that verify credentials fit together, each kind with what the operator chose?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from podstead.app.client_certificates import certificate_verifier
+from podstead.app.foreign import ForeignDocuments
+from podstead.authn.authenticate import Authenticator, PodTokens
+from podstead.authn.event_uses import EventUses
+from podstead.authn.issuers import IssuerKeys
+from podstead.authn.lookups import Lookups
+from podstead.authn.nonces import Nonces
+from podstead.authn.pod_token import SigningKey
+from podstead.authn.proofs import Proofs
+from podstead.authn.resource_tokens import OwnProvider, ResourceTokens, TokenRules
+from podstead.authn.signed_requests import EventRules, LinkedKeys, SignedRequests
+from podstead.authn.web_id_documents import ProfileSources, RdfParser, Standing
+from podstead.authn.web_ids import WebIdIssuers
+from podstead.config import Settings
+from podstead.core.clock import Clock
+from podstead.nostr import schnorr
+from podstead.nostr.http_auth import Reach
+from podstead.storage.protocol import Store
+from podstead.web.authority import is_loopback_url
+
+_BASIC_REACH = {"safe": Reach.SAFE, "any": Reach.ANY, "off": None}
+"""By the word in the settings (A-146)."""
+
+
+class Verification:
+    """What verifies the credentials of one worker, and what other parts verify with as well."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        keys: Sequence[SigningKey],
+        own: OwnProvider | None,
+        standing: Standing | None,
+        store: Store,
+        foreign: ForeignDocuments,
+        parse: RdfParser,
+        clock: Clock,
+    ) -> None:
+        """``keys`` sign simple tokens; ``own`` and ``standing`` are of the provider here, if there
+        is one."""
+        self._settings = settings
+        self._clock = clock
+        self._pod_tokens = PodTokens(
+            keys=keys, registries=store, clock=clock, enabled=settings.simple_tokens
+        )
+        self._lookups = Lookups(store, clock)
+        self.event_rules = _event_rules(settings)
+        self.event_uses = EventUses(used=store, clock=clock, verify=_verify_schnorr)
+        self.nonces = Nonces(secret=keys[0], clock=clock) if settings.dpop_nonce else None
+        self.proofs = Proofs(
+            used=store,
+            clock=clock,
+            require_ath=settings.require_ath,
+            refuse_replay=settings.refuse_replayed_proofs,
+            nonces=self.nonces,
+        )
+        self.profiles = ProfileSources(
+            settings.base_url, store, foreign, parse, clock, standing=standing
+        )
+        self.resource_tokens = ResourceTokens(
+            issuers=IssuerKeys(foreign, clock),
+            web_ids=WebIdIssuers(self.profiles),
+            own=own,
+            proofs=self.proofs,
+            lookups=self._lookups,
+            rules=_token_rules(settings),
+            clock=clock,
+        )
+
+    def authenticator(self, *, linked: LinkedKeys | None) -> Authenticator:
+        """What dispatches to all of them; ``linked`` are the Nostr keys of accounts, if any."""
+        return Authenticator(
+            pod_tokens=self._pod_tokens,
+            resource_tokens=self.resource_tokens,
+            signed_requests=SignedRequests(
+                uses=self.event_uses, clock=self._clock, rules=self.event_rules, linked=linked
+            ),
+            certificates=certificate_verifier(self._settings, self.profiles, self._lookups),
+        )
+
+
+def _token_rules(settings: Settings) -> TokenRules:
+    return TokenRules(
+        allow_loopback=is_loopback_url(settings.base_url),
+        allowed_issuers=frozenset(settings.accepted_issuers),
+        denied_issuers=frozenset(settings.refused_issuers),
+    )
+
+
+def _event_rules(settings: Settings) -> EventRules:
+    base_url = settings.base_url
+    return EventRules(
+        accepted=base_url.startswith("https:") or is_loopback_url(base_url),
+        require_payload=settings.nostr_require_payload,
+        basic=_BASIC_REACH[settings.nostr_basic],
+    )
+
+
+async def _verify_schnorr(public_key: bytes, message: bytes, signature: bytes) -> bool:
+    if schnorr.IS_NATIVE:
+        return schnorr.verify(public_key, message, signature)
+    return await asyncio.to_thread(schnorr.verify, public_key, message, signature)

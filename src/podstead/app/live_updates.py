@@ -1,0 +1,90 @@
+"""How do changes reach those who listen? The hub of a worker, and all ways of listening to it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from podstead.app.channels import ChannelParts, state_tag
+from podstead.app.foreign import ForeignDocuments
+from podstead.config import Settings
+from podstead.core.clock import Clock, Randomness
+from podstead.notifications.deliveries import Delivering
+from podstead.notifications.hub import Hub
+from podstead.notifications.readers import Readers
+from podstead.storage.protocol import Store
+from podstead.wac.gate import Gate
+from podstead.web.notifications.services import Parse
+from podstead.web.open_sockets import OpenSockets
+from podstead.web.response import UPDATES_PATH
+from podstead.web.routes import Access, Route
+from podstead.web.updates_socket import SocketRules, UpdatesSocket
+
+
+class LiveUpdates:
+    """solid-0.1 and the Solid Notifications Protocol, of one worker."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        store: Store,
+        gate: Gate,
+        parse: Parse,
+        foreign: ForeignDocuments,
+        clock: Clock,
+        randomness: Randomness,
+    ) -> None:
+        readers = Readers(store=store, gate=gate)
+        self._hub = Hub(
+            log=store,
+            delivering=Delivering(readers=readers, clock=clock, state_of=state_tag),
+            max_watches=settings.max_watches,
+        )
+        self._sockets = OpenSockets(
+            per_address=settings.sockets_per_address,
+            per_agent=settings.sockets_per_agent,
+            mailbox_capacity=settings.max_waiting_notices,
+        )
+        self._updates = UpdatesSocket(
+            base_url=settings.base_url,
+            hub=self._hub,
+            sockets=self._sockets,
+            clock=clock,
+            rules=SocketRules(
+                max_urls=settings.subscriptions_per_socket,
+                heartbeat_s=settings.heartbeat_s,
+                is_open=settings.legacy_notifications_open,
+            ),
+        )
+        self._channels = ChannelParts(
+            settings,
+            hub=self._hub,
+            readers=readers,
+            sockets=self._sockets,
+            store=store,
+            parse=parse,
+            foreign=foreign,
+            clock=clock,
+            randomness=randomness,
+        )
+
+    def routes(self) -> tuple[Route, ...]:
+        """Every address that is listened at, or that tells how."""
+        updates = self._updates
+        methods = {"GET": updates.get, "HEAD": updates.get}
+        return (
+            Route(UPDATES_PATH, methods, Access.PUBLIC, socket=updates.connect),
+            *self._channels.routes(),
+        )
+
+    def start(self) -> None:
+        """Begin to send what is sent without being asked for. The store must be open."""
+        self._channels.webhooks.start()
+
+    async def drain(self) -> None:
+        """End all listening: the server stops. Idempotent."""
+        await asyncio.gather(self._channels.webhooks.stop(), self._leave())
+
+    async def _leave(self) -> None:
+        self._hub.close()
+        await self._sockets.drain()

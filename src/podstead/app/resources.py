@@ -1,0 +1,75 @@
+"""How do the parts that read and change resources fit together?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from podstead.app.documents import rdf_limits
+from podstead.config import Settings
+from podstead.core.clock import Clock, Randomness
+from podstead.core.identifiers import ResourcePath
+from podstead.idp.nostr.profile_keys import ProfileKeyRecords
+from podstead.resources.commits import Commits
+from podstead.resources.contents import Contents
+from podstead.resources.documents import Documents
+from podstead.resources.listings import Listings
+from podstead.resources.patching import Patches
+from podstead.resources.reading import Reader
+from podstead.resources.received import Receiver
+from podstead.resources.renderings import Renderings
+from podstead.resources.representations import Representations
+from podstead.resources.service import ResourceService
+from podstead.storage.protocol import PodRegistry, Store
+from podstead.wac.gate import Gate
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """Who owns each storage, by the registry of pods."""
+
+    pods: PodRegistry
+
+    async def owner_of(self, storage: ResourcePath) -> str | None:
+        pod = await self.pods.read_pod(storage.strip("/"))
+        return pod.owner if pod is not None and pod.root == storage else None
+
+
+def build_resources(
+    settings: Settings,
+    *,
+    store: Store,
+    gate: Gate,
+    owners: Owners,
+    documents: Documents,
+    clock: Clock,
+    randomness: Randomness,
+) -> ResourceService:
+    """The service of one worker."""
+    renderings = Renderings(capacity_bytes=settings.rendering_cache_bytes)
+    contents = Contents(
+        store=store,
+        documents=documents,
+        gate=gate,
+        companions=ProfileKeyRecords(store=store, clock=clock),
+    )
+    return ResourceService(
+        store=store,
+        gate=gate,
+        reader=Reader(
+            representations=Representations(documents=documents, renderings=renderings),
+            listings=Listings(store=store, documents=documents, renderings=renderings),
+            named_owners=owners if settings.advertise_owners else None,
+        ),
+        receiver=Receiver(store=store, documents=documents, max_body_bytes=settings.max_body_bytes),
+        contents=contents,
+        clock=clock,
+        randomness=randomness,
+        patches=Patches(
+            documents=documents,
+            contents=contents,
+            limits=replace(rdf_limits(settings), max_bytes=settings.max_patch_bytes),
+            budget_steps=settings.max_patch_steps,
+        ),
+        commits=Commits(store=store, quota_bytes=settings.quota_bytes),
+        max_slug_bytes=settings.max_slug_bytes,
+    )
