@@ -16,7 +16,8 @@ from podstead.authn.pod_token import SigningKey
 from podstead.authn.proofs import Proofs
 from podstead.authn.resource_tokens import OwnProvider, ResourceTokens, TokenRules
 from podstead.authn.signed_requests import EventRules, LinkedKeys, SignedRequests
-from podstead.authn.web_id_documents import ProfileSources, RdfParser, Standing
+from podstead.authn.standing import Accounts, StandingIdentities
+from podstead.authn.web_id_documents import ProfileSources, RdfParser
 from podstead.authn.web_ids import WebIdIssuers
 from podstead.config import Settings
 from podstead.core.clock import Clock
@@ -38,13 +39,13 @@ class Verification:
         *,
         keys: Sequence[SigningKey],
         own: OwnProvider | None,
-        standing: Standing | None,
+        accounts: Accounts | None,
         store: Store,
         foreign: ForeignDocuments,
         parse: RdfParser,
         clock: Clock,
     ) -> None:
-        """``keys`` sign simple tokens; ``own`` and ``standing`` are of the provider here, if there
+        """``keys`` sign simple tokens; ``own`` and ``accounts`` are of the provider here, if there
         is one."""
         self._settings = settings
         self._clock = clock
@@ -52,6 +53,9 @@ class Verification:
             keys=keys, registries=store, clock=clock, enabled=settings.simple_tokens
         )
         self._lookups = Lookups(store, clock)
+        self.standing = StandingIdentities(
+            base_url=settings.base_url, tokens=store, accounts=accounts
+        )
         self.event_rules = _event_rules(settings)
         self.event_uses = EventUses(used=store, clock=clock, verify=_verify_schnorr)
         self.nonces = Nonces(secret=keys[0], clock=clock) if settings.dpop_nonce else None
@@ -63,7 +67,7 @@ class Verification:
             nonces=self.nonces,
         )
         self.profiles = ProfileSources(
-            settings.base_url, store, foreign, parse, clock, standing=standing
+            settings.base_url, store, foreign, parse, clock, accounts=accounts
         )
         self.resource_tokens = ResourceTokens(
             issuers=IssuerKeys(foreign, clock),

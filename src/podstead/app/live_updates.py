@@ -6,6 +6,7 @@ import asyncio
 
 from podstead.app.channels import ChannelParts, state_tag
 from podstead.app.foreign import ForeignDocuments
+from podstead.authn.standing import StandingIdentities
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.notifications.deliveries import Delivering
@@ -29,12 +30,13 @@ class LiveUpdates:
         *,
         store: Store,
         gate: Gate,
+        standing: StandingIdentities,
         parse: Parse,
         foreign: ForeignDocuments,
         clock: Clock,
         randomness: Randomness,
     ) -> None:
-        readers = Readers(store=store, gate=gate)
+        readers = Readers(store=store, gate=gate, standing=standing)
         self._hub = Hub(
             log=store,
             delivering=Delivering(readers=readers, clock=clock, state_of=state_tag),

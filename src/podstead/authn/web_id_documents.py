@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 from urllib.parse import urljoin
 
+from podstead.authn.standing import Accounts
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.errors import BadRequest, OutboundError, OwnDocument, RequestRefused
@@ -69,13 +70,6 @@ class ProfileSource(Protocol):
     async def open_body(self, metadata: Metadata) -> OpenBody | None: ...
 
 
-class Standing(Protocol):
-    """Knows whom the operator has shut out."""
-
-    async def is_disabled(self, storage: ResourcePath) -> bool:
-        """Whether the account of a storage is disabled. Raises StorageError."""
-
-
 class RdfParser(Protocol):
     """Makes a graph of bytes; relative IRIs are resolved against ``base_iri``."""
 
@@ -87,7 +81,7 @@ class RdfParser(Protocol):
 class ProfileSources:
     """Where WebID documents come from, here (below ``base_url``) and elsewhere.
 
-    ``standing`` is ``None`` where storages have no accounts.
+    ``accounts`` is ``None`` where storages have none.
     """
 
     base_url: str
@@ -95,7 +89,7 @@ class ProfileSources:
     foreign: ForeignProfiles
     parse: RdfParser
     clock: Clock
-    standing: Standing | None = None
+    accounts: Accounts | None = None
 
 
 class WebIdDocuments(Generic[T]):
@@ -127,7 +121,7 @@ class WebIdDocuments(Generic[T]):
         states does not count. Raises UnusableDocument, StorageError.
         """
         path = self._path_of(name)
-        await self._check_standing(path)
+        await self._check_account(path)
         for _ in range(_ATTEMPTS):
             metadata = (await self._sources.store.read_metadata([path]))[path]
             if metadata is None:
@@ -170,9 +164,9 @@ class WebIdDocuments(Generic[T]):
             self._failures.put(name, sources.clock.now_ms() + FAILURE_S * 1000)
             raise
 
-    async def _check_standing(self, path: ResourcePath) -> None:
-        standing, storage = self._sources.standing, storage_root(path)
-        if standing is not None and storage is not None and await standing.is_disabled(storage):
+    async def _check_account(self, path: ResourcePath) -> None:
+        accounts, storage = self._sources.accounts, storage_root(path)
+        if accounts is not None and storage is not None and await accounts.is_disabled(storage):
             raise UnusableDocument(_DISABLED)
 
     def _path_of(self, name: str) -> ResourcePath:

@@ -46,6 +46,11 @@ class Identity:
     nostr_key: str | None = None
     content_digest: bytes | None = None
 
+    @property
+    def simple_token_id(self) -> str | None:
+        """The simple token that proved the identity; ``None`` if something else did."""
+        return self.token_id if self.method is AuthenticationMethod.SIMPLE else None
+
     def names(self) -> frozenset[str]:
         """Every IRI under which an access rule may name this identity."""
         return self.aliases | {self.agent}

@@ -39,6 +39,7 @@ class StoredAgent(msgspec.Struct, frozen=True):
     issuer: str | None = None
     client_id: str | None = None
     nostr_key: str | None = None
+    token_id: str | None = None
 
 
 class Channel(msgspec.Struct, frozen=True):
@@ -186,7 +187,8 @@ def _channel(
 
 
 def _stored(agent: Agent) -> StoredAgent | None:
-    """The identity without what is of one credential only: a channel outlives a token."""
+    """The identity without its expiry: a channel outlives that of a token, though not its being
+    revoked."""
     if agent is None:
         return None
     return StoredAgent(
@@ -196,6 +198,7 @@ def _stored(agent: Agent) -> StoredAgent | None:
         issuer=agent.issuer,
         client_id=agent.client_id,
         nostr_key=agent.nostr_key,
+        token_id=agent.simple_token_id,
     )
 
 
@@ -226,4 +229,5 @@ def _agent(stored: StoredAgent | None) -> Agent:
         issuer=stored.issuer,
         client_id=stored.client_id,
         nostr_key=stored.nostr_key,
+        token_id=stored.token_id,
     )

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from podstead.core.agents import Agent
+from podstead.core.agents import Agent, Identity
+from podstead.core.errors import NotAuthenticated
 from podstead.core.identifiers import ResourcePath, is_container, subject_of
 from podstead.notifications.notices import Activity, Notice
 from podstead.storage.blobs.bodies import ContentBody
@@ -27,12 +28,24 @@ from podstead.wac.modes import Mode, governed
 _AFTER_DELETION = frozenset({Activity.DELETE, Activity.REMOVE})
 
 
-class RuleStore(Protocol):
-    """Where resources and their access rules are, and those that a write deleted."""
+class Standing(Protocol):
+    """Looks at identities that were proven a while ago."""
+
+    async def counts(self, identity: Identity, *, before_deletion: bool = False) -> bool:
+        """Whether nobody has ended the identity's credential or its account, as of now or before
+        something was deleted. Raises StorageError."""
+
+
+class RuleSource(Protocol):
+    """Where resources and their access rules are."""
 
     async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot: ...
 
     async def open_body(self, metadata: Metadata) -> OpenBody | None: ...
+
+
+class RuleStore(RuleSource, Protocol):
+    """And those that a write deleted."""
 
     async def deleted_acls(
         self, write: Version, paths: Iterable[ResourcePath]
@@ -55,7 +68,8 @@ class Subscriber:
     def identity(self) -> Hashable:
         """The same for all about whom access rules say the same."""
         agent = self.agent
-        return (agent and (agent.agent, agent.aliases), self.origin, self.is_unchecked)
+        known = agent and (agent.agent, agent.aliases, agent.simple_token_id)
+        return (known, self.origin, self.is_unchecked)
 
     def has_expired(self, now_ms: int) -> bool:
         """Whether the credential that proved the identity is no longer valid."""
@@ -77,10 +91,20 @@ class Verdict(Enum):
 class View:
     """The rules of one topic as they are for one notice."""
 
-    def __init__(self, gate: Gate, topic: ResourcePath, snapshot: Snapshot) -> None:
+    def __init__(
+        self,
+        gate: Gate,
+        standing: Standing,
+        topic: ResourcePath,
+        snapshot: Snapshot,
+        *,
+        before_deletion: bool = False,
+    ) -> None:
         self._gate = gate
+        self._standing = standing
         self._topic = topic
         self._snapshot = snapshot
+        self._before_deletion = before_deletion
 
     @property
     def metadata(self) -> Metadata | None:
@@ -95,6 +119,8 @@ class View:
         """Whether the subscriber may hear of it. Raises StorageError, Overloaded."""
         if subscriber.is_unchecked:
             return Verdict.YES
+        if not await self._stands(subscriber.agent):
+            return Verdict.NO
         grant = await self._gate.grant(
             subscriber.agent, subscriber.origin, self._topic, self._snapshot
         )
@@ -102,13 +128,19 @@ class View:
             return Verdict.YES
         return Verdict.NO if grant.lasting else Verdict.NOT_NOW
 
+    async def _stands(self, agent: Agent) -> bool:
+        return agent is None or await self._standing.counts(
+            agent, before_deletion=self._before_deletion
+        )
+
 
 class Readers:
     """Looks at the right to read."""
 
-    def __init__(self, *, store: RuleStore, gate: Gate) -> None:
+    def __init__(self, *, store: RuleStore, gate: Gate, standing: Standing) -> None:
         self._store = store
         self._gate = gate
+        self._standing = standing
 
     async def check(self, topic: ResourcePath, subscriber: Subscriber) -> None:
         """Let who may read the topic watch it (N-30, L-10), also if nothing is there.
@@ -118,6 +150,8 @@ class Readers:
         paths = paths_to_read(topic)
         if subscriber.is_unchecked:
             return
+        if subscriber.agent is not None and not await self._standing.counts(subscriber.agent):
+            raise NotAuthenticated("The credential that this was made with no longer counts")
         snapshot = await self._store.read_metadata(paths)
         await self._gate.authorize(
             subscriber.agent, subscriber.origin, topic, modes.read(topic), snapshot
@@ -125,15 +159,17 @@ class Readers:
 
     async def view(self, notice: Notice) -> View:
         """The rules that decide who hears of a notice. Raises StorageError."""
-        topic, store, gate = notice.topic, self._store, self._gate
-        paths = paths_to_read(topic)
-        if notice.activity in _AFTER_DELETION:
+        topic, gate = notice.topic, self._gate
+        rules: RuleSource = self._store
+        is_deletion = notice.activity in _AFTER_DELETION
+        if is_deletion:
             subject = governed(topic).subject
-            deleted = await store.deleted_acls(notice.write, acl_paths(subject))
+            deleted = await self._store.deleted_acls(notice.write, acl_paths(subject))
             if deleted:
-                former = _FormerRules(store, deleted)
-                return View(gate.over(former), topic, await former.read_metadata(paths))
-        return View(gate, topic, await store.read_metadata(paths))
+                rules = _FormerRules(self._store, deleted)
+                gate = gate.over(rules)
+        snapshot = await rules.read_metadata(paths_to_read(topic))
+        return View(gate, self._standing, topic, snapshot, before_deletion=is_deletion)
 
 
 class _FormerRules:

@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 
+from podstead.app.operator import open_token_desk, opened_store
 from podstead.app.system import SystemClock
 from podstead.config import Settings
 from podstead.notifications.times import write_time
 from podstead.storage.sqlite import SqliteStore
-from tests.http.conftest import BASE, Server, Start, running
+from tests.http.conftest import BASE, Server, Start, acl_turtle, running
 from tests.http.notifications.conftest import JSON_LD, NOTES, TURTLE, channel, path_of
 from tests.http.rdf import triples
 from tests.support.asgi import Client
+from tests.support.changed_accounts import change_account
 from tests.support.streams import Event, EventReader, opened
 
 TYPE = "EventSourceChannel2023"
@@ -213,6 +215,47 @@ async def test_revoking_ends_the_stream_before_anything_more_is_told(server: Ser
         await put(server.alice, NOTES, "<> a <#B> .")
         assert await reader.next() is None
     assert (await server.public.get(path_of(made["receiveFrom"]))).status == 403
+
+
+async def test_a_revoked_token_ends_what_was_begun_with_it(
+    server: Server, settings: Settings
+) -> None:
+    """N-30, A-32: though the access rules go on to grant it."""
+    await put(server.alice, NOTES)
+    await server.put_acl(NOTES, (f"acl:agent <{server.bob_web_id}>", "Read"))
+    made = await channel(server.bob, TYPE, NOTES)
+    async with listening_to(server.public, made) as reader:
+        await put(server.alice, NOTES, "<> a <#A> .")
+        assert await told(reader, 1) == [("Update", NOTES)]
+        async with open_token_desk(settings) as desk:
+            assert await desk.revoke_all("bob")
+        await put(server.alice, NOTES, "<> a <#B> .")
+        assert await reader.next() is None
+    assert (await server.public.get(path_of(made["receiveFrom"]))).status == 401
+
+
+async def test_a_disabled_account_hears_no_more(start: Start, settings: Settings) -> None:
+    """N-30: until it is enabled, its channels tell nothing."""
+    server = await start(idp=True)
+    topic = "/bob/public/notes.ttl"
+    await put(server.bob, topic)
+    rules = (
+        (f"acl:agent <{server.alice_web_id}>", "Read"),
+        (f"acl:agent <{server.bob_web_id}>", "Read Write Control"),
+    )
+    answer = await server.bob.put(f"{topic}.acl", acl_turtle(topic, *rules, owner=False), TURTLE)
+    assert answer.status == 201
+    made = await channel(server.alice, TYPE, topic)
+    async with opened_store(settings) as store, listening_to(server.public, made) as reader:
+        await put(server.bob, topic, "<> a <#A> .")
+        assert await told(reader, 1) == [("Update", topic)]
+        await change_account(store, disabled=True)
+        await put(server.bob, topic, "<> a <#B> .")
+        assert await reader.next() is None
+        assert (await server.public.get(path_of(made["receiveFrom"]))).status == 401
+        await change_account(store, disabled=False)
+    async with listening_to(server.public, made) as reader:
+        assert await reader.next() is not None
 
 
 async def test_messages_come_in_turtle_if_asked_for(server: Server) -> None:
