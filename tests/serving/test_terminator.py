@@ -372,6 +372,7 @@ async def test_a_stop_takes_nothing_new_and_lets_what_is_under_way_come_to_its_e
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(relay, "HANDSHAKE_TIMEOUT_S", 3600.0)
+    monkeypatch.setattr(terminator, "QUIET_S", 3600.0)
     go_on = asyncio.Event()
 
     async def answer_late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -392,3 +393,21 @@ async def test_a_stop_takes_nothing_new_and_lets_what_is_under_way_come_to_its_e
     assert await reader.read() == b"late"
     writer.close()
     await drained
+
+
+async def test_what_the_http_server_leaves_open_is_closed_in_the_end(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it leaves WebSockets until its process ends, which waits for this."""
+    monkeypatch.setattr(terminator, "QUIET_S", 0.01)
+    monkeypatch.setattr(relay, "LINGER_S", 0.01)
+
+    async def say_and_stay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"said")
+        await wait_for_end(reader)
+
+    await stage.open(say_and_stay)
+    reader, _ = await stage.connect()
+    assert await reader.read(4) == b"said"
+    await stage.drained()
+    assert await reader.read() == b""

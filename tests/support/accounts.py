@@ -59,7 +59,8 @@ class Office:
                 for (name,) in connection.execute(
                     "SELECT name FROM sqlite_schema WHERE type = 'table'"
                 )
-                if name not in ("changes", "counters") and not name.startswith("sqlite")
+                if name not in ("changes", "deleted_acls", "counters")
+                and not name.startswith("sqlite")
             ]
             return {
                 name: connection.execute(f'SELECT count(*) FROM "{name}"').get for name in tables

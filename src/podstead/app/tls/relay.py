@@ -56,6 +56,11 @@ class ClientHalf(asyncio.Protocol):
         self.address = address
         self.is_shaking_hands = True
 
+    @property
+    def has_sent_all(self) -> bool:
+        """Whether nothing waits for the client to take it."""
+        return self._transport is None or self._transport.get_write_buffer_size() == 0
+
     # --- what the event loop calls ------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -12,6 +12,7 @@ import asyncio
 import itertools
 import logging
 import socket
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ logger = logging.getLogger("podstead.app")
 
 _ACCEPTED_AT_ONCE = 32
 _PAUSE_S = 0.1
+QUIET_S = 1.0
+"""How long a connection may be quiet that nobody will say anything on any more."""
 """How long nothing is accepted after the system had no room for a connection."""
 _RETRY_S = 0.01
 """How long to wait while the HTTP server's queue is full."""
@@ -83,10 +86,18 @@ class Terminator:
             connection.abort()
 
     async def drained(self) -> None:
-        """Wait until all has been sent, and every connection is closed."""
+        """Wait until all has been sent, and every connection is closed.
+
+        The HTTP server has said all that it has to say. It may leave connections open all the same,
+        such as those of WebSockets, until its process ends: they are closed here.
+        """
         while self._connections:
             self._is_empty.clear()
-            await self._is_empty.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(QUIET_S):
+                    await self._is_empty.wait()
+            for connection in [each for each in self._connections if each.has_sent_all]:
+                connection.finish()
 
     def _pause(self) -> None:
         if self._is_accepting:
