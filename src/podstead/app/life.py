@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("podstead.app")
 
-_SWEEP_PERIOD_S = 600
+SWEEP_PERIOD_S = 600
 
 
 @dataclass(slots=True)
@@ -49,7 +49,8 @@ class Life:
         if self.git is not None:
             await self.git.open()
         _settle_memory()
-        self._sweeping.append(asyncio.create_task(self._sweep_regularly()))
+        sweeping = sweep_regularly(self.store, self.repositories, self.provider, self.clock)
+        self._sweeping.append(asyncio.create_task(sweeping))
 
     async def _stop(self) -> None:
         for task in self._sweeping:
@@ -62,16 +63,20 @@ class Life:
         await self.foreign.close()
         await self.store.close()
 
-    async def _sweep_regularly(self) -> None:
-        while True:
-            try:
-                await self.store.sweep(now_ms=self.clock.now_ms())
-                await self.repositories.now()
-                if self.provider is not None:
-                    await asyncio.to_thread(self.provider.keys.maintain)
-            except ServerTrouble:  # a store that is too busy among them
-                logger.exception("The store could not be swept; it is tried again")
-            await asyncio.sleep(_SWEEP_PERIOD_S)
+
+async def sweep_regularly(
+    store: Store, repositories: RepositorySweep, provider: Provider | None, clock: Clock
+) -> None:
+    """For ever, whatever trouble there is. To be run in a task of its own."""
+    while True:
+        try:
+            await store.sweep(now_ms=clock.now_ms())
+            await repositories.now()
+            if provider is not None:
+                await asyncio.to_thread(provider.keys.maintain)
+        except ServerTrouble:  # a store that is too busy among them
+            logger.exception("The store could not be swept; it is tried again")
+        await asyncio.sleep(SWEEP_PERIOD_S)
 
 
 def _settle_memory() -> None:

@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from podstead.app import build
+from podstead.app import life
 from podstead.app.git import RepositorySweep
 from podstead.app.system import SystemClock
 from podstead.core.errors import Overloaded, StorageError
@@ -35,11 +35,11 @@ async def test_sweeping_goes_on_after_trouble(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A store that is busy or broken for a while is swept again when it is not."""
-    monkeypatch.setattr(build, "_SWEEP_PERIOD_S", 0)
+    monkeypatch.setattr(life, "SWEEP_PERIOD_S", 0)
     store, clock = _SweptStore(), SystemClock()
     repositories = RepositorySweep(Directories(tmp_path), cast("Store", store), clock)
     sweeping = asyncio.create_task(
-        build._sweep_regularly(cast("Store", store), clock, None, repositories)
+        life.sweep_regularly(cast("Store", store), repositories, None, clock)
     )
     waiting = asyncio.create_task(store.swept.wait())
     await asyncio.wait({sweeping, waiting}, return_when=asyncio.FIRST_COMPLETED)
