@@ -11,7 +11,7 @@ from podstead.config.table import Group, Row, Sources
 _INTRODUCTION = """\
 # Settings
 
-<!-- Written by `make docs` from src/podstead/config/settings.py: change it there. -->
+<!-- Written by `make docs` from src/podstead/config/settings: change it there. -->
 
 A setting is an option of `podstead start`, an environment variable, or a key of the TOML file that
 `--config` names. An option wins over a variable, a variable over the file, the file over the

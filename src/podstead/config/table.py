@@ -126,8 +126,10 @@ def several(
 
 
 def rows_of(dataclass_type: type) -> tuple[Row[Any], ...]:
-    """The table: the rows of all fields, in their order."""
-    return tuple(
+    """The table: the rows of all fields, by their groups, and in their order."""
+    rows = [
         dataclasses.replace(field.metadata[_METADATA_KEY], field=field.name, default=field.default)
         for field in dataclasses.fields(dataclass_type)
-    )
+    ]
+    groups = list(Group)
+    return tuple(sorted(rows, key=lambda row: groups.index(row.group)))

@@ -1,0 +1,56 @@
+"""Which settings are there? The table, part by part, one field a row; units stand in the names."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from podstead.authn.pod_token import SigningKey
+from podstead.config.settings.git import GitSettings
+from podstead.config.settings.identity import IdentitySettings
+from podstead.config.settings.limits import LimitSettings
+from podstead.config.settings.notifications import NotificationSettings
+from podstead.config.settings.rates import RateSettings
+from podstead.config.settings.server import ServerSettings
+from podstead.config.settings.storage import StorageSettings
+from podstead.config.settings.times import TimeSettings
+from podstead.config.settings.tokens import TokenSettings
+from podstead.config.settings.trust import TrustSettings
+from podstead.config.table import rows_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(
+    ServerSettings,
+    StorageSettings,
+    TokenSettings,
+    IdentitySettings,
+    GitSettings,
+    TrustSettings,
+    LimitSettings,
+    NotificationSettings,
+    TimeSettings,
+    RateSettings,
+):
+    """Everything the operator chose, validated; made by :func:`podstead.config.read_settings`."""
+
+    @property
+    def uses_tls(self) -> bool:
+        """Whether this server speaks HTTPS itself."""
+        return self.ssl_cert is not None
+
+    @property
+    def token_keys(self) -> tuple[SigningKey, ...]:
+        """The signing keys that the operator gave, the current one first; empty for our own."""
+        secrets = (self.token_secret, self.token_secret_previous)
+        return tuple(SigningKey(secret.octets) for secret in secrets if secret is not None)
+
+    def listening_on(self, port: int) -> Settings:
+        """These settings with the port that the system chose, in the base URL too."""
+        base_url = self.base_url
+        if base_url.endswith(":0"):
+            base_url = f"{base_url.removesuffix('0')}{port}"
+        return dataclasses.replace(self, port=port, base_url=base_url)
+
+
+TABLE = rows_of(Settings)
