@@ -355,9 +355,8 @@ async def test_an_account_goes_with_its_pod_and_all_that_belongs_to_it(desk: Off
     await fill(desk, alice.key)
     assert not await signs_in(desk, "alice", "a wrong password")  # which is noted
     await desk.services.accounts.delete(alice.key, agent=alice.value.web_id)
-    # The name stays taken, and its access rules are known for a day to who is told (N-18).
-    left = {"entries": before["entries"] + 1, "deleted_acls": desk.rows()["deleted_acls"]}
-    assert desk.rows() == {**before, **left}
+    # The name stays taken.
+    assert desk.rows() == {**before, "entries": before["entries"] + 1}
     path = ResourcePath("/alice/profile/card")
     assert (await desk.store.read_metadata([path]))[path] is None
     assert not await signs_in(desk, "alice", password_of("alice"))
