@@ -53,8 +53,8 @@ class Office:
     def rows(self) -> Mapping[str, int]:
         """How many rows each table of the database has, but for the log of changes.
 
-        To it belong the access rules that went, which those who are told of that are judged by for a
-        day (N-18).
+        To it belong the access rules that went: those who are told of that are judged by them, for
+        a day (N-18).
         """
         connection = apsw.Connection(str(RootLayout(self.root).database))
         try:
