@@ -104,18 +104,21 @@ class Deliveries:
     async def _run(self) -> None:
         try:
             while self._pending and self._watchers:
-                try:
-                    await self._deliver(self._pending[0])
-                except ServerTrouble:
-                    logger.exception("Access rules could not be read for a notice; tried again")
-                    await asyncio.sleep(RETRY_S)
-                else:
-                    self._pending.popleft()
+                # Taken at once, since those that wait may all be given up meanwhile.
+                await self._deliver_surely(self._pending.popleft())
         except Exception:
             logger.exception("Notices could not be delivered")
             self._give_up()
         finally:
             self._task = None
+
+    async def _deliver_surely(self, notice: Notice) -> None:
+        while True:
+            try:
+                return await self._deliver(notice)
+            except ServerTrouble:
+                logger.exception("Access rules could not be read for a notice; tried again")
+            await asyncio.sleep(RETRY_S)
 
     async def _deliver(self, notice: Notice) -> None:
         """Decide about all watchers, then tell them. Raises ServerTrouble before anyone is told."""

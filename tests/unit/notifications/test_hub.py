@@ -400,7 +400,7 @@ async def test_who_does_not_keep_up_is_closed_and_others_go_on(world: World) -> 
 
 
 async def test_a_topic_whose_rules_never_come_ends_when_too_much_waits(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(deliveries, "MOST_PENDING", 5)
     _, mailbox = await world.watch(X)
@@ -410,6 +410,11 @@ async def test_a_topic_whose_rules_never_come_ends_when_too_much_waits(
     with pytest.raises(MailboxClosed) as closed:
         await mailbox.next()
     assert closed.value.ending is Ending.SLOW
+    world.rules.gates[X].set()
+    _, later = await world.watch(X)
+    sequence = world.log.add(X)
+    assert await sequence_of(later) == sequence
+    assert not caplog.records
 
 
 async def test_no_more_is_watched_than_the_limit() -> None:
