@@ -68,7 +68,9 @@ class History:
 
     async def _check(self, after: int, up_to: int) -> None:
         """Whether nothing behind ``after`` has left the log: then its own row is still there."""
-        if after >= up_to:
+        if after > up_to:
+            raise HistoryLost  # of a log that was there before the data came back from a backup
+        if after == up_to:
             return
         rows = await self.log.changes_after(after - 1, limit=1)
         first = max(after, 1)  # with nothing before it where the log was empty

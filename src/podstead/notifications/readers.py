@@ -1,14 +1,12 @@
 """May they still read it? The right to read a topic, when it is watched and at each notice (N-30).
 
-The one gate of access control decides, by the rules in force at that moment. When a resource is
-deleted its own rules go with it, and those of its container say nothing of who could read it
-before (N-18): so the rules that the same write deleted stand in their places once more, as the
-engine kept them. Rules that were not kept grant nothing.
+The one gate of access control decides, by the rules in force at that moment, and by those that are
+gone together with what they were about (see ``former_rules.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -16,16 +14,14 @@ from typing import Protocol
 from podstead.core.agents import Agent, Identity
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identifiers import ResourcePath, is_container, subject_of
-from podstead.notifications.notices import Activity, Notice
-from podstead.storage.blobs.bodies import ContentBody
-from podstead.storage.protocol import OpenBody, Snapshot
-from podstead.storage.records import DeletedAcl, Metadata, Version
+from podstead.notifications.former_rules import Former, RestoredRules, RuleStore, former_rules
+from podstead.notifications.notices import Notice
+from podstead.storage.protocol import Snapshot
+from podstead.storage.records import Metadata
 from podstead.wac import modes
-from podstead.wac.effective import acl_paths, paths_to_read
+from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import Gate
-from podstead.wac.modes import Mode, governed
-
-_AFTER_DELETION = frozenset({Activity.DELETE, Activity.REMOVE})
+from podstead.wac.modes import Mode
 
 
 class Standing(Protocol):
@@ -34,22 +30,6 @@ class Standing(Protocol):
     async def counts(self, identity: Identity, *, before_deletion: bool = False) -> bool:
         """Whether nobody has ended the identity's credential or its account, as of now or before
         something was deleted. Raises StorageError."""
-
-
-class RuleSource(Protocol):
-    """Where resources and their access rules are."""
-
-    async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot: ...
-
-    async def open_body(self, metadata: Metadata) -> OpenBody | None: ...
-
-
-class RuleStore(RuleSource, Protocol):
-    """And those that a write deleted."""
-
-    async def deleted_acls(
-        self, write: Version, paths: Iterable[ResourcePath]
-    ) -> Mapping[ResourcePath, DeletedAcl]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +64,7 @@ class Verdict(Enum):
 
     YES = "the rules grant it"
     NO = "the rules do not grant it"
-    NOT_NOW = "nothing grants it at this moment, and something foreign had a part in that"
+    NOT_NOW = "nothing grants it, as far as is known at this moment"
     EXPIRED = "the credential is no longer valid"
 
 
@@ -97,14 +77,13 @@ class View:
         standing: Standing,
         topic: ResourcePath,
         snapshot: Snapshot,
-        *,
-        before_deletion: bool = False,
+        former: Former,
     ) -> None:
         self._gate = gate
         self._standing = standing
         self._topic = topic
         self._snapshot = snapshot
-        self._before_deletion = before_deletion
+        self._former = former
 
     @property
     def metadata(self) -> Metadata | None:
@@ -126,11 +105,11 @@ class View:
         )
         if grant.allows(Mode.READ):
             return Verdict.YES
-        return Verdict.NO if grant.lasting else Verdict.NOT_NOW
+        return Verdict.NO if grant.lasting and self._former.is_certain else Verdict.NOT_NOW
 
     async def _stands(self, agent: Agent) -> bool:
         return agent is None or await self._standing.counts(
-            agent, before_deletion=self._before_deletion
+            agent, before_deletion=self._former.something_went
         )
 
 
@@ -160,33 +139,10 @@ class Readers:
     async def view(self, notice: Notice) -> View:
         """The rules that decide who hears of a notice. Raises StorageError."""
         topic, gate = notice.topic, self._gate
-        rules: RuleSource = self._store
-        is_deletion = notice.activity in _AFTER_DELETION
-        if is_deletion:
-            subject = governed(topic).subject
-            deleted = await self._store.deleted_acls(notice.write, acl_paths(subject))
-            if deleted:
-                rules = _FormerRules(self._store, deleted)
-                gate = gate.over(rules)
-        snapshot = await rules.read_metadata(paths_to_read(topic))
-        return View(gate, self._standing, topic, snapshot, before_deletion=is_deletion)
-
-
-class _FormerRules:
-    """The store, with the rules that one write deleted in their places once more."""
-
-    def __init__(self, store: RuleStore, deleted: Mapping[ResourcePath, DeletedAcl]) -> None:
-        self._store = store
-        self._deleted = deleted
-
-    async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
-        wanted = tuple(paths)
-        found = dict(await self._store.read_metadata(wanted))
-        found |= {path: self._deleted[path].metadata for path in wanted if path in self._deleted}
-        return found
-
-    async def open_body(self, metadata: Metadata) -> OpenBody | None:
-        deleted = self._deleted.get(metadata.path)
-        if deleted is None:
-            return await self._store.open_body(metadata)
-        return ContentBody(deleted.content)
+        paths = paths_to_read(topic)
+        snapshot = await self._store.read_metadata(paths)
+        former = await former_rules(self._store, notice, snapshot)
+        if former.rules:
+            rules = RestoredRules(self._store, former.rules)
+            gate, snapshot = gate.over(rules), rules.restored(snapshot, paths)
+        return View(gate, self._standing, topic, snapshot, former)

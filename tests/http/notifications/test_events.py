@@ -13,6 +13,8 @@ import pytest
 from podstead.app.operator import open_token_desk, opened_store
 from podstead.app.system import SystemClock
 from podstead.config import Settings
+from podstead.notifications.notices import Notice
+from podstead.notifications.readers import Readers, View
 from podstead.notifications.times import write_time
 from podstead.storage.sqlite import SqliteStore
 from tests.http.conftest import BASE, Server, Start, acl_turtle, running
@@ -124,6 +126,56 @@ async def test_nothing_is_missed_between_subscribing_and_listening(server: Serve
         assert await told(reader, 1) == [("Update", NOTES)]
 
 
+def busy(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """A worker that looks at no right to read before the event is set."""
+    is_free, view = asyncio.Event(), Readers.view
+
+    async def delayed_view(readers: Readers, notice: Notice) -> View:
+        await is_free.wait()
+        return await view(readers, notice)
+
+    monkeypatch.setattr(Readers, "view", delayed_view)
+    return is_free
+
+
+async def test_what_is_deleted_before_it_is_told_goes_by_the_rules_that_it_had(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """N-18: whoever could read it hears all of what it came to, also from a busy worker."""
+    folder, member = "/alice/shared/", "/alice/shared/note"
+    await server.alice.put(folder, "", TURTLE)
+    await put(server.alice, member)
+    await server.put_acl(folder, (f"acl:agent <{server.bob_web_id}>", "+Read"))
+    of_member = await channel(server.bob, TYPE, member)
+    of_folder = await channel(server.bob, TYPE, folder)
+    is_free = busy(monkeypatch)
+    async with (
+        listening_to(server.public, of_member) as member_reader,
+        listening_to(server.public, of_folder) as folder_reader,
+    ):
+        await put(server.alice, member, "<> a <#A> .")
+        for path in (member, folder):
+            assert (await server.alice.delete(path)).status == 204
+        is_free.set()
+        assert await told(member_reader, 2) == [("Update", member), ("Delete", member)]
+        assert await told(folder_reader, 2) == [("Remove", member), ("Delete", folder)]
+
+
+async def test_who_lost_the_right_hears_nothing_though_the_rules_are_gone_again(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """N-18, N-30: the container's rules, which are all that is left, would grant it."""
+    await put(server.alice, NOTES)
+    made = await channel(server.bob, TYPE, NOTES)
+    is_free = busy(monkeypatch)
+    async with listening_to(server.public, made) as reader:
+        await server.put_acl(NOTES)
+        await put(server.alice, NOTES, "<> a <#A> .")
+        await server.alice.delete(NOTES)
+        is_free.set()
+        assert await reader.next() is None
+
+
 async def test_a_quiet_connection_learns_where_it_is(server: Server) -> None:
     """N-23: so that a receiver that never heard anything misses nothing either."""
     made = await channel(server.public, TYPE, NOTES)
@@ -155,9 +207,6 @@ async def test_who_was_away_too_long_is_told_so(
         assert (now.json()["type"], now.json()["state"]) == ("Update", etag)
         await server.alice.delete(NOTES)
         assert await told(reader, 1) == [("Delete", NOTES)]
-    async with listening_to(server.public, made, last_id="999999") as reader:
-        await put(server.alice, NOTES)
-        assert await told(reader, 1) == [("Create", NOTES)]
 
 
 async def test_who_was_away_longer_than_the_log_is_kept_is_told_so(
@@ -183,6 +232,17 @@ async def test_who_was_away_longer_than_the_log_is_kept_is_told_so(
     async with listening_to(server.public, made, last_id=last_id) as again:
         await server.alice.delete(NOTES)
         assert await told(again, 1) == [("Delete", NOTES)]
+
+
+async def test_who_knows_more_than_the_log_is_told_so(server: Server) -> None:
+    """N-23: as after the data came back from a backup, whose numbers are given again."""
+    await put(server.alice, NOTES)
+    made = await channel(server.public, TYPE, NOTES)
+    async with listening_to(server.public, made, last_id="1000000") as reader:
+        lost = await reader.next()
+        assert lost is not None
+        assert (lost.type, lost.data) == ("lost", BASE + NOTES)
+        assert await told(reader, 1) == [("Update", NOTES)]
 
 
 @pytest.mark.parametrize("last_id", ["x", "-1", "1.5", "9" * 30, "\u0661"])

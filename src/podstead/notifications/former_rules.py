@@ -1,0 +1,98 @@
+"""Which access rules counted when something happened, though they are gone by now? (N-18)
+
+When a resource is deleted its own rules go with it, and those of its container say nothing of who
+could read it before. The engine keeps deleted rules for a day, with the write that deleted them, so
+they can stand in their places once more: those that went with the change that is told, and those
+that went after it together with what they were about, as when a container is deleted right after
+its members. Rules that went alone are a right that was taken away, and stay gone (N-30).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from podstead.core.identifiers import ROOT, ResourcePath, acl_of, ancestors, description_of
+from podstead.notifications.notices import Activity, Notice
+from podstead.storage import records
+from podstead.storage.blobs.bodies import ContentBody
+from podstead.storage.protocol import OpenBody, Snapshot
+from podstead.storage.records import DeletedAcl, LoggedChange, Metadata, Version
+from podstead.wac.effective import acl_paths
+from podstead.wac.modes import governed
+
+LOOKED_THROUGH: Final = 256
+"""Rows of the change log behind a notice in which what has gone since is looked for."""
+
+_DELETIONS: Final = frozenset({Activity.DELETE, Activity.REMOVE})
+
+
+class RuleStore(Protocol):
+    """Where resources, their access rules and those that a write deleted are."""
+
+    async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot: ...
+
+    async def open_body(self, metadata: Metadata) -> OpenBody | None: ...
+
+    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]: ...
+
+    async def deleted_acls(
+        self, write: Version, paths: Iterable[ResourcePath]
+    ) -> Mapping[ResourcePath, DeletedAcl]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Former:
+    """What is gone by now of the rules that counted for a notice.
+
+    ``something_went`` with the notice or after it, be it without rules. ``is_certain`` is False if
+    it is not known when: that nothing grants a right then does not say that nobody had it.
+    """
+
+    rules: Mapping[ResourcePath, DeletedAcl]
+    something_went: bool
+    is_certain: bool
+
+
+async def former_rules(store: RuleStore, notice: Notice, snapshot: Snapshot) -> Former:
+    """What is gone, as of ``snapshot``, which tells of the notice's topic and all above it. Raises
+    StorageError."""
+    subject = governed(notice.topic).subject
+    rules: dict[ResourcePath, DeletedAcl] = {}
+    gone = {place for place in (subject, *ancestors(subject)) if snapshot[place] is None} - {ROOT}
+    if notice.activity is Activity.DELETE and notice.object in (subject, description_of(subject)):
+        gone.discard(subject)
+    something_went = bool(gone) or notice.activity in _DELETIONS
+    if gone:
+        for row in await store.changes_after(notice.sequence, limit=LOOKED_THROUGH):
+            place = row.change.path
+            if place in gone and row.change.activity is records.Activity.DELETE:
+                gone.discard(place)
+                rules |= await store.deleted_acls(row.version, [acl_of(place)])
+    if notice.activity in _DELETIONS:
+        rules |= await store.deleted_acls(notice.write, acl_paths(subject))
+    return Former(rules, something_went=something_went, is_certain=not gone)
+
+
+class RestoredRules:
+    """The store, with rules that are gone in their places once more."""
+
+    def __init__(self, store: RuleStore, deleted: Mapping[ResourcePath, DeletedAcl]) -> None:
+        self._store = store
+        self._deleted = deleted
+
+    async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
+        wanted = tuple(paths)
+        return self.restored(await self._store.read_metadata(wanted), wanted)
+
+    def restored(self, snapshot: Snapshot, paths: Iterable[ResourcePath]) -> Snapshot:
+        """A snapshot of those paths as it would be with the rules in their places."""
+        back = {path: self._deleted[path].metadata for path in paths if path in self._deleted}
+        return {**snapshot, **back}
+
+    async def open_body(self, metadata: Metadata) -> OpenBody | None:
+        deleted = self._deleted.get(metadata.path)
+        if deleted is None:
+            return await self._store.open_body(metadata)
+        return ContentBody(deleted.content)
