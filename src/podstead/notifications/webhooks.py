@@ -19,6 +19,8 @@ logger = logging.getLogger("podstead.notifications")
 
 LOOK_S: Final = 1.0
 """How often is looked whether there are other channels to send on."""
+UNFORESEEN_S: Final = 60.0
+"""How long a channel rests after an error that nothing foresaw, which may well come again."""
 _STOP_S: Final = 5.0
 _TROUBLE_S: Final = 5.0
 
@@ -104,5 +106,5 @@ class Webhooks:
                 logger.exception("A webhook could not be served; it is tried again")
                 await asyncio.sleep(_TROUBLE_S)
             except Exception:
-                logger.exception("A webhook ended in an error that nothing foresaw")
-                return
+                logger.exception("A webhook met an error that nothing foresaw; it is tried again")
+                await asyncio.sleep(UNFORESEEN_S)

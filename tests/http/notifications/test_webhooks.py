@@ -7,7 +7,7 @@ import base64
 import hashlib
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import joserfc.jwk
@@ -18,6 +18,7 @@ import rdflib
 
 from podstead.config import Settings
 from podstead.notifications import retries, webhooks
+from podstead.notifications.sender import Sender
 from tests.http.conftest import BASE, Server, Start, running
 from tests.http.notifications.conftest import NOTES, NOTIFY, TURTLE, channel, path_of, subscribe
 from tests.http.rdf import said, triples
@@ -143,6 +144,28 @@ async def test_what_is_not_taken_is_sent_again(
     assert kinds(delivered) == ["Create", "Create", "Create", "Update"]
     assert len({each.json()["id"] for each in delivered}) == 2
     assert len({each.headers["dpop"] for each in delivered}) == 4, "each proof is of its own"
+
+
+async def test_an_error_that_nothing_foresaw_loses_nothing(
+    server: Server,
+    receiver: Receiver,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """N-21: the channel is served again, and goes on where it was."""
+    monkeypatch.setattr(webhooks, "UNFORESEEN_S", 0.01)
+    credentials, asked = Sender.credentials, iter([True])
+
+    async def fails_once(sender: Sender, send_to: str) -> Mapping[str, str]:
+        if next(asked, False):
+            raise KeyError(send_to)
+        return await credentials(sender, send_to)
+
+    monkeypatch.setattr(Sender, "credentials", fails_once)
+    await channel(server.alice, TYPE, NOTES, sendTo=receiver.url)
+    await put(server)
+    assert kinds([await receiver.next()]) == ["Create"]
+    assert "nothing foresaw" in caplog.text
 
 
 async def test_no_redirect_is_followed(server: Server, receiver: Receiver) -> None:
