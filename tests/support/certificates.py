@@ -63,6 +63,7 @@ def holder(
     starts_s: int = -3600,
     ends_s: int = 3600,
     names: Sequence[x509.GeneralName] | None = None,
+    extensions: Sequence[x509.ExtensionType] = (),
 ) -> Holder:
     """A self-signed certificate with these URIs as names, valid from and to, from now."""
     key = key or rsa_key()
@@ -82,6 +83,8 @@ def holder(
         builder = builder.add_extension(
             x509.SubjectAlternativeName([*(names or ()), *alternative]), critical=False
         )
+    for extension in extensions:
+        builder = builder.add_extension(extension, critical=False)
     algorithm = None if isinstance(key, ed25519.Ed25519PrivateKey) else hashes.SHA256()
     return Holder(key, builder.sign(key, algorithm))
 

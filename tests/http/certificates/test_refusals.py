@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+from cryptography.x509.oid import ExtensionOID
 
 from tests.http.certificates.world import (
     EARLY,
@@ -159,7 +160,10 @@ async def test_what_is_no_certificate_is_refused(world: World) -> None:
     # The name, of the same length and no longer in ASCII.
     garbled = good.der.replace(b"/alice/#me", b"/alice/#m\xe9")
     assert garbled != good.der
-    for der in (b"", b"x", good.der[:-1], good.der + b"x", b"\x30" * 40_000, garbled):
+    # An extension that the library knows, with a value that it does not (RFC 7633 section 4).
+    feature = x509.UnrecognizedExtension(ExtensionOID.TLS_FEATURE, b"\x30\x03\x02\x01\x63")
+    odd = world.holder(extensions=[feature]).der
+    for der in (b"", b"x", good.der[:-1], good.der + b"x", b"\x30" * 40_000, garbled, odd):
         text = base64.encodebytes(der).decode()
         pem = f"-----BEGIN CERTIFICATE-----\n{text}-----END CERTIFICATE-----\n"
         client: Client = world.server.public.with_certificate(pem)
