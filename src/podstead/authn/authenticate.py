@@ -63,9 +63,9 @@ class CertificateVerifier(Protocol):
         """The identity that a certificate proves, ``None`` if it claims none. Raises
         NotAuthenticated, StorageError."""
 
-    async def check_again(self, der: bytes, *, client_address: str) -> None:
-        """See that a certificate that was good is so still, be it expired by now. Raises
-        NotAuthenticated, StorageError."""
+    async def check_again(self, der: bytes, identity: Identity, *, client_address: str) -> None:
+        """See that a certificate that proved an identity does so still, be it expired by now.
+        Raises NotAuthenticated, StorageError."""
 
 
 class Authenticator:
@@ -130,7 +130,7 @@ class Authenticator:
                 await self._signed_requests.check_again(credential, identity)
             case None if shown.certificate is not None and self._certificates is not None:
                 await self._certificates.check_again(
-                    shown.certificate, client_address=shown.client_address
+                    shown.certificate, identity, client_address=shown.client_address
                 )
             case UnverifiedDpop(token):
                 await self._resource_tokens.check_again(token, "DPoP", shown.client_address)

@@ -34,7 +34,11 @@ KEPT_CHARACTERS: Final = 4 * 1024 * 1024
 """Of the names of documents of other servers, and of those who have a key there."""
 MOST_KEYS: Final = 256
 """That one document may state."""
-MOST_CERTIFICATES: Final = 4096
+KEPT_CERTIFICATE_BYTES: Final = 16 * 1024 * 1024
+"""Of what certificates say, all kept ones together."""
+_BYTES_OF_A_CERTIFICATE: Final = 2048
+_BYTES_OF_A_NAME: Final = 64
+"""What a name takes beside its characters: a certificate has room for thousands of short ones."""
 
 StatedKeys: TypeAlias = frozenset[StatedKey]
 
@@ -82,7 +86,7 @@ class WebIdTls:
         self._documents = WebIdDocuments(sources, extract=_keys_of, weigh=_weight)
         self._rules = rules
         self._lookups = lookups
-        self._read = BoundedCache[bytes, Certificate](MOST_CERTIFICATES)
+        self._read = BoundedCache[bytes, Certificate](KEPT_CERTIFICATE_BYTES)
         self._foreign = BoundedCache[tuple[str, bytes], _Foreign](KEPT_CHARACTERS)
 
     async def verify(self, der: bytes, *, client_address: str) -> Agent:
@@ -94,11 +98,13 @@ class WebIdTls:
         now_s = self._clock.now_ms() // 1000
         return await self._verify(self._certificate(der), client_address, now_s=now_s)
 
-    async def check_again(self, der: bytes, *, client_address: str) -> None:
-        """See that the key of a certificate that was good is the WebID's still, be it expired by
-        now. Raises NotAuthenticated, StorageError."""
+    async def check_again(self, der: bytes, identity: Identity, *, client_address: str) -> None:
+        """See that a certificate that proved an identity does so still, be it expired by now.
+        Raises NotAuthenticated, StorageError."""
         certificate = self._certificate(der)
-        await self._verify(certificate, client_address, now_s=certificate.not_after_s)
+        now = await self._verify(certificate, client_address, now_s=certificate.not_after_s)
+        if now is None or now.agent != identity.agent:  # it may name others, who have the key still
+            raise _refused("the WebID's document does not name its key")
 
     async def _verify(self, certificate: Certificate, client_address: str, *, now_s: int) -> Agent:
         try:
@@ -122,7 +128,7 @@ class WebIdTls:
                 known = read_certificate(der)
             except UnreadableCertificate as error:
                 raise _refused("it cannot be read") from error
-            self._read.put(digest, known)
+            self._read.put(digest, known, weight=_weight_of(known))
         return known
 
     async def _holder(self, claim: Claim, client_address: str) -> str:
@@ -168,6 +174,10 @@ def _weight(keys: StatedKeys) -> int:
         len(key.subject) + sum(n.bit_length() // 4 for n in key.moduli | key.exponents)
         for key in keys
     )
+
+
+def _weight_of(certificate: Certificate) -> int:
+    return _BYTES_OF_A_CERTIFICATE + sum(len(uri) + _BYTES_OF_A_NAME for uri in certificate.uris)
 
 
 def _holders_among(keys: StatedKeys, claim: Claim) -> frozenset[str]:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from tests.http.certificates.world import NO_KEY, TEXT, World, assert_refused
+from tests.http.certificates.world import NO_KEY, TEXT, WEB_ID, World, assert_refused
+from tests.http.conftest import BASE
+from tests.http.rdf import TURTLE
 from tests.support.asgi import Answer
+from tests.support.certificates import key_turtle
 
 NEW = "/alice/private/new"
 
 
-async def upload(world: World, meanwhile: Callable[[], Awaitable[None]]) -> Answer:
-    """PUT a new resource of Alice's; ``meanwhile`` happens before its second half."""
+async def upload(world: World, meanwhile: Callable[[], Awaitable[None]], *names: str) -> Answer:
+    """PUT a new resource of Alice's by a certificate with her name, or these; ``meanwhile`` happens
+    before its second half."""
 
     async def pieces() -> AsyncIterator[bytes]:
         yield b"first "
         await meanwhile()
         yield b"second"
 
-    client = world.server.public.with_certificate(world.holder().pem)
+    client = world.server.public.with_certificate(world.holder(*names).pem)
     headers = {"Content-Type": TEXT, "Transfer-Encoding": "chunked"}
     return await client.request("PUT", NEW, headers=headers, body=pieces())
 
@@ -40,3 +44,18 @@ async def test_a_certificate_that_only_expires_meanwhile_is_good_for_it(world: W
 
     assert (await upload(world, expired)).status == 201
     assert (await world.server.alice.get(NEW)).text == "first second"
+
+
+async def test_a_second_name_that_has_the_key_still_does_not_stand_in_for_the_first(
+    world: World,
+) -> None:
+    """A-162: the request is the first one's. Who stole a key can make such a certificate."""
+    card = "/alice/public/card"
+    await world.server.alice.put(card, key_turtle(world.key, "#thief"), TURTLE)
+
+    async def removed() -> None:
+        world.clock.move(10)
+        await world.say()
+
+    assert_refused(await upload(world, removed, WEB_ID, f"{BASE}{card}#thief"), NO_KEY)
+    assert (await world.server.alice.get(NEW)).status == 404
