@@ -4,6 +4,7 @@ application (WebID-TLS, A-160). That it serves like the others is shown where th
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import re
 import socket
@@ -14,6 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -103,6 +105,21 @@ def test_any_certificate_is_taken_and_shown(
     assert facts["tls"]["client_cert_name"] == "CN=WebID"
     assert facts["tls"]["client_cert_error"]
     assert facts["tls"]["tls_version"] == {"1.2": 0x0303, "1.3": 0x0304}[version]
+
+
+def test_a_certificate_that_cannot_be_read_is_passed_on_all_the_same(
+    server: ServerProcess, folder: Folder
+) -> None:
+    """And the connection does not stay for ever, with nobody to read from it."""
+    certificate, key = folder.write("alice", alice := holder(WEB_ID))
+    of_version_4 = alice.der.replace(b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x03", 1)
+    assert of_version_4 != alice.der
+    certificate.write_text(ssl.DER_cert_to_PEM_cert(of_version_4), encoding="ascii")
+    server.tls = client_tls()
+    server.tls.load_cert_chain(certificate, key)
+    facts = scope(server)
+    assert chain(facts) == [of_version_4]
+    assert facts["tls"]["client_cert_name"] is None
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -203,6 +220,27 @@ def test_no_session_is_resumed(server: ServerProcess, tmp_path: Path) -> None:
 @pytest.mark.needs("openssl")
 def test_nothing_is_renegotiated(server: ServerProcess) -> None:
     assert "no renegotiation" in s_client(server, "-tls1_2", sent="R\n")
+
+
+@pytest.mark.needs("openssl")
+def test_who_asks_for_new_keys_all_the_time_is_left(server: ServerProcess) -> None:
+    """Or the server would keep the answers that a client does not read (RFC 8446 section 4.6.3)."""
+    command = ["openssl", "s_client", "-connect", f"127.0.0.1:{server.port}", "-tls1_3"]
+    asked = 0
+    with subprocess.Popen(
+        command, stdin=PIPE, stdout=subprocess.DEVNULL, stderr=PIPE, text=True
+    ) as client:
+        assert client.stdin is not None
+        assert client.stderr is not None
+        with contextlib.suppress(BrokenPipeError):
+            while asked < 10_000:
+                client.stdin.write("K\n")
+                client.stdin.flush()
+                if not any("KEYUPDATE" in line for line in iter(client.stderr.readline, "")):
+                    break
+                asked += 1
+        client.kill()
+    assert 1000 < asked < 10_000
 
 
 @pytest.mark.needs("openssl")

@@ -218,8 +218,8 @@ def _pem(certificate: crypto.X509) -> str:
 def _name(certificate: crypto.X509) -> str | None:
     try:
         return certificate.to_cryptography().subject.rfc4514_string()
-    except ValueError:  # it is taken all the same; whoever asks more of it will see
-        return None
+    except Exception:  # noqa: BLE001 - of any kind, by what strangers make up
+        return None  # it is taken all the same; whoever asks more of it will see
 
 
 def _reason(error: SSL.Error) -> str:

@@ -22,6 +22,9 @@ HANDSHAKE_TIMEOUT_S = 10.0
 LINGER_S = 1.0
 """How long a client may go on sending after the last answer, until it sees the end of it. Closing
 at once would take back what is still on its way (RFC 9112 section 9.6)."""
+MAX_ANSWERED_BYTES = 64 * 1024
+"""How much TLS itself may answer on one connection after the handshake. A client that asks for new
+keys again and again, and does not read the answers, would have them kept here without end."""
 
 
 class Owner(Protocol):
@@ -52,6 +55,7 @@ class ClientHalf(asyncio.Protocol):
         self._server: ServerHalf | None = None
         self._admission: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._answered_bytes = 0
         self._ending = False
         self.address = address
         self.is_shaking_hands = True
@@ -168,6 +172,10 @@ class ClientHalf(asyncio.Protocol):
         except OSError:
             self.abort()
             return
+        except Exception:
+            logger.exception("A client could not be introduced to the application")
+            self.abort()  # or the connection would stay, and nobody read from it
+            return
         if self._open_transport() is None:  # the client is gone meanwhile
             self._server.abort()
             return
@@ -178,11 +186,17 @@ class ClientHalf(asyncio.Protocol):
         said = self._tls.read()
         answer = self._tls.taken()
         if answer:  # to a change of keys, say
-            transport.write(answer)
+            self._answer(transport, answer)
         if said:
             server.send(said)
         if self._tls.ended:
             server.end_sending()
+
+    def _answer(self, transport: asyncio.Transport, answer: bytes) -> None:
+        transport.write(answer)
+        self._answered_bytes += len(answer)
+        if self._answered_bytes > MAX_ANSWERED_BYTES:
+            raise TlsFailed("The client asks for new keys all the time")
 
     def _fail(self, transport: asyncio.Transport, failure: TlsFailed) -> None:
         """Send the alert, if there is one, and close."""

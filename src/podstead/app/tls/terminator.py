@@ -25,9 +25,9 @@ logger = logging.getLogger("podstead.app")
 
 _ACCEPTED_AT_ONCE = 32
 _PAUSE_S = 0.1
+"""How long nothing is accepted after the system had no room for a connection."""
 QUIET_S = 1.0
 """How long a connection may be quiet that nobody will say anything on any more."""
-"""How long nothing is accepted after the system had no room for a connection."""
 _RETRY_S = 0.01
 """How long to wait while the HTTP server's queue is full."""
 _MEMORY_S = 10.0
