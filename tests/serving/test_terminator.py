@@ -124,6 +124,25 @@ async def wait_for_end(reader: asyncio.StreamReader) -> None:
         return
 
 
+async def tamper(stage: Stage) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Shake hands, and say something that was changed on its way."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = client_tls().wrap_bio(incoming, outgoing, server_hostname="localhost")
+    reader, writer = await stage.connect_plainly()
+    while True:
+        try:
+            tls.do_handshake()
+            break
+        except ssl.SSLWantReadError:
+            writer.write(outgoing.read())
+            incoming.write(await reader.read(65536))
+    tls.write(b"hello")
+    record = bytearray(outgoing.read())
+    record[-1] ^= 1
+    writer.write(bytes(record))
+    return reader, writer
+
+
 async def test_every_connection_has_a_name_of_its_own(stage: Stage) -> None:
     async def say_name(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(writer.get_extra_info("peername").encode())
@@ -188,23 +207,37 @@ async def test_what_is_not_tls_does_not_reach_the_http_server(stage: Stage, garb
 
 async def test_a_record_that_was_tampered_with_ends_the_connection(stage: Stage) -> None:
     await stage.open(echo)
-    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-    tls = client_tls().wrap_bio(incoming, outgoing, server_hostname="localhost")
-    reader, writer = await stage.connect_plainly()
-    while True:
-        try:
-            tls.do_handshake()
-            break
-        except ssl.SSLWantReadError:
-            writer.write(outgoing.read())
-            incoming.write(await reader.read(65536))
-    tls.write(b"hello")
-    record = bytearray(outgoing.read())
-    record[-1] ^= 1
-    writer.write(bytes(record))
+    reader, writer = await tamper(stage)
     await wait_for_end(reader)
     writer.close()
     await stage.handled.get()
+
+
+async def test_such_a_client_need_not_read_for_its_connection_to_end(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def pour(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"x" * LARGE_BYTES)
+        await writer.drain()
+
+    monkeypatch.setattr(relay, "LINGER_S", 0.05)
+    await stage.open(pour)
+    await tamper(stage)
+    await stage.handled.get()
+
+
+async def test_a_client_that_cannot_be_introduced_is_hung_up_on(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_shown: object) -> dict[str, object]:
+        raise KeyError("what a library raises")
+
+    monkeypatch.setattr(terminator, "describe", fail)
+    await stage.open(echo)
+    reader, _writer = await stage.connect()
+    await wait_for_end(reader)
+    await stage.drained()
+    assert stage.handled.empty()
 
 
 async def test_the_end_that_a_client_says_reaches_the_http_server_which_still_answers(

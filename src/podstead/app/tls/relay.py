@@ -204,6 +204,8 @@ class ClientHalf(asyncio.Protocol):
         self._ending = True
         transport.write(self._tls.taken())
         transport.close()
+        self._cancel_timer()
+        self._timer = self._loop.call_later(LINGER_S, self.abort)  # it may not read that either
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:
