@@ -100,9 +100,10 @@ def already_there(path: Path) -> Conflict:
 async def state_key(new_key: NewKey, *, token: str) -> None:
     """Have the WebID's document state the key, by an N3 Patch with a token of its owner.
 
-    Raises NotStated, and OutboundError if its server cannot be asked.
+    Raises NotStated, and OutboundError if its server must not be asked or does not answer in time.
     """
     from podstead.outbound.addresses import AddressRules
+    from podstead.outbound.errors import Unreachable
     from podstead.outbound.fetch import trusted_certificates
     from podstead.outbound.guard import Guard
     from podstead.outbound.resolver import SystemResolver
@@ -122,6 +123,12 @@ async def state_key(new_key: NewKey, *, token: str) -> None:
     )
     try:
         reply = await submit(submission, guard, tls=trusted_certificates())
+    except Unreachable as error:
+        raise NotStated(
+            f"{new_key.document} was not changed, its server could not be reached: look at the "
+            "name, and if your system does not trust the server's certificate, name the file of "
+            "its authority in SSL_CERT_FILE."
+        ) from error
     finally:
         resolver.close()
     if not 200 <= reply.status < 300:

@@ -57,6 +57,8 @@ def summary(settings: Settings, *, pid: int) -> str:
     }
     if settings.idp:
         lines["accounts"] = f"sign in at {settings.base_url}/idp/login"
+    if settings.webid_tls:
+        lines["webid-tls"] = "client certificates say who asks"
     if settings.git:
         lines["git"] = "each container is a repository"
     facts = "\n".join(f"  {name:<10} {fact}" for name, fact in lines.items())

@@ -228,5 +228,6 @@ def test_a_server_that_is_not_there_is_told_in_a_sentence(made: Made) -> None:
         pass
     result = made.run(web_id=f"{gone.url}#me", token="the token")
     assert result.exit_code == 1
-    assert "Error: The remote server could not be reached" in result.stderr
+    assert f"Error: {gone.url} was not changed, its server could not be reached" in result.stderr
+    assert "SSL_CERT_FILE" in result.stderr
     assert made.files == {"cert.pem", "key.pem"}

@@ -142,6 +142,12 @@ def test_the_summary_tells_whether_git_is_answered() -> None:
     assert "  git        each container is a repository" in summary(settings, pid=1).splitlines()
 
 
+def test_the_summary_tells_whether_client_certificates_count() -> None:
+    settings = Settings(base_url="https://pods.example", webid_tls=True)
+    line = "  webid-tls  client certificates say who asks"
+    assert line in summary(settings, pid=1).splitlines()
+
+
 @pytest.mark.parametrize(
     ("settings", "line"),
     [
