@@ -124,23 +124,37 @@ async def wait_for_end(reader: asyncio.StreamReader) -> None:
         return
 
 
-async def tamper(stage: Stage) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Shake hands, and say something that was changed on its way."""
+@dataclass(frozen=True)
+class ByHand:
+    """A client that does its TLS itself, and so can do it badly."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    tls: ssl.SSLObject
+    incoming: ssl.MemoryBIO
+    outgoing: ssl.MemoryBIO
+
+    def tamper(self) -> None:
+        """Say something that is changed on its way."""
+        self.tls.write(b"hello")
+        record = bytearray(self.outgoing.read())
+        record[-1] ^= 1
+        self.writer.write(bytes(record))
+
+
+async def connected_by_hand(stage: Stage) -> ByHand:
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = client_tls().wrap_bio(incoming, outgoing, server_hostname="localhost")
     reader, writer = await stage.connect_plainly()
     while True:
         try:
             tls.do_handshake()
-            break
         except ssl.SSLWantReadError:
             writer.write(outgoing.read())
             incoming.write(await reader.read(65536))
-    tls.write(b"hello")
-    record = bytearray(outgoing.read())
-    record[-1] ^= 1
-    writer.write(bytes(record))
-    return reader, writer
+        else:
+            writer.write(outgoing.read())
+            return ByHand(reader, writer, tls, incoming, outgoing)
 
 
 async def test_every_connection_has_a_name_of_its_own(stage: Stage) -> None:
@@ -207,23 +221,35 @@ async def test_what_is_not_tls_does_not_reach_the_http_server(stage: Stage, garb
 
 async def test_a_record_that_was_tampered_with_ends_the_connection(stage: Stage) -> None:
     await stage.open(echo)
-    reader, writer = await tamper(stage)
-    await wait_for_end(reader)
-    writer.close()
+    client = await connected_by_hand(stage)
+    client.tamper()
+    await wait_for_end(client.reader)
+    client.writer.close()
     await stage.handled.get()
 
 
 async def test_such_a_client_need_not_read_for_its_connection_to_end(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    written_bytes = 0
+
     async def pour(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"x" * LARGE_BYTES)
-        await writer.drain()
+        nonlocal written_bytes
+        while True:
+            writer.write(b"x" * 10_000)
+            await writer.drain()
+            written_bytes += 10_000
 
     monkeypatch.setattr(relay, "LINGER_S", 0.05)
     await stage.open(pour)
-    await tamper(stage)
+    client = await connected_by_hand(stage)
+    before = -1
+    while before != written_bytes:  # until nothing moves any more
+        before = written_bytes
+        await asyncio.sleep(0.3)
+    client.tamper()
     await stage.handled.get()
+    assert not client.reader.at_eof()
 
 
 async def test_a_client_that_cannot_be_introduced_is_hung_up_on(
@@ -247,24 +273,15 @@ async def test_the_end_that_a_client_says_reaches_the_http_server_which_still_an
         writer.write(await reader.read())  # until the end
 
     await stage.open(answer_in_the_end)
-    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-    tls = client_tls().wrap_bio(incoming, outgoing, server_hostname="localhost")
-    reader, writer = await stage.connect_plainly()
-    while True:
-        try:
-            tls.do_handshake()
-            break
-        except ssl.SSLWantReadError:
-            writer.write(outgoing.read())
-            incoming.write(await reader.read(65536))
-    tls.write(b"all of it")
+    client = await connected_by_hand(stage)
+    client.tls.write(b"all of it")
     with pytest.raises(ssl.SSLWantReadError):
-        tls.unwrap()  # close_notify, and the other side's is awaited
-    writer.write(outgoing.read())
-    incoming.write(await reader.read())
-    assert tls.read(100) == b"all of it"
-    tls.unwrap()  # the server has said so as well
-    writer.close()
+        client.tls.unwrap()  # close_notify, and the other side's is awaited
+    client.writer.write(client.outgoing.read())
+    client.incoming.write(await client.reader.read())
+    assert client.tls.read(100) == b"all of it"
+    client.tls.unwrap()  # the server has said so as well
+    client.writer.close()
     await stage.drained()
 
 
