@@ -90,8 +90,10 @@ async def connected(
     protocols: Sequence[str] = (),
     headers: Mapping[str, str] | None = None,
     peer: str = "127.0.0.1",
+    certificate: str | None = None,
 ) -> AsyncIterator[Socket]:
-    """An open socket. Raises Refused."""
+    """An open socket, on a connection with a client certificate if one is given in PEM. Raises
+    Refused."""
     socket = Socket()
     path, _, query = target.partition("?")
     fields = {"Host": host, **(headers or {})}
@@ -108,7 +110,10 @@ async def connected(
         "client": (peer, "12345"),
         "server": ("127.0.0.1", "0"),
         "subprotocols": list(protocols),
-        "extensions": {"websocket.http.response": {}},
+        "extensions": {
+            "websocket.http.response": {},
+            "tls": {"client_cert_chain": [certificate] if certificate else []},
+        },
     }
     socket._to_server.put_nowait({"type": "websocket.connect"})
     serving = asyncio.create_task(application(scope, socket._to_server.get, socket._take))

@@ -13,6 +13,7 @@ from tests.http.certificates.world import (
     prepared,
 )
 from tests.http.conftest import BASE, Start
+from tests.support.asgi_sockets import connected
 from tests.unit.outbound.peer import MovedClock
 
 APP = "https://app.example"
@@ -63,6 +64,17 @@ async def test_requests_of_another_site_are_the_publics(
     assert (
         await world.send(world.holder(ends_s=-1000), headers=headers, target=PUBLIC)
     ).status == 200
+
+
+async def test_a_websocket_is_the_publics(world: World) -> None:
+    """A-170: pages of all sites open them, and what they hear is not told to them by CORS."""
+    alice = world.holder().pem
+    async with connected(world.server.application, protocols=["solid-0.1"], certificate=alice) as s:
+        await s.receive()
+        await s.send(f"sub {BASE}{PRIVATE}")
+        assert await s.receive() == f"err {BASE}{PRIVATE} forbidden"
+        await s.send(f"sub {BASE}{PUBLIC}")
+        assert await s.receive() == f"ack {BASE}{PUBLIC}"
 
 
 async def test_an_application_may_be_let_use_the_certificates_of_its_visitors(
