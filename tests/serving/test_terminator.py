@@ -17,7 +17,7 @@ import pytest
 
 from podstead.app.certificate import read_key_pair
 from podstead.app.tls import relay, terminator
-from podstead.app.tls.engine import ServerContext
+from podstead.app.tls.engine import ServerContext, TlsConnection
 from podstead.app.tls.extension import Clients
 from podstead.app.tls.front import Front, private_folder
 from podstead.app.tls.terminator import Terminator
@@ -250,6 +250,21 @@ async def test_such_a_client_need_not_read_for_its_connection_to_end(
     client.tamper()
     await stage.handled.get()
     assert not client.reader.at_eof()
+
+
+async def test_a_client_for_which_tls_has_to_answer_all_the_time_is_hung_up_on(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As to one change of keys after the other (RFC 8446 section 4.6.3): it may read no answer."""
+    await stage.open(echo)
+    client = await connected_by_hand(stage)
+    monkeypatch.setattr(TlsConnection, "taken", lambda _: b"x" * relay.MAX_ANSWERED_BYTES)
+    for _ in range(2):
+        client.tls.write(b"hello")
+        client.writer.write(client.outgoing.read())
+        await client.reader.readexactly(relay.MAX_ANSWERED_BYTES)
+    await wait_for_end(client.reader)
+    await stage.handled.get()
 
 
 async def test_a_client_that_cannot_be_introduced_is_hung_up_on(
