@@ -10,13 +10,13 @@ from podstead.authn.web_id_documents import UnusableDocument
 from podstead.core.clock import Randomness
 from podstead.core.errors import Conflict, NotFound
 from podstead.idp.certificates import CertificateKeys, NewCertificate
-from podstead.idp.sessions import Sessions
+from podstead.idp.sessions import OpenSession, Sessions
 from podstead.rdf.rsa_keys import OwnKey
 from podstead.web.idp.cookies import Cookies, Notice
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.rendering import Renderer, json_answer, see_other
 from podstead.web.idp.shown import machine_time, shown_day
-from podstead.web.idp.step_up import SignInAgain, check_recent
+from podstead.web.idp.step_up import check_recent
 from podstead.web.idp.visits import ACCOUNT_PATH, Visit
 from podstead.web.response import Response
 
@@ -61,11 +61,7 @@ class CertificatePages:
         Raises NotAuthenticated, WrongFormToken, SignInAgain, Conflict, and what changing the
         profile raises.
         """
-        await visit.submission()
-        owner = visit.owner()
-        again = self._sign_in_again(visit)
-        if again is not None:
-            return again
+        owner = await self._recent_owner(visit)
         try:
             new = await self._certificates.create(owner.account)
         except UnusableDocument as error:
@@ -77,11 +73,7 @@ class CertificatePages:
     async def remove(self, visit: Visit) -> Response:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound, Conflict, and what
         changing the profile raises."""
-        await visit.submission()
-        owner = visit.owner()
-        again = self._sign_in_again(visit)
-        if again is not None:
-            return again
+        owner = await self._recent_owner(visit)
         try:
             await self._certificates.remove(owner.account, visit.segment)
         except UnusableDocument as error:
@@ -98,15 +90,12 @@ class CertificatePages:
         except UnusableDocument as error:
             raise _unreadable() from error
 
-    def _sign_in_again(self, visit: Visit) -> Response | None:
-        """Where a person is sent who signed in long ago. Raises SignInAgain for a program."""
-        try:
-            check_recent(self._sessions, visit.owner())
-        except SignInAgain:
-            if visit.wants_page:
-                return see_other(again_path("certificates"))
-            raise
-        return None
+    async def _recent_owner(self, visit: Visit) -> OpenSession:
+        """Raises NotAuthenticated, WrongFormToken, SignInAgain."""
+        await visit.submission()
+        owner = visit.owner()
+        check_recent(self._sessions, owner, again_at=again_path("certificates"))
+        return owner
 
     def _given(self, new: NewCertificate) -> Response:
         resource = f"{self._base_url}{CERTIFICATES_PATH}/{new.mark}"

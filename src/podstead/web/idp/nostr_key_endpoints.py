@@ -22,7 +22,7 @@ from podstead.web.idp.login_page import again_path
 from podstead.web.idp.rendering import json_answer, see_other
 from podstead.web.idp.request_limit import RequestLimit
 from podstead.web.idp.shown import machine_time
-from podstead.web.idp.step_up import SignInAgain, check_recent
+from podstead.web.idp.step_up import check_recent
 from podstead.web.idp.submissions import Submission, read_submission
 from podstead.web.idp.visits import ACCOUNT_PATH, Visit
 from podstead.web.response import Response
@@ -117,12 +117,8 @@ class NostrKeyEndpoints:
     async def unlink(self, visit: Visit) -> Response:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound, LastFactor."""
         await visit.submission()
-        try:
-            owner = self._recent_owner(visit)
-        except SignInAgain:
-            if visit.wants_page:
-                return see_other(again_path("nostr"))
-            raise
+        owner = visit.owner()
+        check_recent(self._sessions, owner, again_at=again_path("nostr"))
         await self._links.unlink(owner.owner, visit.segment)
         is_stated = await self._is_stated(owner.account, visit.segment)
         if visit.wants_page:

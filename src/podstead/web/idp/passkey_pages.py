@@ -13,7 +13,7 @@ from podstead.web.idp.cookies import Cookies, Notice
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.rendering import json_answer, see_other
 from podstead.web.idp.shown import machine_time
-from podstead.web.idp.step_up import SignInAgain, check_recent
+from podstead.web.idp.step_up import check_recent
 from podstead.web.idp.visits import ACCOUNT_PATH, Visit, path_segment
 from podstead.web.response import Response
 
@@ -53,12 +53,7 @@ class PasskeyPages:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound, Conflict."""
         await visit.submission()
         owner = visit.owner()
-        try:
-            check_recent(self._sessions, owner)
-        except SignInAgain:
-            if visit.wants_page:
-                return see_other(again_path("passkeys"))
-            raise
+        check_recent(self._sessions, owner, again_at=again_path("passkeys"))
         await self._passkeys.remove(owner.owner, path_segment(visit, _KEY_SEGMENT))
         return self._done(visit, "passkey-removed")
 

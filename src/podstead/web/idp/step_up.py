@@ -11,11 +11,13 @@ class SignInAgain(AccessDenied):
 
     known_text = "Sign in again"
 
-    def __init__(self) -> None:
+    def __init__(self, again_at: str | None = None) -> None:
+        """``again_at`` is the path that a person is sent to for it, instead of being refused."""
         super().__init__("Sign in again: this needs a sign-in of the last ten minutes")
+        self.again_at = again_at
 
 
-def check_recent(sessions: Sessions, owner: OpenSession) -> None:
+def check_recent(sessions: Sessions, owner: OpenSession, *, again_at: str | None = None) -> None:
     """Raises SignInAgain unless who is signed in has just done so."""
     if not sessions.is_recent(owner):
-        raise SignInAgain
+        raise SignInAgain(again_at)

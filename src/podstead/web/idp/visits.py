@@ -23,6 +23,7 @@ from podstead.web.errors import status_of
 from podstead.web.idp.cookies import Cookies, Header, Notice
 from podstead.web.idp.origins import check_form_token, check_origin
 from podstead.web.idp.rendering import Renderer, see_other
+from podstead.web.idp.step_up import SignInAgain
 from podstead.web.idp.submissions import Submission, read_submission
 from podstead.web.request import Request
 from podstead.web.response import Response
@@ -169,6 +170,8 @@ class Entrance:
         """A page that says what is wrong. Programs get the JSON of every other refusal."""
         if isinstance(error, NotAuthenticated) and visit.wants_page:
             return see_other(LOGIN_PATH, self._cookies.keep_notice(Notice("sign-in-first")))
+        if isinstance(error, SignInAgain) and error.again_at is not None and visit.wants_page:
+            return see_other(error.again_at)
         if isinstance(error, UnusableClient):
             return self._problem(400, str(error), unusable_client=True)
         if not visit.wants_page:
