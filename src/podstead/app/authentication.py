@@ -16,7 +16,7 @@ from podstead.authn.pod_token import SigningKey
 from podstead.authn.proofs import Proofs
 from podstead.authn.resource_tokens import OwnProvider, ResourceTokens, TokenRules
 from podstead.authn.signed_requests import EventRules, LinkedKeys, SignedRequests
-from podstead.authn.standing import Accounts, StandingIdentities
+from podstead.authn.standing import Accounts, LocalWebIds, StandingIdentities
 from podstead.authn.web_id_documents import ProfileSources, RdfParser
 from podstead.authn.web_ids import WebIdIssuers
 from podstead.config import Settings
@@ -53,9 +53,8 @@ class Verification:
             keys=keys, registries=store, clock=clock, enabled=settings.simple_tokens
         )
         self._lookups = Lookups(store, clock)
-        self.standing = StandingIdentities(
-            base_url=settings.base_url, tokens=store, accounts=accounts
-        )
+        local = LocalWebIds(settings.base_url, accounts)
+        self.standing = StandingIdentities(tokens=store, web_ids=local)
         self.event_rules = _event_rules(settings)
         self.event_uses = EventUses(used=store, clock=clock, verify=_verify_schnorr)
         self.nonces = Nonces(secret=keys[0], clock=clock) if settings.dpop_nonce else None
@@ -66,9 +65,7 @@ class Verification:
             refuse_replay=settings.refuse_replayed_proofs,
             nonces=self.nonces,
         )
-        self.profiles = ProfileSources(
-            settings.base_url, store, foreign, parse, clock, accounts=accounts
-        )
+        self.profiles = ProfileSources(local, store, foreign, parse, clock)
         self.resource_tokens = ResourceTokens(
             issuers=IssuerKeys(foreign, clock),
             web_ids=WebIdIssuers(self.profiles),

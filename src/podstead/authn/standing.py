@@ -7,6 +7,7 @@ account that is disabled.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from podstead.core.agents import AuthenticationMethod, Identity
@@ -22,16 +23,44 @@ class Accounts(Protocol):
         """Whether the account of a storage is disabled. Raises StorageError."""
 
 
+@dataclass(frozen=True, slots=True)
+class LocalWebIds:
+    """The WebIDs of this server, whose documents lie in the storages of accounts.
+
+    ``accounts`` is ``None`` where storages have none.
+    """
+
+    base_url: str
+    accounts: Accounts | None = None
+
+    def holds(self, web_id: str) -> bool:
+        """Whether the document of a WebID is one of this server."""
+        return web_id.startswith(f"{self.base_url}/")
+
+    async def is_disabled(self, web_id: str) -> bool:
+        """Whether a WebID is one of this server and its account is disabled. Raises
+        StorageError."""
+        if self.accounts is None or not self.holds(web_id):
+            return False
+        path = self.path_of(web_id)
+        storage = None if path is None else storage_root(path)
+        return storage is not None and await self.accounts.is_disabled(storage)
+
+    def path_of(self, web_id: str) -> ResourcePath | None:
+        """The path of the document of a WebID of this server; ``None`` if it names none."""
+        path = web_id[len(self.base_url) :].partition("#")[0].partition("?")[0]
+        try:
+            return parse_path(path.encode())
+        except (BadRequest, UnicodeEncodeError):
+            return None
+
+
 class StandingIdentities:
     """Looks at identities again."""
 
-    def __init__(
-        self, *, base_url: str, tokens: TokenRegistry, accounts: Accounts | None = None
-    ) -> None:
-        """``accounts`` is ``None`` where storages have none."""
-        self._base_url = base_url
+    def __init__(self, *, tokens: TokenRegistry, web_ids: LocalWebIds) -> None:
         self._tokens = tokens
-        self._accounts = accounts
+        self._web_ids = web_ids
 
     async def counts(self, identity: Identity, *, before_deletion: bool = False) -> bool:
         """Whether nobody has ended the identity's credential or its account.
@@ -43,22 +72,9 @@ class StandingIdentities:
             revoked = await self._is_revoked(identity.token_id)
             if revoked or (revoked is None and not before_deletion):
                 return False
-        storage = self._storage_of(identity.agent)
-        if self._accounts is None or storage is None:
-            return True
-        return not await self._accounts.is_disabled(storage)
+        return not await self._web_ids.is_disabled(identity.agent)
 
     async def _is_revoked(self, token_id: str | None) -> bool | None:
         """``None`` if there is no such token (any more): tokens go with their pod."""
         record = None if token_id is None else await self._tokens.read_token(token_id)
         return None if record is None else record.revoked_s is not None
-
-    def _storage_of(self, agent: str) -> ResourcePath | None:
-        """The storage of this server in which the document of a WebID is."""
-        if not agent.startswith(f"{self._base_url}/"):
-            return None
-        try:
-            path = agent[len(self._base_url) :].partition("#")[0].partition("?")[0]
-            return storage_root(parse_path(path.encode()))
-        except (BadRequest, UnicodeEncodeError):
-            return None

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 from urllib.parse import urljoin
 
-from podstead.authn.standing import Accounts
+from podstead.authn.standing import LocalWebIds
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock
-from podstead.core.errors import BadRequest, OutboundError, OwnDocument, RequestRefused
-from podstead.core.identifiers import ResourcePath, parse_path, storage_root
+from podstead.core.errors import OutboundError, OwnDocument, RequestRefused
+from podstead.core.identifiers import ResourcePath
 from podstead.core.media_types import HTML, JSON_LD
 from podstead.rdf.graph import Graph
 from podstead.rdf.html_islands import data_islands
@@ -79,17 +79,13 @@ class RdfParser(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProfileSources:
-    """Where WebID documents come from, here (below ``base_url``) and elsewhere.
+    """Where WebID documents come from, here and elsewhere."""
 
-    ``accounts`` is ``None`` where storages have none.
-    """
-
-    base_url: str
+    local: LocalWebIds
     store: ProfileSource
     foreign: ForeignProfiles
     parse: RdfParser
     clock: Clock
-    accounts: Accounts | None = None
 
 
 class WebIdDocuments(Generic[T]):
@@ -112,7 +108,7 @@ class WebIdDocuments(Generic[T]):
 
     def is_local(self, name: str) -> bool:
         """Whether the document of a WebID is one of this server."""
-        return name.startswith(f"{self._sources.base_url}/")
+        return self._sources.local.holds(name)
 
     async def stored(self, name: str) -> T | None:
         """What a document of this server states now; ``None`` if there is no such document.
@@ -120,8 +116,11 @@ class WebIdDocuments(Generic[T]):
         ``name`` is its URL, with or without a fragment. What the document of a disabled account
         states does not count. Raises UnusableDocument, StorageError.
         """
-        path = self._path_of(name)
-        await self._check_account(path)
+        path = self._sources.local.path_of(name)
+        if path is None:
+            raise UnusableDocument
+        if await self._sources.local.is_disabled(name):
+            raise UnusableDocument(_DISABLED)
         for _ in range(_ATTEMPTS):
             metadata = (await self._sources.store.read_metadata([path]))[path]
             if metadata is None:
@@ -163,18 +162,6 @@ class WebIdDocuments(Generic[T]):
         except UnusableDocument:
             self._failures.put(name, sources.clock.now_ms() + FAILURE_S * 1000)
             raise
-
-    async def _check_account(self, path: ResourcePath) -> None:
-        accounts, storage = self._sources.accounts, storage_root(path)
-        if accounts is not None and storage is not None and await accounts.is_disabled(storage):
-            raise UnusableDocument(_DISABLED)
-
-    def _path_of(self, name: str) -> ResourcePath:
-        path = _url_of(name)[len(self._sources.base_url) :].partition("?")[0]
-        try:
-            return parse_path(path.encode())
-        except (BadRequest, UnicodeEncodeError) as error:
-            raise UnusableDocument from error
 
     async def _read(self, content: bytes, content_type: str, base_iri: str, name: str) -> T:
         return self._extract(await self._parse(content, content_type, base_iri), name)

@@ -17,6 +17,7 @@ from podstead.authn.issuers import IssuerKeys, ProviderDocument
 from podstead.authn.lookups import Lookups
 from podstead.authn.proofs import Proofs
 from podstead.authn.resource_tokens import ResourceTokens, TokenRules
+from podstead.authn.standing import LocalWebIds
 from podstead.authn.web_id_documents import ProfileDocument, ProfileSources
 from podstead.authn.web_ids import WebIdIssuers
 from podstead.core.agents import AuthenticationMethod, Identity
@@ -101,7 +102,9 @@ class World:
         nobody, notes = Nobody(), Notes()
         self.tokens = ResourceTokens(
             issuers=IssuerKeys(nobody, self.clock),
-            web_ids=WebIdIssuers(ProfileSources(BASE, nobody, nobody, nobody.parse, self.clock)),
+            web_ids=WebIdIssuers(
+                ProfileSources(LocalWebIds(BASE), nobody, nobody, nobody.parse, self.clock)
+            ),
             own=self.own,
             proofs=Proofs(used=notes, clock=self.clock, require_ath=False, refuse_replay=True),
             lookups=Lookups(notes, self.clock),
