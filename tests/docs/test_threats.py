@@ -1,0 +1,41 @@
+"""Does each row of the threat model name a test that exists?"""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+_REPOSITORY = Path(__file__).resolve().parents[2]
+_PAGE = _REPOSITORY / "docs/explanation/threats.md"
+_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+_HEADINGS = ("who", "---")
+
+
+def _rows() -> list[list[str]]:
+    lines = _PAGE.read_text(encoding="utf-8").splitlines()
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in lines
+        if line.startswith("|")
+    ]
+    return [row for row in rows if row[0] not in _HEADINGS]
+
+
+@cache
+def _tests_in(path: str) -> frozenset[str]:
+    tree = ast.parse((_REPOSITORY / path).read_text(encoding="utf-8"))
+    functions = ast.FunctionDef | ast.AsyncFunctionDef
+    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, functions))
+
+
+@pytest.mark.parametrize("row", _rows(), ids=lambda row: row[1][:60])
+def test_each_threat_names_the_tests_that_show_its_protection(row: list[str]) -> None:
+    assert len(row) == 4, row
+    named = _TEST.findall(row[3])
+    assert named, f"{row[1]}: no test is named"
+    for path, name in named:
+        assert name in _tests_in(path), f"{path} has no test {name}"
