@@ -175,12 +175,27 @@ async def test_container_takes_no_body_that_is_not_rdf(server: Server) -> None:
 
 
 async def test_write_without_content_type_is_400(server: Server) -> None:
-    """P-6, Q-1: the one exception is a container asked for by Link and without content."""
+    """P-6, Q-1: the one exception is a container created without content."""
     assert (await server.alice.put("/alice/private/a", "x", None)).status == 400
+    assert (await server.alice.put("/alice/private/a", None, None)).status == 400
     assert (await server.alice.post("/alice/private/", "x", None)).status == 400
-    assert (await server.alice.put("/alice/private/x/", None, None)).status == 400
-    made = await server.alice.put("/alice/private/x/", None, None, link=BASIC_CONTAINER)
-    assert made.status == 201
+    assert (await server.alice.post("/alice/private/", None, None)).status == 400
+    assert (await server.alice.put("/alice/private/x/", "<> <#a> <#b>.", None)).status == 400
+    assert (await server.alice.get("/alice/private/x/")).status == 404
+
+
+@pytest.mark.parametrize("link", [None, BASIC_CONTAINER])
+async def test_put_creates_a_container_without_content_and_content_type(
+    server: Server, link: str | None
+) -> None:
+    """Q-1: what SolidOS and PodOS send for a new folder."""
+    links = {} if link is None else {"link": link}
+    created = await server.alice.put("/alice/private/x/", None, None, **links)
+    assert created.status == 201
+    await server.alice.put("/alice/private/x/a.txt", "x", "text/plain")
+    again = await server.alice.put("/alice/private/x/", None, None, **links)
+    assert again.status == 204
+    assert await members(server, "/alice/private/x/") == {f"{BASE}/alice/private/x/a.txt"}
 
 
 async def test_put_on_existing_container_replaces_its_triples_and_keeps_members(

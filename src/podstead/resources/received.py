@@ -37,15 +37,17 @@ class Received:
 
 
 def check_content_type(operation: Operation) -> None:
-    """Refuse a write without Content-Type (P-6), but for a container made without a body (Q-1).
+    """Refuse a write without Content-Type (P-6), unless it creates a container and has no body,
+    whose type would say nothing (Q-1).
 
     Depends on the request alone. Raises BadRequest.
     """
-    if operation.content_type is None:
-        if operation.body.announced or not asks_for_container(operation):
-            raise BadRequest("Send a Content-Type")
+    if operation.content_type is not None:
+        parse_media_type(operation.content_type)
         return
-    parse_media_type(operation.content_type)
+    puts_container = operation.method == "PUT" and is_container(operation.target)
+    if operation.body.announced or not (puts_container or asks_for_container(operation)):
+        raise BadRequest("Send a Content-Type")
 
 
 def asks_for_container(operation: Operation) -> bool:
