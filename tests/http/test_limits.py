@@ -10,7 +10,7 @@ from podstead.config import Settings
 from podstead.core.media_types import SPARQL_UPDATE
 from tests.http.conftest import Server, Start
 from tests.http.rdf import JSON_LD, N3, N_TRIPLES, RDF_XML, TURTLE
-from tests.support.asgi import Client
+from tests.support.asgi import Answer, Client
 
 PATH = "/alice/private/limited"
 BYTES = 1024
@@ -195,6 +195,79 @@ async def test_a_slug_has_so_many_bytes(start: Start) -> None:
     assert (taken.header("location") or "").endswith("/12345678")
     refused = await server.alice.post("/alice/private/", "x", "text/plain", slug="123456789")
     assert refused.status == 400
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+@pytest.mark.parametrize("ending", ["", "/"])
+async def test_a_path_is_created_only_if_its_auxiliaries_can_be_requested(
+    start: Start, method: str, ending: str
+) -> None:
+    """A resource whose ACL or description has a longer URL than the server takes could not be
+    managed afterwards."""
+    server = await start(max_target_bytes=256)
+    headers = {"Content-Type": TURTLE if method == "PUT" else SPARQL_UPDATE}
+    body = b"<#a> <#b> <#c>." if method == "PUT" else b"INSERT DATA { <#a> <#b> <#c> }"
+    longest = "/alice/private/".ljust(251 - len(ending), "x") + ending
+    too_long = longest.replace("private/", "private/x")
+    refused = await server.alice.request(method, too_long, headers=headers, body=body)
+    assert refused.status == 414
+    assert "251" in refused.json()["message"]
+    assert (await server.alice.get(too_long)).status == 404
+    created = await server.alice.request(method, longest, headers=headers, body=body)
+    assert created.status == 201
+    for auxiliary in (".acl", ".meta"):
+        assert (await server.alice.get(longest + auxiliary)).status != 414
+    assert (await server.alice.delete(longest)).status == 204
+
+
+async def test_a_path_sent_without_escapes_is_measured_as_it_is_stored(start: Start) -> None:
+    server = await start(max_target_bytes=256)
+    unescaped = ("\N{LATIN SMALL LETTER E WITH ACUTE}" * 100).encode().decode("latin-1")
+    path = f"/alice/private/{unescaped}"
+    refused = await server.alice.request(
+        "PUT", path, headers={"Content-Type": "text/plain"}, body=b"x"
+    )
+    assert refused.status == 414
+    listing = await server.alice.get("/alice/private/")
+    assert "contains" not in listing.text
+
+
+@pytest.mark.parametrize("link", [None, '<http://www.w3.org/ns/ldp#BasicContainer>; rel="type"'])
+async def test_a_slug_creates_no_path_that_cannot_be_requested(
+    start: Start, link: str | None
+) -> None:
+    """What POST creates can be read, described and deleted; a name is never cut."""
+    server = await start(max_target_bytes=512)
+    container = "/alice/private/".ljust(399, "c") + "/"
+    assert (await server.alice.put(container, None, TURTLE)).status == 201
+    headers = {"Content-Type": TURTLE} | ({"Link": link} if link else {})
+
+    async def post(slug: str) -> Answer:
+        named = {**headers, "Slug": slug}
+        return await server.alice.request("POST", container, headers=named, body=b"")
+
+    longest = "s" * (107 - (1 if link else 0))
+    for slug in (longest + "s", "%C3%A9" * 60):
+        assert (await post(slug)).status == 414
+    created = await post(longest)
+    assert created.status == 201
+    location = created.header("location") or ""
+    path = location.removeprefix("http://localhost:3000")
+    assert (await server.alice.get(path + ".acl")).status == 404
+    # The name is taken now, and one with a prefix does not fit.
+    assert (await post(longest)).status == 414
+    assert (await server.alice.delete(path)).status == 204
+    listing = await server.alice.get(container)
+    assert "contains" not in listing.text
+
+
+async def test_a_container_too_long_for_any_member_refuses_post(start: Start) -> None:
+    server = await start(max_target_bytes=256)
+    container = "/alice/private/".ljust(250, "c") + "/"
+    assert (await server.alice.put(container, None, TURTLE)).status == 201
+    refused = await server.alice.post(container, "x", "text/plain")
+    assert refused.status == 414
+    assert (await server.alice.delete(container)).status == 204
 
 
 async def test_a_credential_has_so_many_bytes(server: Server) -> None:

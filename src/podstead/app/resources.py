@@ -72,4 +72,5 @@ def build_resources(
         ),
         commits=Commits(store=store, quota_bytes=settings.quota_bytes),
         max_slug_bytes=settings.max_slug_bytes,
+        max_target_bytes=settings.max_target_bytes,
     )

@@ -125,7 +125,7 @@ class BodyTooLarge(RequestRefused):
 
 
 class TargetTooLong(RequestRefused):
-    """The request target is longer than the limit."""
+    """The request target is longer than the limit, or too long for a new resource."""
 
 
 class HeadersTooLarge(RequestRefused):

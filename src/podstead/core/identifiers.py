@@ -24,6 +24,8 @@ ROOT = ResourcePath("/")
 ACL_SUFFIX = ".acl"
 DESCRIPTION_SUFFIX = ".meta"
 
+LONGEST_SUFFIX_BYTES = max(len(ACL_SUFFIX), len(DESCRIPTION_SUFFIX))
+
 # RFC 3986 section 3.3: pchar without "%"; these bytes stand for themselves in a segment. "%2F",
 # "%5C" and everything else outside stays encoded, as data inside its segment.
 _UNESCAPED = frozenset(

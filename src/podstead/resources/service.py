@@ -39,7 +39,7 @@ from podstead.resources.received import (
     check_content_type,
     check_type_links,
 )
-from podstead.resources.situation import Situation
+from podstead.resources.situation import Situation, check_length_of_new
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import Metadata, Version
 from podstead.wac import modes
@@ -66,7 +66,9 @@ class ResourceService:
         clock: Clock,
         randomness: Randomness,
         max_slug_bytes: int,
+        max_target_bytes: int,
     ) -> None:
+        """``max_target_bytes`` bounds the target of every request, and with it what is created."""
         self._store = store
         self._gate = gate
         self._reader = reader
@@ -77,6 +79,7 @@ class ResourceService:
         self._clock = clock
         self._randomness = randomness
         self._max_slug_bytes = max_slug_bytes
+        self._max_target_bytes = max_target_bytes
         self._operations = {
             "GET": self._read,
             "HEAD": self._read,
@@ -161,6 +164,7 @@ class ResourceService:
         situation = await self._look(exchange, exchange.operation.target, expected=expected)
         required = modes.put(situation.target, situation.snapshot)
         await self._authorize(exchange, situation, required)
+        self._check_length_of_target(situation)
         self._check_conditions(exchange, situation)
         return situation
 
@@ -175,6 +179,7 @@ class ResourceService:
             randomness=self._randomness,
             max_slug_bytes=self._max_slug_bytes,
         )
+        self._check_length(proposal.path())
         received = await self._receiver.take(operation, only_rdf=wants_container)
 
         async def plan(_: Situation) -> Plan:
@@ -205,9 +210,10 @@ class ResourceService:
         return situation
 
     async def _free_member(self, proposal: NameProposal) -> Situation:
-        """A member URL that is free in both its slash forms (C-4, C-5)."""
+        """A member URL that is free in both its slash forms (C-4, C-5). Raises TargetTooLong."""
         while True:
             path = proposal.path()
+            self._check_length(path)
             situation = Situation(path, await self._store.read_metadata(paths_to_read(path)))
             if situation.existing is None and situation.twin is None:
                 return situation
@@ -236,6 +242,7 @@ class ResourceService:
 
     async def _admit_patch(self, exchange: Exchange, situation: Situation, patch: Patch) -> None:
         await self._authorize_patch(exchange, situation, content_of(patch))
+        self._check_length_of_target(situation)
         self._check_conditions(exchange, situation)
 
     async def _authorize_patch(
@@ -313,6 +320,14 @@ class ResourceService:
         )
         if existing is not None:
             exchange.rely_on_state(existing)
+
+    def _check_length_of_target(self, situation: Situation) -> None:
+        # An auxiliary resource needs no room for a suffix of its own.
+        if situation.existing is None and situation.auxiliary is None:
+            self._check_length(situation.target)
+
+    def _check_length(self, path: ResourcePath) -> None:
+        check_length_of_new(path, max_target_bytes=self._max_target_bytes)
 
     def _stamp(self) -> Stamp:
         return Stamp(

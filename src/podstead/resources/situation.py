@@ -6,8 +6,9 @@ holds the target, its slash twin, its subject, and every container above with it
 
 from __future__ import annotations
 
-from podstead.core.errors import Conflict, StorageError
+from podstead.core.errors import Conflict, StorageError, TargetTooLong
 from podstead.core.identifiers import (
+    LONGEST_SUFFIX_BYTES,
     Auxiliary,
     ResourcePath,
     ancestors,
@@ -117,6 +118,19 @@ class Situation:
         if nearest is not None:
             reliances.append(Present(nearest.path))
         return tuple(reliances)
+
+
+def check_length_of_new(path: ResourcePath, *, max_target_bytes: int) -> None:
+    """Refuse to create a resource whose ACL or description could not be requested afterwards.
+
+    ``max_target_bytes`` is the longest target that requests may have. Raises TargetTooLong.
+    """
+    max_bytes = max_target_bytes - LONGEST_SUFFIX_BYTES
+    if len(path) > max_bytes:
+        raise TargetTooLong(
+            f"The path of a new resource is limited to {max_bytes} bytes, so that the URLs of its "
+            "access rules and its description can be requested"
+        )
 
 
 def parent_of(path: ResourcePath) -> ResourcePath:

@@ -33,7 +33,10 @@ class LimitSettings:
         "max-target-bytes",
         kinds.integer(256, 60_000),
         Group.LIMITS,
-        "The longest request target: path and query; longer ones get 414.",
+        (
+            "The longest request target: path and query; longer ones get 414. The path of a new "
+            "resource is 5 bytes shorter, which leaves room for `.acl` and `.meta`."
+        ),
         unit="bytes",
         reason="RFC 9110 section 4.1 asks for at least 8,000.",
     )
