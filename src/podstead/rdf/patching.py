@@ -21,7 +21,7 @@ from podstead.rdf.errors import PatchInapplicable, PatchRefused
 from podstead.rdf.graph import EMPTY_GRAPH, Graph
 from podstead.rdf.matching import IndexedTriples, Solution, StepBudget, solutions
 from podstead.rdf.patterns import Pattern, Patterns, PatternTerm, Variable, is_ground
-from podstead.rdf.terms import BlankNode, Iri, Triple
+from podstead.rdf.terms import BlankNode, Iri, Literal, Triple
 
 DEFAULT_BUDGET_STEPS = 1_000_000
 """One to three seconds of work; patches of applications take some hundreds of steps."""
@@ -72,6 +72,18 @@ class Patch:
     def has_conditions(self) -> bool:
         """Whether it has conditions, so that its outcome tells what is stored (X-22, X-24)."""
         return any(operation.where for operation in self.operations)
+
+    @property
+    def inserted(self) -> Graph:
+        """The triples that it inserts just as they are written: no variables, no blank nodes."""
+        return Graph(
+            (subject, predicate, object_)
+            for operation in self.operations
+            for subject, predicate, object_ in operation.inserts
+            if isinstance(subject, Iri)
+            and isinstance(predicate, Iri)
+            and isinstance(object_, Iri | Literal)
+        )
 
     @property
     def reads_managed(self) -> bool:

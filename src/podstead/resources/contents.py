@@ -109,12 +109,20 @@ class Contents:
         return replace(content, records=records) if records else content
 
     async def accept_document(
-        self, exchange: Exchange, situation: Situation, document: Document, media_type: str
+        self,
+        exchange: Exchange,
+        situation: Situation,
+        document: Document,
+        media_type: str,
+        *,
+        before: Dataset | None = None,
     ) -> Content:
         """The content that says what a document does, in the given form.
 
         For documents that were made here, by a patch: a container's holds its owner's triples
-        only. Raises as :meth:`accept` does, and RdfTooLarge for a document past the limits.
+        only. A change of identity is judged against ``before`` where that is given, in place of
+        what is stored. Raises as :meth:`accept` does, and RdfTooLarge for a document past the
+        limits.
         """
         path = situation.stored_path
         turtle = await self._documents.write(document, media_type, path=path)
@@ -124,7 +132,7 @@ class Contents:
             self._check_rules(situation, document)
         else:
             after = document.dataset
-        await self._check_identity(exchange, situation, after)
+        await self._check_identity(exchange, situation, after, before=before)
         records = await self.records_of(situation, after)
         return replace(content, records=records) if records else content
 
@@ -227,14 +235,21 @@ class Contents:
         return await run_work(work, size_bytes=size_bytes)
 
     async def _check_identity(
-        self, exchange: Exchange, situation: Situation, after: Dataset
+        self,
+        exchange: Exchange,
+        situation: Situation,
+        after: Dataset,
+        *,
+        before: Dataset | None = None,
     ) -> None:
         """Refuse a change of what identifies a WebID in its own document, without Control.
 
         Whoever may only append or write must not be able to become the owner: these statements
         say which issuers, keys and other names may act as the WebID.
         """
-        exchange.relied_on_for_identity = await self._may_identify(exchange, situation, after)
+        exchange.relied_on_for_identity = await self._may_identify(
+            exchange, situation, after, before=before
+        )
 
     async def check_deletion(self, exchange: Exchange, situation: Situation) -> None:
         """Refuse a deletion that takes away what identifies a WebID, without Control.
@@ -249,7 +264,12 @@ class Contents:
         exchange.relied_on_for_identity = reliances
 
     async def _may_identify(
-        self, exchange: Exchange, situation: Situation, after: Dataset
+        self,
+        exchange: Exchange,
+        situation: Situation,
+        after: Dataset,
+        *,
+        before: Dataset | None = None,
     ) -> tuple[Reliance, ...]:
         """What allows such a change, empty if there is none. Raises as the gate does."""
         path = situation.stored_path
@@ -259,7 +279,8 @@ class Contents:
             grant = await self._gate.grant(exchange.agent, origin, path, situation.snapshot)
         if grant.allows(Mode.CONTROL):
             return grant.reliances
-        before = await self._documents.stored_dataset(situation.existing)
+        if before is None:
+            before = await self._documents.stored_dataset(situation.existing)
         if self._identity(path, before) == self._identity(path, after):
             return ()
         required = identity_change(path)

@@ -14,6 +14,7 @@ from podstead.resources.situation import Situation
 from podstead.storage.protocol import OpenBody
 from podstead.storage.records import AtVersion, MembersAt, Metadata, Reliance
 from podstead.wac.gate import Grant
+from podstead.wac.modes import Mode
 
 
 class Result(Enum):
@@ -83,6 +84,11 @@ class Exchange:
     def grant_on(self, situation: Situation) -> Grant | None:
         """What was learned of that very situation; nothing of another one, be it as new."""
         return self.grant if self._granted_on is situation else None
+
+    @property
+    def may_read(self) -> bool:
+        """Whether the agent holds Read on the target, as far as the gate has been asked."""
+        return self.grant is not None and self.grant.allows(Mode.READ)
 
     @property
     def reliances(self) -> tuple[Reliance, ...]:

@@ -35,6 +35,8 @@ _PARSERS: dict[str, Callable[..., Patch]] = {
     SPARQL_UPDATE: parse_sparql_update,
 }
 
+_UNPATCHABLE = "This document cannot be patched"
+
 
 def check_patch_type(operation: Operation) -> None:
     """Refuse a patch whose type this server does not speak (X-10), from the request alone.
@@ -95,10 +97,14 @@ class Patches:
         """The content to store at the situation's target after the patch, as this version; or what
         is stored, if it says the same already (X-17).
 
+        An agent that may not read must not learn whether its triples were already there, so its
+        patch always stores the document anew and is judged as if all of them were new.
+
         Raises Conflict for what is stored and cannot be patched, or for conditions that do not
         hold; what :meth:`Contents.accept` raises; and Superseded.
         """
-        document = await self._current(situation, patch)
+        may_read = exchange.may_read
+        document = await self._current(situation, patch, may_read=may_read)
         if patch.reads_managed and situation.existing is not None:
             exchange.rely_on_state(situation.existing)
         work = await self._evaluation(situation, patch, document)
@@ -109,11 +115,16 @@ class Patches:
             graph = await run_work(work, size_bytes=_size_bytes(situation, patch))
         media_type = TURTLE
         if situation.existing is not None:
-            if graph == document.graph:
+            if may_read and graph == document.graph:
                 return situation.existing
             media_type = essence(situation.existing.content_type)
         patched = document.with_graph(graph)
-        content = await self._contents.accept_document(exchange, situation, patched, media_type)
+        before = None
+        if not may_read:
+            before = document.with_graph(document.graph - patch.inserted).dataset
+        content = await self._contents.accept_document(
+            exchange, situation, patched, media_type, before=before
+        )
         # Who patches a document mostly patches it again, and reading it takes longest.
         self._documents.keep(situation.stored_path, version, patched)
         return content
@@ -140,19 +151,25 @@ class Patches:
             budget_steps=self._budget_steps,
         )
 
-    async def _current(self, situation: Situation, patch: Patch) -> Document:
-        """What is patched: the stored document, or an empty one where nothing is (X-1, X-37)."""
+    async def _current(self, situation: Situation, patch: Patch, *, may_read: bool) -> Document:
+        """What is patched: the stored document, or an empty one where nothing is (X-1, X-37).
+
+        Raises Conflict, which tells why only to an agent that ``may_read``.
+        """
         existing = situation.existing
         if existing is None or (existing.size_bytes == 0 and existing.kind.is_container):
             return Document(Dataset(EMPTY_GRAPH), patch.prefixes)
         if not is_rdf(existing.content_type):  # X-15
             raise Conflict(
                 f"Only RDF can be patched, and what is here is {essence(existing.content_type)}"
+                if may_read
+                else _UNPATCHABLE
             )
         try:
             document = await self._documents.recalled(existing)
         except UnknownContext as unknown:  # R-11
-            raise Conflict(f"This document cannot be patched: {unknown}") from unknown
+            reason = f"This document cannot be patched: {unknown}" if may_read else _UNPATCHABLE
+            raise Conflict(reason) from unknown
         return document.with_prefixes(patch.prefixes)
 
 
