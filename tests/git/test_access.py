@@ -97,6 +97,51 @@ def test_read_is_for_clones_and_write_for_pushes(
     assert owner.branches(url)["refs/heads/main"] == work.tip()
 
 
+def test_the_repository_of_a_pods_root_is_not_public_although_its_profile_is(
+    git: Git, owner: Git, other: Git, pod: Pod, work: Git
+) -> None:
+    """The root's public rule opens the profile and nothing below it."""
+    url = url_of(pod, "")
+    assert pod.server.get(pod.root).status == 200
+    pushed(work, url, by=owner)
+    for somebody, refusal in ((git, NO_CREDENTIAL), (other, DENIED)):
+        assert refusal in somebody.ends("clone", url, "clone").refused_with
+        assert refusal in somebody.ends("ls-remote", url).refused_with
+    typed = {"Content-Type": "application/x-git-upload-pack-request", "Git-Protocol": "version=2"}
+    answer = pod.server.request("POST", f"{pod.root}git-upload-pack", b"0000", typed)
+    assert answer.status == 401
+    assert owner.cloned(url, "clone").tip() == work.tip()
+
+
+@pytest.mark.parametrize(
+    ("reach", "is_public"),
+    [("acl:accessTo", False), ("acl:default", False), ("acl:accessTo acl:default", True)],
+)
+def test_a_clone_takes_read_on_the_container_and_on_what_is_in_it(
+    git: Git, owner: Git, pod: Pod, work: Git, reach: str, is_public: bool
+) -> None:
+    url = url_of(pod, "public/notes/")
+    pushed(work, url, by=owner)
+    container = f"{pod.root}public/notes/"
+    rule = "\n".join(
+        f"<#public> a acl:Authorization; acl:agentClass foaf:Agent; {each} <{url}>; "
+        "acl:mode acl:Read ."
+        for each in reach.split()
+    )
+    with pod.owner() as client:
+        assert client.put(f"{container}doc", "text").status == 201
+        acl = f"{pod.acl(container)}\n{rule}"
+        assert client.put(f"{container}.acl", acl, "text/turtle").status == 201
+        # A document of this name with rules of its own opens nothing but itself.
+        name = f"{container}git-upload-pack"
+        assert client.put(name, "text").status == 201
+        own = pod.acl(name, public=("Read",))
+        assert client.put(f"{name}.acl", own, "text/turtle").status == 201
+    statuses = [pod.server.get(each).status for each in (container, f"{container}doc")]
+    assert (statuses == [200, 200]) == is_public
+    assert (git.ends("clone", url, "clone").code == 0) == is_public
+
+
 def test_rules_count_from_the_next_request_on(git: Git, owner: Git, pod: Pod, work: Git) -> None:
     url = url_of(pod, "public/notes/")
     pushed(work, url, by=owner)

@@ -1,8 +1,8 @@
 """What does each request of git come to? The main flow: decide, find the repository, run git.
 
-The one gate decides, as for resources: Read on the container to fetch, and what PUT of the
-container takes to push, which is Write, and Append above it where the container is still to be
-made. A refusal looks the same whether there is a container, a repository, or neither.
+The one gate decides, as for resources: Read on the container and its contents to fetch, and what
+PUT of the container takes to push, which is Write, and Append above it where the container is still
+to be made. A refusal looks the same whether there is a container, a repository, or neither.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ class GitService:
         container = asked.container
         for _ in range(_MAX_ATTEMPTS):
             name = await self._repositories.name_of(container)
-            snapshot = await self._store.read_metadata(paths_to_read(container))
-            required = modes.put(container, snapshot) if asked.is_push else modes.read(container)
+            snapshot = await self._store.read_metadata(paths_to_read(modes.any_member(container)))
+            required = modes.put(container, snapshot) if asked.is_push else modes.clone(container)
             grant = await self._gate.authorize(
                 caller.agent, caller.origin, container, required, snapshot
             )

@@ -115,6 +115,25 @@ def governed(target: ResourcePath) -> Governed:
 
 
 @remember_short
+def any_member(container: ResourcePath) -> ResourcePath:
+    """A path in the container that only its ``acl:default`` rules apply to.
+
+    No request can name it (it holds a control character), so it never exists and never has an ACL.
+    """
+    return ResourcePath(container + "%00")
+
+
+@remember_short
+def clone(container: ResourcePath) -> Requirements:
+    """Fetching from a container's repository: Read on the container and on what is in it.
+
+    The rules of a container itself may be wider than those of its contents, as those of a pod's
+    root are, which is a public profile; a repository is contents.
+    """
+    return _on(container, Mode.READ) + _on(any_member(container), Mode.READ)
+
+
+@remember_short
 def read(target: ResourcePath) -> Requirements:
     """GET and HEAD (W-30), and subscribing to notifications about the target (W-44)."""
     return _on(target, Mode.READ)
