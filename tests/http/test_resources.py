@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 
+import apsw
 import pytest
 import rdflib
 
+from podstead.config import Settings
 from tests.http.conftest import BASE, Server
 from tests.support.asgi import Answer
 
@@ -538,3 +540,28 @@ async def test_a_condition_on_a_container_holds_until_the_commit(server: Server)
     )
     assert sorted(answer.status for answer in answers) == [201, 412, 412, 412, 412]
     assert len(await members(server, container)) == 1
+
+
+@pytest.mark.parametrize("size_bytes", [1000, 200_000])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_a_stored_body_that_was_damaged_is_an_error_and_never_sent(
+    server: Server, settings: Settings, size_bytes: int, method: str
+) -> None:
+    """Neither whole nor in part; the owner can still replace it."""
+    path = "/alice/private/damaged.bin"
+    assert (await server.alice.put(path, b"x" * size_bytes, "image/png")).status == 201
+    for blob in (settings.root / "blobs").rglob("*"):
+        if blob.is_file():
+            blob.write_bytes(b"y" * size_bytes)
+    connection = apsw.Connection(str(settings.root / "podstead.db"))
+    connection.execute("UPDATE bodies SET content = CAST(replace(content, 'xx', 'yy') AS BLOB)")
+    connection.close()
+    for byte_range in (None, "bytes=0-0"):
+        headers = {"Range": byte_range} if byte_range else {}
+        answer = await server.alice.request(method, path, headers=headers)
+        assert answer.status == 500
+        assert b"xx" not in answer.body
+        assert b"yy" not in answer.body
+        assert answer.file_path is None
+    assert (await server.alice.put(path, b"new", "image/png")).status == 204
+    assert (await server.alice.get(path)).body == b"new"

@@ -73,7 +73,8 @@ class ResourceStore(Protocol):
     async def open_body(self, metadata: Metadata) -> OpenBody | None:
         """Open the body of exactly this version; ``None`` if it is no longer the current one.
 
-        Raises StorageError, also when the version is current and its bytes are missing.
+        Raises StorageError, also when the version is current and its bytes are missing or are no
+        longer those that were stored.
         """
 
     async def list_members(

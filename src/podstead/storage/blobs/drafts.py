@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -12,6 +13,7 @@ from typing import Self
 from podstead.core.errors import StorageError
 from podstead.storage.blobs.bodies import CHUNK_BYTES
 from podstead.storage.blobs.disk import run_to_end, sync_content, sync_directory, write_all
+from podstead.storage.blobs.verification import named_by_content
 from podstead.storage.records import BlobId
 
 
@@ -22,17 +24,29 @@ class BlobDraft:
     """
 
     def __init__(
-        self, blob: BlobId, *, draft_path: Path, blob_path: Path, executor: Executor
+        self,
+        name: str,
+        *,
+        draft_path: Path,
+        path_of: Callable[[BlobId], Path],
+        executor: Executor,
     ) -> None:
-        """``draft_path`` must be in an existing directory of the file system of ``blob_path``."""
-        self.blob = blob
+        """``name`` is random; ``draft_path`` must be in an existing directory of the file system
+        that ``path_of`` leads to."""
         self.size_bytes = 0
+        self._name = name
+        self._hash = hashlib.sha256()
         self._draft_path = draft_path
-        self._blob_path = blob_path
+        self._path_of = path_of
         self._executor = executor
         self._descriptor = -1
         self._pieces: list[bytes] = []
         self._waiting_bytes = 0
+
+    @property
+    def blob(self) -> BlobId:
+        """The id of the blob with what was synced."""
+        return named_by_content(self._name, self._hash.digest())
 
     async def __aenter__(self) -> Self:
         """Begin the file. Raises StorageError."""
@@ -78,6 +92,8 @@ class BlobDraft:
 
     def _write(self) -> None:
         pieces, self._pieces, self._waiting_bytes = self._pieces, [], 0
+        for piece in pieces:
+            self._hash.update(piece)
         write_all(self._descriptor, pieces)
 
     def _write_and_sync(self) -> None:
@@ -86,8 +102,9 @@ class BlobDraft:
 
     def _publish(self) -> None:
         """Rename, and sync every directory down to the file: any of them may be new."""
-        shelf = self._blob_path.parent
+        blob_path = self._path_of(self.blob)
+        shelf = blob_path.parent
         shelf.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._draft_path.rename(self._blob_path)
+        self._draft_path.rename(blob_path)
         for directory in (shelf, shelf.parent, shelf.parent.parent):
             sync_directory(directory)

@@ -1,7 +1,8 @@
 """Where is the file of each blob? Under two levels of directories, by its random name.
 
-``blobs/3f/a9/3fa9…`` is a blob that is complete and on the disk, ``blobs/drafts/3fa9…`` one that is
-still coming in. The engine's rows tell which blobs are in use; nothing here decides that.
+``blobs/3f/a9/3fa9…-<SHA-256>`` is a blob that is complete and on the disk, ``blobs/drafts/3fa9…``
+one that is still coming in. Blobs of earlier versions have no hash in their names. The engine's
+rows tell which blobs are in use; nothing here decides that.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from podstead.core.errors import StorageError
 from podstead.storage.blobs.bodies import FileBody
 from podstead.storage.blobs.disk import run_to_end
 from podstead.storage.blobs.drafts import BlobDraft
+from podstead.storage.blobs.verification import Verification
 from podstead.storage.records import BlobId
 
 DRAFTS = "drafts"
@@ -33,23 +35,25 @@ class LocalBlobs:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="podstead-blobs")
+        self._verification = Verification(self._executor)
 
     def close(self) -> None:
         """Release the threads; what they are at is finished."""
+        self._verification.close()
         self._executor.shutdown(wait=False)
 
     def draft(self) -> BlobDraft:
         """A new blob to be filled."""
-        blob = BlobId(secrets.token_hex(_NAME_BYTES))
+        name = secrets.token_hex(_NAME_BYTES)
         return BlobDraft(
-            blob,
-            draft_path=self._directory / DRAFTS / blob,
-            blob_path=self.path_of(blob),
+            name,
+            draft_path=self._directory / DRAFTS / name,
+            path_of=self.path_of,
             executor=self._executor,
         )
 
-    def open(self, blob: BlobId, size_bytes: int) -> FileBody:
-        """Open a blob that must be there whole. Raises StorageError."""
+    async def open(self, blob: BlobId, size_bytes: int) -> FileBody:
+        """Open a blob that must be there whole and as it was stored. Raises StorageError."""
         path = self.path_of(blob)
         try:
             status = path.stat()
@@ -57,6 +61,7 @@ class LocalBlobs:
             raise StorageError("A large body is missing") from error
         if not stat.S_ISREG(status.st_mode) or status.st_size != size_bytes:
             raise StorageError("A large body is damaged")
+        await self._verification.check(blob, path, status)
         return FileBody(path, size_bytes, self._executor)
 
     async def remove(self, blobs: Iterable[BlobId]) -> None:

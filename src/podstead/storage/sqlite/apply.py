@@ -6,6 +6,8 @@ Both run inside one write transaction; see ``storage/state.py`` for what passes 
 
 from __future__ import annotations
 
+import hashlib
+
 import apsw
 
 from podstead.core.identifiers import ResourcePath
@@ -22,8 +24,10 @@ _REPLACE_RESOURCES = "ON CONFLICT (path) DO UPDATE SET " + ", ".join(
 )
 _DELETE_RESOURCES = "DELETE FROM resources WHERE path IN"
 
-_INSERT_BODIES = "INSERT INTO bodies (path, content)"
-_REPLACE_BODIES = "ON CONFLICT (path) DO UPDATE SET content = excluded.content"
+_INSERT_BODIES = "INSERT INTO bodies (path, content, sha256)"
+_REPLACE_BODIES = (
+    "ON CONFLICT (path) DO UPDATE SET content = excluded.content, sha256 = excluded.sha256"
+)
 _DELETE_BODIES = "DELETE FROM bodies WHERE path IN"
 
 _INSERT_DELETED_ACL = (
@@ -117,13 +121,13 @@ def _flush_resources(connection: apsw.Connection, state: State) -> None:
 
 
 def _flush_bodies(connection: apsw.Connection, state: State) -> None:
-    bodies: list[tuple[ResourcePath, bytes]] = []
+    bodies: list[tuple[ResourcePath, bytes, bytes]] = []
     gone: list[ResourcePath] = []
     for path, content in state.bodies.items():
         if content is None:
             gone.append(path)
         else:
-            bodies.append((path, content))
+            bodies.append((path, content, hashlib.sha256(content).digest()))
     run_in(connection, _DELETE_BODIES, gone)
     insert_rows(connection, _INSERT_BODIES, bodies, _REPLACE_BODIES)
 

@@ -52,7 +52,7 @@ _SELECT_MEMBERS = (
     " WHERE container = ? AND path > ? ORDER BY path LIMIT ?"
 )
 _SELECT_CONTENT = (
-    "SELECT r.version, b.content FROM resources r LEFT JOIN bodies b ON b.path = r.path"
+    "SELECT r.version, b.content, b.sha256 FROM resources r LEFT JOIN bodies b ON b.path = r.path"
     " WHERE r.path = ?"
 )
 _SELECT_CHANGES = (
@@ -211,10 +211,14 @@ class Reader:
 
     # --- rows that are not --------------------------------------------------------------------
 
-    def read_content(self, path: ResourcePath) -> tuple[Version, bytes | None] | None:
-        """Version and small body of what is at the path, as of one moment. Raises StorageError."""
+    def read_content(self, path: ResourcePath) -> tuple[Version, bytes | None, bytes | None] | None:
+        """Version, small body and its SHA-256 of what is at the path, as of one moment.
+
+        Bodies of earlier versions have no hash. Raises StorageError.
+        """
         try:
-            row: tuple[Version, bytes | None] | None = self._one(_SELECT_CONTENT, path)
+            row: tuple[Version, bytes | None, bytes | None] | None
+            row = self._one(_SELECT_CONTENT, path)
         except _TROUBLE as error:
             raise _unreadable() from error
         return row

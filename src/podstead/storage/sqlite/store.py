@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -150,10 +151,12 @@ class SqliteStore:
         if current is None or current[0] != metadata.version:
             return None
         if metadata.blob is not None:
-            return opened.blobs.open(metadata.blob, metadata.size_bytes)
-        content = current[1]
+            return await opened.blobs.open(metadata.blob, metadata.size_bytes)
+        _, content, sha256 = current
         if content is None or len(content) != metadata.size_bytes:
             raise StorageError("A body is missing or damaged")
+        if sha256 is not None and hashlib.sha256(content).digest() != sha256:
+            raise StorageError("A body is damaged: its hash does not match")
         return ContentBody(content)
 
     async def list_members(

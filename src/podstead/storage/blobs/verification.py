@@ -1,0 +1,106 @@
+"""Are the bytes of a large body still those that were stored?
+
+The name of a blob ends in its SHA-256. A process hashes the whole file before it opens a blob for
+the first time, and again if the file has changed since.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from concurrent.futures import Executor
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from podstead.core.errors import StorageError
+from podstead.storage.blobs.disk import run_to_end
+from podstead.storage.records import BlobId
+
+MOST_REMEMBERED: Final = 65_536
+"""Verified blobs that a process remembers; it verifies others again."""
+
+_PIECE_BYTES: Final = 1024 * 1024
+"""How much is hashed in one go: other work on blobs shares the threads."""
+
+_SEPARATOR: Final = "-"
+
+State = tuple[int, int, int, int]
+"""What changes when a file is replaced or written: inode, size, and the two times in ns."""
+
+
+def named_by_content(name: str, digest: bytes) -> BlobId:
+    """The id of a blob with that random name and content."""
+    return BlobId(f"{name}{_SEPARATOR}{digest.hex()}")
+
+
+def digest_of(blob: BlobId) -> str | None:
+    """The SHA-256 of a blob in hexadecimal; ``None`` for one that an earlier version stored."""
+    return blob.partition(_SEPARATOR)[2] or None
+
+
+class Verification:
+    """Remembers which blobs were found good. Used from one event loop only."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._verified: dict[BlobId, State] = {}
+        self._under_way: dict[BlobId, asyncio.Task[str | None]] = {}
+
+    def close(self) -> None:
+        """End what is under way."""
+        for task in self._under_way.values():
+            task.cancel()
+
+    async def check(self, blob: BlobId, path: Path, status: os.stat_result) -> None:
+        """Verify a blob unless that was done. Raises StorageError if it is not what was stored."""
+        expected = digest_of(blob)
+        if expected is None:
+            return
+        state = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        if self._verified.get(blob) == state:
+            return
+        task = self._under_way.get(blob)
+        if task is None:
+            # Readers share it, and it goes on if the first of them leaves.
+            task = asyncio.create_task(self._hash(path))
+            self._under_way[blob] = task
+            task.add_done_callback(lambda _: self._under_way.pop(blob, None))
+        found = await asyncio.shield(task)
+        if found is None:
+            raise StorageError("A large body could not be read")
+        if found != expected:
+            raise StorageError("A large body is damaged: its hash does not match")
+        self._remember(blob, state)
+
+    def _remember(self, blob: BlobId, state: State) -> None:
+        self._verified.pop(blob, None)
+        if len(self._verified) >= MOST_REMEMBERED:
+            del self._verified[next(iter(self._verified))]
+        self._verified[blob] = state
+
+    async def _hash(self, path: Path) -> str | None:
+        """The SHA-256 of a file in hexadecimal; ``None`` if it cannot be read."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+        except OSError:
+            return None
+        hashed = hashlib.sha256()
+        try:
+            start = 0
+            while piece := await run_to_end(
+                self._executor, partial(_read_into, hashed, descriptor, start)
+            ):
+                start += piece
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
+        return hashed.hexdigest()
+
+
+def _read_into(hashed: hashlib._Hash, descriptor: int, start: int) -> int:
+    piece = os.pread(descriptor, _PIECE_BYTES, start)
+    hashed.update(piece)
+    return len(piece)
