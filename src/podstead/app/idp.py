@@ -215,9 +215,9 @@ def protocol_routes(
     route = _protocol_route
     description = {"GET": protocol.describe, "HEAD": protocol.describe}
     return (
-        route(discovery.OPENID_PATH, **description),
-        route(discovery.OAUTH_PATH, **description),
-        route(discovery.JWKS_PATH, GET=protocol.key_set, HEAD=protocol.key_set),
+        _document_route(discovery.OPENID_PATH, **description),
+        _document_route(discovery.OAUTH_PATH, **description),
+        _document_route(discovery.JWKS_PATH, GET=protocol.key_set, HEAD=protocol.key_set),
         route(discovery.TOKEN_PATH, POST=protocol.token),
         route(discovery.INTROSPECTION_PATH, POST=protocol.introspect),
         route(discovery.REVOCATION_PATH, POST=protocol.revoke),
@@ -235,6 +235,12 @@ def protocol_routes(
             POST=credentials.post,
         ),
     )
+
+
+def _document_route(path: str, **endpoints: Endpoint) -> Route:
+    """A document that is the same for everybody, and reads no cookie: a page may request it with
+    credentials too, as rdflib does with every request (Fetch section 3.2)."""
+    return Route(ResourcePath(path), endpoints, Access.OWN, Sharing.REFLECTED)
 
 
 def _protocol_route(path: str, **endpoints: Endpoint) -> Route:

@@ -17,6 +17,7 @@ from podstead.jose.signing import KeyPair, SigningAlgorithm
 from podstead.jose.strict_json import Json
 
 ALGORITHMS: Final[tuple[SigningAlgorithm, ...]] = ("RS256", "ES256")
+PUBLISHED_FIRST: Final[tuple[SigningAlgorithm, ...]] = ("ES256", "RS256")
 DAY_S: Final = 24 * 3600
 PUBLISHED_BEFORE_S: Final = DAY_S
 PUBLISHED_AFTER_S: Final = 2 * DAY_S
@@ -55,8 +56,13 @@ class KeyRoster:
         return max(able or self._of(algorithm), key=_age).pair
 
     def published(self) -> Sequence[Json]:
-        """The JWKs of the key set."""
-        return [key.pair.public_jwk() for key in self._in_use(PUBLISHED_AFTER_S)]
+        """The JWKs of the key set: the ES256 key that signs now comes first, since some clients
+        verify ID tokens with the first key only; then the other current key, then the rest."""
+        signing = [self.signer(each).key_id for each in PUBLISHED_FIRST if self._of(each)]
+        in_use = [key.pair for key in self._in_use(PUBLISHED_AFTER_S)]
+        current = [pair for key_id in signing for pair in in_use if pair.key_id == key_id]
+        rest = [pair for pair in in_use if pair.key_id not in signing]
+        return [pair.public_jwk() for pair in (*current, *rest)]
 
     def verifier(self, key_id: str | None, *, of_hint: bool = False) -> PublicKey | None:
         """The public key of that id, if tokens of it are still to be believed.

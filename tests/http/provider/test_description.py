@@ -85,11 +85,9 @@ async def test_descriptions_are_for_everybody_and_kept_for_minutes(
     provider: Provider, path: str
 ) -> None:
     """A-41, A-42, A-46, W-24"""
-    answer = await provider.public.get(path, origin="https://app.example")
+    answer = await provider.public.get(path)
     assert (answer.status, answer.header("content-type")) == (200, "application/json")
     assert answer.header("cache-control") == "public, max-age=300"
-    assert answer.header("access-control-allow-origin") == "*"
-    assert answer.header("access-control-allow-credentials") is None
     head = await provider.public.head(path)
     assert (head.status, head.body) == (200, b"")
     assert head.header("content-length") == str(len(answer.body))
@@ -100,6 +98,46 @@ async def test_descriptions_are_for_everybody_and_kept_for_minutes(
     assert (await provider.public.get(path, if_none_match='"x"')).status == 200
     for method in ("PUT", "POST", "DELETE", "PATCH"):
         assert (await provider.public.request(method, path)).status == 405
+
+
+@pytest.mark.parametrize("path", [OPENID, OAUTH, JWKS])
+async def test_descriptions_are_readable_by_pages_that_send_credentials(
+    provider: Provider, path: str
+) -> None:
+    """Fetch section 3.2.5: SolidOS requests everything with ``credentials: include``, and a browser
+    shares such an answer only with the origin that it names. Cookies change nothing in it."""
+    plain = await provider.public.get(path)
+    for origin in ("https://app.example", "http://localhost:8080"):
+        answer = await provider.public.get(
+            path, origin=origin, cookie=f"podstead-session={'a' * 64}; podstead-browser={'b' * 64}"
+        )
+        assert (answer.status, answer.body) == (200, plain.body)
+        assert answer.header("access-control-allow-origin") == origin
+        assert answer.header("access-control-allow-credentials") == "true"
+        assert "origin" in (answer.header("vary") or "").lower()
+        assert answer.header_lines("set-cookie") == []
+    asked = {"Origin": origin, "Access-Control-Request-Method": "GET"}
+    preflight = await provider.public.request("OPTIONS", path, headers=asked)
+    assert preflight.header("access-control-allow-origin") == origin
+    assert preflight.header("access-control-allow-credentials") == "true"
+
+
+async def test_a_client_that_verifies_with_the_first_key_only_can(provider: Provider) -> None:
+    """authn-core 1.17 and 2.0 take the first key of the set for ID tokens, which they ask for in
+    ES256: it must be the key that signs now, before a rotation and after."""
+    app = await provider.register(id_token_signed_response_alg="ES256")
+    clock = provider.clock
+    seen = []
+    for wait_s in (0, LOOK_AGAIN_MS // 1000, DAY_S, 2 * DAY_S):
+        clock.now_s += wait_s
+        tokens = await provider.tokens(app)
+        header, _ = await provider.verified(tokens["id_token"])
+        (first, *_) = (await provider.public.get(JWKS)).json()["keys"]
+        assert (first["alg"], first["kid"]) == ("ES256", header["kid"])
+        seen.append(first["kid"])
+        if wait_s == 0:
+            provider.keys.rotate()
+    assert len(set(seen)) == 2, "the keys were rotated meanwhile"
 
 
 async def test_credentials_that_are_none_do_not_matter_to_descriptions(provider: Provider) -> None:

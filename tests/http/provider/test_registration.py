@@ -82,12 +82,20 @@ async def test_clients_get_what_they_asked_for_and_what_they_left_out(
     assert body == {
         **expected,
         "client_id_issued_at": provider.clock.now_s,
-        "client_secret_expires_at": 0,
+        "client_secret_expires_at": provider.clock.now_s + 10 * 365 * DAY_S,
         "registration_client_uri": f"{BASE}/idp/reg/{client_id}",
     }
     for secret in (client_id, *given.values()):
         assert secret.isalnum()  # in both encodings of Basic the same (A-47)
     assert all(len(secret) >= 43 for secret in given.values())
+
+
+async def test_a_secret_is_not_taken_for_an_expired_one(provider: Provider) -> None:
+    """authn-browser 2.5 compares the date with the time now, also where it is 0 (RFC 7591 section
+    3.2.1), and a client may keep it in 32 bits."""
+    app = await provider.register()
+    expires_s = app.metadata["client_secret_expires_at"]
+    assert provider.clock.now_s + 365 * DAY_S < expires_s < 2**31
 
 
 async def test_a_client_without_a_secret_gets_none(provider: Provider) -> None:

@@ -53,6 +53,9 @@ from podstead.web.request import Request
 from podstead.web.response import Response
 
 MAX_JSON_BYTES: Final = 64 * 1024
+SECRET_S: Final = 10 * 365 * 24 * 3600
+"""How far ahead the stated expiry of a client secret lies. Secrets do not expire, but some clients
+read the 0 of RFC 7591 section 3.2.1 as a date in the past."""
 
 
 class ProtocolLimits(msgspec.Struct, frozen=True):
@@ -201,7 +204,10 @@ class ProtocolEndpoints:
         client = registered.client
         body = shown_metadata(client)
         if registered.secret is not None:
-            body |= {"client_secret": registered.secret, "client_secret_expires_at": 0}
+            body |= {
+                "client_secret": registered.secret,
+                "client_secret_expires_at": client.issued_s + SECRET_S,
+            }
         body |= {
             "registration_access_token": registered.registration_token,
             "registration_client_uri": self._registration_uri(client),
