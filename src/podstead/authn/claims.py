@@ -1,7 +1,8 @@
 """Is a token meant for a Solid resource server, and for now? (Solid-OIDC section 8, A-107)
 
-Pure, and only about what a token says: who signed it is asked elsewhere. ID tokens are accepted
-as well as access tokens, since clients present either (A-74).
+Pure, and only about what a token says: who signed it is asked elsewhere. An ID token tells a client
+who signed in and gives access to nothing (OpenID Connect Core section 2). Not every provider types
+its access tokens as RFC 9068 does, so an ID token is also recognized by its audience and claims.
 """
 
 from __future__ import annotations
@@ -16,11 +17,15 @@ from podstead.jose.compact import CompactToken, claim_number, claim_text
 from podstead.jose.errors import InvalidJose
 
 AUDIENCE: Final = "solid"
+ACCESS_TOKEN_TYPES: Final = ("at+jwt", "application/at+jwt")
+"""RFC 9068 section 2.1."""
 MAX_TOKEN_CHARACTERS: Final = 8192
 SKEW_S: Final = 60
 FUTURE_S: Final = 120
 MAX_LIFETIME_S: Final = 24 * 3600
 
+_ONLY_IN_ID_TOKENS: Final = frozenset({"nonce", "at_hash", "c_hash"})
+"""OpenID Connect Core sections 2 and 3.3.2.11."""
 _THUMBPRINT: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
@@ -55,6 +60,8 @@ def read_claims(token: CompactToken, *, now_s: int, allow_loopback: bool) -> Tok
         raise InvalidJose("Access token expired or not valid yet")
     if AUDIENCE not in _audience(claims.get("aud")):
         raise InvalidJose("The token is not meant for Solid resource servers")
+    if is_id_token(token):
+        raise InvalidJose("This is an ID token: send the access token")
     issuer = claim_text(claims, "iss")
     web_id = claim_text(claims, "webid") if "webid" in claims else claim_text(claims, "sub")
     if (
@@ -75,6 +82,19 @@ def read_claims(token: CompactToken, *, now_s: int, allow_loopback: bool) -> Tok
         issued_s=int(issued_s),
         expires_s=int(expires_s),
         thumbprint=_thumbprint(claims["cnf"]) if "cnf" in claims else None,
+    )
+
+
+def is_id_token(token: CompactToken) -> bool:
+    """Whether a token is for a client: not typed as an access token, and with a client in its
+    audience or a claim that only ID tokens have."""
+    if token.header.get("typ") in ACCESS_TOKEN_TYPES:
+        return False
+    claims = token.claims
+    audience = _audience(claims.get("aud"))
+    named = (claim_text(claims, "azp"), claim_text(claims, "client_id"))
+    return any(each is not None and each in audience for each in named) or not (
+        _ONLY_IN_ID_TOKENS.isdisjoint(claims)
     )
 
 

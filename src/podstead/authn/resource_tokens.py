@@ -13,7 +13,13 @@ import hmac
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from podstead.authn.claims import MAX_TOKEN_CHARACTERS, TokenClaims, read_claims, same_issuer
+from podstead.authn.claims import (
+    ACCESS_TOKEN_TYPES,
+    MAX_TOKEN_CHARACTERS,
+    TokenClaims,
+    read_claims,
+    same_issuer,
+)
 from podstead.authn.credentials import UnverifiedBearer, UnverifiedDpop
 from podstead.authn.issuers import IssuerKeys
 from podstead.authn.lookups import Lookups
@@ -28,7 +34,6 @@ from podstead.jose.errors import InvalidJose
 from podstead.jose.keys import PublicKey
 from podstead.jose.proof import ProvenRequest
 
-ACCESS_TOKEN_TYPES: Final = ("at+jwt", "application/at+jwt")
 KEPT_CHARACTERS: Final = 16 * 1024 * 1024
 """Of the verified tokens whose claims are kept, some ten thousand of the usual size."""
 LONGEST_KEPT: Final = 4096
@@ -66,7 +71,6 @@ class _Presented:
 
     claims: TokenClaims
     key_id: str | None
-    media_type: object
     signer: PublicKey | None = None
 
 
@@ -125,8 +129,6 @@ class ResourceTokens:
                 raise InvalidJose("The token is bound to a key: send it as DPoP")
             if self._own_of(presented.claims) is None:
                 raise InvalidJose("Tokens of other servers must be bound to a key")
-            if presented.media_type not in ACCESS_TOKEN_TYPES:
-                raise InvalidJose("This is no access token")
             await self._believe(credential.token, presented, client_address="")
         except InvalidJose as refusal:
             raise _refused(refusal, "Bearer") from refusal
@@ -168,7 +170,10 @@ class ResourceTokens:
             and self._own_of(claims) is None
         ):
             raise InvalidJose("The token's issuer is not accepted here")
-        return _Presented(claims, token.key_id, token.header.get("typ"))
+        # Our own provider types every access token (RFC 9068 section 4); others may not.
+        if self._own_of(claims) is not None and token.header.get("typ") not in ACCESS_TOKEN_TYPES:
+            raise InvalidJose("This is no access token")
+        return _Presented(claims, token.key_id)
 
     async def _believe(self, text: str, presented: _Presented, client_address: str) -> None:
         """See that the issuer signed the token, and that it may speak for the WebID now."""

@@ -11,8 +11,12 @@ from typing import Final
 
 import msgspec
 
-from podstead.authn.claims import MAX_TOKEN_CHARACTERS, TokenClaims, read_claims
-from podstead.authn.resource_tokens import ACCESS_TOKEN_TYPES
+from podstead.authn.claims import (
+    ACCESS_TOKEN_TYPES,
+    MAX_TOKEN_CHARACTERS,
+    TokenClaims,
+    read_claims,
+)
 from podstead.core.agents import Identity
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Overloaded

@@ -224,15 +224,16 @@ def test_a_refresh_token_that_comes_back_ends_all(
         authn.run("refreshesTokens", name=name)
 
 
-def test_an_id_token_is_a_credential(
+def test_a_session_of_tokens_that_presents_the_id_token_gets_no_access(
     authn: ClientProcess, person: Person, website: Website
 ) -> None:
-    """T-61, A-74: a session made of tokens presents the ID token."""
+    """OpenID Connect Core section 2: ``Session.fromTokens`` sends the ID token to resources. The
+    library has the access token and refreshes it; an application sends that one itself."""
     client_id = website.publish_client(f"/{person.account.name}", APPLICATION)
     sign_in(authn, person, clientId=client_id)
     session = authn.run("isMadeOfTokens", name=person.account.name).value
     assert session == {"isLoggedIn": True, "webId": person.account.web_id}
-    assert writes_and_reads(authn, person)
+    assert not writes_and_reads(authn, person)
 
 
 def test_an_application_forgets_somebody(authn: ClientProcess, person: Person) -> None:

@@ -155,10 +155,13 @@ async def test_a_bound_token_and_an_id_token_are_no_bearer_tokens(
     assert await provider.get(unbound["id_token"], None) == 401
 
 
-async def test_an_id_token_is_accepted_with_its_key(provider: Provider, app: App) -> None:
-    """A-74: what ``Session.fromTokens`` presents"""
+async def test_an_id_token_is_no_access_token_with_its_key_either(
+    provider: Provider, app: App
+) -> None:
+    """OpenID Connect Core section 2, RFC 9068 section 4"""
     tokens = await provider.tokens(app)
-    assert await provider.get(tokens["id_token"], app.key) == 200
+    assert await provider.get(tokens["access_token"], app.key) == 200
+    assert await provider.get(tokens["id_token"], app.key) == 401
 
 
 async def test_a_client_that_may_not_refresh_gets_no_refresh_token(provider: Provider) -> None:

@@ -14,6 +14,7 @@ from tests.http.tokens.world import (
 )
 from tests.support.provider import CONFIGURATION, Page, Provider
 from tests.support.signing import (
+    Change,
     Signer,
     set_to,
     token_hash,
@@ -89,10 +90,28 @@ async def test_that_a_proof_names_the_token_may_be_asked_for(
     assert (await world.get(app)).status == 401
 
 
-async def test_an_id_token_is_a_credential_too(world: World) -> None:
-    """T-61, A-74."""
-    app = world.app(set_to("aud", ["https://app.example/id", "solid"]), typ="JWT")
-    assert (await world.get(app)).status == 200
+@pytest.mark.parametrize(
+    "change",
+    [
+        set_to("aud", ["https://app.example/id", "solid"]),
+        set_to("nonce", "n"),
+        set_to("at_hash", "x" * 22),
+    ],
+    ids=["by its audience", "by its nonce", "by its at_hash"],
+)
+@pytest.mark.parametrize("typ", ["JWT", None])
+async def test_an_id_token_opens_nothing(world: World, change: Change, typ: str | None) -> None:
+    """OpenID Connect Core section 2: it tells the client who signed in, and whoever the client
+    shows it to must not be able to use it."""
+    assert_refused(
+        await world.get(world.app(change, typ=typ)), "This is an ID token: send the access token"
+    )
+
+
+@pytest.mark.parametrize("typ", ["JWT", None, "application/at+jwt"])
+async def test_an_access_token_need_not_be_typed_as_one(world: World, typ: str | None) -> None:
+    """RFC 9068 is younger than some Solid providers."""
+    assert (await world.get(world.app(typ=typ))).status == 200
 
 
 async def test_a_subject_that_is_a_webid_will_do(world: World) -> None:
