@@ -185,6 +185,7 @@ def test_headers_that_are_too_many_are_refused(owner: Owner, wire: Wire) -> None
         "Content-Type: text/plain\r\nTransfer-Encoding: gzip",
         "Content-Type: text/plain\r\nTransfer-Encoding: chunked, gzip",
         "Content-Type: text/plain\r\nTransfer-Encoding: xchunked",
+        "Content-Type: text/plain\r\nTransfer-Encoding: gzip, chunked",
         "Content-Type: text/plain\r\n folded\r\nContent-Length: 1",
         "Content-Type : text/plain\r\nContent-Length: 1",
         "Content-Type: text/plain\r\nContent-Length: 1\r\nBad Name: x",
@@ -207,6 +208,26 @@ def test_fields_that_contradict_themselves_are_refused(
     wire.send_what_is_taken(f"{head}\r\n{lines}\r\n\r\nx".encode("latin-1"))
     answer = wire.receive_or_end()
     assert answer is None or answer.status == 400
+    assert owner.client.get(target).status == 404
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "Transfer-Encoding: chunked, chunked",
+        "Transfer-Encoding: Chunked,chunked",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+    ],
+)
+def test_a_body_is_not_put_into_chunks_twice(owner: Owner, wire: Wire, lines: str) -> None:
+    """RFC 9112 section 6.1: a proxy in front may have read other borders than we would."""
+    target = f"{owner.root}chunked-twice"
+    head = f"PUT {target} HTTP/1.1\r\nHost: {owner.host}\r\nAuthorization: Bearer {owner.pod.token}"
+    body = "5\r\nhello\r\n0\r\n\r\n"
+    wire.send_what_is_taken(
+        f"{head}\r\nContent-Type: text/plain\r\n{lines}\r\n\r\n{body}".encode("latin-1")
+    )
+    assert wire.receive().status == 400
     assert owner.client.get(target).status == 404
 
 

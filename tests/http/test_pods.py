@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from podstead.config import Settings
-from podstead.pods.names import RESERVED_NAMES
+from podstead.pods.names import NAME_RULE, RESERVED_NAMES
 from tests.http.conftest import BASE, Server, Start, running
 from tests.http.rdf import JSON_LD, TURTLE, said
 from tests.support.asgi import Answer, Client
@@ -93,30 +93,32 @@ async def test_a_name_must_be_there_and_a_string(server: Server, body: str) -> N
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "shown"),
     [
-        "a b",
-        "a/b",
-        "../x",
-        ".well-known",
-        "a.b",
-        "ä",
-        "a%20",
-        " a",
-        "a\n",
-        "\x00",
-        "a#",
-        "\u0663",
-        "\u017f",
+        ("a b", "a space"),
+        ("a/b", "'/'"),
+        ("../x", "'.'"),
+        (".well-known", "'.'"),
+        ("a.b", "'.'"),
+        ("ä", "'ä'"),
+        ("a%20", "'%'"),
+        (" a", "a space"),
+        ("a\n", "the character U+000A"),
+        ("\x00", "the character U+0000"),
+        ("a#", "'#'"),
+        ("\u0663", "'\u0663'"),
+        ("\u017f", "'\u017f'"),
     ],
 )
-async def test_a_name_has_letters_digits_dashes_and_underscores(server: Server, name: str) -> None:
+async def test_a_name_has_letters_digits_dashes_and_underscores(
+    server: Server, name: str, shown: str
+) -> None:
     """A-90."""
     answer = await create(server.public, name)
     assert answer.status == 400
     assert answer.json() == {
         "error": "Invalid pod name. Use alphanumeric, dash, or underscore only.",
-        "message": "The name of a pod has letters from a to z, digits, - and _ only",
+        "message": f"{NAME_RULE}: it must not contain {shown}",
     }
 
 
@@ -133,7 +135,7 @@ async def test_reserved_and_overlong_names_are_no_pods(server: Server, name: str
     assert answer.status == 400
     assert answer.json() == {
         "error": "Reserved pod name",
-        "message": "The name of a pod has at most 64 characters"
+        "message": f"{NAME_RULE}: this one has {len(name)} characters"
         if len(name) > 64
         else "The server keeps this name for itself: choose another",
     }

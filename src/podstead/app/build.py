@@ -35,6 +35,7 @@ from podstead.web.application import Application
 from podstead.web.authority import Authorities, is_loopback_url, served_hosts
 from podstead.web.body import BodyPace
 from podstead.web.challenges import Challenges
+from podstead.web.favicon_endpoint import FaviconEndpoint
 from podstead.web.limits import InvalidCredentialLimit, PodCreationLimit
 from podstead.web.pods_endpoint import PodsAlone, PodsEndpoint
 from podstead.web.registration import Registration
@@ -149,7 +150,13 @@ def build_application(
     server = ServerDescriptionEndpoint(
         base_url=base_url, named_storages=store if settings.list_storages else None
     )
-    root = RootEndpoint(base_url=base_url, version=__version__, has_accounts=settings.idp)
+    root = RootEndpoint(
+        base_url=base_url,
+        version=__version__,
+        has_accounts=settings.idp,
+        registration_open=registration.is_open,
+    )
+    favicon = FaviconEndpoint()
     directories = Directories(RootLayout(settings.root).git)
     repositories = RepositorySweep(directories, store, clock)
     git = None
@@ -200,6 +207,11 @@ def build_application(
         routes=Routes(
             (
                 Route(ROOT, {"GET": root.get, "HEAD": root.get}, Access.PUBLIC),
+                Route(
+                    ResourcePath("/favicon.ico"),
+                    {"GET": favicon.get, "HEAD": favicon.get},
+                    Access.PUBLIC,
+                ),
                 Route(ResourcePath("/.pods"), {"POST": pods.post}, Access.PUBLIC),
                 Route(
                     ResourcePath("/.well-known/solid"),

@@ -129,6 +129,7 @@ class Provider:
                 registrations_per_hour=settings.registrations_per_hour,
                 token_failures_per_minute=settings.token_failures_per_minute,
             ),
+            registration_open=registration.is_open,
             clock=clock,
         )
         authorizations = Authorizations(

@@ -42,6 +42,7 @@ from podstead.app.renewal import RENEWAL_SIGNAL, Renewal, ServerKeys
 from podstead.app.tls.front import Front, private_folder
 from podstead.app.worker import Equipment, Factory, run_worker, start_thread
 from podstead.config import Settings
+from podstead.core.counting import counted
 
 logger = logging.getLogger("podstead.app")
 
@@ -87,7 +88,8 @@ def serve(
                 logger.debug("The HTTP server ended with an error")
     if stop.ending is Ending.STOPPED and stop.elapsed_s() >= settings.drain_timeout_s:
         logger.warning(
-            "Requests still in flight after %d seconds were cut off", settings.drain_timeout_s
+            "Requests still in flight after %s were cut off",
+            counted(settings.drain_timeout_s, "second"),
         )
     return stop.ending or Ending.FAILED
 

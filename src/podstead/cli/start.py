@@ -11,6 +11,7 @@ from podstead import __version__
 from podstead.app.ending import Ending
 from podstead.cli.options import GroupedCommand, settings_from, settings_options
 from podstead.config import Settings
+from podstead.core.counting import counted
 
 _DAY_S = 24 * 3600
 
@@ -52,7 +53,7 @@ def summary(settings: Settings, *, pid: int) -> str:
         "process": str(pid),
         "listening": f"{settings.host}, port {settings.port}, {_transport(settings)}",
         "data": str(settings.root),
-        "pods": f"POST {settings.base_url}/.pods creates one",
+        "pods": _pods(settings),
         "tokens": _tokens(settings),
     }
     if settings.idp:
@@ -65,9 +66,16 @@ def summary(settings: Settings, *, pid: int) -> str:
     return f"Podstead is ready at {settings.base_url}/\n{facts}"
 
 
+def _pods(settings: Settings) -> str:
+    if settings.registration == "open":
+        return f"POST {settings.base_url}/.pods creates one"
+    if settings.idp:
+        return "registration is closed; 'podstead account create' creates one"
+    return "registration is closed"
+
+
 def _transport(settings: Settings) -> str:
-    workers = "1 worker" if settings.workers == 1 else f"{settings.workers} workers"
-    return f"{'HTTPS' if settings.uses_tls else 'HTTP'}, {workers}"
+    return f"{'HTTPS' if settings.uses_tls else 'HTTP'}, {counted(settings.workers, 'worker')}"
 
 
 def _tokens(settings: Settings) -> str:
@@ -76,5 +84,5 @@ def _tokens(settings: Settings) -> str:
     if settings.token_lifetime_s == 0:
         return "on, valid without end"
     if settings.token_lifetime_s % _DAY_S == 0:
-        return f"on, valid for {settings.token_lifetime_s // _DAY_S} days"
-    return f"on, valid for {settings.token_lifetime_s} seconds"
+        return f"on, valid for {counted(settings.token_lifetime_s // _DAY_S, 'day')}"
+    return f"on, valid for {counted(settings.token_lifetime_s, 'second')}"

@@ -35,6 +35,8 @@ private reason travels as ``__cause__``. Only ``web/errors.py`` knows HTTP statu
 
 from __future__ import annotations
 
+from podstead.core.counting import counted
+
 
 class PodsteadError(Exception):
     """Base of all errors raised on purpose; ``str()`` is a public sentence."""
@@ -156,7 +158,8 @@ class RateLimited(RequestRefused):
     """Too many requests of a kind (A-181); try again after ``retry_after_s`` seconds."""
 
     def __init__(self, message: str | None = None, *, retry_after_s: int) -> None:
-        super().__init__(message or f"Rate limit exceeded. Try again in {retry_after_s} seconds.")
+        wait = counted(retry_after_s, "second")
+        super().__init__(message or f"Rate limit exceeded. Try again in {wait}.")
         self.retry_after_s = retry_after_s
 
 

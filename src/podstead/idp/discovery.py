@@ -22,8 +22,10 @@ OPENID_PATH: Final = "/.well-known/openid-configuration"
 OAUTH_PATH: Final = "/.well-known/oauth-authorization-server"
 
 
-def provider_description(issuer: str) -> Json:
-    """The discovery document of the provider that names itself ``issuer``, its base URL."""
+def provider_description(issuer: str, *, registration_open: bool) -> Json:
+    """The discovery document of the provider that names itself ``issuer``, its base URL;
+    ``registration_open`` tells that people may create accounts."""
+    prompts = PROMPTS - {"none"} if registration_open else PROMPTS - {"none", "create"}
     return {
         "issuer": issuer,
         "authorization_endpoint": issuer + AUTHORIZATION_PATH,
@@ -60,7 +62,7 @@ def provider_description(issuer: str) -> Json:
         "code_challenge_methods_supported": ["S256"],
         "dpop_signing_alg_values_supported": list(SIGNATURE_ALGORITHMS),
         "authorization_response_iss_parameter_supported": True,
-        "prompt_values_supported": ["none", *sorted(PROMPTS - {"none"})],
+        "prompt_values_supported": ["none", *sorted(prompts)],
         "claims_parameter_supported": False,
         "request_parameter_supported": False,
         "request_uri_parameter_supported": False,

@@ -15,6 +15,7 @@ import msgspec
 
 from podstead.core.agents import Agent, AuthenticationMethod, Identity
 from podstead.core.clock import Clock, Randomness
+from podstead.core.counting import counted
 from podstead.core.errors import Overloaded, RateLimited
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications.channel_requests import ChannelRequest
@@ -71,8 +72,8 @@ class TooManyChannels(RateLimited):
 
     def __init__(self, *, most: int, retry_after_s: int) -> None:
         super().__init__(
-            f"An agent may have {most} channels at a time: unsubscribe from one, or wait until "
-            f"one ends in {retry_after_s} seconds",
+            f"An agent may have {counted(most, 'channel')} at a time: unsubscribe from one, or "
+            f"wait until one ends in {counted(retry_after_s, 'second')}",
             retry_after_s=retry_after_s,
         )
 

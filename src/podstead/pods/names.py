@@ -7,7 +7,14 @@ import re
 from podstead.core.errors import BadRequest, Conflict
 
 MAX_NAME_CHARACTERS = 64
-_NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
+NAME_RULE = (
+    f"The name of a pod has 1 to {MAX_NAME_CHARACTERS} characters, which are letters from A to Z "
+    "or a to z, digits, - and _"
+)
+"""The one rule, for pages, programs and commands."""
+NAME_PATTERN = f"[A-Za-z0-9_\\-]{{1,{MAX_NAME_CHARACTERS}}}"
+"""The same as the pattern of an HTML field, whose classes are those of JavaScript's v flag."""
+_ALLOWED = re.compile(r"[A-Za-z0-9_-]")
 
 RESERVED_NAMES = frozenset(
     {
@@ -40,17 +47,24 @@ def check_name(name: object) -> str:
     """The name if a pod may have it. Raises UnusablePodName."""
     if not isinstance(name, str) or name == "":
         raise UnusablePodName("Pod name required", 'Send the name of the pod: {"name": "alice"}')
-    if not _NAME.match(name):
+    wrong = next((character for character in name if not _ALLOWED.match(character)), None)
+    if wrong is not None:
         raise UnusablePodName(
             "Invalid pod name. Use alphanumeric, dash, or underscore only.",
-            "The name of a pod has letters from a to z, digits, - and _ only",
+            f"{NAME_RULE}: it must not contain {_shown(wrong)}",
         )
     if len(name) > MAX_NAME_CHARACTERS:
         raise UnusablePodName(
-            "Reserved pod name", f"The name of a pod has at most {MAX_NAME_CHARACTERS} characters"
+            "Reserved pod name", f"{NAME_RULE}: this one has {len(name)} characters"
         )
     if name.casefold() in RESERVED_NAMES:
         raise UnusablePodName(
             "Reserved pod name", "The server keeps this name for itself: choose another"
         )
     return name
+
+
+def _shown(character: str) -> str:
+    if character == " ":
+        return "a space"
+    return f"'{character}'" if character.isprintable() else f"the character U+{ord(character):04X}"

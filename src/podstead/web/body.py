@@ -112,14 +112,15 @@ class AsgiBody:
         pace: BodyPace,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Raises BadRequest for a Content-Length that is no number."""
+        """Raises BadRequest for a Content-Length that is no number, and for a Transfer-Encoding
+        other than ``chunked``."""
         self._receive = receive
         self._pace = pace
         self._now_s = now_s
         self._patience_s = pace.idle_timeout_s
         self._first: Message | None = None
         self.size_bytes = _content_length(fields)
-        self.announced = (self.size_bytes or 0) > 0 or b"transfer-encoding" in fields
+        self.announced = (self.size_bytes or 0) > 0 or _is_chunked(fields)
 
     async def look_ahead(self) -> None:
         """Find out whether content follows where no header tells (HTTP/2 without a length)."""
@@ -181,6 +182,17 @@ def _content_length(fields: HeaderFields) -> int | None:
     if not (value.isascii() and value.isdigit()) or len(value) > _MAX_LENGTH_DIGITS:
         raise BadRequest("Content-Length must be a number")
     return int(value)
+
+
+def _is_chunked(fields: HeaderFields) -> bool:
+    """Whether the body comes in chunks; it may be put into them once only (RFC 9112 section 6.1),
+    and this server knows no other transfer coding."""
+    codings = fields.get(b"transfer-encoding")
+    if codings is None:
+        return False
+    if codings.strip().lower() != "chunked":
+        raise BadRequest("Transfer-Encoding must be chunked, and name it once")
+    return True
 
 
 def _too_large(limit_bytes: int) -> BodyTooLarge:

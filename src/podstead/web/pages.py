@@ -10,9 +10,13 @@ if TYPE_CHECKING:
 
 PAGE_POLICY = (
     b"content-security-policy",
-    b"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
+    (
+        b"default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; "
+        b"frame-ancestors 'none'"
+    ),
 )
-"""Pages load nothing and run no script; their one style sheet is in the page itself."""
+"""Pages load nothing but the icon that browsers ask for, and run no script; their one style sheet
+is in the page itself."""
 
 
 @cache
@@ -44,6 +48,14 @@ def error_page(*, status: int, reason: str, message: str) -> bytes:
     return render("error.html", status=status, reason=reason, message=message)
 
 
-def welcome_page(*, base_url: str, version: str, people: bool = False) -> bytes:
+def welcome_page(
+    *, base_url: str, version: str, people: bool = False, registration_open: bool = True
+) -> bytes:
     """The page at the server's root: what this is and how to begin; for ``people`` by pages."""
-    return render("welcome.html", base_url=base_url, version=version, people=people)
+    return render(
+        "welcome.html",
+        base_url=base_url,
+        version=version,
+        people=people,
+        registration_open=registration_open,
+    )

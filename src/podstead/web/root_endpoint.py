@@ -17,21 +17,30 @@ from podstead.web.response import Response
 class RootEndpoint:
     """Answers for the server itself."""
 
-    def __init__(self, *, base_url: str, version: str, has_accounts: bool) -> None:
-        """``has_accounts`` tells that people sign in here, and have pages for it."""
+    def __init__(
+        self, *, base_url: str, version: str, has_accounts: bool, registration_open: bool
+    ) -> None:
+        """``has_accounts`` tells that people sign in here, and have pages for it;
+        ``registration_open`` that anybody may create a pod."""
         self._base_url = base_url
         self._version = version
         self._has_accounts = has_accounts
+        self._registration_open = registration_open
 
     async def get(self, request: Request, _: Agent) -> Response:
-        """The welcome page, or JSON naming where pods are made."""
+        """The welcome page, or JSON that says where to create a pod and where to sign in."""
         if prefers_html(request.fields.get(b"accept")):
             body = welcome_page(
-                base_url=self._base_url, version=self._version, people=self._has_accounts
+                base_url=self._base_url,
+                version=self._version,
+                people=self._has_accounts,
+                registration_open=self._registration_open,
             )
             headers = [(b"content-type", b"text/html; charset=utf-8"), PAGE_POLICY]
         else:
-            facts = {"server": "Podstead", "createPod": f"{self._base_url}/.pods"}
+            facts = {"server": "Podstead"}
+            if self._registration_open:
+                facts["createPod"] = f"{self._base_url}/.pods"
             if self._has_accounts:
                 facts["signIn"] = f"{self._base_url}/idp/login"
             body = msgspec.json.encode(facts)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -55,8 +57,8 @@ async def test_who_comes_from_an_application_goes_back_to_it(browser: Browser, a
 @pytest.mark.parametrize(
     ("changes", "field", "status"),
     [
-        ({"username": "ab"}, "username", 400),
-        ({"username": "Carol"}, "username", 400),
+        ({"username": "car.ol"}, "username", 400),
+        ({"username": "Alice"}, "username", 409),
         ({"username": "c a r"}, "username", 400),
         ({"username": "c" * 65}, "username", 400),
         ({"username": ""}, "username", 400),
@@ -89,6 +91,28 @@ async def test_what_is_wrong_is_said_at_its_field(
     assert "podstead-session" not in browser.cookies
     page = await _register(browser)
     assert page.path == "/idp/account", page.text
+
+
+@pytest.mark.parametrize("name", ["c", "Carol", "carol_2", "-", "x" * 64])
+async def test_the_page_takes_every_name_that_a_pod_may_have(browser: Browser, name: str) -> None:
+    """One rule for the page, programs and commands."""
+    page = await _register(browser, username=name)
+    assert page.path == "/idp/account", page.text
+    assert f"{BASE}/{name}/" in page.text
+
+
+@pytest.mark.parametrize("name", ["c a", "c.a", "ä", "x" * 65, "", "idp"])
+async def test_the_page_says_of_a_name_what_the_server_says_to_programs(
+    server: Server, browser: Browser, name: str
+) -> None:
+    """The pattern of its field is the same rule, so browsers refuse the rest before it is sent."""
+    sent = json.dumps({"name": name, "email": "c@example.org", "password": "long enough"})
+    message = (await server.public.post("/.pods", sent, "application/json")).json()["message"]
+    page = await _register(browser, username=name)
+    assert message in html.unescape(page.text)
+    pattern = re.search(r'pattern="([^"]*)"', page.text)
+    assert pattern is not None
+    assert bool(re.fullmatch(pattern[1], name)) == (name == "idp")
 
 
 async def test_a_program_registers_with_json_and_without_cookies(server: Server) -> None:

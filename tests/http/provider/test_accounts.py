@@ -143,6 +143,14 @@ async def test_a_closed_server_makes_no_pods(start_provider: StartProvider) -> N
         provider = await start_provider(registration="closed", idp=idp)
         answer = await create(provider)
         assert (answer.status, answer.json()["error"]) == (403, "Registration disabled")
+        facts = (await provider.public.get("/", accept=JSON)).json()
+        assert "createPod" not in facts
+        page = (await provider.public.get("/", accept="text/html")).text
+        assert "/idp/register" not in page
+        assert "/.pods" not in page
+        if idp:
+            described = await provider.public.get("/.well-known/openid-configuration")
+            assert "create" not in described.json()["prompt_values_supported"]
         assert [pod.name for pod in await provider.store.list_pods()] == ["alice"]
 
 

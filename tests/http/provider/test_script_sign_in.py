@@ -249,7 +249,7 @@ async def test_failures_are_limited_and_successes_are_not(start_provider: StartP
     assert seconds == 1
     assert limited.json() == {
         "error": "Too Many Requests",
-        "message": f"Rate limit exceeded. Try again in {seconds} seconds.",
+        "message": "Rate limit exceeded. Try again in 1 second.",
         "retryAfter": seconds,
     }
     provider.clock.now_s += seconds

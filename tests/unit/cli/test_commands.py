@@ -131,6 +131,19 @@ def test_the_summary_tells_where_and_what() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("idp", "line"),
+    [
+        (False, "registration is closed"),
+        (True, "registration is closed; 'podstead account create' creates one"),
+    ],
+)
+def test_the_summary_offers_no_pods_where_registration_is_closed(*, idp: bool, line: str) -> None:
+    text = summary(Settings(registration="closed", idp=idp), pid=4711)
+    assert f"  pods       {line}" in text.splitlines()
+    assert "/.pods" not in text
+
+
 def test_the_summary_tells_where_people_sign_in() -> None:
     settings = Settings(base_url="https://pods.example", idp=True)
     line = "  accounts   sign in at https://pods.example/idp/login"
@@ -154,6 +167,8 @@ def test_the_summary_tells_whether_client_certificates_count() -> None:
         (Settings(simple_tokens=False), "off"),
         (Settings(token_lifetime_s=0), "on, valid without end"),
         (Settings(token_lifetime_s=90), "on, valid for 90 seconds"),
+        (Settings(token_lifetime_s=1), "on, valid for 1 second"),
+        (Settings(token_lifetime_s=86_400), "on, valid for 1 day"),
     ],
 )
 def test_the_summary_tells_how_long_tokens_are_valid(settings: Settings, line: str) -> None:

@@ -13,6 +13,9 @@ from podstead.web.pages import PAGE_POLICY, error_page, welcome_page
 MESSAGE = "There is no resource here"
 PAGES = {
     "welcome": welcome_page(base_url="http://localhost:3000", version="1.2.3").decode(),
+    "welcome, closed": welcome_page(
+        base_url="http://localhost:3000", version="1.2.3", registration_open=False
+    ).decode(),
     **{
         f"error {status}": error_page(status=status, reason=reason, message=MESSAGE).decode()
         for status, reason in STATUSES.values()
@@ -132,6 +135,17 @@ def test_the_welcome_leads_people_to_the_pages_for_them() -> None:
     assert links == ["/idp/register", "/idp/login"]
     assert "https://pods.example" in Outline(page).text
     assert "curl" not in page
+
+
+def test_the_welcome_leads_nobody_to_a_closed_registration() -> None:
+    page = welcome_page(
+        base_url="https://pods.example", version="1.2.3", people=True, registration_open=False
+    ).decode()
+    links = [attributes["href"] for attributes in Outline(page).attributes("a")]
+    assert links == ["/idp/login"]
+    assert "operator" in Outline(page).text
+    assert "/.pods" not in PAGES["welcome, closed"]
+    assert "operator" in Outline(PAGES["welcome, closed"]).text
 
 
 def test_the_welcome_says_how_to_begin_here() -> None:

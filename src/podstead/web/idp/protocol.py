@@ -81,8 +81,10 @@ class ProtocolEndpoints:
         counters: RateCounters,
         invalid_credentials: InvalidCredentialLimit,
         limits: ProtocolLimits,
+        registration_open: bool,
         clock: Clock,
     ) -> None:
+        """``registration_open`` tells that people may create accounts."""
         self._issuer = issuer
         self._tokens = tokens
         self._status = status
@@ -94,7 +96,9 @@ class ProtocolEndpoints:
         self._invalid_credentials = invalid_credentials
         self._limits = limits
         self._clock = clock
-        self._description = msgspec.json.encode(discovery.provider_description(issuer))
+        self._description = msgspec.json.encode(
+            discovery.provider_description(issuer, registration_open=registration_open)
+        )
 
     # --- what the provider is -----------------------------------------------------------------
 

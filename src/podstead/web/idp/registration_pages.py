@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
@@ -15,7 +14,13 @@ from podstead.idp.nostr.proven_keys import ProofGone, ProvenKeys
 from podstead.idp.passwords import UnusablePassword, check_password
 from podstead.idp.records import Account, ProvenKey
 from podstead.nostr.npub import npub
-from podstead.pods.names import PodNameTaken, UnusablePodName
+from podstead.pods.names import (
+    MAX_NAME_CHARACTERS,
+    NAME_PATTERN,
+    PodNameTaken,
+    UnusablePodName,
+    check_name,
+)
 from podstead.storage.registry import Kept
 from podstead.web.errors import status_of
 from podstead.web.idp.browser_sign_in import BrowserSignIn
@@ -29,7 +34,6 @@ from podstead.web.registration import Registration
 from podstead.web.response import Response
 
 REGISTRATION_PATH: Final = "/idp/register"
-_USERNAME: Final = re.compile(r"[a-z0-9]{3,64}")
 
 
 def registration_path(uid: str | None) -> str:
@@ -118,12 +122,7 @@ class RegistrationPages:
     async def _create(
         self, visit: Visit, sent: Submission, proven: Kept[ProvenKey] | None
     ) -> NewAccount:
-        username = sent.text("username")
-        if not _USERNAME.fullmatch(username):
-            raise UnusablePodName(
-                "Invalid pod name. Use alphanumeric, dash, or underscore only.",
-                "A name has 3 to 64 characters, which are letters from a to z or digits",
-            )
+        username = check_name(sent.text("username"))
         password = check_password(sent.text("password"))
         if sent.text("confirmPassword") != sent.text("password"):
             raise PasswordsDiffer
@@ -192,6 +191,8 @@ class RegistrationPages:
             form_targets=targets,
             errors=errors,
             username=sent.text("username"),
+            name_pattern=NAME_PATTERN,
+            most_name_characters=MAX_NAME_CHARACTERS,
             email=sent.text("email"),
             client=None if pending is None else shown_client(pending, base_url=self._base_url),
             uid=None if pending is None else pending.uid,
