@@ -42,6 +42,8 @@ pytestmark = pytest.mark.needs("git")
 MIB = 1024 * 1024
 RECEIVE = "application/x-git-receive-pack-request"
 
+HELD_BACK = 1000
+
 Start = Callable[..., ServerProcess]
 
 
@@ -70,13 +72,14 @@ def new_work(git: Git, pod: Pod) -> Git:
 
 
 class OpenPush:
-    """A push that is under way, of which the client has sent so much."""
+    """A push that is under way, of which the client has sent so much; the owner's, unless another
+    ``token`` is given."""
 
-    def __init__(self, pod: Pod, name: str) -> None:
+    def __init__(self, pod: Pod, name: str, *, token: str | None = None) -> None:
         self._connection = pod.server.connect()
         self._connection.putrequest("POST", f"{pod.root}{name}/git-receive-pack")
         for header, value in (
-            ("Authorization", f"Bearer {pod.token}"),
+            ("Authorization", f"Bearer {token or pod.token}"),
             ("Content-Type", RECEIVE),
             ("Transfer-Encoding", "chunked"),
         ):
@@ -85,6 +88,15 @@ class OpenPush:
 
     def send(self, piece: bytes) -> None:
         self._connection.send(b"%x\r\n%s\r\n" % (len(piece), piece))
+
+    def finish(self, piece: bytes) -> int:
+        """Send the last piece and end the content; the status of the answer."""
+        self.send(piece)
+        self._connection.send(b"0\r\n\r\n")
+        answer = self._connection.getresponse()
+        answer.read()
+        self._connection.close()
+        return answer.status
 
     def leave(self) -> None:
         self._connection.close()
@@ -105,13 +117,13 @@ def is_coming_in(repository: Path) -> bool:
     return any(repository.glob("objects/tmp_objdir-*/pack/tmp_pack_*"))
 
 
-def half_pushed(pod: Pod, name: str, work: Git, *, old: str) -> OpenPush:
-    """A push of which git has taken in half."""
+def half_pushed(pod: Pod, name: str, work: Git, *, old: str, token: str | None = None) -> OpenPush:
+    """A push of which git has taken in all but the last :data:`HELD_BACK` bytes."""
     content = push_of(work, old=old)
-    push = OpenPush(pod, name)
+    push = OpenPush(pod, name, token=token)
     push.send(content[: len(content) // 3])
     push.send(content[len(content) // 3 : 2 * len(content) // 3])
-    push.send(content[2 * len(content) // 3 : -1000])
+    push.send(content[2 * len(content) // 3 : -HELD_BACK])
     repository = only_repository(pod.server.root)
     wait_until(lambda: is_coming_in(repository), "git to take the push in")
     return push

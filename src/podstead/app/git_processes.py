@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from podstead.app.git_permission import Permission, Permit
 from podstead.app.git_slots import Slots
 from podstead.config import StartRefused
 from podstead.core.errors import ServerTrouble
@@ -94,15 +95,28 @@ class GitProcesses:
         *,
         asker: str,
         holding: int | None,
+        permit: Permit | None = None,
     ) -> _Answering:
         """Start ``git http-backend`` and let it take the content."""
         await self._slots.take(asker)
+        permission = None if permit is None else Permission(permit)
+        inherited: tuple[int, ...] = () if holding is None else (holding,)
+        if permission is not None:
+            environment = {**environment, **permission.variables}
+            inherited += permission.descriptors
         try:
-            process = await self._start("http-backend", environment=environment, holding=holding)
+            process = await self._start(
+                "http-backend", environment=environment, inherited=inherited
+            )
         except BaseException:
             self._slots.give_back(asker)
+            if permission is not None:
+                permission.abandon()
             raise
-        answering = _Answering(process, self._idle_timeout_s, partial(self._is_over, asker))
+        if permission is not None:
+            permission.start()
+        over = partial(self._is_over, asker)
+        answering = _Answering(process, self._idle_timeout_s, over, permission)
         self._running.add(answering)
         try:
             await answering.take(content)
@@ -125,7 +139,10 @@ class GitProcesses:
     ) -> str:
         """Run ``git …`` to its end."""
         process = await self._start(
-            *arguments, environment=environment, holding=holding, takes_input=False
+            *arguments,
+            environment=environment,
+            inherited=() if holding is None else (holding,),
+            takes_input=False,
         )
         talk = asyncio.create_task(process.communicate())
         try:
@@ -142,7 +159,7 @@ class GitProcesses:
         self,
         *arguments: str,
         environment: Mapping[str, str],
-        holding: int | None,
+        inherited: tuple[int, ...],
         takes_input: bool = True,
     ) -> Process:
         try:
@@ -155,7 +172,7 @@ class GitProcesses:
                 stdout=PIPE,
                 stderr=PIPE,
                 limit=_CHUNK_BYTES,
-                pass_fds=() if holding is None else (holding,),
+                pass_fds=inherited,
                 start_new_session=True,
             )
         except OSError as error:
@@ -166,7 +183,11 @@ class _Answering:
     """A process of ``git http-backend`` (:class:`podstead.git.processes.Running`)."""
 
     def __init__(
-        self, process: Process, idle_timeout_s: float, over: Callable[[_Answering], None]
+        self,
+        process: Process,
+        idle_timeout_s: float,
+        over: Callable[[_Answering], None],
+        permission: Permission | None,
     ) -> None:
         assert process.stdin is not None  # noqa: S101 - it was started with pipes
         assert process.stdout is not None  # noqa: S101
@@ -175,6 +196,7 @@ class _Answering:
         self._output = process.stdout
         self._idle_timeout_s = idle_timeout_s
         self._over = over
+        self._permission = permission
         self._stalled = False
         self._reading = asyncio.Lock()
         self._timer: asyncio.TimerHandle | None = None
@@ -250,6 +272,8 @@ class _Answering:
     async def _end(self) -> None:
         self._unwatch()
         try:
+            if self._permission is not None:
+                await self._permission.end()
             self._input.close()
             # It cleans up behind itself only if it ends by itself, for want of content.
             if not await self._ends_in(_PATIENCE_S):

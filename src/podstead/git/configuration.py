@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 SETTINGS: Final[Mapping[str, str]] = {
-    # Nothing but git itself runs: no hooks, whatever lies in a repository.
+    # Nothing but git itself runs, whatever lies in a repository; a push runs one hook of ours.
     "core.hooksPath": "/dev/null",
     # What is acknowledged is on the disk.
     "core.fsync": "all",

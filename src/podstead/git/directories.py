@@ -1,7 +1,8 @@
 """Where does each repository lie, who writes in it, and which belong to nobody any more?
 
 ``<name>.git`` is a repository, its ``description`` the path of its container; ``new-…`` is one that
-is being made, ``gone-…`` one that is being removed. Whoever makes or changes one holds a
+is being made, ``gone-…`` one that is being removed. ``hooks`` has the one hook that git runs, which
+asks whether a push may change references. Whoever makes or changes one holds a
 claim on it, a lock of the system that its git processes inherit. It ends with the last of them,
 however they end. So whoever can have a repository alone knows that what looks unfinished in there
 is left over from a crash, and that a repository which no container owns will never be owned.
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from io import FileIO
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import mkdtemp, mkstemp
 from typing import Final, TypeVar
 
 from podstead.core.errors import StorageError
@@ -49,6 +50,19 @@ _LEFT_OVER: Final = (
 )
 """What git makes for the time of a change, and no repository has otherwise."""
 _NAMED_IN: Final = (".", "objects", "objects/info", "objects/pack", "refs")
+
+QUESTION_VARIABLE: Final = "PODSTEAD_QUESTION"
+ANSWER_VARIABLE: Final = "PODSTEAD_ANSWER"
+"""The environment variables that name the pipes of the hook."""
+_HOOK: Final = f"""\
+#!/bin/sh
+# Written by Podstead at each start: asks the server whether this push may change references.
+if echo >"${QUESTION_VARIABLE}" && read -r answer <"${ANSWER_VARIABLE}"; then
+    [ "$answer" = yes ] && exit 0
+fi
+echo "The server no longer permits this push." >&2
+exit 1
+"""
 
 IsKept = Callable[[RepositoryName, ResourcePath], Awaitable[bool]]
 """Whether a repository is the one of that container."""
@@ -83,6 +97,34 @@ class Directories:
     def path(self, name: RepositoryName) -> Path:
         """Where the repository lies."""
         return self._place / f"{name}.git"
+
+    @property
+    def hooks(self) -> Path:
+        """Where the hook lies that pushes run."""
+        return self._place / "hooks"
+
+    async def write_hook(self) -> None:
+        """Write the hook that asks whether a push may change references.
+
+        Raises StorageError, also if the file system lets no program run: git would then change
+        references without asking.
+        """
+        await self._run(self._write_hook)
+
+    def _write_hook(self) -> None:
+        self._place.mkdir(mode=_PRIVATE, exist_ok=True)
+        self.hooks.mkdir(mode=_PRIVATE, exist_ok=True)
+        descriptor, draft = mkstemp(dir=self.hooks)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(_HOOK)
+        path = Path(draft)
+        path.chmod(_PRIVATE)
+        path = path.rename(self.hooks / "pre-receive")
+        if not os.access(path, os.X_OK):
+            raise StorageError(
+                f"{path} cannot be run: --git needs a data root on a file system that programs can "
+                "be run from (not mounted with noexec)"
+            )
 
     # --- making and changing ------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Protocol
 
 
@@ -35,11 +35,14 @@ class Processes(Protocol):
         *,
         asker: str,
         holding: int | None,
+        permit: Callable[[], Awaitable[None]] | None = None,
     ) -> Running:
         """Start ``git http-backend``, give it the content, and wait for the head of its answer.
 
         It may act on the content before that has ended. ``asker`` names whose share of the
         processes it is of. The process and what it starts inherit the open descriptor ``holding``.
+        A push is given ``permit``, which its hook has called just before references change: they
+        stay as they are if it raises PodsteadError.
         Errors of ``content`` pass through and end the process. Raises Overloaded and ServerTrouble.
         """
 

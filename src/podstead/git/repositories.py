@@ -69,7 +69,8 @@ class Repositories:
         self._one_at_a_time = asyncio.Semaphore(1)
 
     async def open(self) -> None:
-        """Make the empty repository, once for all. Raises ServerTrouble."""
+        """Write the hook, and make the empty repository once for all. Raises ServerTrouble."""
+        await self._directories.write_hook()
         if await self._directories.exists(EMPTY):
             return
         try:
@@ -89,6 +90,11 @@ class Repositories:
     def path(self, name: RepositoryName) -> str:
         """The absolute path of a repository."""
         return str(self._directories.path(name))
+
+    @property
+    def hooks(self) -> str:
+        """The absolute path of the directory with the hook that pushes run."""
+        return str(self._directories.hooks)
 
     async def name_of(self, container: ResourcePath) -> RepositoryName | None:
         """The container's own repository. Raises StorageError."""

@@ -7,12 +7,12 @@ to be made. A refusal looks the same whether there is a container, a repository,
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from podstead.core.agents import Agent
-from podstead.core.errors import NotFound, Overloaded, QuotaExceeded
+from podstead.core.errors import Conflict, NotFound, Overloaded, QuotaExceeded
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.operation import GivenBody, RequestBody
 from podstead.git.cgi import Head, Transfer, read_head, variables
@@ -141,21 +141,40 @@ class GitService:
     ) -> GitAnswer:
         limit_bytes = await self._room_bytes(asked.container)
         owned = await self._own(asked, caller, admitted)
+
+        async def permit() -> None:
+            await self._check_again(asked, caller, owned)
+
         try:
             running = await self._start(
                 asked,
                 caller,
                 transfer,
-                _content(asked, transfer, body, limit_bytes=limit_bytes),
+                _then(permit, _content(asked, transfer, body, limit_bytes=limit_bytes)),
                 name=owned.name,
                 holding=owned.claim.descriptor,
-                changes={"receive.maxInputSize": str(limit_bytes)},
+                changes={
+                    "receive.maxInputSize": str(limit_bytes),
+                    "core.hooksPath": self._repositories.hooks,
+                },
+                permit=permit,
             )
             return await _answered(running, self._finish(running, owned))
         except BaseException:
             owned.claim.release()
             self._repositories.tidy_soon(owned.name)
             raise
+
+    async def _check_again(self, asked: GitRequest, caller: Caller, owned: Owned) -> None:
+        """See that the caller may still push, and to this repository.
+
+        A push may take hours to arrive. This is asked when it has arrived, so that its answer is a
+        refusal like any other, and once more by git just before references change. Raises
+        RequestRefused and ServerTrouble.
+        """
+        admitted = await self._admit(asked, caller)
+        if admitted.repository != owned.name:
+            raise Conflict("The container was deleted while it was pushed to")
 
     async def _own(self, asked: GitRequest, caller: Caller, admitted: _Admitted) -> Owned:
         """The repository to push to, and with it the container, made if need be."""
@@ -205,6 +224,7 @@ class GitService:
         name: RepositoryName,
         holding: int | None = None,
         changes: Mapping[str, str] | None = None,
+        permit: Callable[[], Awaitable[None]] | None = None,
     ) -> Running:
         directory = self._repositories.path(name)
         agent = caller.agent
@@ -221,7 +241,11 @@ class GitService:
             changes={"http.receivepack": _word(asked.is_push), **(changes or {})},
         )
         return await self._processes.answer(
-            {**settings, **asking}, content, asker=caller.network, holding=holding
+            {**settings, **asking},
+            content,
+            asker=caller.network,
+            holding=holding,
+            permit=permit,
         )
 
 
@@ -233,6 +257,16 @@ def _content(
     if transfer.is_compressed and not asked.advertises:
         content = inflated(content, limit_bytes=limit_bytes)
     return with_few_commands(content) if asked.is_push else content
+
+
+async def _then(
+    check: Callable[[], Awaitable[None]], content: AsyncIterator[bytes]
+) -> AsyncIterator[bytes]:
+    """The content, and behind its end what the check raises. git gets the last piece only after
+    that."""
+    async for piece in content:
+        yield piece
+    await check()
 
 
 async def _answered(running: Running, content: AsyncIterator[bytes]) -> GitAnswer:
