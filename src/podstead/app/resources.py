@@ -12,6 +12,7 @@ from podstead.idp.nostr.profile_keys import ProfileKeyRecords
 from podstead.resources.commits import Commits
 from podstead.resources.contents import Contents
 from podstead.resources.documents import Documents
+from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.listings import Listings
 from podstead.resources.patching import Patches
 from podstead.resources.reading import Reader
@@ -46,10 +47,11 @@ def build_resources(
 ) -> ResourceService:
     """The service of one worker."""
     renderings = Renderings(capacity_bytes=settings.rendering_cache_bytes)
+    identity_changes = IdentityChanges(documents=documents, gate=gate)
     contents = Contents(
         store=store,
         documents=documents,
-        gate=gate,
+        identity_changes=identity_changes,
         companions=ProfileKeyRecords(store=store, clock=clock),
     )
     return ResourceService(
@@ -62,6 +64,7 @@ def build_resources(
         ),
         receiver=Receiver(store=store, documents=documents, max_body_bytes=settings.max_body_bytes),
         contents=contents,
+        identity_changes=identity_changes,
         clock=clock,
         randomness=randomness,
         patches=Patches(

@@ -200,6 +200,7 @@ class PodTokens:
                     method=AuthenticationMethod.SIMPLE,
                     token_id=verified.token_id,
                     expires_at_s=verified.expires_s,
+                    may_state_identity=True,
                 ),
             )
             self._remember(token, known)

@@ -43,6 +43,8 @@ class TokenClaims:
     expires_s: int
     thumbprint: str | None
     """The key that the token is bound to (RFC 9449 section 6.1)."""
+    scopes: frozenset[str] = frozenset()
+    """What the token was issued for (RFC 9068 section 2.2.3)."""
 
     def is_over(self, now_s: int) -> bool:
         """Whether the token has expired."""
@@ -82,6 +84,7 @@ def read_claims(token: CompactToken, *, now_s: int, allow_loopback: bool) -> Tok
         issued_s=int(issued_s),
         expires_s=int(expires_s),
         thumbprint=_thumbprint(claims["cnf"]) if "cnf" in claims else None,
+        scopes=frozenset((claim_text(claims, "scope") or "").split()),
     )
 
 

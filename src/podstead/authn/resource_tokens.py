@@ -53,6 +53,9 @@ class OwnProvider(Protocol):
         """Raises InvalidJose unless the token's account speaks for its WebID and has not revoked
         it."""
 
+    def may_state_identity(self, claims: TokenClaims) -> bool:
+        """Whether a valid token may change who can act as its WebID."""
+
 
 @dataclass(frozen=True, slots=True)
 class TokenRules:
@@ -116,7 +119,7 @@ class ResourceTokens:
             await self._proofs.use(proof)
         except InvalidJose as refusal:
             raise _refused(refusal, "DPoP") from refusal
-        return _identity(presented.claims, AuthenticationMethod.DPOP)
+        return self._identity(presented.claims, AuthenticationMethod.DPOP)
 
     async def verify_bearer(self, credential: UnverifiedBearer) -> Identity:
         """The identity of an access token of our own that is bound to no key (A-76).
@@ -132,7 +135,7 @@ class ResourceTokens:
             await self._believe(credential.token, presented, client_address="")
         except InvalidJose as refusal:
             raise _refused(refusal, "Bearer") from refusal
-        return _identity(presented.claims, AuthenticationMethod.OIDC_BEARER)
+        return self._identity(presented.claims, AuthenticationMethod.OIDC_BEARER)
 
     async def check_again(self, text: str, scheme: str, client_address: str) -> None:
         """See that a token that was verified is believed still, be it expired by now (A-76).
@@ -215,6 +218,20 @@ class ResourceTokens:
         if not await self._lookups.take(client_address):
             raise InvalidJose("Too many tokens of issuers that are not known here: try later")
 
+    def _identity(self, claims: TokenClaims, method: AuthenticationMethod) -> Identity:
+        """Other providers issue tokens to applications, and what the person allowed them is not
+        known here: only a token of our own may state identity."""
+        own = self._own_of(claims)
+        return Identity(
+            agent=claims.web_id,
+            method=method,
+            token_id=claims.token_id,
+            expires_at_s=claims.expires_s,
+            issuer=claims.issuer,
+            client_id=claims.client_id,
+            may_state_identity=own is not None and own.may_state_identity(claims),
+        )
+
     def _own_of(self, claims: TokenClaims) -> OwnProvider | None:
         """Our own provider, if the token names it as its issuer."""
         own = self._own
@@ -232,17 +249,6 @@ def _signer(token: CompactToken, candidates: tuple[PublicKey, ...]) -> PublicKey
             continue
         return key
     raise InvalidJose("Invalid token")
-
-
-def _identity(claims: TokenClaims, method: AuthenticationMethod) -> Identity:
-    return Identity(
-        agent=claims.web_id,
-        method=method,
-        token_id=claims.token_id,
-        expires_at_s=claims.expires_s,
-        issuer=claims.issuer,
-        client_id=claims.client_id,
-    )
 
 
 def _digest(text: str) -> bytes:

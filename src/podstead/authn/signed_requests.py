@@ -22,6 +22,9 @@ class LinkedKeys(Protocol):
         """The WebID that the key is linked to, if any. Raises InvalidEvent for a key whose account
         is disabled."""
 
+    async def is_linked(self, public_key: str) -> bool:
+        """Whether the key was linked with a proof, and is not only named by a profile."""
+
 
 @dataclass(frozen=True, slots=True)
 class EventRules:
@@ -106,12 +109,16 @@ class SignedRequests:
     async def _identity(self, event: Event, proven: ProvenByEvent) -> Identity:
         did = _did(event.public_key)
         web_id = None if self._linked is None else await self._linked.web_id_of(event.public_key)
+        own = web_id is None or (
+            self._linked is not None and await self._linked.is_linked(event.public_key)
+        )
         return Identity(
             agent=web_id or did,
             method=AuthenticationMethod.NIP98,
             aliases=frozenset() if web_id is None else frozenset({did}),
             nostr_key=event.public_key,
             content_digest=proven.content_digest,
+            may_state_identity=own,
         )
 
 

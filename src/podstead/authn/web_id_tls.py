@@ -118,6 +118,7 @@ class WebIdTls:
             agent=agent,
             method=AuthenticationMethod.WEBID_TLS,
             expires_at_s=claim.expires_s,
+            may_state_identity=True,
         )
 
     def _certificate(self, der: bytes) -> Certificate:

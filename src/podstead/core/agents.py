@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
+
+IDENTITY_SCOPE: Final = "webid:write"
+"""The scope by which a person allows an application to change statements of identity."""
 
 
 class AuthenticationMethod(Enum):
@@ -34,6 +38,10 @@ class Identity:
 
     ``content_digest`` is the SHA-256 that the credential says the request's content has; nothing
     of the content may be believed before it turned out so (A-145).
+
+    ``may_state_identity`` tells whether the credential suffices to change who can act as a WebID
+    (:mod:`podstead.resources.identity_changes`): it is the agent's own, as opposed to the token of
+    an application, or the token of an application that was granted :data:`IDENTITY_SCOPE`.
     """
 
     agent: str
@@ -45,6 +53,7 @@ class Identity:
     client_id: str | None = None
     nostr_key: str | None = None
     content_digest: bytes | None = None
+    may_state_identity: bool = False
 
     @property
     def simple_token_id(self) -> str | None:

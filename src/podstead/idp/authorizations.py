@@ -18,7 +18,13 @@ import msgspec
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import AccessDenied, BadRequest, NotFound, Overloaded
 from podstead.idp.clients import ClientDirectory
-from podstead.idp.interactions import Stage, begun, granted_scopes, stage_of
+from podstead.idp.interactions import (
+    Stage,
+    begun,
+    granted_scopes,
+    remembered_scopes,
+    stage_of,
+)
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.minting import GRANT_S
 from podstead.idp.oauth.authorization import (
@@ -205,11 +211,12 @@ class Authorizations:
             raise AccessDenied("You were verified too long ago: go back and try again")
         return verified
 
-    async def consented(self, pending: Pending) -> None:
-        """Note that the person agreed on the page. Raises StorageError, Overloaded, BadRequest."""
+    async def consented(self, pending: Pending, *, may_state_identity: bool = False) -> None:
+        """Note that the person agreed on the page; ``may_state_identity`` if they also let the
+        application change who can act as them. Raises StorageError, Overloaded, BadRequest."""
         if pending.interaction.account_id is None:
             raise BadRequest("Sign in first")
-        await self._replace(pending, consented=True)
+        await self._replace(pending, consented=True, may_state_identity=may_state_identity)
 
     async def aborted(self, pending: Pending) -> Reply:
         """The person does not want to. Raises StorageError, Overloaded."""
@@ -293,7 +300,7 @@ class Authorizations:
             client_id=client.client_id,
             client_name=client.client_name,
             redirect_host=pending.redirect_host,
-            scopes=tuple(dict.fromkeys((*(before.scopes if before else ()), *scopes))),
+            scopes=remembered_scopes(interaction, before, scopes),
             given_s=before.given_s if before else now_s,
         )
         owner = account.account_id

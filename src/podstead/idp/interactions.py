@@ -10,6 +10,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
+from podstead.core.agents import IDENTITY_SCOPE
 from podstead.idp.records import AuthorizationRequest, BrowserSession, Consent, Interaction
 
 OFFLINE: Final = "offline_access"
@@ -55,18 +56,39 @@ def stage_of(interaction: Interaction, consent: Consent | None) -> Stage:
         return Stage.DONE
     if "consent" in interaction.request.prompts:
         return Stage.CONSENT
-    if interaction.here or _covers(consent, interaction.request):
+    by_signing_in = interaction.here and IDENTITY_SCOPE not in interaction.request.scopes
+    if by_signing_in or _covers(consent, interaction.request):
         return Stage.DONE
     return Stage.CONSENT
 
 
 def granted_scopes(interaction: Interaction, consent: Consent | None) -> tuple[str, ...]:
     """The scopes that a finished interaction gives: lasting access only if a page asked for it,
-    now or before (A-56)."""
-    asked = interaction.request.scopes
-    if interaction.consented or (consent is not None and OFFLINE in consent.scopes):
-        return asked
-    return tuple(scope for scope in asked if scope != OFFLINE)
+    now or before (A-56), and changes of identity only if the person ticked the box for them, on
+    the last page that asked."""
+    allowed_before = consent.scopes if consent is not None else ()
+    withheld = set()
+    if not interaction.consented and OFFLINE not in allowed_before:
+        withheld.add(OFFLINE)
+    may_state_identity = (
+        interaction.may_state_identity
+        if interaction.consented
+        else IDENTITY_SCOPE in allowed_before
+    )
+    if not may_state_identity:
+        withheld.add(IDENTITY_SCOPE)
+    return tuple(scope for scope in interaction.request.scopes if scope not in withheld)
+
+
+def remembered_scopes(
+    interaction: Interaction, consent: Consent | None, granted: tuple[str, ...]
+) -> tuple[str, ...]:
+    """What a consent says from now on: what was allowed before, and what is now. Whoever sees the
+    box for changes of identity and leaves it empty takes an earlier permission back."""
+    before = consent.scopes if consent is not None else ()
+    withdrawn = interaction.consented and IDENTITY_SCOPE in interaction.request.scopes
+    kept = [scope for scope in before if not (withdrawn and scope == IDENTITY_SCOPE)]
+    return tuple(dict.fromkeys((*kept, *granted)))
 
 
 def _covers(consent: Consent | None, request: AuthorizationRequest) -> bool:

@@ -8,6 +8,7 @@ the application that it was given to is still registered.
 from __future__ import annotations
 
 from podstead.authn.claims import TokenClaims
+from podstead.core.agents import IDENTITY_SCOPE
 from podstead.core.clock import Clock
 from podstead.idp.client_metadata import is_document_url
 from podstead.idp.keys import ProviderKeys
@@ -48,10 +49,16 @@ class OwnTokens:
         if claims.token_id is None or not await self._counts(claims.token_id, now_ms):
             raise InvalidJose("The token is revoked")
 
+    def may_state_identity(self, claims: TokenClaims) -> bool:
+        """A token for client credentials or a password is the account's own; one that came of a
+        grant is an application's, which needs the scope."""
+        kind, _ = _source_of(claims.token_id or "")
+        return kind in ("c", "d") or IDENTITY_SCOPE in claims.scopes
+
     async def _counts(self, token_id: str, now_ms: int) -> bool:
         if await REVOKED_TOKENS.read(self._store, token_id, now_ms=now_ms) is not None:
             return False
-        kind, _, source = token_id.partition(".")[0].partition("-")
+        kind, source = _source_of(token_id)
         if kind == "g":
             grant = await GRANTS.read(self._store, source, now_ms=now_ms)
             if grant is None or grant.value.revoked:
@@ -69,3 +76,9 @@ class OwnTokens:
         if is_document_url(client_id):
             return True
         return await CLIENTS.read(self._store, client_id, now_ms=now_ms) is not None
+
+
+def _source_of(token_id: str) -> tuple[str, str]:
+    """The kind and the id of what a token came of (:func:`podstead.idp.minting.source_of`)."""
+    kind, _, source = token_id.partition(".")[0].partition("-")
+    return kind, source

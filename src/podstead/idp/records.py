@@ -108,6 +108,8 @@ class Interaction(msgspec.Struct, frozen=True):
     finished: bool = False
     verified: VerifiedFactor | None = msgspec.field(default=None, name="passkey")
     amr: tuple[str, ...] = ()
+    may_state_identity: bool = False
+    """Whether the person ticked the box that lets the application change who can act as them."""
 
 
 class Client(msgspec.Struct, frozen=True):

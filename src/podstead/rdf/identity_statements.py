@@ -26,13 +26,21 @@ KEY_PREDICATES: Final = frozenset(
 )
 """Statements that name a key, which is described by further statements."""
 
-IDENTITY_PREDICATES: Final = KEY_PREDICATES | {
-    Iri(vocab.SOLID_OIDC_ISSUER),
-    Iri(vocab.PIM_STORAGE),
-    Iri(vocab.OWL_SAME_AS),
-    Iri(vocab.SCHEMA_SAME_AS),
-    Iri(vocab.SCHEMA_HTTP_SAME_AS),
-}
+NAME_PREDICATES: Final = frozenset(
+    Iri(iri) for iri in (vocab.OWL_SAME_AS, vocab.SCHEMA_SAME_AS, vocab.SCHEMA_HTTP_SAME_AS)
+)
+"""Statements that give a further name."""
+
+IDENTITY_PREDICATES: Final = (
+    KEY_PREDICATES
+    | NAME_PREDICATES
+    | {
+        Iri(vocab.SOLID_OIDC_ISSUER),
+        Iri(vocab.PIM_STORAGE),
+    }
+)
+
+_NAME_PREDICATES: Final = frozenset(predicate.value for predicate in NAME_PREDICATES)
 
 # Descriptions of keys are one or two nodes deep. What is deeper, or goes in circles, is not
 # compared at all: it counts as changed.
@@ -81,6 +89,23 @@ def identity_statements(said: Graph | Dataset, *, document_iri: str) -> Identity
             )
         )
     return frozenset(statements)
+
+
+def stated_by_profile(statements: IdentityStatements) -> IdentityStatements:
+    """The statements of a document if it is a profile, none if it is none.
+
+    A document that says nothing of its subjects but that other pages are about the same thing, as
+    recipes and films do by ``schema:sameAs``, lets nobody act as anybody. What does is a provider,
+    a key, a storage, or a name that is a key itself (a DID).
+    """
+    return statements if any(map(_makes_profile, statements)) else frozenset()
+
+
+def _makes_profile(statement: IdentityStatement) -> bool:
+    if statement.predicate not in _NAME_PREDICATES:
+        return True
+    object_ = statement.object  # an IRI as in N-Triples; a blank node or a literal is no DID
+    return isinstance(object_, str) and object_[:5].lower() == "<did:"
 
 
 def _merged(said: Graph | Dataset) -> Graph:

@@ -2,8 +2,9 @@
 
 RDF must be understood where the server gives it meaning: an ACL that cannot be read would lock
 everybody out, and a container's triples are merged into its listing. A plain document with a
-JSON-LD context that is not known here is kept as sent (R-11). And whatever the type: who may write
-a document, but not control it, must not change who its WebIDs are.
+JSON-LD context that is not known here is kept as sent (R-11). And whatever the type: a change of
+what identifies a WebID needs more than the right to write
+(:mod:`podstead.resources.identity_changes`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from podstead.core.identifiers import (
     Auxiliary,
     ResourcePath,
     auxiliary_kind,
-    description_of,
     is_container,
     storage_root,
 )
@@ -25,11 +25,6 @@ from podstead.core.media_types import TURTLE, essence
 from podstead.rdf.codecs import Document, repair_missing_final_dot
 from podstead.rdf.errors import MalformedRdf, UnknownContext
 from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.identity_statements import (
-    IdentityStatement,
-    IdentityStatements,
-    identity_statements,
-)
 from podstead.rdf.listing import (
     check_server_managed,
     container_statements,
@@ -45,16 +40,15 @@ from podstead.resources.documents import (
     run_work,
 )
 from podstead.resources.entity_tags import last_modified_ms
+from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.listings import listed_member, pages_of_members
 from podstead.resources.outcome import Exchange
 from podstead.resources.planning import Content
 from podstead.resources.received import Received
 from podstead.resources.situation import Situation
 from podstead.storage.protocol import ResourceStore
-from podstead.storage.records import InlineBody, Kind, Metadata, Record, Reliance
+from podstead.storage.records import InlineBody, Metadata, Record, Version
 from podstead.wac.acl import check_storable
-from podstead.wac.gate import Gate
-from podstead.wac.modes import Mode, identity_change
 
 _MAX_MEMBERS_IN_MEMORY = 20_000
 _TRIPLES_OF_A_MEMBER = 6
@@ -68,13 +62,13 @@ class Contents:
         *,
         store: ResourceStore,
         documents: Documents,
-        gate: Gate,
+        identity_changes: IdentityChanges,
         companions: Companions | None = None,
     ) -> None:
         """``companions`` is ``None`` where no other part keeps records of documents."""
         self._store = store
         self._documents = documents
-        self._gate = gate
+        self._identity_changes = identity_changes
         self._companions = companions
 
     async def accept(
@@ -82,14 +76,16 @@ class Contents:
         exchange: Exchange,
         situation: Situation,
         received: Received,
+        version: Version,
         *,
         posted: bool = False,
     ) -> Content:
-        """The content to store at the situation's target.
+        """The content to store at the situation's target, as this version.
 
         ``posted`` allows for Q-5's one tolerance. Raises MalformedRdf, BadRequest for an unknown
         context where the content must be understood, Conflict for statements that only the
-        server makes, AccessDenied or NotAuthenticated for a change of identity without Control.
+        server makes, AccessDenied or NotAuthenticated for a change of identity that the agent may
+        not make.
         Raises Superseded if the current content changed while it was compared.
         """
         sent = received.body
@@ -102,7 +98,7 @@ class Contents:
             content = Content(received.content_type, received.body)
             if document is not None:
                 content, after = await self._fit(situation, content, document)
-        await self._check_identity(exchange, situation, after)
+        await self._identity_changes.check(exchange, situation, after, version)
         if content.body is not sent:
             await self._store.discard(sent)  # no write will take it
         records = await self.records_of(situation, after)
@@ -114,10 +110,11 @@ class Contents:
         situation: Situation,
         document: Document,
         media_type: str,
+        version: Version,
         *,
         before: Dataset | None = None,
     ) -> Content:
-        """The content that says what a document does, in the given form.
+        """The content that says what a document does, in the given form, as this version.
 
         For documents that were made here, by a patch: a container's holds its owner's triples
         only. A change of identity is judged against ``before`` where that is given, in place of
@@ -127,12 +124,10 @@ class Contents:
         path = situation.stored_path
         turtle = await self._documents.write(document, media_type, path=path)
         content = Content(media_type, InlineBody(turtle))
-        after = EMPTY_DATASET
+        after = document.dataset
         if auxiliary_kind(path) is Auxiliary.ACL:
             self._check_rules(situation, document)
-        else:
-            after = document.dataset
-        await self._check_identity(exchange, situation, after, before=before)
+        await self._identity_changes.check(exchange, situation, after, version, before=before)
         records = await self.records_of(situation, after)
         return replace(content, records=records) if records else content
 
@@ -171,7 +166,7 @@ class Contents:
         path = situation.stored_path
         if auxiliary_kind(path) is Auxiliary.ACL:
             self._check_rules(situation, document)
-            return content, EMPTY_DATASET
+            return content, document.dataset
         if is_container(path):
             return await self._fit_container(situation, content, document)
         return content, document.dataset
@@ -233,69 +228,6 @@ class Contents:
         work = partial(_stated, situation, self._documents.url_of(path), members)
         size_bytes = len(members) * _TRIPLES_OF_A_MEMBER * BYTES_OF_A_TRIPLE
         return await run_work(work, size_bytes=size_bytes)
-
-    async def _check_identity(
-        self,
-        exchange: Exchange,
-        situation: Situation,
-        after: Dataset,
-        *,
-        before: Dataset | None = None,
-    ) -> None:
-        """Refuse a change of what identifies a WebID in its own document, without Control.
-
-        Whoever may only append or write must not be able to become the owner: these statements
-        say which issuers, keys and other names may act as the WebID.
-        """
-        exchange.relied_on_for_identity = await self._may_identify(
-            exchange, situation, after, before=before
-        )
-
-    async def check_deletion(self, exchange: Exchange, situation: Situation) -> None:
-        """Refuse a deletion that takes away what identifies a WebID, without Control.
-
-        A document's description goes with it (C-20), and may be a WebID's document as well.
-        """
-        reliances = await self._may_identify(exchange, situation, EMPTY_DATASET)
-        existing = situation.existing
-        if existing is not None and existing.kind is Kind.DOCUMENT:
-            description = Situation(description_of(existing.path), situation.snapshot)
-            reliances += await self._may_identify(exchange, description, EMPTY_DATASET)
-        exchange.relied_on_for_identity = reliances
-
-    async def _may_identify(
-        self,
-        exchange: Exchange,
-        situation: Situation,
-        after: Dataset,
-        *,
-        before: Dataset | None = None,
-    ) -> tuple[Reliance, ...]:
-        """What allows such a change, empty if there is none. Raises as the gate does."""
-        path = situation.stored_path
-        origin = exchange.operation.origin
-        grant = exchange.grant_on(situation)
-        if grant is None:
-            grant = await self._gate.grant(exchange.agent, origin, path, situation.snapshot)
-        if grant.allows(Mode.CONTROL):
-            return grant.reliances
-        if before is None:
-            before = await self._documents.stored_dataset(situation.existing)
-        if self._identity(path, before) == self._identity(path, after):
-            return ()
-        required = identity_change(path)
-        return await self._gate.require(required, exchange.agent, origin, situation.snapshot)
-
-    def _identity(self, path: ResourcePath, said: Dataset) -> IdentityStatements:
-        """What is said there of the WebIDs whose document it is."""
-        # A container's triples are had at two URLs, so they are the document of both's WebIDs.
-        documents = (path, description_of(path)) if is_container(path) else (path,)
-        return frozenset[IdentityStatement]().union(
-            *(
-                identity_statements(said, document_iri=self._documents.url_of(document))
-                for document in documents
-            )
-        )
 
 
 def _stated(situation: Situation, container_url: str, members: Sequence[Metadata]) -> Graph:

@@ -123,7 +123,7 @@ class Patches:
         if not may_read:
             before = document.with_graph(document.graph - patch.inserted).dataset
         content = await self._contents.accept_document(
-            exchange, situation, patched, media_type, before=before
+            exchange, situation, patched, media_type, version, before=before
         )
         # Who patches a document mostly patches it again, and reading it takes longest.
         self._documents.keep(situation.stored_path, version, patched)

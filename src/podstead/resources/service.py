@@ -27,6 +27,7 @@ from podstead.resources.commits import MAX_ATTEMPTS, Commits
 from podstead.resources.contents import Contents
 from podstead.resources.documents import EMPTY_DATASET, Superseded
 from podstead.resources.entity_tags import last_modified_ms, state_version
+from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.naming import NameProposal
 from podstead.resources.outcome import Exchange, Outcome, Result
 from podstead.resources.patching import Patches, check_patch_type, content_of
@@ -61,6 +62,7 @@ class ResourceService:
         reader: Reader,
         receiver: Receiver,
         contents: Contents,
+        identity_changes: IdentityChanges,
         patches: Patches,
         commits: Commits,
         clock: Clock,
@@ -74,6 +76,7 @@ class ResourceService:
         self._reader = reader
         self._receiver = receiver
         self._contents = contents
+        self._identity_changes = identity_changes
         self._patches = patches
         self._commits = commits
         self._clock = clock
@@ -151,8 +154,9 @@ class ResourceService:
             existing = situation.existing
             if existing is not None and asks_for_nothing(operation, received):
                 return plan_unchanged(existing, self._stamp())
-            content = await self._contents.accept(exchange, situation, received)
-            return plan_put(situation, content, self._stamp(), exchange.agent)
+            stamp = self._stamp()
+            content = await self._contents.accept(exchange, situation, received, stamp.version)
+            return plan_put(situation, content, stamp, exchange.agent)
 
         try:
             return await self._commits.commit(exchange, admitted, self._admit_put, plan)
@@ -186,8 +190,11 @@ class ResourceService:
             situation = await self._free_member(proposal)
             if situation.missing_containers():
                 raise Superseded  # the container is gone, and POST makes none (C-6)
-            content = await self._contents.accept(exchange, situation, received, posted=True)
-            return plan_put(situation, content, self._stamp(), exchange.agent)
+            stamp = self._stamp()
+            content = await self._contents.accept(
+                exchange, situation, received, stamp.version, posted=True
+            )
+            return plan_put(situation, content, stamp, exchange.agent)
 
         try:
             # The turn is the member's, which is new: many may POST to one container at once.
@@ -253,7 +260,7 @@ class ResourceService:
 
     async def _delete(self, exchange: Exchange) -> Outcome:
         async def plan(situation: Situation) -> Plan:
-            await self._contents.check_deletion(exchange, situation)
+            await self._identity_changes.check_deletion(exchange, situation)
             records = await self._contents.records_of(situation, EMPTY_DATASET)
             return plan_delete(situation, self._stamp(), exchange.agent, records=records)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
-from podstead.core.agents import Agent
+from podstead.core.agents import Agent, Identity
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.errors import AccessDenied, NotAuthenticated
 from podstead.core.identifiers import ResourcePath, storage_root
@@ -142,6 +142,12 @@ class Gate:
         held = await self._held(agent, origin, place.subject, snapshot)
         return held.on(place)
 
+    async def another_owns(self, agent: Identity, target: ResourcePath) -> bool:
+        """Whether the target lies in a storage whose owner is somebody else. Raises
+        StorageError."""
+        owner = await self._owner_of(governed(target).subject)
+        return owner is not None and owner not in _names(agent.agent, agent.aliases)
+
     async def _check(
         self,
         requirements: Requirements,
@@ -193,11 +199,14 @@ class Gate:
 
     async def _owns(self, names: frozenset[str], subject: ResourcePath) -> bool:
         """Whether one of the names is the owner's of the storage that the resource lies in."""
+        owner = await self._owner_of(subject)
+        return owner is not None and owner in names
+
+    async def _owner_of(self, subject: ResourcePath) -> str | None:
+        """The name of the owner of the storage that the resource lies in, if it lies in one."""
         storage = storage_root(subject)
-        if storage is None:
-            return False
-        owner = await self._owners.owner_of(storage)
-        return owner is not None and agent_name(owner) in names
+        owner = None if storage is None else await self._owners.owner_of(storage)
+        return None if owner is None else agent_name(owner)
 
 
 @lru_cache(maxsize=4096)

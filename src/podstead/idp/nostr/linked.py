@@ -30,3 +30,8 @@ class LinkedWebIds:
         if account.disabled:
             raise InvalidEvent("This account is disabled")
         return account.web_id
+
+    async def is_linked(self, public_key: str) -> bool:
+        """Whether the key is in the link table. Raises KeyAmbiguous, StorageError, Overloaded."""
+        owner = await self._owners.find(public_key)
+        return owner is not None and owner.link is not None

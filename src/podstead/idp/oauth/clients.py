@@ -6,10 +6,11 @@ from typing import Final
 
 from authlib.oauth2.rfc6749 import ClientMixin
 
+from podstead.core.agents import IDENTITY_SCOPE
 from podstead.idp.records import Client
 from podstead.idp.redirects import matches_redirect
 
-SCOPES: Final = ("openid", "webid", "profile", "email", "offline_access")
+SCOPES: Final = ("openid", "webid", "profile", "email", "offline_access", IDENTITY_SCOPE)
 """The scopes of this provider; others are dropped (A-53)."""
 
 

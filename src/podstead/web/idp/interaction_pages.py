@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from podstead.core.agents import IDENTITY_SCOPE
 from podstead.core.errors import AccessDenied
 from podstead.idp.audit import Audit, Event
 from podstead.idp.authorizations import Authorizations, Pending
@@ -78,14 +79,19 @@ class InteractionPages:
     async def confirm(self, visit: Visit) -> Response:
         """The person agrees. Raises AccessDenied, BadRequest, NotFound."""
         pending = await self._pending(visit)
+        sent = await read_submission(visit.request)
         if not _is_theirs(pending, visit):
             raise AccessDenied("Another account is signed in here now: go back and sign in again")
-        await self._authorizations.consented(pending)
         interaction = pending.interaction
+        may_state_identity = IDENTITY_SCOPE in interaction.request.scopes and sent.ticked(
+            IDENTITY_SCOPE
+        )
+        await self._authorizations.consented(pending, may_state_identity=may_state_identity)
         self._audit.note(
             Event.CONSENT_GIVEN,
             account_id=interaction.account_id,
             client_id=interaction.request.client_id,
+            **({"also": IDENTITY_SCOPE} if may_state_identity else {}),
         )
         path = resumption(pending)
         if visit.wants_page:
@@ -128,6 +134,7 @@ class InteractionPages:
             form_targets=[pending.interaction.request.redirect_uri],
             client=shown_client(pending, base_url=self._base_url),
             scopes=pending.interaction.request.scopes,
+            identity_scope=IDENTITY_SCOPE,
             account=account,
             uid=pending.uid,
             offer_passkey=await self._has_no_passkey(account),
