@@ -272,3 +272,26 @@ def test_many_pushes_leave_few_packs(work: Git, pod: Pod, server: ServerProcess)
     work.commit("b", "2")
     work("push", "--quiet", url, "main")
     wait_until(lambda: len(list(repository.glob("objects/pack/*.pack"))) < 5, "one pack")
+
+
+def test_a_push_states_nothing_about_a_webid(owner: Git, pod: Pod, work: Git) -> None:
+    """What git stores is no resource, so that a pushed profile is nobody's, whatever its name."""
+    stated = "<#me> <http://www.w3.org/ns/solid/terms#oidcIssuer> <https://evil.example/>."
+    profile = owner.new("profile")
+    for name in (".meta", ".acl", "index.ttl", "card"):
+        profile.commit(name, stated)
+
+    def state() -> list[tuple[int, bytes]]:
+        with pod.owner() as client:
+            targets = ("", ".meta", ".acl", "index.ttl", "card", "profile/card", "profile/.meta")
+            answers = [client.get(f"{pod.root}{target}") for target in targets]
+        return [(answer.status, answer.body) for answer in answers]
+
+    before = state()
+    for container in ("", "profile/"):
+        profile("push", "--quiet", url_of(pod, container), "main")
+    assert state() == before
+    new = url_of(pod, "new/")
+    profile("push", "--quiet", new, "main")
+    with pod.owner() as client:
+        assert b"evil.example" not in client.get(f"{pod.root}new/").body

@@ -273,3 +273,11 @@ async def test_a_profile_may_be_any_document_of_the_pod(world: World) -> None:
     await world.say(key_turtle(world.key, "#it"), target="/alice/private/card")
     await world.let_in(f"{BASE}/alice/private/card#it")
     assert (await world.send(world.holder(f"{BASE}/alice/private/card#it"))).status == 200
+
+
+async def test_the_holder_of_a_certificate_states_identity(world: World) -> None:
+    """The certificate is the person's own, and not an application's."""
+    sparql = {"Content-Type": "application/sparql-update"}
+    stated = f"INSERT DATA {{ <{WEB_ID}> <http://www.w3.org/2002/07/owl#sameAs> <did:x:y> }}"
+    answer = await world.send(None, "PATCH", PROFILE, headers=sparql, body=stated.encode())
+    assert answer.status == 204, answer.text

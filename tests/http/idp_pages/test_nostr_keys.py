@@ -754,3 +754,25 @@ async def test_a_link_is_the_accounts_own(
     await link(browser, clock, key)
     [kept] = await NOSTR_LINKS.page(store, now_ms=clock.now_ms())
     assert kept.owner == kept.value.account_id
+
+
+async def test_a_linked_key_states_identity_and_one_that_the_profile_names_does_not(
+    server: Server, browser: Browser, account: Page, clock: MovedClock, key: NostrKey
+) -> None:
+    """A key that somebody once wrote into the profile does not add the next one."""
+
+    async def add_name(signer: NostrKey) -> Answer:
+        now_s = clock.now_ms() // 1000
+        name = f"did:nostr:{NostrKey.new().public}"
+        body = f"INSERT DATA {{ <{ALICE}> <{OWL.sameAs!s}> <{name}> }}".encode()
+        event = signer.event("PATCH", f"{BASE}/alice/", now_s, payload=body)
+        headers = {"Content-Type": "application/sparql-update", **nostr(event)}
+        return await server.public.request("PATCH", PROFILE, headers=headers, body=body)
+
+    await link(browser, clock, key)
+    assert (await add_name(key)).status == 204
+    named = NostrKey.new()
+    await state(server.alice, ALICE, str(OWL.sameAs), named)
+    refused = await add_name(named)
+    assert refused.status == 403
+    assert refused.json()["error"] == "insufficient_scope"

@@ -161,3 +161,21 @@ async def test_a_host_that_is_not_ours_is_misdirected(world: World) -> None:
     assert_refused(
         await world.send(forwarded), "DPoP proof is for another URL", "invalid_dpop_proof"
     )
+
+
+async def test_an_application_of_another_provider_does_not_state_identity(world: World) -> None:
+    """What the person allowed it there is not known here, whatever scope its token names."""
+    before = (await world.server.alice.get("/alice/.meta")).body
+    target = "/alice/.meta"
+    same_as = "<http://www.w3.org/2002/07/owl#sameAs>"
+    name = "<http://xmlns.com/foaf/0.1/nick>"
+    for app in (world.app(), world.app(set_to("scope", "openid webid webid:write"))):
+        for stated, status in ((f"{same_as} <did:nostr:{'0' * 64}>", 403), (f"{name} 'Al'", 204)):
+            fields = app.fields("PATCH", f"{BASE}{target}")
+            fields["Content-Type"] = "application/sparql-update"
+            body = f"INSERT DATA {{ <{world.server.alice_web_id}> {stated} }}".encode()
+            answer = await world.server.public.request("PATCH", target, headers=fields, body=body)
+            assert answer.status == status, answer.text
+    after = (await world.server.alice.get(target)).body
+    assert b"sameAs" not in after
+    assert after != before

@@ -54,6 +54,9 @@ class Own:
         if self.refusal is not None:
             raise InvalidJose(self.refusal)
 
+    def may_state_identity(self, claims: TokenClaims) -> bool:
+        return "webid:write" in claims.scopes
+
 
 class Nobody:
     """Whoever asks another server, or reads a document, has gone wrong."""

@@ -43,11 +43,15 @@ class Links:
 
     web_ids: dict[str, str]
     disabled: bool = False
+    linked: bool = True
 
     async def web_id_of(self, public_key: str) -> str | None:
         if self.disabled:
             raise InvalidEvent("This account is disabled")
         return self.web_ids.get(public_key)
+
+    async def is_linked(self, public_key: str) -> bool:
+        return self.linked and public_key in self.web_ids
 
 
 async def in_python(public_key: bytes, message: bytes, signature: bytes) -> bool:
@@ -67,7 +71,10 @@ async def identity(linked: Links | None, *, as_password: bool = False) -> Identi
 async def test_a_key_that_is_linked_to_nobody_is_itself(linked: Links | None) -> None:
     """C-5, A-149."""
     assert await identity(linked) == Identity(
-        agent=KEY.did, method=AuthenticationMethod.NIP98, nostr_key=KEY.public
+        agent=KEY.did,
+        method=AuthenticationMethod.NIP98,
+        nostr_key=KEY.public,
+        may_state_identity=True,
     )
 
 
@@ -77,6 +84,13 @@ async def test_a_linked_key_is_the_webid_and_the_key() -> None:
     found = await identity(Links({KEY.public: web_id}))
     assert (found.agent, found.aliases) == (web_id, frozenset({KEY.did}))
     assert found.names() == {web_id, KEY.did}
+
+
+async def test_only_a_key_linked_with_a_proof_may_state_identity() -> None:
+    """A key that the profile merely names must not add another one."""
+    web_ids = {KEY.public: "https://pod.example/alice/#me"}
+    assert (await identity(Links(web_ids))).may_state_identity
+    assert not (await identity(Links(web_ids, linked=False))).may_state_identity
 
 
 @pytest.mark.parametrize(("as_password", "scheme"), [(False, "Nostr"), (True, "Basic")])

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import itertools
 
+import msgspec
 import pytest
 
-from podstead.idp.interactions import Stage, begun, granted_scopes, stage_of
+from podstead.idp.interactions import (
+    Stage,
+    begun,
+    granted_scopes,
+    remembered_scopes,
+    stage_of,
+)
 from podstead.idp.records import AuthorizationRequest, BrowserSession, Consent, Interaction
 
 NOW_S = 1_800_000_000
@@ -124,3 +131,42 @@ def test_a_session_that_is_too_old_is_not_taken(max_age_s: int | None, taken: bo
 
 def test_without_a_session_nobody_is_signed_in() -> None:
     assert begun(request(), None, browser_hash="b", now_s=NOW_S).account_id is None
+
+
+# --- the scope that lets an application change who can act as the person --------------------------
+
+IDENTITY_ASKED = (*ASKED, "webid:write")
+
+
+@pytest.mark.parametrize("ticked", [True, False])
+@pytest.mark.parametrize("before", [None, ASKED, IDENTITY_ASKED])
+@pytest.mark.parametrize("asked", [ASKED, IDENTITY_ASKED])
+def test_identity_is_stated_only_by_who_asked_and_was_let_on_the_last_page(
+    ticked: bool, before: tuple[str, ...] | None, asked: tuple[str, ...]
+) -> None:
+    known = consent(before)
+    shown = msgspec.structs.replace(
+        interaction((), here=False, consented=True),
+        request=request(scopes=asked),
+        may_state_identity=ticked,
+    )
+    granted = granted_scopes(shown, known)
+    assert ("webid:write" in granted) is (ticked and "webid:write" in asked)
+    remembered = remembered_scopes(shown, known, granted)
+    kept = before is not None and "webid:write" in before and "webid:write" not in asked
+    assert ("webid:write" in remembered) is ("webid:write" in granted or kept)
+
+    unseen = msgspec.structs.replace(shown, consented=False, may_state_identity=False)
+    again = granted_scopes(unseen, known)
+    assert ("webid:write" in again) is (
+        "webid:write" in asked and known is not None and "webid:write" in known.scopes
+    )
+
+
+def test_signing_in_on_the_page_of_an_application_does_not_let_it_state_identity() -> None:
+    here = msgspec.structs.replace(
+        interaction((), here=True, consented=False), request=request(scopes=IDENTITY_ASKED)
+    )
+    assert stage_of(here, None) is Stage.CONSENT
+    assert stage_of(here, consent(ASKED)) is Stage.CONSENT
+    assert stage_of(here, consent(IDENTITY_ASKED)) is Stage.DONE
