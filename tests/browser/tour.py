@@ -42,7 +42,7 @@ def _without_account(page: Page, base: str, person: Person) -> Iterator[str]:
 
 
 def _with_application(page: Page, app: App, person: Person) -> Iterator[str]:
-    page.goto(app.request(prompt="consent"))
+    page.goto(app.request(prompt="consent", scope="openid webid offline_access webid:write"))
     yield "sign-in-for-application"
     page.get_by_label("E-mail address or pod name").fill(person.email)
     page.get_by_label("Password").fill(PASSWORD)
