@@ -106,12 +106,12 @@ class Counting:
     real: Argon2Passwords = field(default_factory=lambda: Argon2Passwords(CHEAP))
     compared: list[bool] = field(default_factory=list)
 
-    async def hash(self, password: str) -> str:
-        return await self.real.hash(password)
+    async def hash(self, password: str, *, network: str) -> str:
+        return await self.real.hash(password, network=network)
 
-    async def verify(self, password_hash: str | None, password: str) -> Verdict:
+    async def verify(self, password_hash: str | None, password: str, *, network: str) -> Verdict:
         self.compared.append(password_hash is not None)
-        return await self.real.verify(password_hash, password)
+        return await self.real.verify(password_hash, password, network=network)
 
 
 async def test_unknown_and_known_accounts_take_the_same_steps(tmp_path: Path) -> None:
@@ -130,8 +130,10 @@ async def test_a_password_changed_while_it_was_compared_lets_nobody_in(tmp_path:
     """A-76"""
 
     class ChangedMeanwhile(Counting):
-        async def verify(self, password_hash: str | None, password: str) -> Verdict:
-            verdict = await super().verify(password_hash, password)
+        async def verify(
+            self, password_hash: str | None, password: str, *, network: str
+        ) -> Verdict:
+            verdict = await super().verify(password_hash, password, network=network)
             account = await opened.services.accounts.find("alice")
             assert account is not None
             await opened.services.accounts.set_password(account.key, "another password")
@@ -242,11 +244,13 @@ async def test_a_right_guess_among_many_at_once_is_not_told_either(tmp_path: Pat
     """A-181: others use the limit up while it is compared."""
 
     class Crowded(Counting):
-        async def verify(self, password_hash: str | None, password: str) -> Verdict:
+        async def verify(
+            self, password_hash: str | None, password: str, *, network: str
+        ) -> Verdict:
             if password == password_of("alice"):
                 for _ in range(10):
                     await desk.services.sign_in._attempts.failed(attempt)
-            return await super().verify(password_hash, password)
+            return await super().verify(password_hash, password, network=network)
 
     async with office(tmp_path / "root", passwords=Crowded(), changes=UNLIMITED_IN_A_ROW) as desk:
         account = await desk.new_account()

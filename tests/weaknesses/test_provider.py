@@ -121,9 +121,9 @@ class _Counted(Argon2Passwords):
         super().__init__(CHEAP)
         self.compared: list[str] = []
 
-    async def verify(self, password_hash: str | None, password: str) -> Verdict:
+    async def verify(self, password_hash: str | None, password: str, *, network: str) -> Verdict:
         self.compared.append("no hash" if password_hash is None else "a hash")
-        return await super().verify(password_hash, password)
+        return await super().verify(password_hash, password, network=network)
 
 
 def test_w_17_a_client_that_names_no_method_can_use_the_secret_it_gets(alice: Person) -> None:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from podstead.app.git_permission import Permission, Permit
-from podstead.app.git_slots import Slots
+from podstead.app.slots import Slots
 from podstead.config import StartRefused
 from podstead.core.errors import ServerTrouble
 from podstead.git.cgi import MAX_HEAD_BYTES
@@ -79,7 +79,11 @@ class GitProcesses:
         """``most`` processes answer at once, half of them for one asker; who comes later waits a
         little."""
         self._git = str(git)
-        self._slots = Slots(most, wait_s=_WAIT_FOR_SLOT_S)
+        self._slots = Slots(
+            most,
+            wait_s=_WAIT_FOR_SLOT_S,
+            refusal="Too many ask git at this moment: try again",
+        )
         self._idle_timeout_s = idle_timeout_s
         self._running: set[_Answering] = set()
         self.search_path = os.pathsep.join((str(git.parent), os.defpath))

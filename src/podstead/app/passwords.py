@@ -1,25 +1,27 @@
 """How are passwords hashed? By argon2id, in two threads, with so many waiting (A-93).
 
 A hash takes a tenth of a second and 46 MiB on purpose. It is made outside the event loop, never
-more than two at a time, and when too many wait the next one is refused at once: sign-ins can then
-slow one another down, and nothing else.
+more than two at a time. The network of one customer has at most one of the two threads and half
+the places in which requests wait for them, right passwords or wrong ones. A request waits a few
+seconds at most; then, or when too many wait, it is refused.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from threading import BoundedSemaphore
 from typing import Final, TypeVar
 
 from argon2 import PasswordHasher as Argon2
 from argon2.exceptions import HashingError, InvalidHashError, VerificationError, VerifyMismatchError
 from argon2.low_level import ARGON2_VERSION, Type
 
+from podstead.app.slots import Slots
 from podstead.core.errors import Overloaded, StorageError
 from podstead.idp.passwords import Verdict
 
@@ -27,7 +29,9 @@ T = TypeVar("T")
 
 THREADS: Final = 2
 MOST_AT_ONCE: Final = 64
-"""Those that are hashed or wait: the last of them waits some three seconds."""
+"""Those that are hashed or wait."""
+LONGEST_WAIT_S: Final = 5.0
+"""A hash takes a tenth of a second, so this is what some fifty before it take."""
 _HASH_BYTES: Final = 32
 _SALT_BYTES: Final = 16
 
@@ -43,7 +47,14 @@ class HashCost:
 class Argon2Passwords:
     """Implements PasswordHasher of ``idp.passwords``."""
 
-    def __init__(self, cost: HashCost | None = None, *, most_at_once: int = MOST_AT_ONCE) -> None:
+    def __init__(
+        self,
+        cost: HashCost | None = None,
+        *,
+        threads: int = THREADS,
+        most_at_once: int = MOST_AT_ONCE,
+        longest_wait_s: float = LONGEST_WAIT_S,
+    ) -> None:
         cost = cost or HashCost()
         self._argon2 = Argon2(
             time_cost=cost.passes,
@@ -54,18 +65,23 @@ class Argon2Passwords:
             type=Type.ID,
         )
         self._nobodys_hash = _hash_of_nothing(cost)
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="password")
-        self._places = BoundedSemaphore(most_at_once)
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="password")
+        self._slots = Slots(
+            threads,
+            wait_s=longest_wait_s,
+            most_waiting=most_at_once,
+            refusal="Too many people sign in at this moment: try again",
+        )
 
-    async def hash(self, password: str) -> str:
+    async def hash(self, password: str, *, network: str) -> str:
         """The hash to keep. Raises Overloaded."""
-        return await self._in_turn(lambda: self._argon2.hash(password))
+        return await self._in_turn(network, lambda: self._argon2.hash(password))
 
-    async def verify(self, password_hash: str | None, password: str) -> Verdict:
+    async def verify(self, password_hash: str | None, password: str, *, network: str) -> Verdict:
         """Compare a password with a hash; the answer without one takes as long. Raises Overloaded,
         and StorageError for a hash that is damaged."""
         compared = password_hash or self._nobodys_hash
-        return await self._in_turn(lambda: self._compare(compared, password))
+        return await self._in_turn(network, lambda: self._compare(compared, password))
 
     def _compare(self, password_hash: str, password: str) -> Verdict:
         try:
@@ -77,12 +93,17 @@ class Argon2Passwords:
         outdated = self._argon2.check_needs_rehash(password_hash)
         return Verdict.RIGHT_BUT_OUTDATED if outdated else Verdict.RIGHT
 
-    async def _in_turn(self, work: Callable[[], T]) -> T:
-        if not self._places.acquire(blocking=False):
-            raise Overloaded("Too many people sign in at this moment: try again")
+    async def _in_turn(self, network: str, work: Callable[[], T]) -> T:
+        await self._slots.take(network)
+        loop = asyncio.get_running_loop()
+
+        def give_back(_: object) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(self._slots.give_back, network)
+
         future = self._threads.submit(work)
         # Not when the request ends: a request that was given up leaves its hash to be made.
-        future.add_done_callback(lambda _: self._places.release())
+        future.add_done_callback(give_back)
         try:
             return await asyncio.wrap_future(future)
         except HashingError as error:

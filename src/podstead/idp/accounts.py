@@ -29,6 +29,7 @@ from podstead.idp.records import (
     Account,
     AccountName,
 )
+from podstead.idp.source import OPERATOR, RequestSource
 from podstead.storage.former_pods import former_pod
 from podstead.storage.protocol import EntryRegistry, PodRegistry, ResourceStore, TokenRegistry
 from podstead.storage.records import (
@@ -131,6 +132,7 @@ class Accounts:
         email: object,
         password: object,
         needs_email: bool = True,
+        source: RequestSource = OPERATOR,
         joined: Callable[[Account], Joined] | None = None,
     ) -> NewAccount:
         """Create an account and its pod, whole or not at all (A-90, A-94).
@@ -143,7 +145,7 @@ class Accounts:
         address = None if email is None and not needs_email else check_email(email)
         chosen = check_password(password)
         await self._check_free(str(name), address)
-        password_hash = await self._passwords.hash(chosen)
+        password_hash = await self._passwords.hash(chosen, network=source.network)
         pod = self._pods.plan(name)
         account = self._new(pod.name, pod.web_id, address, password_hash)
         records, relied_on = self._joining(account)
@@ -167,7 +169,7 @@ class Accounts:
         pod = await self._store.read_pod(name)
         if pod is None:
             raise NotFound(f"There is no pod '{name}'.")
-        password_hash = await self._passwords.hash(chosen)
+        password_hash = await self._passwords.hash(chosen, network=OPERATOR.network)
         account = self._new(pod.name, pod.owner, address, password_hash)
         records, relied_on = self._joining(account)
         write = Write(
@@ -207,13 +209,16 @@ class Accounts:
 
     # --- changing -----------------------------------------------------------------------------
 
-    async def set_password(self, account_id: str, password: object) -> Account:
+    async def set_password(
+        self, account_id: str, password: object, *, source: RequestSource = OPERATOR
+    ) -> Account:
         """Change the password, which ends everything that began before: sessions, grants and the
         tokens of both. Whoever may ask is decided before.
 
         Raises UnusablePassword, NotFound, Overloaded, StorageError.
         """
-        password_hash = await self._passwords.hash(check_password(password))
+        chosen = check_password(password)
+        password_hash = await self._passwords.hash(chosen, network=source.network)
         account = await self._end_all(
             account_id,
             lambda account: msgspec.structs.replace(account, password_hash=password_hash),
@@ -270,10 +275,10 @@ class Accounts:
                 return changed
         raise _busy()
 
-    async def rehash(self, kept: Kept[Account], password: str) -> None:
+    async def rehash(self, kept: Kept[Account], password: str, *, network: str) -> None:
         """Keep the password of an account as new ones are; nothing happens if the account has
         changed meanwhile. Raises Overloaded, StorageError."""
-        password_hash = await self._passwords.hash(password)
+        password_hash = await self._passwords.hash(password, network=network)
         changed = msgspec.structs.replace(kept.value, password_hash=password_hash)
         await self._commit([ACCOUNTS.replace(kept, changed)], [kept.at])
 

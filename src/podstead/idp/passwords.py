@@ -34,12 +34,13 @@ class Verdict(Enum):
 
 
 class PasswordHasher(Protocol):
-    """Hashes passwords with argon2id; only so many at a time."""
+    """Hashes passwords with argon2id; only so many at a time, and a part of those at most for one
+    ``network``, which is the part of an address that one customer has."""
 
-    async def hash(self, password: str) -> str:
+    async def hash(self, password: str, *, network: str) -> str:
         """The hash to keep. Raises Overloaded."""
 
-    async def verify(self, password_hash: str | None, password: str) -> Verdict:
+    async def verify(self, password_hash: str | None, password: str, *, network: str) -> Verdict:
         """Compare a password with a hash. Without one the answer is WRONG and takes as long, so
         that time does not tell which accounts exist (A-182). Raises Overloaded."""
 

@@ -83,7 +83,7 @@ class PasswordSignIn:
         await self._attempts.check(attempt)
         typed = presented(password)
         password_hash = None if found is None or typed is None else found.value.password_hash
-        verdict = await self._passwords.verify(password_hash, typed or "")
+        verdict = await self._passwords.verify(password_hash, typed or "", network=address)
         if found is None or typed is None or verdict is Verdict.WRONG:
             await self._attempts.failed(attempt)
             self._audit.note(Event.SIGN_IN_FAILED, account_id=attempt.account_id, factor="password")
@@ -92,7 +92,7 @@ class PasswordSignIn:
         signed_in = await self._still_so(found)
         await self._attempts.succeeded(attempt)
         if verdict is Verdict.RIGHT_BUT_OUTDATED:
-            signed_in = await self._rehashed(signed_in, typed)
+            signed_in = await self._rehashed(signed_in, typed, address)
         self._audit.note(noted_as, account_id=attempt.account_id, factor="password")
         return signed_in
 
@@ -106,8 +106,8 @@ class PasswordSignIn:
             raise AccountDisabled
         return SignedIn(kept, counting_from(kept.value, now_s))
 
-    async def _rehashed(self, signed_in: SignedIn, password: str) -> SignedIn:
-        await self._accounts.rehash(signed_in.kept, password)
+    async def _rehashed(self, signed_in: SignedIn, password: str, network: str) -> SignedIn:
+        await self._accounts.rehash(signed_in.kept, password, network=network)
         kept = await self._accounts.read(signed_in.account.account_id)
         if kept is None or kept.value.disabled:
             raise SignInFailed

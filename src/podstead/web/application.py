@@ -22,6 +22,7 @@ from podstead.core.errors import (
     MethodUnknown,
     NotAuthenticated,
     NotFound,
+    Overloaded,
     PodsteadError,
     ServerTrouble,
 )
@@ -194,6 +195,8 @@ class Application:
         if not isinstance(error, PodsteadError):
             logger.error("A request ended in an error that nothing foresaw", exc_info=error)
             error = ServerTrouble()
+        elif isinstance(error, Overloaded):
+            logger.warning("A request was answered with 503: %s", error)
         elif isinstance(error, ServerTrouble):
             logger.error("A request could not be answered", exc_info=error)
         return self._refuse(error, scope, to_git=to_git)

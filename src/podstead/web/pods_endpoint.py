@@ -30,9 +30,11 @@ class CreatedPod(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 class PodMaker(Protocol):
     """Makes what is asked for."""
 
-    async def make(self, sent: Mapping[str, object]) -> CreatedPod:
-        """Make it, whole or not at all. Raises BadRequest for missing and unusable members,
-        Conflict for names that are taken, Overloaded and StorageError."""
+    async def make(self, sent: Mapping[str, object], request: Request) -> CreatedPod:
+        """Make what a request has sent, whole or not at all.
+
+        Raises BadRequest for missing and unusable members, Conflict for names that are taken,
+        Overloaded and StorageError."""
 
 
 class PodsAlone:
@@ -41,7 +43,7 @@ class PodsAlone:
     def __init__(self, provisioner: PodProvisioner) -> None:
         self._provisioner = provisioner
 
-    async def make(self, sent: Mapping[str, object]) -> CreatedPod:
+    async def make(self, sent: Mapping[str, object], _: Request) -> CreatedPod:
         """Make a pod of the name sent."""
         pod = await self._provisioner.create(sent.get("name"))
         return CreatedPod(name=pod.name, web_id=pod.web_id, pod_uri=pod.pod_uri, token=pod.token)
@@ -65,7 +67,7 @@ class PodsEndpoint:
             raise UnsupportedMediaType("Send a JSON object with Content-Type: application/json")
         sent = json_object(await request.body.read(limit_bytes=self._max_body_bytes))
         await self._registration.count(request.client_address)
-        return _answer(await self._maker.make(sent))
+        return _answer(await self._maker.make(sent, request))
 
 
 def _answer(pod: CreatedPod) -> Response:

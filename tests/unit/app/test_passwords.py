@@ -4,51 +4,60 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import argon2
 import pytest
 
-from podstead.app import passwords
 from podstead.app.passwords import Argon2Passwords, HashCost
 from podstead.core.errors import Overloaded, StorageError
 from podstead.idp.passwords import Verdict
 
 CHEAP = HashCost(memory_kib=8, passes=1)
+ALICE, MALLORY, TRENT = "192.0.2.1", "192.0.2.2", "192.0.2.3"
+AT_ONCE_S = 0.001
 
 
 async def test_a_hash_is_argon2id_of_enough_memory_and_passes() -> None:
     """A-93, W-15: and a second library of the same parameters agrees."""
     hasher = Argon2Passwords()
-    encoded = await hasher.hash("correct horse battery staple")
+    encoded = await hasher.hash("correct horse battery staple", network=ALICE)
     found = argon2.extract_parameters(encoded)
     assert found.type is argon2.Type.ID
     assert found.memory_cost >= 19 * 1024
     assert (found.time_cost, found.parallelism) == (2, 1)
     assert (found.salt_len, found.hash_len) == (16, 32)
     assert argon2.PasswordHasher().verify(encoded, "correct horse battery staple")
-    assert await hasher.verify(encoded, "correct horse battery staple") is Verdict.RIGHT
-    assert await hasher.verify(encoded, "correct horse battery stable") is Verdict.WRONG
+    assert (
+        await hasher.verify(encoded, "correct horse battery staple", network=ALICE) is Verdict.RIGHT
+    )
+    assert (
+        await hasher.verify(encoded, "correct horse battery stable", network=ALICE) is Verdict.WRONG
+    )
 
 
 async def test_two_hashes_of_one_password_differ() -> None:
     hasher = Argon2Passwords(CHEAP)
-    assert await hasher.hash("password123") != await hasher.hash("password123")
+    assert await hasher.hash("password123", network=ALICE) != await hasher.hash(
+        "password123", network=ALICE
+    )
 
 
 async def test_every_character_counts_however_long_the_password() -> None:
     """A-93, W-15: bcrypt forgets what is behind 72 bytes."""
     hasher = Argon2Passwords(CHEAP)
-    encoded = await hasher.hash("a" * 1023 + "b")
-    assert await hasher.verify(encoded, "a" * 1023 + "b") is Verdict.RIGHT
-    assert await hasher.verify(encoded, "a" * 1023 + "c") is Verdict.WRONG
+    encoded = await hasher.hash("a" * 1023 + "b", network=ALICE)
+    assert await hasher.verify(encoded, "a" * 1023 + "b", network=ALICE) is Verdict.RIGHT
+    assert await hasher.verify(encoded, "a" * 1023 + "c", network=ALICE) is Verdict.WRONG
 
 
 async def test_a_hash_of_another_cost_is_outdated() -> None:
     """A-93"""
-    encoded = await Argon2Passwords(CHEAP).hash("password123")
+    encoded = await Argon2Passwords(CHEAP).hash("password123", network=ALICE)
     hasher = Argon2Passwords(HashCost(memory_kib=16, passes=1))
-    assert await hasher.verify(encoded, "password123") is Verdict.RIGHT_BUT_OUTDATED
-    assert await hasher.verify(encoded, "password124") is Verdict.WRONG
+    assert await hasher.verify(encoded, "password123", network=ALICE) is Verdict.RIGHT_BUT_OUTDATED
+    assert await hasher.verify(encoded, "password124", network=ALICE) is Verdict.WRONG
 
 
 async def test_nobodys_password_is_compared_at_the_same_cost_and_is_wrong() -> None:
@@ -56,60 +65,101 @@ async def test_nobodys_password_is_compared_at_the_same_cost_and_is_wrong() -> N
     cost = HashCost(memory_kib=16, passes=3)
     hasher = Argon2Passwords(cost)
     found = argon2.extract_parameters(hasher._nobodys_hash)
-    own = argon2.extract_parameters(await hasher.hash("password123"))
+    own = argon2.extract_parameters(await hasher.hash("password123", network=ALICE))
     assert found == own
-    assert await hasher.verify(None, "password123") is Verdict.WRONG
+    assert await hasher.verify(None, "password123", network=ALICE) is Verdict.WRONG
 
 
 async def test_a_damaged_hash_is_trouble_and_no_wrong_password() -> None:
     hasher = Argon2Passwords(CHEAP)
     with pytest.raises(StorageError):
-        await hasher.verify("$argon2id$v=19$m=8,t=1,p=1$c2FsdA", "password123")
+        await hasher.verify("$argon2id$v=19$m=8,t=1,p=1$c2FsdA", "password123", network=ALICE)
 
 
-async def test_when_too_many_wait_the_next_one_is_refused_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A-93: and places are free again afterwards."""
-    hasher = Argon2Passwords(CHEAP, most_at_once=3)
-    held = threading.Event()
-    at_once: list[int] = []
-    compare = hasher._compare
+@dataclass
+class Held:
+    """A hasher whose comparisons begin at once and end when a test lets them."""
 
-    def slow(password_hash: str, password: str) -> Verdict:
-        at_once.append(1)
-        held.wait()
-        return compare(password_hash, password)
+    hasher: Argon2Passwords
+    begun: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    askers: list[str] = field(default_factory=list)
+    released: threading.Event = field(default_factory=threading.Event)
 
-    monkeypatch.setattr(hasher, "_compare", slow)
-    waiting = [asyncio.ensure_future(hasher.verify(None, "x")) for _ in range(3)]
-    await asyncio.sleep(0)
+    def __post_init__(self) -> None:
+        def slow(_: str, password: str) -> Verdict:
+            self.askers.append(password)
+            self.begun.release()
+            self.released.wait()
+            return Verdict.WRONG
+
+        self.hasher._compare = slow  # type: ignore[assignment, method-assign]
+
+    def ask(self, network: str) -> asyncio.Task[Verdict]:
+        return asyncio.create_task(self.hasher.verify(None, network, network=network))
+
+    async def wait_for_a_beginning(self) -> None:
+        await asyncio.to_thread(self.begun.acquire)
+
+
+@pytest.fixture
+def made() -> Iterator[list[Held]]:
+    """Those that a test has made; none of their threads outlives it."""
+    made: list[Held] = []
+    yield made
+    for held in made:
+        held.released.set()
+
+
+def held(made: list[Held], *, most_at_once: int = 8, wait_s: float = AT_ONCE_S) -> Held:
+    hasher = Argon2Passwords(CHEAP, most_at_once=most_at_once, longest_wait_s=wait_s)
+    made.append(Held(hasher))
+    return made[-1]
+
+
+async def test_one_address_leaves_a_thread_to_everybody_else(made: list[Held]) -> None:
+    """However many hashes it asks for: another address is served while all of those wait."""
+    slots = held(made, wait_s=1000)
+    greedy = [slots.ask(MALLORY) for _ in range(3)]
+    await slots.wait_for_a_beginning()
+    other = slots.ask(ALICE)
+    await slots.wait_for_a_beginning()
+    assert slots.askers == [MALLORY, ALICE]
+    slots.released.set()
+    assert await asyncio.gather(other, *greedy) == [Verdict.WRONG] * 4
+
+
+async def test_one_address_has_half_the_places_to_wait_in(made: list[Held]) -> None:
+    slots = held(made, wait_s=1000)
+    greedy = [slots.ask(MALLORY) for _ in range(4)]
+    await slots.wait_for_a_beginning()
     with pytest.raises(Overloaded):
-        await hasher.verify(None, "x")
+        await slots.hasher.hash("password123", network=MALLORY)
+    others = [slots.ask(ALICE) for _ in range(4)]
+    await slots.wait_for_a_beginning()
     with pytest.raises(Overloaded):
-        await hasher.hash("password123")
-    assert len(at_once) <= passwords.THREADS
-    held.set()
-    assert await asyncio.gather(*waiting) == [Verdict.WRONG] * 3
-    assert await hasher.verify(None, "x") is Verdict.WRONG
+        await slots.hasher.verify(None, "x", network=TRENT)
+    slots.released.set()
+    assert await asyncio.gather(*greedy, *others) == [Verdict.WRONG] * 8
+    assert await slots.hasher.verify(None, "x", network=MALLORY) is Verdict.WRONG
+
+
+async def test_who_waits_for_too_long_is_refused(made: list[Held]) -> None:
+    slots = held(made)
+    waiting = slots.ask(MALLORY)
+    await slots.wait_for_a_beginning()
+    with pytest.raises(Overloaded, match="Too many people sign in"):
+        await slots.hasher.verify(None, "x", network=MALLORY)
+    slots.released.set()
+    assert await waiting is Verdict.WRONG
 
 
 async def test_a_request_that_is_given_up_keeps_its_place_until_its_hash_is_made(
-    monkeypatch: pytest.MonkeyPatch,
+    made: list[Held],
 ) -> None:
-    hasher = Argon2Passwords(CHEAP, most_at_once=1)
-    held, begun = threading.Event(), threading.Event()
-
-    def slow(_: str, __: str) -> Verdict:
-        begun.set()
-        held.wait()
-        return Verdict.WRONG
-
-    monkeypatch.setattr(hasher, "_compare", slow)
-    given_up = asyncio.ensure_future(hasher.verify(None, "x"))
-    await asyncio.to_thread(begun.wait)
+    slots = held(made)
+    given_up = slots.ask(MALLORY)
+    await slots.wait_for_a_beginning()
     given_up.cancel()
     await asyncio.gather(given_up, return_exceptions=True)
     with pytest.raises(Overloaded):
-        await hasher.verify(None, "x")
-    held.set()
+        await slots.hasher.verify(None, "x", network=MALLORY)

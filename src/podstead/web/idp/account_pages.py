@@ -132,7 +132,9 @@ class AccountPages:
             await self._check_current(visit, owner, sent)
             if sent.fields.get("confirm", sent.text("new")) != sent.text("new"):
                 raise PasswordsDiffer
-            await self._accounts.set_password(owner.account.account_id, sent.text("new"))
+            await self._accounts.set_password(
+                owner.account.account_id, sent.text("new"), source=visit.source
+            )
         except (UnusablePassword, PasswordsDiffer, WrongCurrentPassword) as error:
             return await self._form_error(visit, "password", error)
         kept = await self._accounts.read(owner.account.account_id)

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 from podstead.idp import discovery
 from podstead.idp.accounts import Accounts
+from podstead.web.idp.sources import source_of
 from podstead.web.pods_endpoint import CreatedPod
+from podstead.web.request import Request
 
 
 class PodsWithAccounts:
@@ -16,10 +18,13 @@ class PodsWithAccounts:
         self._accounts = accounts
         self._issuer = issuer
 
-    async def make(self, sent: Mapping[str, object]) -> CreatedPod:
+    async def make(self, sent: Mapping[str, object], request: Request) -> CreatedPod:
         """Make a pod and an account of the name, e-mail address and password sent."""
         made = await self._accounts.create(
-            name=sent.get("name"), email=sent.get("email"), password=sent.get("password")
+            name=sent.get("name"),
+            email=sent.get("email"),
+            password=sent.get("password"),
+            source=source_of(request),
         )
         return CreatedPod(
             name=made.account.pod,

@@ -133,6 +133,7 @@ class RegistrationPages:
             email=sent.text("email") or None,
             password=password,
             needs_email=False,
+            source=visit.source,
             joined=joined,
         )
 

@@ -18,11 +18,13 @@ from podstead.core.errors import BadRequest, NotAuthenticated, RateLimited, Requ
 from podstead.core.identifiers import ResourcePath
 from podstead.idp.oauth.authorization import UnusableClient
 from podstead.idp.sessions import OpenSession, Sessions
+from podstead.idp.source import RequestSource
 from podstead.web.cors import Sharing
 from podstead.web.errors import status_of
 from podstead.web.idp.cookies import Cookies, Header, Notice
 from podstead.web.idp.origins import check_form_token, check_origin
 from podstead.web.idp.rendering import Renderer, see_other
+from podstead.web.idp.sources import source_of
 from podstead.web.idp.step_up import SignInAgain
 from podstead.web.idp.submissions import Submission, read_submission
 from podstead.web.request import Request
@@ -65,6 +67,11 @@ class Visit:
     def user_agent(self) -> str:
         """What the browser says it is."""
         return self.request.fields.get(b"user-agent") or ""
+
+    @property
+    def source(self) -> RequestSource:
+        """Where the request comes from, to be noted with what it changes."""
+        return source_of(self.request)
 
     def owner(self) -> OpenSession:
         """Who is signed in. Raises NotAuthenticated."""

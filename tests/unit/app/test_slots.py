@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from podstead.app.git_slots import Slots
+from podstead.app.slots import Slots
 from podstead.core.errors import Overloaded
 
 AT_ONCE_S = 0.001
@@ -14,7 +14,7 @@ AT_ONCE_S = 0.001
 
 @pytest.mark.parametrize(("most", "of_one"), [(1, 1), (2, 1), (3, 2), (8, 4)])
 async def test_nobody_has_more_than_half(most: int, of_one: int) -> None:
-    slots = Slots(most, wait_s=AT_ONCE_S)
+    slots = Slots(most, wait_s=AT_ONCE_S, refusal="Too many")
     for _ in range(of_one):
         await slots.take("slow")
     with pytest.raises(Overloaded):
@@ -26,7 +26,7 @@ async def test_nobody_has_more_than_half(most: int, of_one: int) -> None:
 
 
 async def test_who_waits_comes_when_a_slot_is_given_back() -> None:
-    slots = Slots(2, wait_s=1000)
+    slots = Slots(2, wait_s=1000, refusal="Too many")
     await slots.take("a")
     waiting = asyncio.create_task(slots.take("a"))
     await slots.take("b")
@@ -40,7 +40,7 @@ async def test_who_waits_comes_when_a_slot_is_given_back() -> None:
 
 async def test_who_gives_up_leaves_nothing_behind() -> None:
     """Whether it is refused or cancelled, for a slot of its own share or of all."""
-    slots = Slots(2, wait_s=1000)
+    slots = Slots(2, wait_s=1000, refusal="Too many")
     await slots.take("a")
     await slots.take("b")
     for asker in ("a", "c"):

@@ -1,0 +1,20 @@
+"""Where does a request come from that changes an account? Noted with the change for its owner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSource:
+    """The client of a request, as seen through trusted proxies."""
+
+    address: str
+    """Its IP address; empty for the operator at the command line."""
+    network: str
+    """The part of the address that one customer has, by which limits count."""
+    user_agent: str = ""
+
+
+OPERATOR: Final = RequestSource("", "")

@@ -1,0 +1,18 @@
+"""Where does a request to the provider come from? Its address, and what its client says it is."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podstead.idp.source import RequestSource
+from podstead.web.limits import address_key
+from podstead.web.request import Request
+
+_MOST_AGENT_CHARACTERS: Final = 300
+
+
+def source_of(request: Request) -> RequestSource:
+    """The source of a request, its address as seen through trusted proxies."""
+    address = request.client_address
+    user_agent = request.fields.get(b"user-agent") or ""
+    return RequestSource(address, address_key(address), user_agent[:_MOST_AGENT_CHARACTERS])
