@@ -40,6 +40,7 @@ from podstead.web.idp.credentials_endpoint import CREDENTIALS_PATH, CredentialsE
 from podstead.web.idp.did_documents import DOCUMENT_PATH, DidDocuments
 from podstead.web.idp.pods_with_accounts import PodsWithAccounts
 from podstead.web.idp.protocol import ProtocolEndpoints, ProtocolLimits
+from podstead.web.idp.userinfo_endpoint import UserinfoEndpoint
 from podstead.web.limits import InvalidCredentialLimit
 from podstead.web.registration import Registration
 from podstead.web.routes import Access, Endpoint, Route
@@ -99,6 +100,22 @@ class Provider:
             clock=clock,
             randomness=self._randomness,
         )
+        status = TokenStatus(
+            own=self.own,
+            store=store,
+            allow_loopback=loopback,
+            clock=clock,
+            randomness=self._randomness,
+        )
+        userinfo = UserinfoEndpoint(
+            issuer=self.issuer,
+            status=status,
+            proofs=proofs,
+            resource_tokens=resource_tokens,
+            invalid_credentials=InvalidCredentialLimit(
+                counters=store, clock=clock, per_minute=settings.invalid_credentials_per_minute
+            ),
+        )
         protocol = ProtocolEndpoints(
             issuer=self.issuer,
             tokens=TokenService(
@@ -110,21 +127,11 @@ class Provider:
                 clock=clock,
                 randomness=self._randomness,
             ),
-            status=TokenStatus(
-                own=self.own,
-                store=store,
-                allow_loopback=loopback,
-                clock=clock,
-                randomness=self._randomness,
-            ),
+            status=status,
             clients=clients,
             keys=self.keys,
             proofs=proofs,
-            resource_tokens=resource_tokens,
             counters=store,
-            invalid_credentials=InvalidCredentialLimit(
-                counters=store, clock=clock, per_minute=settings.invalid_credentials_per_minute
-            ),
             limits=ProtocolLimits(
                 registrations_per_hour=settings.registrations_per_hour,
                 token_failures_per_minute=settings.token_failures_per_minute,
@@ -179,7 +186,7 @@ class Provider:
                 randomness=self._randomness,
             ),
         )
-        routes = (*protocol_routes(protocol, credentials), *pages)
+        routes = (*protocol_routes(protocol, userinfo, credentials), *pages)
         if nostr is None:
             return routes
         documents = DidDocuments(links=nostr.links, accounts=self.accounts.accounts)
@@ -210,7 +217,7 @@ class Provider:
 
 
 def protocol_routes(
-    protocol: ProtocolEndpoints, credentials: CredentialsEndpoint
+    protocol: ProtocolEndpoints, userinfo: UserinfoEndpoint, credentials: CredentialsEndpoint
 ) -> tuple[Route, ...]:
     """The addresses that applications ask without a person in front."""
     route = _protocol_route
@@ -222,7 +229,7 @@ def protocol_routes(
         route(discovery.TOKEN_PATH, POST=protocol.token),
         route(discovery.INTROSPECTION_PATH, POST=protocol.introspect),
         route(discovery.REVOCATION_PATH, POST=protocol.revoke),
-        route(discovery.USERINFO_PATH, GET=protocol.userinfo, POST=protocol.userinfo),
+        route(discovery.USERINFO_PATH, GET=userinfo.get, POST=userinfo.get),
         route(discovery.REGISTRATION_PATH, POST=protocol.register),
         route(
             f"{discovery.REGISTRATION_PATH}/{{client_id}}",

@@ -29,13 +29,13 @@ _ONLY_IN_ID_TOKENS: Final = frozenset({"nonce", "at_hash", "c_hash"})
 _THUMBPRINT: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
-@dataclass(frozen=True, slots=True)
-class TokenClaims:
-    """What a token says, of the right form and for this time. Times are Unix seconds."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonClaims:
+    """What a token of any audience says, of the right form and for this time. Times are Unix
+    seconds."""
 
     issuer: str
     """As in the token; compares modulo one slash at its end (A-40)."""
-    web_id: str
     subject: str | None
     client_id: str | None
     token_id: str | None
@@ -43,7 +43,7 @@ class TokenClaims:
     expires_s: int
     thumbprint: str | None
     """The key that the token is bound to (RFC 9449 section 6.1)."""
-    scopes: frozenset[str] = frozenset()
+    scopes: frozenset[str]
     """What the token was issued for (RFC 9068 section 2.2.3)."""
 
     def is_over(self, now_s: int) -> bool:
@@ -51,33 +51,25 @@ class TokenClaims:
         return now_s >= self.expires_s + SKEW_S
 
 
-def read_claims(token: CompactToken, *, now_s: int, allow_loopback: bool) -> TokenClaims:
-    """Check what a token says; ``allow_loopback`` takes plain http on this machine (D-8).
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenClaims(CommonClaims):
+    """What a token for Solid resource servers says."""
 
-    Raises InvalidJose.
-    """
+    web_id: str
+
+
+def read_common_claims(token: CompactToken, *, audience: str, now_s: int) -> CommonClaims:
+    """Check what every access token says, whoever it is for. Raises InvalidJose."""
     claims = token.claims
     expires_s, issued_s = claim_number(claims, "exp"), claim_number(claims, "iat")
     if expires_s is None or issued_s is None or not _times_hold(claims, issued_s, expires_s, now_s):
         raise InvalidJose("Access token expired or not valid yet")
-    if AUDIENCE not in _audience(claims.get("aud")):
+    if audience not in _audience(claims.get("aud")):
         raise InvalidJose("The token is not meant for Solid resource servers")
     if is_id_token(token):
         raise InvalidJose("This is an ID token: send the access token")
-    issuer = claim_text(claims, "iss")
-    web_id = claim_text(claims, "webid") if "webid" in claims else claim_text(claims, "sub")
-    if (
-        issuer is None
-        or web_id is None
-        # OpenID Connect Discovery 1.0 section 3: an issuer has no query and no fragment.
-        or not {"?", "#"}.isdisjoint(issuer)
-        or not is_usable_address(issuer, allow_loopback=allow_loopback)
-        or not is_usable_address(web_id, allow_loopback=allow_loopback)
-    ):
-        raise InvalidJose("The token lacks an issuer or a WebID that can be used")
-    return TokenClaims(
-        issuer=issuer,
-        web_id=web_id,
+    return CommonClaims(
+        issuer=claim_text(claims, "iss") or "",
         subject=claim_text(claims, "sub"),
         client_id=claim_text(claims, "client_id") or claim_text(claims, "azp"),
         token_id=claim_text(claims, "jti"),
@@ -85,6 +77,36 @@ def read_claims(token: CompactToken, *, now_s: int, allow_loopback: bool) -> Tok
         expires_s=int(expires_s),
         thumbprint=_thumbprint(claims["cnf"]) if "cnf" in claims else None,
         scopes=frozenset((claim_text(claims, "scope") or "").split()),
+    )
+
+
+def read_claims(token: CompactToken, *, now_s: int, allow_loopback: bool) -> TokenClaims:
+    """Check what a token for resource servers says; ``allow_loopback`` takes plain http on this
+    machine (D-8).
+
+    Raises InvalidJose.
+    """
+    claims = token.claims
+    common = read_common_claims(token, audience=AUDIENCE, now_s=now_s)
+    web_id = claim_text(claims, "webid") if "webid" in claims else common.subject
+    if (
+        web_id is None
+        # OpenID Connect Discovery 1.0 section 3: an issuer has no query and no fragment.
+        or not {"?", "#"}.isdisjoint(common.issuer)
+        or not is_usable_address(common.issuer, allow_loopback=allow_loopback)
+        or not is_usable_address(web_id, allow_loopback=allow_loopback)
+    ):
+        raise InvalidJose("The token lacks an issuer or a WebID that can be used")
+    return TokenClaims(
+        issuer=common.issuer,
+        subject=common.subject,
+        client_id=common.client_id,
+        token_id=common.token_id,
+        issued_s=common.issued_s,
+        expires_s=common.expires_s,
+        thumbprint=common.thumbprint,
+        scopes=common.scopes,
+        web_id=web_id,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from podstead.idp.client_metadata import AUTH_METHODS, GRANT_TYPES, IDENTITY_ALGORITHMS
 from podstead.idp.oauth.authorization import PROMPTS, RESPONSE_MODES
-from podstead.idp.oauth.clients import SCOPES
+from podstead.idp.scopes import SCOPES
 from podstead.jose.keys import SIGNATURE_ALGORITHMS
 from podstead.jose.strict_json import Json
 
@@ -22,6 +22,11 @@ OPENID_PATH: Final = "/.well-known/openid-configuration"
 OAUTH_PATH: Final = "/.well-known/oauth-authorization-server"
 
 
+def userinfo_url(issuer: str) -> str:
+    """The userinfo endpoint, which is also the audience of tokens that give access to it alone."""
+    return issuer + USERINFO_PATH
+
+
 def provider_description(issuer: str, *, registration_open: bool) -> Json:
     """The discovery document of the provider that names itself ``issuer``, its base URL;
     ``registration_open`` tells that people may create accounts."""
@@ -32,7 +37,7 @@ def provider_description(issuer: str, *, registration_open: bool) -> Json:
         "token_endpoint": issuer + TOKEN_PATH,
         "jwks_uri": issuer + JWKS_PATH,
         "registration_endpoint": issuer + REGISTRATION_PATH,
-        "userinfo_endpoint": issuer + USERINFO_PATH,
+        "userinfo_endpoint": userinfo_url(issuer),
         "introspection_endpoint": issuer + INTROSPECTION_PATH,
         "revocation_endpoint": issuer + REVOCATION_PATH,
         "end_session_endpoint": issuer + END_SESSION_PATH,

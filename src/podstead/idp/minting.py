@@ -11,9 +11,11 @@ from typing import Final
 from podstead.authn.claims import AUDIENCE
 from podstead.core.clock import Randomness
 from podstead.idp.accounts import counting_from
+from podstead.idp.discovery import userinfo_url
 from podstead.idp.keys import KeyRoster
 from podstead.idp.oauth.token import Minted, Subject
 from podstead.idp.records import REFRESH_TOKENS, Account, Client, RefreshToken
+from podstead.idp.scopes import speaks_for_web_id
 from podstead.jose.signing import KeyPair, SigningAlgorithm
 from podstead.storage.registry import secret_key
 
@@ -66,12 +68,11 @@ class Mint:
         return Minted(body, (record,))
 
     def access_token(self, subject: Subject) -> str:
-        """A token for resource servers (A-70)."""
+        """A token for resource servers (A-70), or for the userinfo endpoint alone."""
         claims: dict[str, object] = {
             "iss": self.issuer,
             "sub": subject.account.account_id,
-            "aud": AUDIENCE,
-            "webid": subject.web_id,
+            **_access_of(subject, otherwise=userinfo_url(self.issuer)),
             "client_id": subject.client_id,
             "azp": subject.client_id,
             "scope": " ".join(subject.scopes),
@@ -87,14 +88,15 @@ class Mint:
         claims: dict[str, object] = {
             "iss": self.issuer,
             "sub": account.account_id,
-            "aud": [subject.client_id, AUDIENCE],
+            "aud": [subject.client_id],
             "azp": subject.client_id,
-            "webid": subject.web_id,
             "iat": counting_from(subject.account, self.now_s),
             "exp": self.now_s + ACCESS_TOKEN_S,
             "jti": f"{source_of(subject)}.{self.randomness.token_hex(TOKEN_ID_BYTES)}",
             "at_hash": _half_hash(access_token),
         }
+        if _is_solid(subject):
+            claims |= {"aud": [subject.client_id, AUDIENCE], "webid": subject.web_id}
         if grant is not None:
             claims |= {"auth_time": grant.authenticated_s, "sid": grant.session_id}
             if grant.amr:
@@ -107,6 +109,17 @@ class Mint:
     def _id_key(self, client: Client) -> KeyPair:
         algorithm: SigningAlgorithm = "ES256" if client.identity_algorithm == "ES256" else "RS256"
         return self.roster.signer(algorithm)
+
+
+def _is_solid(subject: Subject) -> bool:
+    return speaks_for_web_id(subject.scopes, bound=subject.jkt is not None)
+
+
+def _access_of(subject: Subject, *, otherwise: str) -> dict[str, object]:
+    """Where an access token is good and for whom, unless it only tells who signed in."""
+    if not _is_solid(subject):
+        return {"aud": otherwise}
+    return {"aud": AUDIENCE, "webid": subject.web_id}
 
 
 def source_of(subject: Subject) -> str:

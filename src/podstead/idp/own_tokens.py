@@ -7,12 +7,12 @@ the application that it was given to is still registered.
 
 from __future__ import annotations
 
-from podstead.authn.claims import TokenClaims
+from podstead.authn.claims import CommonClaims, TokenClaims
 from podstead.core.agents import IDENTITY_SCOPE
 from podstead.core.clock import Clock
 from podstead.idp.client_metadata import is_document_url
 from podstead.idp.keys import ProviderKeys
-from podstead.idp.records import ACCOUNTS, CLIENTS, CREDENTIALS, GRANTS, REVOKED_TOKENS
+from podstead.idp.records import ACCOUNTS, CLIENTS, CREDENTIALS, GRANTS, REVOKED_TOKENS, Account
 from podstead.jose.errors import InvalidJose
 from podstead.jose.keys import PublicKey
 from podstead.storage.protocol import EntryRegistry
@@ -40,14 +40,22 @@ class OwnTokens:
         return known
 
     async def check(self, claims: TokenClaims) -> None:
+        account = await self.check_identity(claims)
+        if account.web_id != claims.web_id:
+            raise InvalidJose("The token's account does not speak for its WebID")
+
+    async def check_identity(self, claims: CommonClaims) -> Account:
+        """The account of a token, of which it may only say who signed in. Raises InvalidJose
+        unless the token is valid still, StorageError."""
         now_ms = self._clock.now_ms()
         account = await ACCOUNTS.read(self._store, claims.subject or "", now_ms=now_ms)
-        if account is None or account.value.disabled or account.value.web_id != claims.web_id:
+        if account is None or account.value.disabled:
             raise InvalidJose("The token's account does not speak for its WebID")
         if claims.issued_s < account.value.valid_after_s:
             raise InvalidJose("The token is revoked")
         if claims.token_id is None or not await self._counts(claims.token_id, now_ms):
             raise InvalidJose("The token is revoked")
+        return account.value
 
     def may_state_identity(self, claims: TokenClaims) -> bool:
         """A token for client credentials or a password is the account's own; one that came of a

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.authn.claims import AUDIENCE
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.records import Client
 from podstead.idp.sessions import OpenSession
@@ -46,8 +45,8 @@ async def read_hint(text: str, *, issuer: str, keys: ProviderKeys) -> Hint | Non
     claims = token.claims
     account_id, client_id = claim_text(claims, "sub"), claim_text(claims, "azp")
     audience = claims.get("aud")
-    # An access token is signed by the same keys, but is for resource servers alone.
-    is_identity = isinstance(audience, list) and AUDIENCE in audience and client_id in audience
+    # An access token is signed by the same keys, but names one audience that is no client.
+    is_identity = isinstance(audience, list) and client_id in audience
     if claims.get("iss") != issuer or account_id is None or client_id is None or not is_identity:
         return None
     return Hint(account_id, client_id, claim_text(claims, "sid"))

@@ -14,12 +14,14 @@ import msgspec
 from podstead.authn.claims import (
     ACCESS_TOKEN_TYPES,
     MAX_TOKEN_CHARACTERS,
-    TokenClaims,
+    CommonClaims,
     read_claims,
+    read_common_claims,
+    same_issuer,
 )
-from podstead.core.agents import Identity
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Overloaded
+from podstead.idp.discovery import userinfo_url
 from podstead.idp.minting import ACCESS_TOKEN_S, personal_claims
 from podstead.idp.own_tokens import OwnTokens
 from podstead.idp.records import (
@@ -46,7 +48,7 @@ INACTIVE: Final[dict[str, object]] = {"active": False}
 @dataclass(frozen=True, slots=True)
 class _AccessToken:
     token: CompactToken
-    claims: TokenClaims
+    claims: CommonClaims
 
 
 class TokenStatus:
@@ -108,13 +110,13 @@ class TokenStatus:
         if refresh is not None and refresh.value.client_id == client.client_id:
             await self._revoke_grant(refresh.value.grant_id)
 
-    async def userinfo(self, text: str, identity: Identity) -> dict[str, object] | None:
+    async def userinfo(self, text: str, issuer: str | None) -> dict[str, object] | None:
         """The claims about the person of a token that was just verified (OIDC Core 5.3).
 
         ``None`` for a token of another provider, or one without the scope for it. Raises
         StorageError.
         """
-        if identity.issuer != self._own.issuer:
+        if issuer is None or not same_issuer(issuer, self._own.issuer):
             return None
         token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
         scopes = (claim_text(token.claims, "scope") or "").split()
@@ -122,8 +124,18 @@ class TokenStatus:
         account = await ACCOUNTS.read(self._store, subject, now_ms=self._clock.now_ms())
         if account is None or "openid" not in scopes:
             return None
-        shown: dict[str, object] = {"sub": subject, "webid": identity.agent}
+        shown: dict[str, object] = {"sub": subject}
+        if "webid" in token.claims:
+            shown["webid"] = account.value.web_id
         return shown | personal_claims(account.value, scopes)
+
+    async def identity_claims(self, text: str) -> CommonClaims | None:
+        """What a valid token of our own says that is for the userinfo endpoint alone; ``None`` for
+        any other text. Raises StorageError."""
+        access = await self._access_token(text)
+        if access is None or not self._is_for_userinfo(access.token):
+            return None
+        return access.claims
 
     async def _revoke_grant(self, grant_id: str) -> None:
         for _ in range(_ATTEMPTS):
@@ -155,21 +167,26 @@ class TokenStatus:
 
     async def _access_token(self, text: str) -> _AccessToken | None:
         """A token of our own that counts; ``None`` for any other text."""
+        now_s = self._clock.now_ms() // 1000
         try:
             token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
-            claims = read_claims(
-                token,
-                now_s=self._clock.now_ms() // 1000,
-                allow_loopback=self._allow_loopback,
-            )
             key = await self._own.key(token.key_id)
-            if key is None or claims.issuer != self._own.issuer:
+            if key is None or token.claims.get("iss") != self._own.issuer:
                 return None
             verify_signature(token, key)
+            if self._is_for_userinfo(token):
+                audience = userinfo_url(self._own.issuer)
+                common = read_common_claims(token, audience=audience, now_s=now_s)
+                await self._own.check_identity(common)
+                return _AccessToken(token, common)
+            claims = read_claims(token, now_s=now_s, allow_loopback=self._allow_loopback)
             await self._own.check(claims)
         except InvalidJose:
             return None
         return _AccessToken(token, claims)
+
+    def _is_for_userinfo(self, token: CompactToken) -> bool:
+        return token.claims.get("aud") == userinfo_url(self._own.issuer)
 
     async def _refresh_token(self, text: str) -> Kept[RefreshToken] | None:
         return await REFRESH_TOKENS.read(self._store, secret_key(text), now_ms=self._clock.now_ms())

@@ -221,9 +221,9 @@ async def test_userinfo_says_what_the_scopes_let_it(provider: Provider, app: App
     """A-82, W-19"""
     expected: Json = {"sub": provider.account.account_id, "webid": f"{BASE}/alice/#me"}
     personal: dict[str, Json] = {
-        "openid": {},
-        "openid profile": {"name": "alice"},
-        "openid email": {"email": "alice@example.com", "email_verified": False},
+        "openid webid": {},
+        "openid webid profile": {"name": "alice"},
+        "openid webid email": {"email": "alice@example.com", "email_verified": False},
     }
     for scope, more in personal.items():
         tokens = await provider.tokens(app, scope=scope)

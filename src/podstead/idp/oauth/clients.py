@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from authlib.oauth2.rfc6749 import ClientMixin
 
-from podstead.core.agents import IDENTITY_SCOPE
 from podstead.idp.records import Client
 from podstead.idp.redirects import matches_redirect
-
-SCOPES: Final = ("openid", "webid", "profile", "email", "offline_access", IDENTITY_SCOPE)
-"""The scopes of this provider; others are dropped (A-53)."""
+from podstead.idp.scopes import SCOPES
 
 
 class OAuthClient(ClientMixin):

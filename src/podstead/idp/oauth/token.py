@@ -44,6 +44,7 @@ from podstead.idp.records import (
     Grant,
     RefreshToken,
 )
+from podstead.idp.scopes import OFFLINE, WEBID
 from podstead.storage.records import Record, Reliance
 from podstead.storage.registry import Kept
 
@@ -362,8 +363,9 @@ class _CredentialsGrant(ClientCredentialsGrant):
         credential, account = exchange.facts.credential, exchange.facts.account
         if credential is None or account is None or account.disabled:
             raise InvalidGrantError
-        asked = OAuthClient(self.request.client.client).get_allowed_scope(scope or "webid")
-        scopes = tuple(each for each in asked.split() if each != "offline_access") or ("webid",)
+        # They act as the WebID that they were made for, whatever else they ask for.
+        asked = OAuthClient(self.request.client.client).get_allowed_scope(f"{scope or ''} {WEBID}")
+        scopes = tuple(each for each in asked.split() if each != OFFLINE)
         subject = Subject(
             account,
             credential.web_id,

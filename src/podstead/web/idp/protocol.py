@@ -10,18 +10,11 @@ from typing import Final
 
 import msgspec
 
-from podstead.authn.credentials import (
-    UnverifiedBearer,
-    UnverifiedDpop,
-    UnverifiedEvent,
-    read_credential,
-)
+from podstead.authn.credentials import UnverifiedBearer, read_credential
 from podstead.authn.proofs import InvalidProof, Proofs
-from podstead.authn.resource_tokens import ResourceTokens
-from podstead.core.agents import Agent, Identity
+from podstead.core.agents import Agent
 from podstead.core.clock import Clock
 from podstead.core.errors import (
-    AccessDenied,
     BadRequest,
     BodyTooLarge,
     NotAuthenticated,
@@ -47,7 +40,7 @@ from podstead.jose.strict_json import Json, read_object
 from podstead.storage.protocol import RateCounters
 from podstead.web.idp.answers import NO_STORE, json_answer
 from podstead.web.idp.forms import Fields, only, read_form
-from podstead.web.limits import InvalidCredentialLimit, address_key, take
+from podstead.web.limits import address_key, take
 from podstead.web.public_document import public_document
 from podstead.web.request import Request
 from podstead.web.response import Response
@@ -66,7 +59,7 @@ class ProtocolLimits(msgspec.Struct, frozen=True):
 
 
 class ProtocolEndpoints:
-    """Token, registration, introspection, revocation, userinfo, keys and description."""
+    """Token, registration, introspection, revocation, keys and description."""
 
     def __init__(
         self,
@@ -77,9 +70,7 @@ class ProtocolEndpoints:
         clients: ClientDirectory,
         keys: ProviderKeys,
         proofs: Proofs,
-        resource_tokens: ResourceTokens,
         counters: RateCounters,
-        invalid_credentials: InvalidCredentialLimit,
         limits: ProtocolLimits,
         registration_open: bool,
         clock: Clock,
@@ -91,9 +82,7 @@ class ProtocolEndpoints:
         self._clients = clients
         self._keys = keys
         self._proofs = proofs
-        self._resource_tokens = resource_tokens
         self._counters = counters
-        self._invalid_credentials = invalid_credentials
         self._limits = limits
         self._clock = clock
         self._description = msgspec.json.encode(
@@ -155,39 +144,6 @@ class ProtocolEndpoints:
             return json_answer(refused("invalid_request", "The token is missing"))
         await self._status.revoke(text, client)
         return Response(200, [*NO_STORE, (b"content-length", b"0")], b"")
-
-    async def userinfo(self, request: Request, _: Agent) -> Response:
-        """``GET`` or ``POST /idp/me`` (OIDC Core 5.3).
-
-        Raises NotAuthenticated, AccessDenied, RateLimited, ServerTrouble.
-        """
-        credential = read_credential(request.fields.authorization, request.fields.proofs)
-        if credential is None:
-            raise NotAuthenticated
-        if isinstance(credential, UnverifiedEvent):  # it is no token of this provider
-            raise NotAuthenticated("Authentication scheme not accepted", invalid=True)
-        try:
-            identity = await self._identity(request, credential)
-        except NotAuthenticated as error:
-            if not error.lacks_nonce:
-                await self._invalid_credentials.count(request.client_address)
-            raise
-        answer = await self._status.userinfo(credential.token, identity)
-        if answer is None:
-            raise AccessDenied("The token is not one to ask about its person with")
-        return json_answer(OAuthAnswer(200, answer))
-
-    async def _identity(
-        self, request: Request, credential: UnverifiedDpop | UnverifiedBearer
-    ) -> Identity:
-        if isinstance(credential, UnverifiedDpop):
-            return await self._resource_tokens.verify_dpop(
-                credential,
-                method=request.method,
-                url=self._issuer + discovery.USERINFO_PATH,
-                client_address=address_key(request.client_address),
-            )
-        return await self._resource_tokens.verify_bearer(credential)
 
     # --- clients ------------------------------------------------------------------------------
 

@@ -1,0 +1,107 @@
+"""``/idp/me``: who is the person of this access token? (OpenID Connect Core section 5.3)
+
+It takes the tokens that give access to resources, and those of relying parties of plain OpenID
+Connect, which give access to nothing else.
+"""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass
+
+from podstead.authn.claims import CommonClaims
+from podstead.authn.credentials import (
+    UnverifiedBearer,
+    UnverifiedDpop,
+    UnverifiedEvent,
+    read_credential,
+)
+from podstead.authn.proofs import InvalidProof, Proofs
+from podstead.authn.resource_tokens import ResourceTokens
+from podstead.core.agents import Agent
+from podstead.core.errors import AccessDenied, NotAuthenticated
+from podstead.idp.discovery import userinfo_url
+from podstead.idp.oauth.messages import OAuthAnswer
+from podstead.idp.token_status import TokenStatus
+from podstead.jose.proof import ProvenRequest
+from podstead.web.idp.answers import json_answer
+from podstead.web.limits import InvalidCredentialLimit, address_key
+from podstead.web.request import Request
+from podstead.web.response import Response
+
+
+@dataclass(frozen=True, slots=True)
+class UserinfoEndpoint:
+    """Verifies an access token and tells who it is of."""
+
+    issuer: str
+    status: TokenStatus
+    proofs: Proofs
+    resource_tokens: ResourceTokens
+    invalid_credentials: InvalidCredentialLimit
+
+    async def get(self, request: Request, _: Agent) -> Response:
+        """``GET`` or ``POST``.
+
+        Raises NotAuthenticated, AccessDenied, RateLimited, ServerTrouble.
+        """
+        credential = read_credential(request.fields.authorization, request.fields.proofs)
+        if credential is None:
+            raise NotAuthenticated
+        if isinstance(credential, UnverifiedEvent):  # it is no token of this provider
+            raise NotAuthenticated("Authentication scheme not accepted", invalid=True)
+        try:
+            issuer = await self._issuer_of(request, credential)
+        except NotAuthenticated as error:
+            if not error.lacks_nonce:
+                await self.invalid_credentials.count(request.client_address)
+            raise
+        answer = await self.status.userinfo(credential.token, issuer)
+        if answer is None:
+            raise AccessDenied("The token is not one to ask about its person with")
+        return json_answer(OAuthAnswer(200, answer))
+
+    async def _issuer_of(
+        self, request: Request, credential: UnverifiedDpop | UnverifiedBearer
+    ) -> str | None:
+        """Verify the credential; whose token it is. Raises NotAuthenticated, Overloaded."""
+        url = userinfo_url(self.issuer)
+        claims = await self.status.identity_claims(credential.token)
+        if claims is not None:
+            await self._check_binding(request, credential, claims)
+            return self.issuer
+        if isinstance(credential, UnverifiedDpop):
+            identity = await self.resource_tokens.verify_dpop(
+                credential,
+                method=request.method,
+                url=url,
+                client_address=address_key(request.client_address),
+            )
+        else:
+            identity = await self.resource_tokens.verify_bearer(credential)
+        return identity.issuer
+
+    async def _check_binding(
+        self,
+        request: Request,
+        credential: UnverifiedDpop | UnverifiedBearer,
+        claims: CommonClaims,
+    ) -> None:
+        """See that a token that is bound to a key comes with a proof of it, and no other does
+        (RFC 9449 section 7). Raises NotAuthenticated, Overloaded."""
+        if isinstance(credential, UnverifiedBearer):
+            if claims.thumbprint is not None:
+                raise NotAuthenticated(
+                    "The token is bound to a key: send it as DPoP", invalid=True, scheme="Bearer"
+                )
+            return
+        proven = ProvenRequest(request.method, userinfo_url(self.issuer), credential.token)
+        try:
+            proof = self.proofs.check(credential.proof, proven)
+            if not hmac.compare_digest(proof.thumbprint, claims.thumbprint or ""):
+                raise InvalidProof("The token is bound to another key")
+            await self.proofs.use(proof)
+        except InvalidProof as refusal:
+            raise NotAuthenticated(
+                str(refusal), invalid=True, scheme="DPoP", error=refusal.error
+            ) from refusal
