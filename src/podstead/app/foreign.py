@@ -1,7 +1,7 @@
 """How does this deployment reach other servers? The guarded way out, set up when first needed.
 
-Most servers never ask another anything, and the HTTP client takes half a second to import; so
-nothing of it is loaded before it is needed.
+Commands that build parts of a server never ask another one anything, and the HTTP client takes long
+to import, so it is not loaded with this module. A server loads it before it starts (``preload``).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class ForeignDocuments:
-    """Reads foreign documents through ``podstead.outbound``, which is loaded at the first one."""
+    """Reads foreign documents through ``podstead.outbound``, which is set up at the first one."""
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings = settings

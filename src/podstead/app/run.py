@@ -9,6 +9,7 @@ from podstead.app.ending import Ending
 from podstead.app.git import check_git
 from podstead.app.listening import chosen_port, closing_all, open_listeners
 from podstead.app.logs import configure_logging
+from podstead.app.preload import preload
 from podstead.app.renewal import prepare_keys
 from podstead.app.root import prepared_root
 from podstead.app.serve import serve
@@ -35,5 +36,6 @@ def run_server(
     listeners = open_listeners(settings)
     settings = settings.listening_on(chosen_port(listeners))
     with closing_all(listeners), prepared_root(settings):
+        preload(settings)
         ready = partial(on_ready, settings)
         return serve(settings, listeners, keys, factory=factory, on_ready=ready)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.resources import files
 from typing import Final
 
@@ -13,12 +14,15 @@ from podstead.web.response import Response
 _MAX_AGE_S: Final = 86_400
 
 
-class FaviconEndpoint:
-    """Answers with the icon, which is read once, when the server starts."""
+@cache
+def favicon() -> bytes:
+    """The icon, read from the package once."""
+    return files("podstead.web").joinpath("static", "favicon.ico").read_bytes()
 
-    def __init__(self) -> None:
-        self._content = files("podstead.web").joinpath("static", "favicon.ico").read_bytes()
+
+class FaviconEndpoint:
+    """Answers with the icon."""
 
     async def get(self, request: Request, _: Agent) -> Response:
         """Raises PreconditionFailed."""
-        return public_document(request, self._content, age_s=_MAX_AGE_S, media_type="image/x-icon")
+        return public_document(request, favicon(), age_s=_MAX_AGE_S, media_type="image/x-icon")

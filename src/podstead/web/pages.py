@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,17 +23,19 @@ is in the page itself."""
 
 
 @cache
-def _environment() -> Environment:
-    # Imported at the first page: most servers answer programs for a long time before one is asked.
+def load_templates() -> Environment:
+    """Read every template, so that later no page depends on the files of the package."""
+    # Commands import this module as well, and show no page.
     from jinja2 import (  # noqa: PLC0415
+        DictLoader,
         Environment,
-        PackageLoader,
         StrictUndefined,
         select_autoescape,
     )
 
     return Environment(
-        loader=PackageLoader("podstead.web"),
+        loader=DictLoader(dict(_templates(files("podstead.web") / "templates"))),
+        auto_reload=False,
         autoescape=select_autoescape(),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -38,9 +43,18 @@ def _environment() -> Environment:
     )
 
 
+def _templates(folder: Traversable, above: str = "") -> Iterator[tuple[str, str]]:
+    """The text of each template by its name, as templates name each other."""
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _templates(entry, f"{above}{entry.name}/")
+        else:
+            yield above + entry.name, entry.read_text(encoding="utf-8")
+
+
 def render(template: str, **context: object) -> bytes:
     """A page of one of the templates. Whoever sends it says which policy it comes with."""
-    return _environment().get_template(template).render(context).encode()
+    return load_templates().get_template(template).render(context).encode()
 
 
 def error_page(*, status: int, reason: str, message: str) -> bytes:

@@ -1,0 +1,68 @@
+"""Is everything in memory before the first request? Every import inside a function is looked up."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.server import DEADLINE_S, REPOSITORY
+
+SOURCES = REPOSITORY / "src"
+_LOADED = """
+import json, sys
+import podstead.cli.start, podstead.app.build, podstead.app.run
+from podstead.app.preload import preload
+from podstead.config import Settings
+preload(Settings(idp=True, webid_tls=True, git=True))
+print(json.dumps(sorted(sys.modules)))
+"""
+_BEFORE_THE_FIRST_REQUEST = {"podstead.app.profile_index"}
+_OF_COMMANDS = {"podstead.outbound.submission"}
+
+
+def _late_imports(path: Path) -> Iterator[str]:
+    """The modules that functions of a file import."""
+    functions = ast.FunctionDef | ast.AsyncFunctionDef
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for function in [node for node in ast.walk(tree) if isinstance(node, functions)]:
+        for node in ast.walk(function):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                assert node.module is not None
+                yield node.module
+
+
+@pytest.fixture(scope="module")
+def loaded() -> frozenset[str]:
+    """What a server has in memory when it begins to answer, as a fresh process says."""
+    said = subprocess.run(
+        [sys.executable, "-c", _LOADED],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=True,
+        cwd=REPOSITORY,
+    )
+    return frozenset(json.loads(said.stdout))
+
+
+def _sources() -> list[Path]:
+    """The files with imports in functions, but for the commands, which no server calls."""
+    files = sorted((SOURCES / "podstead").rglob("*.py"))
+    late = [path for path in files if any(_late_imports(path))]
+    return [path for path in late if path.parent.name != "cli"]
+
+
+@pytest.mark.parametrize(
+    "path", _sources(), ids=lambda path: str(path.relative_to(SOURCES / "podstead"))
+)
+def test_nothing_is_imported_late(path: Path, loaded: frozenset[str]) -> None:
+    """An upgrade may replace the package under a running server."""
+    assert set(_late_imports(path)) - _BEFORE_THE_FIRST_REQUEST - _OF_COMMANDS <= loaded
