@@ -54,7 +54,7 @@ _FOR_CLIENT_CERTIFICATES = (
 def preload(settings: Settings) -> None:
     """Load what a server with these settings uses. Raises ImportError and OSError for an
     installation that is not whole."""
-    gc.disable()  # what is loaded stays, and looking through it again and again takes a tenth longer
+    gc.disable()  # what is loaded stays: looking through it again and again costs a tenth more
     try:
         for name in _modules(settings):
             import_module(name)
