@@ -263,7 +263,7 @@ def test_w_13_members_of_a_group(
     assert bob.get(document).status == 403
 
 
-def test_w_14_groups_of_this_server_are_read_whoever_may_read_them(
+def test_w_14_groups_in_the_same_pod_are_read_whoever_asks(
     alice: Agent, bob: Agent, document: str
 ) -> None:
     group = document.replace("doc.ttl", "group")
@@ -288,6 +288,18 @@ def test_w_14_groups_of_this_server_are_read_whoever_may_read_them(
     assert bob.get(document).status == 403
     alice.delete(group)
     assert bob.get(document).status == 403
+
+
+def test_w_14_groups_elsewhere_take_read_by_the_owner_of_the_rules(
+    alice: Agent, bob: Agent, document: str
+) -> None:
+    group = bob.create(f"{bob.pod}private/{document.strip('/').replace('/', '-')}")
+    bob.put(group, f"<#g> <http://www.w3.org/2006/vcard/ns#hasMember> <{bob.web_id}> .")
+    alice.grant(document, Rule(f"acl:agentGroup <{bob.url(group)}#g>", "Read"))
+    assert bob.get(document).status == 403
+    for reader, expected in ((alice.named, 200), (bob.named, 403), (EVERYONE, 200)):
+        bob.grant(group, Rule(reader, "Read"))
+        assert bob.get(document).status == expected
 
 
 class ForeignServer:

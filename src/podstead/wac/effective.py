@@ -26,6 +26,7 @@ from podstead.core.identifiers import (
     ancestors,
     auxiliary_kind,
     slash_twin,
+    storage_root,
     subject_of,
 )
 from podstead.core.remembering import remember_short
@@ -73,6 +74,12 @@ class EffectiveAcl:
     rules: Rules
     reliances: tuple[Reliance, ...]
     lasting: bool = True
+
+    @property
+    def storage(self) -> ResourcePath | None:
+        """The storage that the ACL lies in, whose owner its rules are; ``None`` for none."""
+        decisive = self.reliances[-1]
+        return storage_root(decisive.path) if isinstance(decisive, AtVersion) else None
 
 
 @dataclass(frozen=True, slots=True)

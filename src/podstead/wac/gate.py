@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Protocol
 
 from podstead.core.agents import Agent, Identity
@@ -21,8 +21,8 @@ from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.storage.protocol import Snapshot
 from podstead.storage.records import Reliance
 from podstead.wac.decision import Requester, Rules, agent_modes
-from podstead.wac.effective import AclSource, EffectiveAcls
-from podstead.wac.groups import NO_MEMBERSHIPS, GroupMemberships
+from podstead.wac.effective import AclSource, EffectiveAcl, EffectiveAcls
+from podstead.wac.groups import NO_MEMBERSHIPS, GroupMemberships, Memberships, Readable
 from podstead.wac.iris import agent_name, origin_of
 from podstead.wac.modes import ALL_MODES, NO_MODES, Governed, Mode, Modes, Requirements, governed
 from podstead.wac.wac_allow import wac_allow
@@ -90,6 +90,7 @@ class Gate:
     ) -> None:
         """``max_cached`` bounds the decisions remembered."""
         self._acls = acls
+        self._group_acls = acls
         self._groups = groups
         self._owners = owners
         self._decisions: BoundedCache[tuple[str, Requester], Modes] = BoundedCache(max_cached)
@@ -98,6 +99,7 @@ class Gate:
         """The same gate on ACLs of another source, sharing its decisions; groups and owners stay
         those of now."""
         other = Gate(acls=self._acls.over(source), groups=self._groups, owners=self._owners)
+        other._group_acls = self._group_acls
         other._decisions = self._decisions  # by the versions of the rules
         return other
 
@@ -178,16 +180,57 @@ class Gate:
         names = _names(agent.agent, agent.aliases)
         memberships = NO_MEMBERSHIPS
         if rules.groups:
-            memberships = await self._groups.of(names, rules.groups)
-            reliances += memberships.reliances
+            storage = effective.storage
+            readable = partial(self._group_is_readable, storage)
+            memberships = await self._groups.of(
+                names, rules.groups, storage=storage, readable=readable
+            )
+        return await self._held_by(names, origin, subject, effective, memberships)
+
+    async def _held_by(
+        self,
+        names: frozenset[str],
+        origin: str | None,
+        subject: ResourcePath,
+        effective: EffectiveAcl,
+        memberships: Memberships,
+    ) -> Grant:
+        """What somebody of these names holds under the rules, being in these groups."""
+        rules = effective.rules
         asked_from = canonical_origin(origin) if rules.name_origins else None
         held = self._decide(rules, Requester(names, memberships.groups, asked_from))
         # Owning adds nothing but Control, so nobody who holds it anyway is looked up.
         if Mode.CONTROL not in held and await self._owns(names, subject):
             owner = Requester(names, memberships.groups, asked_from, owns_storage=True)
             held = self._decide(rules, owner)
-        lasting = effective.lasting and memberships.lasting
-        return Grant(held, rules.public, reliances, lasting)
+        return Grant(
+            held,
+            rules.public,
+            effective.reliances + memberships.reliances,
+            effective.lasting and memberships.lasting,
+        )
+
+    async def _group_is_readable(
+        self, storage: ResourcePath | None, document: ResourcePath, snapshot: Snapshot
+    ) -> Readable:
+        """Whether the owner of a storage may read a group document that lies elsewhere, so that
+        rules in the storage show nothing but what their owner may know.
+
+        Rules of the document that name groups count as far as those lie in its own storage.
+        """
+        place = governed(document)
+        effective = await self._group_acls.find(place.subject, snapshot)
+        rules = effective.rules
+        held = Grant(rules.public, rules.public, effective.reliances, effective.lasting)
+        if not _shows(held.on(place)) and storage is not None:
+            owner = await self._owners.owner_of(storage)
+            if owner is not None:
+                names = _names(owner, frozenset())
+                memberships = await self._groups.of(
+                    names, rules.groups, storage=effective.storage, readable=None
+                )
+                held = await self._held_by(names, None, place.subject, effective, memberships)
+        return Readable(_shows(held.on(place)), held.reliances, held.lasting)
 
     def _decide(self, rules: Rules, requester: Requester) -> Modes:
         key = (rules.key, requester)
@@ -217,6 +260,11 @@ def _names(agent: str, aliases: frozenset[str]) -> frozenset[str]:
 def canonical_origin(origin: str | None) -> str | None:
     """A request's Origin as rules name it; ``None`` only if there was none."""
     return None if origin is None else origin_of(origin) or OPAQUE_ORIGIN
+
+
+def _shows(held: Grant) -> bool:
+    """Whether one may know what a document says: who controls it can let themselves read it."""
+    return held.allows(Mode.READ) or held.allows(Mode.CONTROL)
 
 
 def _on_acl(modes: Modes) -> Modes:

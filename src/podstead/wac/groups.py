@@ -1,15 +1,17 @@
 """Is the agent a member of the groups that rules name? (``acl:agentGroup``, W-14)
 
-A group is a node in a document, its members are the objects of its ``vcard:hasMember``. Documents
-of this server are read straight from the store: whoever may change one decides about membership,
-so no access rules are asked again and rules cannot run in circles. Documents of other servers come
-through a guarded fetcher and count for a few seconds. Whatever cannot be had or understood has no
-members, while trouble in our own store is an error.
+A group is a node in a document, its members are the objects of its ``vcard:hasMember``. What a
+rule grants shows who is a member, so a document makes members only for rules whose owner may read
+it: one in the storage of the rules always, one elsewhere on this server if its own rules let that
+owner (or everybody) read it, and one of another server because it is fetched without credentials.
+The rules of a group document are asked about groups of its own storage only, so they cannot run in
+circles. Documents of other servers come through a guarded fetcher and count for a few seconds.
+Whatever cannot be had or understood has no members, while trouble in our own store is an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,7 +19,7 @@ from podstead.core import vocab
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.errors import OutboundError, Overloaded, RequestRefused
-from podstead.core.identifiers import ResourcePath
+from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Graph
 from podstead.rdf.terms import Iri
@@ -26,8 +28,10 @@ from podstead.storage.records import Absent, AtVersion, Metadata, Reliance, Vers
 from podstead.wac.effective import (
     CACHE_OVERHEAD_BYTES,
     MAX_ATTEMPTS,
+    MAX_DEPTH,
     AclSource,
     RdfParser,
+    paths_to_read,
     whole_body,
 )
 from podstead.wac.iris import agent_name, local_path
@@ -39,6 +43,9 @@ REMOTE_FRESH_MS = 10_000
 REMOTE_RETRY_MS = 30_000
 REMOTE_BUDGET_MS = 10_000
 """For how long one decision may fetch; what it did not come to has no members this time."""
+
+MOST_DOCUMENTS_ELSEWHERE = 16
+"""Of the group documents in other storages that rules name, so many are asked about."""
 
 Members = Mapping[str, frozenset[str]]
 """The members of each group of one document."""
@@ -71,6 +78,22 @@ class GroupDocuments(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Readable:
+    """Whether the owner of the rules may read a group document, and what was relied on to know."""
+
+    may_read: bool
+    reliances: tuple[Reliance, ...]
+    lasting: bool
+
+
+_UNREADABLE = Readable(may_read=False, reliances=(), lasting=True)
+
+AskReadable = Callable[[ResourcePath, Snapshot], Awaitable[Readable]]
+"""Asks about a group document; the snapshot holds
+:func:`podstead.wac.effective.paths_to_read` of it. Raises StorageError and Overloaded."""
+
+
+@dataclass(frozen=True, slots=True)
 class Memberships:
     """The groups that have the agent as a member, and what was relied on to know."""
 
@@ -95,15 +118,31 @@ _NOTHING_STATED = _Stated(_NO_MEMBERS)
 
 
 @dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The documents of this server to read: those of the rules' own storage, and others that are
+    read only if the owner of the rules may."""
+
+    beside: frozenset[ResourcePath]
+    elsewhere: tuple[ResourcePath, ...]
+
+    @property
+    def paths(self) -> frozenset[ResourcePath]:
+        """Every path whose metadata decides."""
+        return self.beside.union(*map(paths_to_read, self.elsewhere))
+
+
+@dataclass(frozen=True, slots=True)
 class _LocalDocuments:
-    """What the documents of one moment state, and their versions."""
+    """What the documents of one moment state, and what was relied on to know."""
 
     documents: Mapping[ResourcePath, _Stated]
     reliances: tuple[Reliance, ...]
+    rules_last: bool = True
+    """Whether only the store can change who may read them."""
 
     @property
     def lasting(self) -> bool:
-        return all(stated.lasting for stated in self.documents.values())
+        return self.rules_last and all(stated.lasting for stated in self.documents.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,39 +176,62 @@ class GroupMemberships:
         self._local: BoundedCache[tuple[ResourcePath, Version], _Stated] = BoundedCache(cache_bytes)
         self._fetched: BoundedCache[str, _Remembered] = BoundedCache(cache_bytes)
 
-    async def of(self, names: frozenset[str], groups: frozenset[str]) -> Memberships:
-        """Which of ``groups`` have one of ``names`` as a member. Raises StorageError, and
-        Overloaded if local group documents change faster than they can be read."""
+    async def of(
+        self,
+        names: frozenset[str],
+        groups: frozenset[str],
+        *,
+        storage: ResourcePath | None,
+        readable: AskReadable | None,
+    ) -> Memberships:
+        """Which of ``groups`` have one of ``names`` as a member.
+
+        ``storage`` is the one that the rules lie in. Documents elsewhere on this server count if
+        they are ``readable``; without that, neither they nor those of other servers have members.
+        Raises StorageError, and Overloaded if local group documents change faster than they can be
+        read.
+        """
         if not groups:
             return NO_MEMBERSHIPS
         local: dict[str, ResourcePath] = {}
         remote: list[str] = []
         for group in sorted(groups):
             path = local_path(group.partition("#")[0], self._base_url)
-            if path is None:
-                remote.append(group)
-            else:
+            if path is not None:
                 local[group] = path
-        stated = await self._local_documents(frozenset(local.values()))
+            elif readable is not None:
+                remote.append(group)
+        stated = await self._local_documents(_wanted(local.values(), storage), readable)
         members = {
-            group: stated.documents[path].members.get(self._node(group, path), frozenset())
+            group: stated.documents.get(path, _NOTHING_STATED).members.get(
+                self._node(group, path), frozenset()
+            )
             for group, path in local.items()
         }
         members |= await self._remote_members(remote)
-        joined = frozenset(group for group in groups if not names.isdisjoint(members[group]))
+        joined = frozenset(group for group in members if not names.isdisjoint(members[group]))
         return Memberships(joined, stated.reliances, lasting=not remote and stated.lasting)
 
     # --- documents of this server ---------------------------------------------------------
 
-    async def _local_documents(self, paths: frozenset[ResourcePath]) -> _LocalDocuments:
-        if not paths:
+    async def _local_documents(
+        self, wanted: _Wanted, readable: AskReadable | None
+    ) -> _LocalDocuments:
+        if not wanted.paths:
             return _LocalDocuments({}, ())
         for _ in range(MAX_ATTEMPTS):
-            snapshot = await self._source.read_metadata(paths)
-            documents = await self._read_all(snapshot)
+            snapshot = await self._source.read_metadata(wanted.paths)
+            paths, reliances, lasting = set(wanted.beside), dict[Reliance, None](), True
+            for path in wanted.elsewhere:
+                answer = _UNREADABLE if readable is None else await readable(path, snapshot)
+                reliances |= dict.fromkeys(answer.reliances)
+                lasting = lasting and answer.lasting
+                if answer.may_read:
+                    paths.add(path)
+            documents = await self._read_all({path: snapshot[path] for path in sorted(paths)})
             if documents is not None:
-                reliances = tuple(_reliance(path, snapshot[path]) for path in sorted(paths))
-                return _LocalDocuments(documents, reliances)
+                reliances |= {_reliance(path, snapshot[path]): None for path in documents}
+                return _LocalDocuments(documents, tuple(reliances), rules_last=lasting)
         raise Overloaded("The group documents are changing too fast to be read")
 
     def _node(self, group: str, path: ResourcePath) -> str:
@@ -247,6 +309,15 @@ class GroupMemberships:
         except RequestRefused:
             return _NO_MEMBERS
         return members_of_groups(graph)
+
+
+def _wanted(paths: Iterable[ResourcePath], storage: ResourcePath | None) -> _Wanted:
+    paths = frozenset(paths)
+    beside = frozenset(
+        path for path in paths if storage is not None and storage_root(path) == storage
+    )
+    elsewhere = sorted(path for path in paths - beside if path.count("/") <= MAX_DEPTH)
+    return _Wanted(beside, tuple(elsewhere[:MOST_DOCUMENTS_ELSEWHERE]))
 
 
 def _reliance(path: ResourcePath, metadata: Metadata | None) -> Reliance:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from podstead.core.errors import OutboundError, Overloaded, StorageError
+from podstead.core.identifiers import ResourcePath
 from podstead.rdf.graph import Graph
+from podstead.storage.protocol import Snapshot
 from podstead.storage.records import Absent, AtVersion
 from podstead.wac.effective import MAX_ATTEMPTS
 from podstead.wac.groups import (
@@ -14,6 +16,7 @@ from podstead.wac.groups import (
     REMOTE_FRESH_MS,
     REMOTE_RETRY_MS,
     GroupMemberships,
+    Readable,
 )
 from tests.unit.wac.world import BASE, BOB, CAROL, World, identity, path, pod, rule
 
@@ -291,6 +294,10 @@ async def test_a_context_that_cannot_be_had_makes_nobody_a_member_for_now(
     assert await world.held("/pod/doc", identity(BOB)) == "read"
 
 
+async def never_asked(document: ResourcePath, _: Snapshot) -> Readable:
+    raise AssertionError(f"{document} is no document of another storage")
+
+
 @pytest.mark.parametrize("group", ["team#a", f"{REMOTE}#a"])
 async def test_a_context_that_cannot_be_fetched_is_no_error_either(group: str) -> None:
     """W-14"""
@@ -303,7 +310,9 @@ async def test_a_context_that_cannot_be_fetched_is_no_error_either(group: str) -
 
     groups = GroupMemberships(world, parse, world, world, base_url=BASE)
     named = frozenset({group if "://" in group else f"{BASE}/pod/{group}"})
-    memberships = await groups.of(frozenset({BOB}), named)
+    memberships = await groups.of(
+        frozenset({BOB}), named, storage=path("/pod/"), readable=never_asked
+    )
     assert not memberships.groups
     assert not memberships.lasting
 
