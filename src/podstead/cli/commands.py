@@ -11,6 +11,7 @@ from podstead import __version__
 from podstead.cli.account import account
 from podstead.cli.cert import cert
 from podstead.cli.keys import keys
+from podstead.cli.pod import pod
 from podstead.cli.start import start
 from podstead.cli.token import token
 from podstead.cli.watch import watch
@@ -46,5 +47,6 @@ main.add_command(start)
 main.add_command(watch)
 main.add_command(token)
 main.add_command(account)
+main.add_command(pod)
 main.add_command(keys)
 main.add_command(cert)

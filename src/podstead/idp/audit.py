@@ -11,6 +11,7 @@ class Event(Enum):
 
     ACCOUNT_CREATED = "account created"
     ACCOUNT_DELETED = "account deleted"
+    POD_DELETED = "pod deleted"
     NAME_FREED = "name of a former pod freed"
     ACCOUNT_DISABLED = "account disabled"
     ACCOUNT_ENABLED = "account enabled"

@@ -1,0 +1,83 @@
+"""``podstead pod``: the operator lists pods, and deletes those that have no account."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from podstead.cli.options import OPTION_ROWS, settings_from, settings_options
+from podstead.cli.tables import table, time_text
+
+if TYPE_CHECKING:  # at run time it is loaded when it is needed
+    from podstead.app.pod_desk import ListedPod, PodDesk
+
+T = TypeVar("T")
+
+_ROWS = {row.name: row for row in OPTION_ROWS}
+_root_options = settings_options([_ROWS["root"], _ROWS["config"]])
+
+
+@click.group()
+def pod() -> None:
+    """List pods, and delete those that have no account.
+
+    A server without --idp creates pods without accounts. A running server sees each change with its
+    next request.
+    """
+
+
+@pod.command("list", short_help="List pods, and whether they have accounts.")
+@click.option("--without-account", is_flag=True, help="Only pods that have no account.")
+@_root_options
+def list_(*, without_account: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """List all pods by name: pod, WebID of its owner, when it was created, whether it has an
+    account."""
+    listed = _at_desk(options, lambda desk: desk.list())
+    for line in _table([each for each in listed if not (without_account and each.has_account)]):
+        click.echo(line)
+
+
+@pod.command(short_help="Delete a pod that has no account.")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask first.")
+@_root_options
+def delete(name: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """Delete the pod NAME, which has no account, and everything in it. This cannot be undone.
+
+    'podstead account delete' deletes a pod together with its account. Nobody gets the name of the
+    pod again, since a new owner would be let in wherever the old one was; 'podstead account
+    free-name' allows it.
+    """
+    found = _at_desk(options, lambda desk: desk.find(name))
+    if not yes:
+        click.confirm(f"Delete the pod '{found.name}' and everything in it for good?", abort=True)
+    _at_desk(options, lambda desk: desk.delete(name))
+    click.echo(f"The pod '{found.name}' is deleted.")
+
+
+def _at_desk(options: dict[str, Any], act: Callable[[PodDesk], Awaitable[T]]) -> T:
+    from podstead.app.pod_desk import open_pod_desk
+
+    settings = settings_from(options)
+
+    async def run() -> T:
+        async with open_pod_desk(settings) as desk:
+            return await act(desk)
+
+    return asyncio.run(run())
+
+
+def _table(pods: Sequence[ListedPod]) -> list[str]:
+    rows = [
+        (
+            each.record.name,
+            each.record.owner,
+            time_text(each.record.created_ms // 1000),
+            "yes" if each.has_account else "no",
+        )
+        for each in pods
+    ]
+    return table(("POD", "OWNER", "CREATED", "ACCOUNT"), rows)

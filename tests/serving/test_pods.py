@@ -1,0 +1,97 @@
+"""The operator lists pods and deletes those that have no account, beside a running server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from podstead.cli import main
+from tests.support.client import Pod, create_pod
+from tests.support.server import ServerProcess, running_server
+
+PASSWORD = "correct horse battery staple"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ServerProcess]:
+    with running_server(ServerProcess(tmp_path / "root")) as server:
+        yield server
+
+
+@pytest.fixture
+def pod(server: ServerProcess) -> Pod:
+    return create_pod(server)
+
+
+def run(server: ServerProcess, *arguments: str, typed: str = "") -> Result:
+    """A command in this process: another one than the server's, all the same."""
+    return CliRunner().invoke(main, [*arguments, "--root", str(server.root)], input=typed)
+
+
+def listed(server: ServerProcess, *options: str) -> dict[str, tuple[str, str]]:
+    """The owner of each pod, and whether it has an account."""
+    result = run(server, "pod", "list", *options)
+    assert (result.exit_code, result.stderr) == (0, ""), result.output
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert lines[0] == ["POD", "OWNER", "CREATED", "ACCOUNT"]
+    return {name: (owner, account) for name, owner, _, account in lines[1:]}
+
+
+def with_account(server: ServerProcess, name: str) -> None:
+    result = run(server, "account", "create", name, typed=f"{PASSWORD}\n")
+    assert result.exit_code == 0, result.output
+
+
+def test_pods_are_listed_with_and_without_accounts(server: ServerProcess, pod: Pod) -> None:
+    with_account(server, "alice")
+    alice = (f"{server.base_url}/alice/#me", "yes")
+    assert listed(server) == {"alice": alice, pod.name: (pod.web_id, "no")}
+    assert listed(server, "--without-account") == {pod.name: (pod.web_id, "no")}
+
+
+def test_a_deleted_pod_is_gone_at_once_and_nobody_gets_its_name(
+    server: ServerProcess, pod: Pod
+) -> None:
+    with pod.owner() as owner:
+        assert owner.put(f"{pod.root}private/a", "text").status == 201
+        result = run(server, "pod", "delete", pod.name, "--yes")
+        assert (result.exit_code, result.stdout) == (0, f"The pod '{pod.name}' is deleted.\n")
+        assert owner.get(f"{pod.root}private/a").status == 401
+    assert listed(server) == {}
+    body, typed = json.dumps({"name": pod.name}), {"Content-Type": "application/json"}
+    assert server.request("POST", "/.pods", body, typed).status == 409
+    assert run(server, "account", "free-name", pod.name).exit_code == 0
+    assert server.request("POST", "/.pods", body, typed).status == 201
+
+
+def test_a_pod_is_deleted_only_if_the_operator_says_so(server: ServerProcess, pod: Pod) -> None:
+    result = run(server, "pod", "delete", pod.name, typed="n\n")
+    assert result.exit_code == 1
+    assert "for good?" in result.output
+    assert set(listed(server)) == {pod.name}
+
+
+def test_a_pod_with_an_account_goes_with_its_account_only(server: ServerProcess) -> None:
+    with_account(server, "alice")
+    result = run(server, "pod", "delete", "Alice", "--yes")
+    assert result.exit_code == 1
+    assert "podstead account delete alice" in result.stderr
+    assert set(listed(server)) == {"alice"}
+
+
+@pytest.mark.parametrize("name", ["a b", "x" * 65, "idp"])
+def test_a_command_says_of_a_name_what_the_server_says(server: ServerProcess, name: str) -> None:
+    """One rule for pages, programs and commands."""
+    body, typed = json.dumps({"name": name}), {"Content-Type": "application/json"}
+    message = json.loads(server.request("POST", "/.pods", body, typed).body)["message"]
+    result = run(server, "account", "create", name, typed=f"{PASSWORD}\n")
+    assert (result.exit_code, result.stderr) == (1, f"Error: {message}\n")
+
+
+def test_a_pod_that_is_not_there_is_not_deleted(server: ServerProcess) -> None:
+    result = run(server, "pod", "delete", "nobody", "--yes")
+    assert (result.exit_code, result.stderr) == (1, "Error: There is no pod 'nobody'.\n")
