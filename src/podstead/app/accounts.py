@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from podstead.app.audit import LogAudit
@@ -12,6 +13,7 @@ from podstead.idp.accounts import Accounts
 from podstead.idp.attempts import Attempts, FailureLimits
 from podstead.idp.audit import Audit
 from podstead.idp.credentials import ClientCredentials
+from podstead.idp.known_browsers import KnownBrowsers
 from podstead.idp.passwords import PasswordHasher
 from podstead.idp.sign_in import PasswordSignIn
 from podstead.pods.provision import PodProvisioner
@@ -24,6 +26,7 @@ class AccountServices:
 
     accounts: Accounts
     sign_in: PasswordSignIn
+    known_browsers: KnownBrowsers
     credentials: ClientCredentials
     audit: Audit
 
@@ -35,13 +38,16 @@ def build_accounts(
     clock: Clock,
     randomness: Randomness,
     passwords: PasswordHasher | None = None,
+    signing_keys: Sequence[bytes] = (),
 ) -> AccountServices:
     """The services of one process; new accounts name this server as their provider.
 
-    ``passwords`` is for tests that want cheaper hashes.
+    ``passwords`` is for tests that want cheaper hashes. The first of the ``signing_keys`` signs the
+    marks by which browsers are known; without any, no browser is.
     """
     passwords = passwords or Argon2Passwords()
     audit = LogAudit()
+    known_browsers = KnownBrowsers(signing_keys, clock=clock, randomness=randomness)
     accounts = Accounts(
         store=store,
         pods=PodProvisioner(
@@ -69,9 +75,11 @@ def build_accounts(
                 clock=clock,
                 randomness=randomness,
             ),
+            known_browsers=known_browsers,
             audit=audit,
             clock=clock,
         ),
+        known_browsers=known_browsers,
         credentials=ClientCredentials(store=store, audit=audit, clock=clock, randomness=randomness),
         audit=audit,
     )

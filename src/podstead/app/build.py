@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from podstead import __version__
@@ -80,7 +81,14 @@ def build_application(
         document = await documents.parse_at(content, content_type, base_iri=base_iri)
         return document.graph
 
-    provider = _provider(settings, store, clock, randomness, passwords)
+    provider = _provider(
+        settings,
+        store=store,
+        clock=clock,
+        randomness=randomness,
+        passwords=passwords,
+        signing_keys=keys,
+    )
     verification = Verification(
         settings,
         keys=keys,
@@ -264,10 +272,12 @@ def _token_policy(settings: Settings, key: SigningKey) -> TokenPolicy | None:
 
 def _provider(
     settings: Settings,
+    *,
     store: Store,
     clock: Clock,
     randomness: Randomness,
     passwords: PasswordHasher | None,
+    signing_keys: Sequence[SigningKey],
 ) -> Provider | None:
     if not settings.idp:
         return None
@@ -280,5 +290,6 @@ def _provider(
         clock=clock,
         randomness=randomness,
         passwords=passwords,
+        signing_keys=[bytes(key) for key in signing_keys],
     )
     return Provider(settings, store=store, accounts=accounts, clock=clock, randomness=randomness)

@@ -94,7 +94,11 @@ def build_pages(
     sessions = Sessions(store=store, clock=clock, randomness=randomness)
     connections = Connections(store=store, clock=clock, randomness=randomness)
     sign_in = BrowserSignIn(
-        passwords=accounts.sign_in, sessions=sessions, cookies=cookies, base_url=base_url
+        passwords=accounts.sign_in,
+        known_browsers=accounts.known_browsers,
+        sessions=sessions,
+        cookies=cookies,
+        base_url=base_url,
     )
     known, nostr = _build_passkeys(accounts, services), services.nostr
     login = LoginPage(

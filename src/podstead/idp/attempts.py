@@ -4,8 +4,11 @@ Only failures count, so that scripts may sign in as often as they like. A limit 
 a password is compared and again after it, and a verdict is told only once its failure is noted: of
 many guesses sent at once, no more are answered than of as many sent one after another.
 
-An account is never locked for good, since anybody could do that to it: failures in a row make its
-password wait longer, up to a minute, and many in an hour pause it for a quarter of one.
+An account is never locked for good, since anybody could do that to it: failures in a row with one
+name make the next try with it wait longer, up to a minute, and many in an hour pause it for a
+quarter of one. Names are counted as they were typed, whether they lead to an account or not: that
+an e-mail address and a pod's name are of one account must not show. A browser that has signed in to
+the account before is delayed by its own failures only (:mod:`podstead.idp.known_browsers`).
 """
 
 from __future__ import annotations
@@ -37,17 +40,18 @@ class FailureLimits:
     """How many sign-ins with a password may fail; 0 is without limit (A-181)."""
 
     per_minute_of_account: int = 10
-    """Of one address at one account."""
+    """Of one address with one name."""
     per_minute: int = 60
     """Of one address."""
     in_a_row: int = 5
-    """At one account, before its password has to wait."""
+    """With one name, or of one known browser, before the next one has to wait."""
     per_hour: int = 100
-    """At one account, before its password pauses."""
+    """With one name, or of one known browser, before they pause."""
 
 
 class Failures(msgspec.Struct, frozen=True):
-    """How signing in to one account has failed lately; times are Unix seconds."""
+    """How signing in with one name, or from one known browser, has failed lately; times are Unix
+    seconds."""
 
     in_a_row: int = 0
     last_s: int = 0
@@ -61,7 +65,7 @@ NONE_YET: Final = Failures()
 
 
 def seconds_to_wait(failures: Failures, limits: FailureLimits, *, now_s: int) -> int:
-    """How long the account's password has to wait; 0 for not at all."""
+    """How long the next attempt has to wait; 0 for not at all."""
     until_s = failures.paused_until_s
     if limits.in_a_row and failures.in_a_row >= limits.in_a_row:
         doublings = min(failures.in_a_row - limits.in_a_row, LONGEST_DELAY_S.bit_length())
@@ -71,7 +75,7 @@ def seconds_to_wait(failures: Failures, limits: FailureLimits, *, now_s: int) ->
 
 
 def after_failure(failures: Failures, limits: FailureLimits, *, now_s: int) -> Failures:
-    """The account's failures with one more."""
+    """The failures with one more."""
     in_this_hour = 0 <= now_s - failures.hour_began_s < HOUR_S
     in_hour = failures.in_hour + 1 if in_this_hour else 1
     pauses = 0 < limits.per_hour <= in_hour
@@ -88,21 +92,25 @@ def after_failure(failures: Failures, limits: FailureLimits, *, now_s: int) -> F
 class Attempt:
     """Whose password is tried, and from where.
 
-    ``subject`` is known for an account and for what leads to none alike, so that both meet the same
-    limits (A-182). ``address`` is the peer's, IPv6 by its network.
+    ``subject`` is what failures are counted for: the name that was typed, whatever it leads to
+    (A-182), or a browser that has signed in to the account before. ``address`` is the peer's, IPv6
+    by its network, and ``None`` for such a browser, which does not answer for its neighbours.
     """
 
     subject: str
-    address: str
+    address: str | None
     account_id: str | None
 
 
-def attempt_at(login: str, account: Kept[Account] | None, *, address: str) -> Attempt:
-    """An attempt by what was typed and the account that it leads to, if any."""
-    if account is None:
-        return Attempt(secret_key(name_key(login)), address, None)
-    account_id = account.value.account_id
-    return Attempt(secret_key(account_id), address, account_id)
+def attempt_at(
+    login: str, account: Kept[Account] | None, *, address: str, device: str | None = None
+) -> Attempt:
+    """An attempt by what was typed and the account that it leads to, if any; ``device`` is by what
+    a browser is known that has signed in to that account before."""
+    account_id = None if account is None else account.value.account_id
+    if device is not None and account_id is not None:
+        return Attempt(secret_key(f"{account_id} {device}"), None, account_id)
+    return Attempt(secret_key(name_key(login)), address, account_id)
 
 
 class AttemptStore(ProviderStore, RateCounters, Protocol):
@@ -205,6 +213,8 @@ class Attempts:
         return kept
 
     def _buckets(self, attempt: Attempt) -> list[tuple[str, int]]:
+        if attempt.address is None:
+            return []
         limits = self._limits
         buckets = [
             (f"sign-in:{attempt.address}:{attempt.subject}", limits.per_minute_of_account),

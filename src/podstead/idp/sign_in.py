@@ -13,9 +13,10 @@ from podstead.core.errors import NotAuthenticated
 from podstead.idp.accounts import Accounts, counting_from
 from podstead.idp.attempts import Attempts, attempt_at
 from podstead.idp.audit import Audit, Event
+from podstead.idp.known_browsers import KnownBrowsers
 from podstead.idp.names import MOST_EMAIL_CHARACTERS
 from podstead.idp.passwords import PasswordHasher, Verdict, presented
-from podstead.idp.records import Account
+from podstead.idp.records import Account, BrowserSession
 from podstead.storage.registry import Kept
 
 
@@ -58,28 +59,39 @@ class PasswordSignIn:
         accounts: Accounts,
         passwords: PasswordHasher,
         attempts: Attempts,
+        known_browsers: KnownBrowsers,
         audit: Audit,
         clock: Clock,
     ) -> None:
         self._accounts = accounts
         self._passwords = passwords
         self._attempts = attempts
+        self._known_browsers = known_browsers
         self._audit = audit
         self._clock = clock
 
     async def verify(
-        self, login: str, password: str, *, address: str, noted_as: Event = Event.SIGNED_IN
+        self,
+        login: str,
+        password: str,
+        *,
+        address: str,
+        marks: str = "",
+        session: BrowserSession | None = None,
+        noted_as: Event = Event.SIGNED_IN,
     ) -> SignedIn:
         """The account of ``login``, an e-mail address or a pod's name, if the password is right.
 
-        ``address`` is the peer's, IPv6 by its network; ``noted_as`` is what the log says of a right
-        password. Raises SignInFailed, RateLimited,
+        ``address`` is the peer's, IPv6 by its network. A browser that has signed in to the account
+        before is known by the ``marks`` that it keeps, or by the ``session`` that it has;
+        ``noted_as`` is what the log says of a right password. Raises SignInFailed, RateLimited,
         Overloaded, StorageError.
         """
         found = None
         if len(login) <= MOST_EMAIL_CHARACTERS:
             found = await self._accounts.find(login)
-        attempt = attempt_at(login, found, address=address)
+        device = self._device(found, marks, session)
+        attempt = attempt_at(login, found, address=address, device=device)
         await self._attempts.check(attempt)
         typed = presented(password)
         password_hash = None if found is None or typed is None else found.value.password_hash
@@ -95,6 +107,16 @@ class PasswordSignIn:
             signed_in = await self._rehashed(signed_in, typed, address)
         self._audit.note(noted_as, account_id=attempt.account_id, factor="password")
         return signed_in
+
+    def _device(
+        self, found: Kept[Account] | None, marks: str, session: BrowserSession | None
+    ) -> str | None:
+        """By what the browser is known at the account, if it is."""
+        if found is None:
+            return None
+        if session is not None and session.account_id == found.value.account_id:
+            return session.public_id
+        return self._known_browsers.device(marks, found.value)
 
     async def _still_so(self, found: Kept[Account]) -> SignedIn:
         """The account as it is after the password was compared, which takes a while."""

@@ -10,6 +10,7 @@ from podstead.app.accounts import build_accounts
 from podstead.app.system import SystemRandomness
 from podstead.config import Settings
 from podstead.idp import sessions
+from podstead.idp.known_browsers import MARK_S
 from podstead.storage.sqlite import SqliteStore
 from tests.http.conftest import BASE, Server, Start, password_of
 from tests.http.idp_pages.conftest import MovedClock, csrf_token, sign_in
@@ -106,8 +107,10 @@ async def test_the_cookies_are_for_this_server_and_out_of_the_reach_of_scripts(
     assert line == f"podstead-browser={browser.cookies['podstead-browser']}; {PLAIN}"
     assert len(browser.cookies["podstead-browser"]) == 64
     answer = await _log_in(browser)
-    [line] = answer.header_lines("set-cookie")
+    [line, known] = answer.header_lines("set-cookie")
     assert line == f"podstead-session={browser.cookies['podstead-session']}; {PLAIN}"
+    marks = browser.cookies["podstead-known"]
+    assert known == f"podstead-known={marks}; {PLAIN}; Max-Age={MARK_S}"
 
 
 PLAIN = "Path=/; HttpOnly; SameSite=Lax"
@@ -124,9 +127,11 @@ async def test_over_https_the_cookies_are_bound_to_the_host(
     assert line.startswith("__Host-podstead-browser=")
     assert line.endswith(f"{PLAIN}; Secure")
     answer = await _log_in(browser)
-    [line] = answer.header_lines("set-cookie")
+    [line, known] = answer.header_lines("set-cookie")
     assert line.startswith("__Host-podstead-session=")
     assert line.endswith(f"{PLAIN}; Secure")
+    assert known.startswith("__Host-podstead-known=")
+    assert known.endswith(f"{PLAIN}; Secure; Max-Age={MARK_S}")
     assert (await browser.get("/idp/account")).status == 200
     plain = {name.removeprefix("__Host-"): value for name, value in browser.cookies.items()}
     other = Browser(server.application, "https://pods.example", cookies=plain)
@@ -183,7 +188,7 @@ async def test_only_who_wants_to_stay_signed_in_is_after_the_browser_closes(
     """A-61."""
     await browser.get("/idp/login")
     answer = await _log_in(browser, **({"remember": "yes"} if lasting else {}))
-    [line] = answer.header_lines("set-cookie")
+    [line, _] = answer.header_lines("set-cookie")
     assert ("Max-Age=7776000" in line) is lasting
 
 

@@ -65,7 +65,8 @@ class RateSettings:
         Group.RATES,
         (
             "How many sign-ins with a password may fail from one address in a minute before it "
-            "gets 429; 0 is without limit. Those that succeed never count."
+            "gets 429; 0 is without limit. Only failures are counted, and those of browsers that "
+            "have signed in to the account before are not."
         ),
         unit="sign-ins",
     )
@@ -74,7 +75,7 @@ class RateSettings:
         "account-failures-per-minute",
         kinds.integer(0, 1_000_000),
         Group.RATES,
-        "How many of them at one account; 0 is without limit.",
+        "How many of them with one name, an e-mail address or a pod's name; 0 is without limit.",
         unit="sign-ins",
     )
     account_failures_in_a_row: int = setting(
@@ -83,11 +84,17 @@ class RateSettings:
         kinds.integer(0, 1_000_000),
         Group.RATES,
         (
-            "After how many failed sign-ins in a row, from any address, an account's password has "
-            "to wait 1 second, then 2, 4, and at most 60; 0 is never."
+            "After how many failed sign-ins in a row with one name, from any address, the next one "
+            "with it has to wait 1 second, then 2, 4, and at most 60; 0 is never. The name is an "
+            "e-mail address or a pod's name, each counted for itself and whether an account has it "
+            "or not. That delays browsers that have not signed in to the account before, and "
+            "scripts that send the password. A browser that has, within 180 days and since the "
+            "password was changed, is known by a signed cookie: it waits after as many failures of "
+            "its own only, whatever others do. Passkeys, Nostr keys, client credentials and who "
+            "is signed in already never wait for failures of others."
         ),
         unit="sign-ins",
-        reason="Guessing gets slow, and the owner still gets in after a minute.",
+        reason="Guessing gets slow, and strangers cannot keep the owner out.",
     )
     account_failures_per_hour: int = setting(
         100,
@@ -95,8 +102,9 @@ class RateSettings:
         kinds.integer(0, 1_000_000),
         Group.RATES,
         (
-            "After how many failed sign-ins within an hour, from any address, an account's "
-            "password pauses for 15 minutes; 0 is never."
+            "After how many failed sign-ins within an hour with one name, from any address, "
+            "sign-ins with it pause for 15 minutes; 0 is never. What account-failures-in-a-row "
+            "says of known browsers and of other ways to sign in holds here too."
         ),
         unit="sign-ins",
     )

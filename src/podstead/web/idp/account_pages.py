@@ -141,7 +141,7 @@ class AccountPages:
         if kept is None:
             raise NotFound("The account is gone")
         signed_in = await self._sign_in.begin(visit, kept, lasting=owner.session.lasting)
-        return self._changed(visit, "password-changed", signed_in.cookie)
+        return self._changed(visit, "password-changed", *signed_in.cookies)
 
     async def sign_out(self, visit: Visit) -> Response:
         """``/idp/logout``. Raises WrongFormToken."""
@@ -196,7 +196,7 @@ class AccountPages:
     async def _check_current(self, visit: Visit, owner: OpenSession, sent: Submission) -> None:
         """Raises WrongCurrentPassword unless the form has the current password; RateLimited."""
         try:
-            await self._sign_in.confirm(visit, owner.account, sent.text("current"))
+            await self._sign_in.confirm(visit, owner, sent.text("current"))
         except SignInFailed as error:
             raise WrongCurrentPassword from error
 

@@ -7,15 +7,15 @@ from typing import Final
 
 from podstead.idp import methods
 from podstead.idp.audit import Event
+from podstead.idp.known_browsers import KnownBrowsers
 from podstead.idp.records import Account, BrowserSession
-from podstead.idp.sessions import Sessions
+from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in import AccountDisabled, PasswordSignIn, SignInFailed
 from podstead.storage.registry import Kept
 from podstead.web.idp.cookies import Cookies, Header, Notice
 from podstead.web.idp.rendering import json_answer, see_other
 from podstead.web.idp.submissions import Submission
 from podstead.web.idp.visits import Visit
-from podstead.web.limits import address_key
 from podstead.web.response import Response
 
 PASSWORD: Final = "password"  # noqa: S105 - the name of a factor
@@ -23,19 +23,26 @@ PASSWORD: Final = "password"  # noqa: S105 - the name of a factor
 
 @dataclass(frozen=True, slots=True)
 class SignedInHere:
-    """A session that began with this request, and the header by which the browser keeps it."""
+    """A session that began with this request, and the headers by which the browser keeps it."""
 
     session: BrowserSession
-    cookie: Header
+    cookies: tuple[Header, ...]
 
 
 class BrowserSignIn:
     """Verifies what a form says and begins sessions."""
 
     def __init__(
-        self, *, passwords: PasswordSignIn, sessions: Sessions, cookies: Cookies, base_url: str
+        self,
+        *,
+        passwords: PasswordSignIn,
+        known_browsers: KnownBrowsers,
+        sessions: Sessions,
+        cookies: Cookies,
+        base_url: str,
     ) -> None:
         self._passwords = passwords
+        self._known_browsers = known_browsers
         self._sessions = sessions
         self._cookies = cookies
         self._base_url = base_url
@@ -47,9 +54,11 @@ class BrowserSignIn:
         )
         return await self.begin(visit, account, lasting=sent.ticked("remember"))
 
-    async def confirm(self, visit: Visit, account: Account, password: str) -> None:
+    async def confirm(self, visit: Visit, owner: OpenSession, password: str) -> None:
         """Make sure that who is signed in knows the password. Raises SignInFailed, RateLimited."""
-        await self._verified(visit, account.pod, password, Event.PASSWORD_CONFIRMED)
+        await self._verified(
+            visit, owner.account.pod, password, Event.PASSWORD_CONFIRMED, owner.session
+        )
 
     async def begin(
         self,
@@ -80,16 +89,19 @@ class BrowserSignIn:
             instead_of=visit.open_session,
             restricted=restricted,
         )
-        cookie = self._cookies.keep_session(begun.secret, lasting=lasting)
-        return SignedInHere(begun.session, cookie)
+        cookies = [self._cookies.keep_session(begun.secret, lasting=lasting)]
+        marks = self._known_browsers.signed_in(self._cookies.marks(visit.request), account.value)
+        if marks is not None and not restricted:
+            cookies.append(self._cookies.keep_marks(marks))
+        return SignedInHere(begun.session, tuple(cookies))
 
     def succeeded(self, visit: Visit, signed_in: SignedInHere, *, path: str) -> Response:
         """On to a page, for browsers; its address, for programs (A-58)."""
         if visit.wants_page:
-            return see_other(path, signed_in.cookie)
+            return see_other(path, *signed_in.cookies)
         location = self._base_url + path
         header = (b"location", location.encode("ascii"))
-        return json_answer(200, {"location": location}, header, signed_in.cookie)
+        return json_answer(200, {"location": location}, header, *signed_in.cookies)
 
     def failed(self, visit: Visit, sent: Submission, error: SignInFailed, *, path: str) -> Response:
         """Back to the page that was signed in on; what was typed as a name is still there."""
@@ -102,11 +114,20 @@ class BrowserSignIn:
         return json_answer(401, {"error": "invalid_grant", "error_description": description})
 
     async def _verified(
-        self, visit: Visit, login: str, password: str, noted_as: Event
+        self,
+        visit: Visit,
+        login: str,
+        password: str,
+        noted_as: Event,
+        session: BrowserSession | None = None,
     ) -> Kept[Account]:
-        address = address_key(visit.request.client_address)
         signed_in = await self._passwords.verify(
-            login, password, address=address, noted_as=noted_as
+            login,
+            password,
+            address=visit.source.network,
+            marks=self._cookies.marks(visit.request),
+            session=session,
+            noted_as=noted_as,
         )
         return signed_in.kept
 

@@ -1,9 +1,10 @@
 """What does a browser keep for us, and how is it told? The provider's cookies (A-57, A-61, P-11).
 
-Three: the session, the secret that ties sign-ins under way to the browser that began them, and a
-short notice for the next page. None can be read by scripts or is sent along by other sites' forms.
-Where the server is reached over https their names begin with ``__Host-``, by which browsers refuse
-cookies of that name from anywhere else; over plain http no client would keep such a cookie.
+Four: the session, the secret that ties sign-ins under way to the browser that began them, a short
+notice for the next page, and the marks of the accounts that the browser has signed in to. None can
+be read by scripts or is sent along by other sites' forms. Where the server is reached over https
+their names begin with ``__Host-``, by which browsers refuse cookies of that name from anywhere
+else; over plain http no client would keep such a cookie.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl, urlencode
 
+from podstead.idp.known_browsers import MARK_S
 from podstead.idp.sessions import LASTING_S
 from podstead.web.request import Request
 
@@ -22,8 +24,10 @@ SESSION: Final = "podstead-session"
 BROWSER: Final = "podstead-browser"
 NOTICE: Final = "podstead-notice"
 NOTICE_S: Final = 60
+KNOWN: Final = "podstead-known"
 
 _SECRET: Final = re.compile(r"[0-9a-f]{64}")
+_MARKS: Final = re.compile(r"[0-9a-f.~]{1,1000}")
 _MOST_TYPED: Final = 254
 _LONGEST_NOTICE: Final = 4096
 # Browsers may send each cookie in a field of its own over HTTP/2 (RFC 9113 section 8.2.3), and
@@ -53,6 +57,12 @@ class Cookies:
         """The secret of the browser."""
         return self._secret(request, BROWSER)
 
+    def marks(self, request: Request) -> str:
+        """The marks of the accounts that the browser has signed in to
+        (:mod:`podstead.idp.known_browsers`); empty if there are none."""
+        value = self._value(request, KNOWN)
+        return value if value is not None and _MARKS.fullmatch(value) else ""
+
     def any_of_ours(self, request: Request) -> bool:
         """Whether the request has a cookie by which it could do something."""
         return self.session(request) is not None or self.browser(request) is not None
@@ -71,6 +81,10 @@ class Cookies:
     def keep_session(self, secret: str, *, lasting: bool) -> Header:
         """Sign the browser in; unless ``lasting``, until it is closed."""
         return self._set(SESSION, secret, LASTING_S if lasting else None)
+
+    def keep_marks(self, marks: str) -> Header:
+        """Have the browser known when it signs in again, also after it has signed out."""
+        return self._set(KNOWN, marks, MARK_S)
 
     def forget_session(self) -> Header:
         return self._set(SESSION, "", 0)

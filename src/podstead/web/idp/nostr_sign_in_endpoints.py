@@ -115,7 +115,7 @@ class NostrSignInEndpoints:
             amr=NOSTR_KEY,
             restricted=signed_in.restricted,
         )
-        return _succeeded(ACCOUNT_PATH, begun.cookie)
+        return _succeeded(ACCOUNT_PATH, *begun.cookies)
 
     def refused(self, visit: Visit, refusal: RequestRefused) -> Response:
         """What the script shows, and where an account can be made with a key that has none."""

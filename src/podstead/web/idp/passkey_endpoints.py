@@ -139,7 +139,7 @@ class PasskeyEndpoints:
         signed_in = await self._sign_in.begin(
             visit, verified.kept, lasting=lasting, factor=FACTOR, amr=verified.amr
         )
-        return self._succeeded(verified, ACCOUNT_PATH, signed_in.cookie)
+        return self._succeeded(verified, ACCOUNT_PATH, *signed_in.cookies)
 
     async def complete(self, visit: Visit) -> Response:
         """``passkey-complete``: go on in an interaction in which this browser's passkey was

@@ -161,14 +161,14 @@ class RegistrationPages:
             await self._authorizations.signed_in(pending, signed_in.session)
             path = f"{INTERACTION_PATH}/{pending.uid}"
         if visit.wants_page:
-            return see_other(path, signed_in.cookie)
+            return see_other(path, *signed_in.cookies)
         body = {
             "webId": created.account.web_id,
             "podUri": created.pod_uri,
             "location": self._base_url + path,
         }
         location = (b"location", created.pod_uri.encode("ascii"))
-        return json_answer(201, body, location, signed_in.cookie)
+        return json_answer(201, body, location, *signed_in.cookies)
 
     async def _pending(self, visit: Visit, uid: str | None) -> Pending | None:
         """The interaction to return to. Raises NotFound, AccessDenied, BadRequest."""

@@ -77,4 +77,4 @@ class VerifiedSignIn:
         )
         pending = await self.authorizations.pending(uid, browser=visit.browser)
         await self.authorizations.signed_in(pending, signed_in.session)
-        return see_other(resumption(pending), signed_in.cookie)
+        return see_other(resumption(pending), *signed_in.cookies)
