@@ -5,6 +5,7 @@
 - It waits for SIGTERM in a thread: a worker that is still starting ends on the spot, where
   granian's would miss the signal and run for ever.
 - It reports when its application has started.
+- It bounds its connections in time and number (``connections/``).
 - It ends when the main process is gone, even if that was killed.
 """
 
@@ -29,6 +30,8 @@ from typing import TYPE_CHECKING, Any
 from granian.net import SocketHolder  # type: ignore[attr-defined]
 from granian.server.mp import MPServer
 
+from podstead.app.connections.door import Door
+from podstead.app.connections.supervisor import Supervisor, bounds_of
 from podstead.app.listening import BACKLOG
 from podstead.app.renewal import RENEWAL_SIGNAL, prepare_keys
 from podstead.app.tls.front import Front, remove_folder
@@ -80,6 +83,12 @@ def run_worker(
     for other in equipment.listeners:
         if other is not listener:
             other.close()
+    supervisor = Supervisor(
+        port=listener.getsockname()[1],
+        door=Door(listener.fileno()),
+        bounds=bounds_of(equipment.settings),
+        trusted=equipment.settings.trusted_proxies,
+    )
     doorway = None
     if equipment.front is not None:
         doorway = _Doorway(listener, equipment.front, equipment.settings)
@@ -87,7 +96,7 @@ def run_worker(
     holder = SocketHolder(  # type: ignore[call-arg]
         listener.detach(), uds=doorway is not None, backlog=BACKLOG
     )
-    load = partial(_load_application, equipment, doorway)
+    load = partial(_load_application, equipment, doorway, supervisor)
     MPServer._spawn_asgi_lifespan_worker(  # noqa: SLF001 - what granian would call here itself
         worker_id, process_name, load, ((None, holder), None), *arguments
     )
@@ -141,9 +150,11 @@ class _Doorway:
         return terminator, Introduced(application, clients)
 
 
-def _load_application(equipment: Equipment, doorway: _Doorway | None) -> Application:
+def _load_application(
+    equipment: Equipment, doorway: _Doorway | None, supervisor: Supervisor
+) -> Application:
     """What granian calls in a worker, with the event loop made and not yet running."""
-    drain = _Drain(asyncio.get_event_loop(), partial(_renew, equipment))
+    drain = _Drain(asyncio.get_event_loop(), partial(_renew, equipment), supervisor)
     start_thread(drain.wait)
     try:
         application = equipment.factory(equipment.settings)
@@ -151,9 +162,10 @@ def _load_application(equipment: Equipment, doorway: _Doorway | None) -> Applica
         logger.error("%s", error)  # noqa: TRY400 - expected trouble has no traceback
         sys.exit(1)
     drain.first = getattr(application, "drain", None)
+    answer: Application = partial(supervisor.requests.track, application)
     if doorway is not None:
-        drain.terminator, application = doorway.connect(application)
-    return _Started(application, drain, equipment.report)
+        drain.terminator, answer = doorway.connect(answer)
+    return _Started(application, answer, drain, equipment.report)
 
 
 def _renew(equipment: Equipment) -> None:
@@ -181,9 +193,12 @@ class _Drain:
     What announces a renewed certificate is waited for in the same thread.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, renew: Callable[[], None]) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, renew: Callable[[], None], supervisor: Supervisor
+    ) -> None:
         self._loop = loop
         self._renew = renew
+        self.supervisor = supervisor
         self._handle: Callable[[], object] | None = None
         self.started = False
         self.terminator: Terminator | None = None
@@ -200,6 +215,7 @@ class _Drain:
     def wait(self) -> None:
         while signal.sigwait({signal.SIGTERM, RENEWAL_SIGNAL}) == RENEWAL_SIGNAL:
             self._renew()
+        self.supervisor.shut_nobody_out()
         if not self.started or self._handle is None:
             os._exit(0)  # there is nothing to finish
         if self.terminator is not None:
@@ -223,16 +239,19 @@ class _Started:
     Granian takes an exception from the lifespan for an application that has none, and would serve.
     """
 
-    def __init__(self, application: Application, drain: _Drain, report: Connection) -> None:
+    def __init__(
+        self, application: Application, answer: Application, drain: _Drain, report: Connection
+    ) -> None:
+        """``answer`` takes the requests, and the application what the lifespan brings."""
         self._application = application
+        self._answer = answer
         self._drain = drain
         self._report = report
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        # Requests go straight to the application: no coroutine of ours in between.
         if scope["type"] == "lifespan":
             return self._live(scope, receive, send)
-        return self._application(scope, receive, send)
+        return self._answer(scope, receive, send)
 
     async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
         terminator = self._drain.terminator
@@ -249,6 +268,7 @@ class _Started:
                 self._drain.started = True
                 if terminator is not None:
                     terminator.start()
+                start_thread(self._drain.supervisor.watch)
                 self._report.send_bytes(str(os.getpid()).encode("ascii"))
 
         try:

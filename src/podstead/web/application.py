@@ -116,7 +116,8 @@ class Application:
         if scope["type"] == "http":
             incoming = Incoming(receive)
             response = await self._respond(scope, incoming)
-            await send_response(response, scope, incoming, send)
+            take_timeout_s = self._limits.body_pace.idle_timeout_s
+            await send_response(response, scope, incoming, send, take_timeout_s=take_timeout_s)
             await incoming.linger(scope)
         elif scope["type"] == "lifespan":
             await self._live(receive, send)

@@ -19,6 +19,9 @@ from podstead.web.response import Response
 
 logger = logging.getLogger("podstead.web")
 
+TAKE_TIMEOUT_S = 30.0
+"""How long a client may take nothing of a body that is made while it is sent, by default."""
+
 _FILE_EXTENSION = "http.response.pathsend"
 
 
@@ -29,8 +32,16 @@ class Closable(Protocol):
     async def aclose(self) -> None: ...
 
 
-async def send_response(response: Response, scope: Scope, receive: Receive, send: Send) -> None:
-    """Send one response."""
+async def send_response(
+    response: Response,
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+    *,
+    take_timeout_s: float = TAKE_TIMEOUT_S,
+) -> None:
+    """Send one response. A client that takes nothing of a stream for ``take_timeout_s`` is given up
+    like one that has left; over HTTP/2 its connection may well take other responses."""
     start = {
         "type": "http.response.start",
         "status": response.status,
@@ -40,7 +51,7 @@ async def send_response(response: Response, scope: Scope, receive: Receive, send
     if isinstance(body, AsyncIterator):
         async with _closing(body):
             await send(start)
-            await _stream(body, receive, send)
+            await _stream(body, receive, send, take_timeout_s)
         return
     await send(start)
     if isinstance(body, bytes):
@@ -55,7 +66,7 @@ async def send_response(response: Response, scope: Scope, receive: Receive, send
         end = None if response.last is None else response.last + 1
         chunks = body.chunks(response.first, end)
         async with _closing(chunks):
-            await _stream(chunks, receive, send)
+            await _stream(chunks, receive, send, take_timeout_s)
 
 
 @asynccontextmanager
@@ -67,13 +78,22 @@ async def _closing(pieces: AsyncIterator[bytes]) -> AsyncIterator[None]:
             await pieces.aclose()
 
 
-async def _stream(pieces: AsyncIterator[bytes], receive: Receive, send: Send) -> None:
+async def _stream(
+    pieces: AsyncIterator[bytes], receive: Receive, send: Send, take_timeout_s: float
+) -> None:
     client = _Client(receive)
     try:
         async for piece in pieces:
             if client.has_left:
                 return
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            sending = asyncio.timeout(take_timeout_s)
+            try:
+                async with sending:
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+            except TimeoutError:
+                if sending.expired():
+                    return
+                raise
     except asyncio.CancelledError:
         if not client.cancelled:
             raise

@@ -140,3 +140,18 @@ async def test_a_connection_that_breaks_closes_what_was_open_too() -> None:
     with pytest.raises(ConnectionResetError):
         await send_response(Response(200, [], body), SCOPE, client.receive, client.send)
     assert (pieces.made, pieces.closed) == (2, True)
+
+
+async def test_who_takes_nothing_is_given_up_like_who_has_left() -> None:
+    class Stalled(Client):
+        async def send(self, message: Message) -> None:
+            await super().send(message)
+            if len(self.taken) == 3:
+                await asyncio.Event().wait()
+
+    pieces, client = Pieces(), Stalled()
+    await send_response(
+        Response(200, [], pieces.make()), SCOPE, client.receive, client.send, take_timeout_s=0.01
+    )
+    assert len(client.taken) == 3, "an end would say that the body was whole"
+    assert pieces.closed

@@ -28,6 +28,19 @@ class LimitSettings:
         unit="connections",
         reason="Each takes a file descriptor and some memory, a socket some 160 KiB.",
     )
+    address_share_percent: int = setting(
+        25,
+        "address-share-percent",
+        kinds.integer(1, 100),
+        Group.LIMITS,
+        (
+            "How much of max-connections one client address may hold, IPv6 by its /64. Beyond it, "
+            "the server closes connections without a request first, then idle ones, then the "
+            "newest. Addresses of trusted-proxy may hold all of them."
+        ),
+        unit="percent",
+        reason="A whole office behind one address fits in; a single attacker cannot take the rest.",
+    )
     max_target_bytes: int = setting(
         8 * _KIB,
         "max-target-bytes",

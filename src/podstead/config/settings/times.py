@@ -19,7 +19,7 @@ class TimeSettings:
         Group.TIMES,
         (
             "How long the headers of a request may take to arrive, and how long a connection "
-            "may stay open without a request."
+            "may stay open without a request, whatever the version of HTTP."
         ),
         unit="seconds",
     )
@@ -28,7 +28,10 @@ class TimeSettings:
         "body-idle-timeout-s",
         kinds.integer(1, 3600),
         Group.TIMES,
-        "How long a body may stop arriving before the request is given up.",
+        (
+            "How long a request body may stop arriving, and a client may take nothing of a "
+            "response, before the server gives up."
+        ),
         unit="seconds",
     )
     min_upload_bytes_per_s: int = setting(

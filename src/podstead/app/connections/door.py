@@ -1,0 +1,107 @@
+"""How are addresses shut out? By a filter in the system, before their connections come to be.
+
+A program of the classic Berkeley Packet Filter on the listening socket drops what comes from these
+addresses. It takes no privilege and no time of this process. Connections that are open are not
+touched: a filter belongs to the socket that it was attached to, and to those accepted from it
+later, which have other peers. For Linux.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+import threading
+from collections.abc import Hashable, Sequence
+from ipaddress import IPv4Network, IPv6Network
+
+from podstead.app.connections.kernel import attach_filter, detach_filter
+
+MOST_SHUT_OUT = 128
+"""How many addresses are shut out at once: each takes up to five instructions, and the memory for
+a socket's options is limited."""
+
+_INSTRUCTION = struct.Struct("=HBBI")
+
+_LOAD_BYTE, _LOAD_WORD, _AND, _JUMP, _JUMP_IF_EQUAL, _RETURN = 0x30, 0x20, 0x54, 0x05, 0x15, 0x06
+_NETWORK_HEADER = 0xFFF00000
+"""SKF_NET_OFF: offsets from here are into the IP header."""
+_IPV4_SOURCE, _IPV6_SOURCE = 12, 8
+_VERSION_MASK, _VERSION_6 = 0xF0, 0x60
+_DROP, _TAKE = 0, 0xFFFFFFFF
+
+Holder = IPv4Network | IPv6Network
+
+
+class Door:
+    """The listening socket of one worker. For any thread."""
+
+    def __init__(self, descriptor: int) -> None:
+        """The descriptor must stay open until the door is left alone."""
+        self._descriptor = descriptor
+        self._lock = threading.Lock()
+        self._is_ours = sys.platform == "linux"
+        self._is_filtered = True  # perhaps by a worker that had the same socket before
+
+    def shut_out(self, holders: Sequence[Hashable]) -> None:
+        """Take no connections from these addresses, the last of them if they are too many, and
+        from all others."""
+        networks = [each for each in holders if isinstance(each, (IPv4Network, IPv6Network))]
+        with self._lock:
+            if self._is_ours and (networks or self._is_filtered):
+                self._is_filtered = self._filter(networks[-MOST_SHUT_OUT:])
+
+    def leave_alone(self) -> None:
+        """Shut nobody out any more: the socket is about to be closed, or another worker's."""
+        self.shut_out(())
+        with self._lock:
+            self._is_ours = False
+
+    def _filter(self, networks: Sequence[Holder]) -> bool:
+        if networks and attach_filter(self._descriptor, program(networks)):
+            return True
+        detach_filter(self._descriptor)
+        return False
+
+
+def program(networks: Sequence[Holder]) -> bytes:
+    """A filter that drops packets from these networks: IPv4 addresses, and /64 of IPv6."""
+    by_version: dict[int, list[bytes]] = {4: [], 6: []}
+    for network in networks:
+        by_version[network.version].append(_drop(network))
+    ipv6 = b"".join(by_version[6]) + _instruction(_RETURN, _TAKE)
+    ipv4 = _instruction(_LOAD_WORD, _NETWORK_HEADER + _IPV4_SOURCE) + b"".join(by_version[4])
+    return b"".join(
+        (
+            _instruction(_LOAD_BYTE, _NETWORK_HEADER),
+            _instruction(_AND, _VERSION_MASK),
+            # Jumps reach 255 instructions; this one may have to go further.
+            _instruction(_JUMP_IF_EQUAL, _VERSION_6, otherwise=1),
+            _instruction(_JUMP, len(ipv4) // _INSTRUCTION.size + 1),
+            ipv4,
+            _instruction(_RETURN, _TAKE),
+            ipv6,
+        )
+    )
+
+
+def _drop(network: Holder) -> bytes:
+    source = network.network_address.packed
+    if isinstance(network, IPv4Network):
+        return _instruction(
+            _JUMP_IF_EQUAL, int.from_bytes(source, "big"), otherwise=1
+        ) + _instruction(_RETURN, _DROP)
+    first, second = (int.from_bytes(source[at : at + 4], "big") for at in (0, 4))
+    return b"".join(
+        (
+            _instruction(_LOAD_WORD, _NETWORK_HEADER + _IPV6_SOURCE),
+            _instruction(_JUMP_IF_EQUAL, first, otherwise=3),
+            _instruction(_LOAD_WORD, _NETWORK_HEADER + _IPV6_SOURCE + 4),
+            _instruction(_JUMP_IF_EQUAL, second, otherwise=1),
+            _instruction(_RETURN, _DROP),
+        )
+    )
+
+
+def _instruction(code: int, operand: int, *, otherwise: int = 0) -> bytes:
+    """One instruction; a comparison that fails skips ``otherwise`` of those that follow."""
+    return _INSTRUCTION.pack(code, 0, otherwise, operand)

@@ -1,0 +1,141 @@
+"""Which connections are to be closed, and which addresses shut out for a moment? Pure.
+
+The rules, in the order in which they apply:
+
+- A connection that does not take what is sent to it for ``stall_timeout_s`` is closed.
+- A connection without a request in flight for ``idle_timeout_s`` is closed, whatever it has said
+  in the meantime: half a preface, a TLS handshake, pings.
+- An address that holds more than its share loses connections: first those that never had a
+  request, then idle ones, each from the oldest; then those with a request in flight, from the
+  newest. It stays shut out while it comes back faster than connections can be closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+
+SIGNIFICANT_BYTES = 4096
+"""How much a client must take within ``idle_timeout_s`` for that to be a response. The answers to
+pings of HTTP/2 stay below it."""
+SHUT_OUT_S = 2.0
+"""How long an address stays shut out after it held more than its share for the last time."""
+PRESSURE = 0.5
+"""The part of all connections above which an address beyond its share is shut out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """``per_address`` connections of ``connections`` may belong to one address."""
+
+    connections: int
+    per_address: int
+    idle_timeout_s: float
+    stall_timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What the system knows of a connection's way out."""
+
+    is_pending: bool
+    """Whether there is something that the client has not acknowledged."""
+    acknowledged_bytes: int
+
+
+@dataclass(slots=True, eq=False)
+class Connection:
+    """One connection. ``holder`` is the address whose share it is part of; ``None`` for a trusted
+    proxy, which may hold any number."""
+
+    holder: Hashable | None
+    since_s: float
+    requests: int = 0
+    """How many have begun."""
+    is_busy: bool = False
+    """Whether a request is in flight."""
+    _seen: tuple[int, int] = (0, 0)
+    _idle_since_s: float = field(init=False)
+    _idle_at_bytes: int = 0
+    _pending_since_s: float | None = None
+    _pending_at_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        self._idle_since_s = self.since_s
+
+    def note_requests(self, counts: tuple[int, int], *, now_s: float) -> None:
+        """Note how many requests have begun and ended."""
+        begun, ended = counts
+        self.requests, self.is_busy = begun, begun != ended
+        if self.is_busy or counts != self._seen:
+            self._idle_since_s = now_s
+        self._seen = counts
+
+    def note_sent(self, sent: Sent, *, now_s: float) -> None:
+        """Note what the client has taken."""
+        taken = sent.acknowledged_bytes
+        if sent.is_pending:
+            if self._pending_since_s is None or taken != self._pending_at_bytes:
+                self._pending_since_s, self._pending_at_bytes = now_s, taken
+        else:
+            self._pending_since_s = None
+        if sent.is_pending or taken - self._idle_at_bytes >= SIGNIFICANT_BYTES:
+            self._idle_since_s, self._idle_at_bytes = now_s, taken
+
+    def is_stalled(self, bounds: Bounds, *, now_s: float) -> bool:
+        """Whether the client has taken nothing for too long."""
+        since_s = self._pending_since_s
+        return since_s is not None and now_s - since_s > bounds.stall_timeout_s
+
+    def is_idle(self, bounds: Bounds, *, now_s: float) -> bool:
+        """Whether there was no request for too long."""
+        return not self.is_busy and now_s - self._idle_since_s > bounds.idle_timeout_s
+
+    @property
+    def precedence(self) -> tuple[bool, bool, float]:
+        """What is closed first is the least."""
+        if self.is_busy or self._pending_since_s is not None:
+            return True, True, -self.since_s
+        return False, self.requests > 0, self.since_s
+
+
+class Shares:
+    """Sees to it that no address holds more than its share."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+        self._shut_out_until_s: dict[Hashable, float] = {}
+
+    @property
+    def is_contended(self) -> bool:
+        """Whether an address was beyond its share a moment ago."""
+        return bool(self._shut_out_until_s)
+
+    def excess(self, connections: Iterable[Connection], *, now_s: float) -> list[Connection]:
+        """Those to be closed of all that are open."""
+        by_holder: dict[Hashable, list[Connection]] = {}
+        total = 0
+        for connection in connections:
+            total += 1
+            if connection.holder is not None:
+                by_holder.setdefault(connection.holder, []).append(connection)
+        closed: list[Connection] = []
+        for holder, held in by_holder.items():
+            if len(held) > self._bounds.per_address:
+                closed += sorted(held, key=attrgetter("precedence"))[
+                    : len(held) - self._bounds.per_address
+                ]
+                if total > self._bounds.connections * PRESSURE:
+                    self._shut_out_until_s[holder] = now_s + SHUT_OUT_S
+        return closed
+
+    def shut_out(self, *, now_s: float) -> Sequence[Hashable]:
+        """The addresses from which no connection is taken at the moment, the latest last."""
+        for holder, until_s in list(self._shut_out_until_s.items()):
+            if until_s < now_s:
+                del self._shut_out_until_s[holder]
+        return [
+            holder
+            for holder, _ in sorted(self._shut_out_until_s.items(), key=lambda entry: entry[1])
+        ]
