@@ -80,7 +80,7 @@ def test_a_request_that_never_ends_is_cut_off_after_the_drain_timeout(
     server.start()
     answer = hold(server, threads)
     assert server.stop() == 0
-    assert "Requests still in flight after 1 seconds were cut off" in server.errors
+    assert "Requests still in flight after 1 second were cut off" in server.errors
     with pytest.raises(OSError, match=r".*"):
         answer.result(DEADLINE_S)
 
