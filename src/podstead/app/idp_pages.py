@@ -115,6 +115,7 @@ def build_pages(
             renderer=renderer,
             counters=store,
             clock=clock,
+            base_url=base_url,
         ),
         interactions=InteractionPages(
             authorizations=authorizations,

@@ -6,11 +6,10 @@ the browser that began it; a finished one gives nothing more.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
@@ -18,6 +17,7 @@ import msgspec
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import AccessDenied, BadRequest, NotFound, Overloaded
 from podstead.idp.clients import ClientDirectory
+from podstead.idp.consents import Consents
 from podstead.idp.interactions import (
     Stage,
     begun,
@@ -37,7 +37,6 @@ from podstead.idp.oauth.messages import Parameters
 from podstead.idp.records import (
     ACCOUNTS,
     CODES,
-    CONSENTS,
     GRANTS,
     INTERACTIONS,
     Account,
@@ -79,6 +78,9 @@ class Reply:
     redirect_uri: str
     response_mode: str
     parameters: Mapping[str, str]
+    stranger: Client | None = None
+    """The client, if nobody has agreed to be sent to it: a page names the address first, so that
+    an error is no way to have this server redirect anywhere (RFC 9700 section 4.11.2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,7 @@ class Authorizations:
         self._issuer = issuer
         self._store = store
         self._clients = clients
+        self._consents = Consents(store=store, clock=clock)
         self._keys = keys
         self._clock = clock
         self._randomness = randomness
@@ -147,22 +150,26 @@ class Authorizations:
         try:
             request = check_authorization_request(parameters, client)
         except RefusedRequest as refusal:
-            return self._refusal(refusal.reply, refusal.error, refusal.description)
+            reply = self._refusal(refusal.reply, refusal.error, refusal.description)
+            return await self._unless_unknown(reply, client, session)
+        found = session
         if session is not None and not await self._may_speak(session, parameters):
             session = None
         interaction = begun(
             request,
             session,
+            had_session=found is not None,
             browser_hash=secret_key(browser),
             now_s=self._clock.now_ms() // 1000,
         )
-        stage = await self._stage(interaction)
+        stage = await self._stage(interaction, client)
         if "none" in request.prompts and stage is not Stage.DONE:
-            return self._refusal(
+            reply = self._refusal(
                 ReplyAddress(request.redirect_uri, request.response_mode, request.state),
                 stage.value,
                 "The person would have to do something",
             )
+            return await self._unless_unknown(reply, client, found)
         return await self._store_begun(interaction, session, stage)
 
     async def pending(self, uid: str, *, browser: str | None) -> Pending:
@@ -182,7 +189,7 @@ class Authorizations:
         if client is None or not matches_redirect(kept.value.request.redirect_uri, client):
             raise BadRequest("The application is not known any more")
         account = await self._account(kept.value.account_id)
-        return Pending(uid, kept, client, await self._stage(kept.value), account)
+        return Pending(uid, kept, client, await self._stage(kept.value, client), account)
 
     async def signed_in(self, pending: Pending, session: BrowserSession) -> None:
         """Note that a factor was verified in this interaction. Raises StorageError, Overloaded."""
@@ -192,6 +199,8 @@ class Authorizations:
             authenticated_s=session.authenticated_s,
             amr=session.amr,
             here=True,
+            # Whoever agreed before may have been somebody else.
+            consented=False,
         )
 
     async def factor_verified(self, pending: Pending, verified: VerifiedFactor) -> None:
@@ -279,7 +288,7 @@ class Authorizations:
         if kept is None or kept.value.disabled:
             raise BadRequest("The account cannot be used")
         account = kept.value
-        before = await self._consent(interaction)
+        before = await self._consents.find(account.account_id, client, request.redirect_uri)
         scopes = granted_scopes(interaction, before)
         grant = Grant(
             grant_id=self._randomness.token_hex(_ID_BYTES),
@@ -302,6 +311,8 @@ class Authorizations:
             redirect_host=pending.redirect_host,
             scopes=remembered_scopes(interaction, before, scopes),
             given_s=before.given_s if before else now_s,
+            redirect_uri=request.redirect_uri,
+            last_used_s=now_s,
         )
         owner = account.account_id
         done = msgspec.structs.replace(interaction, finished=True)
@@ -322,7 +333,7 @@ class Authorizations:
                     owner=owner,
                     expires_ms=now_ms + USED_CODE_S * 1000,
                 ),
-                CONSENTS.put(_consent_key(interaction), consent, owner=owner),
+                *await self._consents.changes(owner, client, request.redirect_uri, consent),
                 *await self._surplus(owner, now_ms),
             ],
             relied_on=[pending.kept.at, kept.at],
@@ -339,15 +350,19 @@ class Authorizations:
         oldest = sorted(grants, key=lambda each: each.value.last_used_s)
         return [GRANTS.drop(each.key) for each in oldest[: max(0, len(grants) + 1 - MOST_GRANTS)]]
 
-    async def _stage(self, interaction: Interaction) -> Stage:
-        return stage_of(interaction, await self._consent(interaction))
+    async def _stage(self, interaction: Interaction, client: Client) -> Stage:
+        redirect_uri = interaction.request.redirect_uri
+        consent = await self._consents.find(interaction.account_id, client, redirect_uri)
+        return stage_of(interaction, consent)
 
-    async def _consent(self, interaction: Interaction) -> Consent | None:
-        if interaction.account_id is None:
-            return None
-        key = _consent_key(interaction)
-        kept = await CONSENTS.read(self._store, key, now_ms=self._clock.now_ms())
-        return None if kept is None else kept.value
+    async def _unless_unknown(
+        self, reply: Reply, client: Client, session: BrowserSession | None
+    ) -> Reply:
+        """The reply, marked as one to a stranger unless who is signed in has been there."""
+        account_id = None if session is None else session.account_id
+        if await self._consents.find(account_id, client, reply.redirect_uri) is not None:
+            return reply
+        return replace(reply, stranger=client)
 
     async def _account(self, account_id: str | None) -> Account | None:
         if account_id is None:
@@ -393,12 +408,6 @@ class Authorizations:
 def _address(pending: Pending) -> ReplyAddress:
     request = pending.interaction.request
     return ReplyAddress(request.redirect_uri, request.response_mode, request.state)
-
-
-def _consent_key(interaction: Interaction) -> str:
-    request = interaction.request
-    named = (interaction.account_id or "", request.client_id, redirect_host(request.redirect_uri))
-    return hashlib.sha256("\n".join(named).encode()).hexdigest()
 
 
 def _unusable(client_id: str) -> UnusableClient:

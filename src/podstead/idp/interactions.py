@@ -1,8 +1,9 @@
 """What is left to do before a client gets its code? The stages of an authorization (A-55 to A-57).
 
 Pure. Signing in comes before consent; both may have happened before, in which case the person sees
-nothing. Consent is never implied by a session alone (D-4): the one exception is a person who signs
-in on the very page that names the client, and even then lasting access is not included.
+nothing. Consent is never implied by a session alone (D-4). Signing in on the very page that names
+the client and what it gets counts as consent once, unless the client had a say in whether that page
+or the one for consent is shown; even then lasting access is not included.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from typing import Final
 
 from podstead.core.agents import IDENTITY_SCOPE
 from podstead.idp.records import AuthorizationRequest, BrowserSession, Consent, Interaction
+from podstead.idp.redirects import is_on_this_device
+from podstead.idp.scopes import OFFLINE, OPENID, WEBID, permissions
 
-OFFLINE: Final = "offline_access"
+_BY_SIGNING_IN: Final = frozenset({OPENID, WEBID, OFFLINE})
 _FRESH_SIGN_IN: Final = frozenset({"login", "select_account", "create"})
 
 
@@ -29,11 +32,18 @@ def begun(
     request: AuthorizationRequest,
     session: BrowserSession | None,
     *,
+    had_session: bool = False,
     browser_hash: str,
     now_s: int,
 ) -> Interaction:
-    """The interaction of a new request, signed in already if the session is good enough for it."""
-    interaction = Interaction(request=request, browser_hash=browser_hash, began_s=now_s)
+    """The interaction of a new request, signed in already if the session is good enough for it.
+    ``had_session`` tells that the browser is signed in, be it as somebody who is not asked for."""
+    interaction = Interaction(
+        request=request,
+        browser_hash=browser_hash,
+        began_s=now_s,
+        had_session=had_session or session is not None,
+    )
     if session is None or not _FRESH_SIGN_IN.isdisjoint(request.prompts):
         return interaction
     if request.max_age_s is not None and now_s - session.authenticated_s > request.max_age_s:
@@ -42,6 +52,7 @@ def begun(
         request=request,
         browser_hash=browser_hash,
         began_s=now_s,
+        had_session=True,
         account_id=session.account_id,
         authenticated_s=session.authenticated_s,
         amr=session.amr,
@@ -56,10 +67,27 @@ def stage_of(interaction: Interaction, consent: Consent | None) -> Stage:
         return Stage.DONE
     if "consent" in interaction.request.prompts:
         return Stage.CONSENT
-    by_signing_in = interaction.here and IDENTITY_SCOPE not in interaction.request.scopes
-    if by_signing_in or _covers(consent, interaction.request):
+    if (interaction.here and signing_in_consents(interaction)) or _covers(
+        consent, interaction.request
+    ):
         return Stage.DONE
     return Stage.CONSENT
+
+
+def signing_in_consents(interaction: Interaction) -> bool:
+    """Whether signing in, on the page that names the client and what it gets, is consent.
+
+    It is where the person came without a session, so that nothing which the client chose made the
+    page appear instead of the one for consent; for the scopes of a Solid application alone; and for
+    an address on the web, since any program of the person's device can answer to the others.
+    """
+    request = interaction.request
+    return (
+        not interaction.had_session
+        and set(request.prompts) <= {"none"}
+        and _BY_SIGNING_IN.issuperset(request.scopes)
+        and not is_on_this_device(request.redirect_uri)
+    )
 
 
 def granted_scopes(interaction: Interaction, consent: Consent | None) -> tuple[str, ...]:
@@ -88,9 +116,9 @@ def remembered_scopes(
     before = consent.scopes if consent is not None else ()
     withdrawn = interaction.consented and IDENTITY_SCOPE in interaction.request.scopes
     kept = [scope for scope in before if not (withdrawn and scope == IDENTITY_SCOPE)]
-    return tuple(dict.fromkeys((*kept, *granted)))
+    return tuple(dict.fromkeys((*kept, *permissions(granted))))
 
 
 def _covers(consent: Consent | None, request: AuthorizationRequest) -> bool:
-    asked = {scope for scope in request.scopes if scope != OFFLINE}
+    asked = {scope for scope in permissions(request.scopes) if scope != OFFLINE}
     return consent is not None and asked.issubset(consent.scopes)

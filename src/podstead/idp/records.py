@@ -110,6 +110,8 @@ class Interaction(msgspec.Struct, frozen=True):
     amr: tuple[str, ...] = ()
     may_state_identity: bool = False
     """Whether the person ticked the box that lets the application change who can act as them."""
+    had_session: bool = False
+    """Whether the browser was signed in when the application sent the person here."""
 
 
 class Client(msgspec.Struct, frozen=True):
@@ -135,13 +137,18 @@ class Client(msgspec.Struct, frozen=True):
 
 
 class Consent(msgspec.Struct, frozen=True):
-    """What a person lets a client do; the key names account, client and redirect host (A-56)."""
+    """What a person lets a client do; the key names account, client and redirect URI (A-56).
+
+    Records of earlier versions have no ``redirect_uri``; their keys name the host instead.
+    """
 
     client_id: str
     client_name: str | None
     redirect_host: str
     scopes: tuple[str, ...]
     given_s: int
+    redirect_uri: str | None = None
+    last_used_s: int = 0
 
 
 class Grant(msgspec.Struct, frozen=True):

@@ -7,6 +7,7 @@ loopback address when it asks.
 from __future__ import annotations
 
 import re
+from ipaddress import ip_address
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -34,14 +35,38 @@ def is_usable_redirect(uri: str, *, application_type: str, allow_http: bool) -> 
 
 def matches_redirect(uri: str, client: Client) -> bool:
     """Whether the client has registered the URI."""
+    return registered_redirect(uri, client) is not None
+
+
+def registered_redirect(uri: str, client: Client) -> str | None:
+    """The redirect URI as the client has registered it, which may name another port of a loopback
+    address (RFC 8252 section 7.3); ``None`` if it has not."""
     if uri in client.redirect_uris:
-        return True
+        return uri
     if client.application_type != "native" or "#" in uri or "@" in uri:
-        return False
+        return None
     asked = _without_loopback_port(uri)
-    return asked is not None and any(
-        asked == _without_loopback_port(each) for each in client.redirect_uris
+    if asked is None:
+        return None
+    return next(
+        (each for each in client.redirect_uris if asked == _without_loopback_port(each)), None
     )
+
+
+def is_on_this_device(uri: str) -> bool:
+    """Whether the URI leads to a program on the person's own device, by a scheme of its own or by a
+    loopback address. Any program there can answer to it, so it vouches for nobody (RFC 8252
+    section 8.6)."""
+    parts = _parts(uri)
+    if parts is None or parts.scheme not in ("http", "https"):
+        return True
+    host = (parts.hostname or "").rstrip(".")
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def redirect_host(uri: str) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from html import unescape
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -123,6 +125,12 @@ def reply_of(page: Page) -> dict[str, list[str]]:
     assert page.url.startswith(REDIRECT_URI), f"{page.url}: {page.text}"
     parts = urlsplit(page.url)
     return parse_qs(parts.query or parts.fragment)
+
+
+def go_on(page: Page) -> Page:
+    """Where the link leads of a page that names an address before it sends anybody there."""
+    [link] = re.findall(r'<a class="button" href="([^"]+)">Go on to', page.text)
+    return Page(unescape(link), page.answer)
 
 
 async def sign_in(browser: Browser, name: str = "alice", **typed: str) -> Page:

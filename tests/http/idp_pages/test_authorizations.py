@@ -14,6 +14,7 @@ from tests.http.idp_pages.conftest import (
     REDIRECT_URI,
     App,
     MovedClock,
+    go_on,
     register,
     reply_of,
     sign_in,
@@ -65,10 +66,11 @@ async def test_a_session_alone_gives_no_application_anything(
 ) -> None:
     """T-30, W-5, D-4."""
     await sign_in(browser)
-    assert reply_of(await browser.get(app.request(prompt="none")))["error"] == ["consent_required"]
+    refused = reply_of(go_on(await browser.get(app.request(prompt="none"))))
+    assert refused["error"] == ["consent_required"]
     await _confirm(browser, await browser.get(app.request()))
     second = await register(server, client_name="Another")
-    refused = reply_of(await browser.get(second.request(prompt="none")))
+    refused = reply_of(go_on(await browser.get(second.request(prompt="none"))))
     assert refused == {
         "error": ["consent_required"],
         "error_description": refused["error_description"],
@@ -83,7 +85,8 @@ async def test_without_a_session_nothing_is_asked_where_nothing_may_be(
     browser: Browser, app: App
 ) -> None:
     """A-55."""
-    assert reply_of(await browser.get(app.request(prompt="none")))["error"] == ["login_required"]
+    reply = reply_of(go_on(await browser.get(app.request(prompt="none"))))
+    assert reply["error"] == ["login_required"]
 
 
 async def test_who_does_not_allow_it_goes_back_with_an_error(browser: Browser, app: App) -> None:
@@ -124,11 +127,187 @@ async def test_an_applications_name_is_text(browser: Browser, server: Server) ->
     assert "&lt;script&gt;" in page.text
 
 
+# --- consent is asked by the server --------------------------------------------------------------
+
+NEVER_ALLOWED: dict[str, tuple[dict[str, object], dict[str, str]]] = {
+    "prompt=login": ({}, {"prompt": "login"}),
+    "prompt=select_account": ({}, {"prompt": "select_account"}),
+    "max_age=0": ({}, {"max_age": "0"}),
+    "an ID token of nobody": ({}, {"id_token_hint": "x"}),
+    "profile": ({}, {"scope": "openid webid profile"}),
+    "email": ({}, {"scope": "openid webid email"}),
+    "a scheme of its own": (
+        {"application_type": "native", "redirect_uris": ["org.example.app:/back"]},
+        {"redirect_uri": "org.example.app:/back"},
+    ),
+    "a loopback address": (
+        {"application_type": "native", "redirect_uris": ["http://127.0.0.1/back"]},
+        {"redirect_uri": "http://127.0.0.1:54321/back"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("metadata", "changes"), NEVER_ALLOWED.values(), ids=NEVER_ALLOWED)
+@pytest.mark.parametrize("signed_in", [True, False], ids=["with a session", "without a session"])
+async def test_no_request_gets_around_the_page_for_consent(
+    server: Server,
+    browser: Browser,
+    metadata: dict[str, object],
+    changes: dict[str, str],
+    signed_in: bool,
+) -> None:
+    """Signing in is consent only where nothing that the client chose shows that page instead."""
+    app = await register(server, **metadata)
+    if signed_in:
+        await sign_in(browser)
+    clock_dependent = {"max_age", "id_token_hint"} & changes.keys()
+    page = await browser.get(app.request(**changes))
+    assert page.path.startswith("/idp/interaction/")
+    if 'type="password"' in page.text:
+        page = await _sign_in_here(browser, page)
+    if clock_dependent and not signed_in:
+        assert "code" in reply_of(page), "who has no session would have signed in anyway"
+        return
+    assert "Allow this application?" in page.text
+    page = await _confirm(browser, page)
+    assert "code=" in page.url
+
+
+async def test_the_page_to_sign_in_on_names_all_that_signing_in_gives(
+    server: Server, browser: Browser
+) -> None:
+    app = await register(server)
+    page = await browser.get(app.request(scope="openid webid"))
+    text = " ".join(page.text.split())
+    for said in ("If you sign in here, this application can:", "your WebID", "read, change and"):
+        assert said in text
+    assert "trust <strong>app.example</strong>" in text
+    page = await browser.get(app.request(scope="openid webid email"))
+    assert "If you sign in here" not in page.text
+    assert "you are asked next" in " ".join(page.text.split())
+
+
+async def test_each_datum_is_named_before_it_is_given(browser: Browser, app: App) -> None:
+    page = await browser.get(app.request(scope="openid profile email"))
+    page = await _sign_in_here(browser, page)
+    for said in ("name</strong>, which is that of your pod: alice", "alice@example.org"):
+        assert said in page.text
+    assert "no access to your pod" in page.text
+    assert "read, change and delete" not in page.text
+    tokens = await app.tokens(await _confirm(browser, page))
+    answer = await app.server.public.get(
+        "/idp/me", Authorization=f"Bearer {tokens['access_token']}"
+    )
+    assert answer.json().keys() == {"sub", "name", "email", "email_verified"}
+
+
+async def test_nothing_is_given_silently_but_what_was_allowed_at_this_address(
+    server: Server, browser: Browser
+) -> None:
+    """A host is shared by many; a consent is to one registered redirect URI and its scopes."""
+    other = "https://app.example/somebody-else"
+    app = await register(server, redirect_uris=[REDIRECT_URI, other])
+    await sign_in(browser)
+    await _confirm(browser, await browser.get(app.request(scope="openid webid")))
+    silent = {"prompt": "none", "scope": "openid webid"}
+    assert "code" in reply_of(await browser.get(app.request(**silent)))
+    for changes in ({"redirect_uri": other}, {"scope": "openid webid email"}):
+        page = await browser.get(app.request(**{**silent, **changes}))
+        assert "code=" not in page.url
+        assert "consent_required" in page.text or "consent_required" in page.url
+
+
+async def test_a_native_application_may_choose_its_port_again(
+    server: Server, browser: Browser
+) -> None:
+    """RFC 8252 section 7.3: the consent is to the address that it has registered."""
+    metadata = {"application_type": "native", "redirect_uris": ["http://127.0.0.1/back"]}
+    app = await register(server, **metadata)
+    await sign_in(browser)
+    first = {"redirect_uri": "http://127.0.0.1:50001/back"}
+    page = await browser.get(app.request(**first))
+    assert "That is a program on your own device" in page.text
+    await _confirm(browser, page)
+    page = await browser.get(app.request(redirect_uri="http://127.0.0.1:50002/back", prompt="none"))
+    assert page.url.startswith("http://127.0.0.1:50002/back?code=")
+
+
+async def test_the_consent_of_one_person_is_not_that_of_the_next(
+    browser: Browser, app: App
+) -> None:
+    """Who has agreed, and then uses another account in the same sign-in, is asked again."""
+    await sign_in(browser)
+    page = await browser.get(app.request())
+    uid = page.path.rpartition("/")[2]
+    agreed = await browser.ask(
+        "POST", f"{page.path}/confirm", headers={"Sec-Fetch-Site": "same-origin"}
+    )
+    assert agreed.status == 303
+    page = await browser.get(f"/idp/interaction/{uid}?switch=1")
+    page = await _sign_in_here(browser, page, "bob")
+    assert "Allow this application?" in page.text
+
+
+# --- no open redirects ---------------------------------------------------------------------------
+
+STRANGE: dict[str, dict[str, str]] = {
+    "prompt=none": {"prompt": "none"},
+    "an invalid scope": {"scope": "nonsense"},
+    "another response type": {"response_type": "token"},
+    "no PKCE": {"code_challenge": ""},
+    "an unknown prompt": {"prompt": "x"},
+    "a form": {"prompt": "none", "response_mode": "form_post"},
+    "a fragment": {"prompt": "none", "response_mode": "fragment"},
+}
+
+
+@pytest.mark.parametrize("changes", STRANGE.values(), ids=STRANGE)
+@pytest.mark.parametrize("signed_in", [True, False], ids=["with a session", "without a session"])
+async def test_an_error_leads_nobody_to_a_site_they_do_not_know(
+    browser: Browser, app: App, changes: dict[str, str], signed_in: bool
+) -> None:
+    """RFC 9700 section 4.11.2: anybody can register an application, so an error that goes there by
+    itself would be an open redirect. A page names the host, and the answer is in its link."""
+    if signed_in:
+        await sign_in(browser)
+    page = await browser.get(app.request(**changes))
+    assert (page.status, page.path) == (200, "/idp/auth")
+    assert "<strong>app.example</strong>" in page.text
+    assert "<script" not in page.text
+    if changes.get("response_mode") == "form_post":
+        [form] = [each for each in page.forms if each.action == REDIRECT_URI]
+        assert "error" in form.fields
+    else:
+        assert "error" in reply_of(go_on(page))
+
+
+async def test_an_error_goes_at_once_to_where_the_person_has_been(
+    browser: Browser, app: App
+) -> None:
+    """Who has allowed the application is not stopped on the way back to it."""
+    await sign_in(browser)
+    await _confirm(browser, await browser.get(app.request()))
+    for changes in ({"prompt": "none", "scope": "openid email"}, {"scope": "nonsense"}):
+        assert "error" in reply_of(await browser.get(app.request(**changes)))
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Accept": "application/json"}, {"Sec-Fetch-Dest": "iframe"}], ids=str
+)
+async def test_an_error_goes_at_once_where_nobody_sees_an_address(
+    browser: Browser, app: App, headers: dict[str, str]
+) -> None:
+    """A program, and the hidden frame in which an application asks whether somebody is signed
+    in (OpenID Connect Core section 3.1.2.6)."""
+    page = await browser.get(app.request(prompt="none"), **headers)
+    assert reply_of(page)["error"] == ["login_required"]
+
+
 async def test_another_account_can_be_used(browser: Browser, app: App) -> None:
     await sign_in(browser)
     page = await browser.get(app.request())
     page = await browser.get(f"{page.path}?switch=1")
-    page = await _sign_in_here(browser, page, "bob")
+    page = await _confirm(browser, await _sign_in_here(browser, page, "bob"))
     tokens = await app.tokens(page)
     answer = await app.server.public.get(
         "/idp/me", Authorization=f"Bearer {tokens['access_token']}"
@@ -160,7 +339,10 @@ async def test_who_is_to_sign_in_anew_does(browser: Browser, app: App, prompt: s
     await sign_in(browser)
     page = await browser.get(app.request(prompt=prompt))
     assert page.form(page.path).fields["username"] == "alice", "the name is there already"
-    assert "code" in reply_of(await _sign_in_here(browser, page))
+    page = await _confirm(browser, await _sign_in_here(browser, page))
+    assert "code" in reply_of(page)
+    page = await browser.get(app.request(prompt=prompt))
+    assert "code" in reply_of(await _sign_in_here(browser, page)), "it was allowed before"
 
 
 async def test_a_sign_in_that_is_too_old_is_not_taken(

@@ -11,6 +11,7 @@ from tests.http.idp_pages.conftest import (
     AFTERWARDS,
     App,
     MovedClock,
+    go_on,
     register,
     sign_in,
 )
@@ -148,12 +149,40 @@ async def test_the_form_of_an_application_leads_to_the_same_page(
     assert await _is_signed_out(browser)
 
 
-async def test_who_is_not_signed_in_is_told_so_or_sent_on(browser: Browser, app: App) -> None:
+async def test_who_is_not_signed_in_is_told_so_and_where_to_go_on(
+    browser: Browser, app: App
+) -> None:
     assert "You are signed out" in (await browser.get(_end())).text
     page = await browser.get(_end(client_id=app.client_id, post_logout_redirect_uri=AFTERWARDS))
-    assert page.url == AFTERWARDS
+    assert "You are signed out" in page.text
+    assert "<strong>app.example</strong>" in page.text
+    assert go_on(page).url == AFTERWARDS
     page = await browser.post("/idp/session/end/confirm", {})
     assert "You are signed out" in page.text
+
+
+async def test_signing_out_is_no_open_redirect(server: Server, browser: Browser, hint: str) -> None:
+    """RFC 9700 section 4.11.2: without an ID token of the session that ends, a page names the host;
+    also with an ID token that somebody got for themselves."""
+    evil = await register(
+        server,
+        redirect_uris=["https://evil.example/"],
+        post_logout_redirect_uris=["https://evil.example/phishing"],
+    )
+    there = {
+        "client_id": evil.client_id,
+        "post_logout_redirect_uri": "https://evil.example/phishing",
+    }
+    asked = await browser.get(_end(**there))
+    assert "Sign out?" in asked.text
+    assert "go on to\n<strong>evil.example</strong>" in asked.text
+    nobody = Browser(server.application)
+    own = {"id_token_hint": hint, "post_logout_redirect_uri": AFTERWARDS}
+    for parameters, host in ((there, "evil.example"), (own, "app.example")):
+        page = await nobody.get(_end(**parameters))
+        assert page.status == 200
+        assert f"<strong>{host}</strong>" in page.text
+        assert go_on(page).url == parameters["post_logout_redirect_uri"]
 
 
 async def test_a_repeated_parameter_is_refused(browser: Browser) -> None:

@@ -86,5 +86,6 @@ async def test_an_application_in_a_pod_does_not_pass_for_the_server(
     assert "An application of localhost:3000/bob<" in page.text
     assert "You will go on to <strong>localhost:3000/bob</strong>" in page.text
     page = await browser.send(page, page.path, username="alice", password=password_of("alice"))
+    await browser.send(page, f"{page.path}/confirm")  # the test server is on this device
     account = await browser.get("/idp/account")
     assert '<p class="quiet">localhost:3000/bob, allowed on' in account.text

@@ -6,6 +6,7 @@ import itertools
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from podstead.idp.interactions import (
     Stage,
@@ -70,15 +71,18 @@ def test_without_an_account_the_person_signs_in_first(
 
 def expected_stage(prompts: tuple[str, ...], consents: str, *, here: bool, agreed: bool) -> Stage:
     """A-56 as it is written: an explicit page if ``prompt=consent`` or no record covers the
-    scopes, but for who signs in on the page that names the client."""
+    scopes, but for who signs in on the page that names the client, if no prompt brought them
+    there."""
     if agreed:
         return Stage.DONE
     if "consent" in prompts:
         return Stage.CONSENT
     recorded = consents in ("all", "all but lasting access")
-    return Stage.DONE if recorded or here else Stage.CONSENT
+    by_signing_in = here and FRESH.isdisjoint(prompts)
+    return Stage.DONE if recorded or by_signing_in else Stage.CONSENT
 
 
+FRESH = {"login", "select_account", "create"}
 CASES = list(itertools.product(PROMPTS, CONSENTS, [True, False], [True, False]))
 
 
@@ -88,6 +92,43 @@ def test_every_stage(prompts: tuple[str, ...], consents: str, here: bool, agreed
     waiting = interaction(prompts, here=here, consented=agreed)
     expected = expected_stage(prompts, consents, here=here, agreed=agreed)
     assert stage_of(waiting, consent(CONSENTS[consents])) is expected
+
+
+ASKED_ON_A_PAGE: dict[str, dict[str, object]] = {
+    "a name": {"scopes": ("openid", "webid", "profile")},
+    "an e-mail address": {"scopes": ("openid", "webid", "email")},
+    "a scheme of its own": {"redirect_uri": "org.example.app:/back"},
+    "localhost": {"redirect_uri": "http://localhost:8080/"},
+    "a name below localhost": {"redirect_uri": "https://app.localhost./"},
+    "another loopback address": {"redirect_uri": "http://127.9.9.9/"},
+    "a loopback address of IPv6": {"redirect_uri": "http://[::1]:8080/"},
+}
+
+
+@pytest.mark.parametrize("changes", ASKED_ON_A_PAGE.values(), ids=ASKED_ON_A_PAGE)
+def test_who_signs_in_is_still_asked_about(changes: dict[str, object]) -> None:
+    """RFC 8252 section 8.6 for the addresses."""
+    asked = request(**changes)
+    waiting = Interaction(asked, "b", NOW_S, "alice", NOW_S, here=True)
+    assert stage_of(waiting, None) is Stage.CONSENT
+    assert stage_of(waiting, consent(asked.scopes)) is Stage.DONE
+
+
+def test_a_client_does_not_choose_the_page_to_sign_in_on_instead_of_the_one_for_consent() -> None:
+    """By ``prompt``, ``max_age`` or ``id_token_hint``: whoever had a session is asked."""
+    for had_session in (False, True):
+        new = begun(request(), None, had_session=had_session, browser_hash="b", now_s=NOW_S)
+        here = replace(new, account_id="alice", here=True)
+        assert stage_of(here, None) is (Stage.CONSENT if had_session else Stage.DONE)
+    old = begun(request(max_age_s=0), session(), browser_hash="b", now_s=NOW_S)
+    assert stage_of(replace(old, account_id="alice", here=True), None) is Stage.CONSENT
+
+
+def test_openid_alone_is_shown_as_access_and_does_not_follow_from_less() -> None:
+    """Solid clients that know no ``webid`` scope get access by it, if they bind their tokens."""
+    alone = Interaction(request(scopes=("openid",)), "b", NOW_S, "alice")
+    assert stage_of(alone, consent(("openid", "profile"))) is Stage.CONSENT
+    assert stage_of(alone, consent(("openid", "webid"))) is Stage.DONE
 
 
 @pytest.mark.parametrize(("prompts", "consents", "here", "agreed"), CASES)
@@ -105,9 +146,6 @@ def test_lasting_access_needs_a_page_that_asked_for_it(
 def test_scopes_that_were_not_asked_for_are_not_given() -> None:
     asked = Interaction(request(scopes=("openid",)), "b", NOW_S, account_id="alice", consented=True)
     assert granted_scopes(asked, consent(CONSENTS["all"])) == ("openid",)
-
-
-FRESH = {"login", "select_account", "create"}
 
 
 @pytest.mark.parametrize("prompts", PROMPTS, ids=" ".join)

@@ -6,13 +6,15 @@ from typing import Final
 from urllib.parse import urlencode
 
 from podstead.core.clock import Clock
-from podstead.idp.authorizations import Authorizations
+from podstead.idp.authorizations import Authorizations, Reply
 from podstead.idp.discovery import AUTHORIZATION_PATH
+from podstead.idp.records import Client
 from podstead.storage.protocol import RateCounters
 from podstead.web.idp.forms import read_form, read_query
 from podstead.web.idp.login_page import LoginPage
 from podstead.web.idp.rendering import Renderer, see_other
-from podstead.web.idp.replies import next_response
+from podstead.web.idp.replies import next_response, reply_url
+from podstead.web.idp.shown_clients import shown_client
 from podstead.web.idp.visits import Visit
 from podstead.web.limits import address_key, take
 from podstead.web.response import Response
@@ -32,12 +34,14 @@ class AuthorizationEndpoint:
         renderer: Renderer,
         counters: RateCounters,
         clock: Clock,
+        base_url: str,
     ) -> None:
         self._authorizations = authorizations
         self._counters = counters
         self._clock = clock
         self._login = login
         self._renderer = renderer
+        self._base_url = base_url
 
     async def get(self, visit: Visit) -> Response:
         """Begin; without an application, the page to sign in. Raises UnusableClient,
@@ -50,7 +54,21 @@ class AuthorizationEndpoint:
         following = await self._authorizations.begin(
             parameters, session=session, browser=visit.browser
         )
+        if isinstance(following, Reply) and following.stranger and _is_shown(visit):
+            return self._leaving_page(following, following.stranger)
         return next_response(following, self._renderer)
+
+    def _leaving_page(self, reply: Reply, client: Client) -> Response:
+        """The page before an error is taken to where nobody has agreed to go."""
+        by_form = reply.response_mode == "form_post"
+        return self._renderer.page(
+            "leaving.html",
+            form_targets=[reply.redirect_uri] if by_form else [],
+            client=shown_client(client, reply.redirect_uri, base_url=self._base_url),
+            error=reply.parameters["error"],
+            url=reply.redirect_uri if by_form else reply_url(reply),
+            parameters=reply.parameters if by_form else None,
+        )
 
     async def _count(self, visit: Visit) -> None:
         await take(
@@ -72,3 +90,11 @@ class AuthorizationEndpoint:
         pending = await self._authorizations.pending(visit.segment, browser=visit.browser)
         session = visit.open_session.session if visit.open_session else None
         return next_response(await self._authorizations.proceed(pending, session), self._renderer)
+
+
+def _is_shown(visit: Visit) -> bool:
+    """Whether a redirect would change what a person sees in the address bar: not that of a program,
+    nor of a frame in which an application asks whether somebody is signed in (Fetch Metadata
+    section 2.1)."""
+    destination = visit.request.fields.get(b"sec-fetch-dest")
+    return visit.wants_page and destination in (None, "document")

@@ -1,7 +1,8 @@
 """``/idp/session/end``: an application, or a person, ends a session here (A-84).
 
-OpenID Connect RP-Initiated Logout 1.0. With an ID token of this very session it ends at once;
-without one the person is asked, since any site can lead a browser here.
+OpenID Connect RP-Initiated Logout 1.0. With an ID token of this very session it ends at once, and
+the person goes on to the application; without one a page asks first and names where it leads, since
+any site can lead a browser here.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from podstead.idp.signing_out import may_return_to, read_hint
 from podstead.web.idp.cookies import Cookies
 from podstead.web.idp.forms import Fields, only, read_form, read_query
 from podstead.web.idp.rendering import Renderer, see_other
+from podstead.web.idp.shown_clients import ShownClient, shown_client
 from podstead.web.idp.submissions import Submission
 from podstead.web.idp.visits import Visit
 from podstead.web.response import Response
@@ -35,6 +37,12 @@ class _Return:
     client: Client | None
     uri: str | None
     state: str | None
+
+    def shown(self, base_url: str) -> ShownClient | None:
+        """What a page of the server at ``base_url`` says of it; ``None`` if nobody goes on."""
+        if self.client is None or self.uri is None:
+            return None
+        return shown_client(self.client, self.uri, base_url=base_url)
 
     @property
     def url(self) -> str | None:
@@ -82,7 +90,7 @@ class EndSessionPages:
         onward = await self._onward(query, hint.client_id if hint else client_id)
         session = visit.open_session
         if session is None:
-            return self._signed_out(onward)
+            return self._signed_out_before(onward)
         if hint is not None and hint.means(session):
             return await self._end(session, onward)
         return self._renderer.page(
@@ -92,6 +100,7 @@ class EndSessionPages:
             account=session.account,
             csrf_token=session.session.csrf_token,
             client=onward.client,
+            onward=onward.shown(self._issuer),
             post_logout_redirect_uri=onward.uri,
             state=onward.state,
         )
@@ -105,7 +114,7 @@ class EndSessionPages:
         """The person agrees. Raises WrongFormToken, BadRequest."""
         session = visit.open_session
         if session is None:
-            return self._signed_out(_Return(None, None, None))
+            return self._signed_out_before(_Return(None, None, None))
         sent = await visit.submission()
         if sent.ticked("applications"):
             await self._connections.end_of_session(
@@ -133,9 +142,22 @@ class EndSessionPages:
         return response
 
     def _signed_out(self, onward: _Return) -> Response:
+        """After signing out here: by an ID token of the session, or by a page that named the
+        address."""
         if onward.url is not None:
             return see_other(onward.url)
-        return self._renderer.page("signed_out.html", deleted=False)
+        return self._signed_out_before(onward)
+
+    def _signed_out_before(self, onward: _Return) -> Response:
+        """For who is not signed in here. Any site can lead a browser to this address, and anybody
+        can register an application, so the page names where it leads and goes nowhere by itself
+        (RFC 9700 section 4.11.2)."""
+        return self._renderer.page(
+            "signed_out.html",
+            deleted=False,
+            onward=onward.shown(self._issuer),
+            url=onward.url,
+        )
 
 
 def _client_id(sent: Submission) -> str | None:

@@ -13,15 +13,16 @@ from podstead.core.errors import AccessDenied
 from podstead.idp.audit import Audit, Event
 from podstead.idp.authorizations import Authorizations, Pending
 from podstead.idp.discovery import AUTHORIZATION_PATH
-from podstead.idp.interactions import Stage
+from podstead.idp.interactions import Stage, signing_in_consents
 from podstead.idp.passkeys.keeping import Passkeys
 from podstead.idp.records import Account
+from podstead.idp.scopes import permissions
 from podstead.idp.sign_in import SignInFailed
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.forms import read_query
 from podstead.web.idp.rendering import Renderer, json_answer, see_other
 from podstead.web.idp.replies import INTERACTION_PATH, next_response
-from podstead.web.idp.shown_clients import shown_client
+from podstead.web.idp.shown_clients import ShownClient, shown_client
 from podstead.web.idp.submissions import read_submission
 from podstead.web.idp.visits import Visit, path_segment
 from podstead.web.response import Response
@@ -118,7 +119,9 @@ class InteractionPages:
             typed=typed or hint,
             action=f"{INTERACTION_PATH}/{pending.uid}",
             again=None,
-            client=shown_client(pending, base_url=self._base_url),
+            client=self._shown_client(pending),
+            permissions=permissions(pending.interaction.request.scopes),
+            consents=signing_in_consents(pending.interaction),
             registration=self._registration_open,
             uid=pending.uid,
             passkeys=self._passkeys is not None,
@@ -132,13 +135,18 @@ class InteractionPages:
         return self._renderer.page(
             "consent.html",
             form_targets=[pending.interaction.request.redirect_uri],
-            client=shown_client(pending, base_url=self._base_url),
+            client=self._shown_client(pending),
             scopes=pending.interaction.request.scopes,
+            permissions=permissions(pending.interaction.request.scopes),
             identity_scope=IDENTITY_SCOPE,
             account=account,
             uid=pending.uid,
             offer_passkey=await self._has_no_passkey(account),
         )
+
+    def _shown_client(self, pending: Pending) -> ShownClient:
+        redirect_uri = pending.interaction.request.redirect_uri
+        return shown_client(pending.client, redirect_uri, base_url=self._base_url)
 
     async def _has_no_passkey(self, account: Account) -> bool:
         """Whether one could be added to an account that has none (A-124)."""

@@ -9,10 +9,12 @@ from typing import Final
 from podstead.core.errors import BadRequest, NotFound, PodsteadError
 from podstead.idp.accounts import Accounts, Joined, NewAccount
 from podstead.idp.authorizations import Authorizations, Pending
+from podstead.idp.interactions import signing_in_consents
 from podstead.idp.names import EmailTaken, UnusableEmail
 from podstead.idp.nostr.proven_keys import ProofGone, ProvenKeys
 from podstead.idp.passwords import UnusablePassword, check_password
 from podstead.idp.records import Account, ProvenKey
+from podstead.idp.scopes import permissions
 from podstead.nostr.npub import npub
 from podstead.pods.names import (
     MAX_NAME_CHARACTERS,
@@ -27,7 +29,7 @@ from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.forms import only, read_query
 from podstead.web.idp.rendering import Renderer, json_answer, see_other
 from podstead.web.idp.replies import INTERACTION_PATH
-from podstead.web.idp.shown_clients import shown_client
+from podstead.web.idp.shown_clients import ShownClient, shown_client
 from podstead.web.idp.submissions import Submission, read_submission
 from podstead.web.idp.visits import ACCOUNT_PATH, Visit
 from podstead.web.registration import Registration
@@ -176,6 +178,10 @@ class RegistrationPages:
             return None
         return await self._authorizations.pending(uid, browser=visit.browser)
 
+    def _shown_client(self, pending: Pending) -> ShownClient:
+        redirect_uri = pending.interaction.request.redirect_uri
+        return shown_client(pending.client, redirect_uri, base_url=self._base_url)
+
     def _form(
         self,
         pending: Pending | None,
@@ -195,7 +201,9 @@ class RegistrationPages:
             name_pattern=NAME_PATTERN,
             most_name_characters=MAX_NAME_CHARACTERS,
             email=sent.text("email"),
-            client=None if pending is None else shown_client(pending, base_url=self._base_url),
+            client=None if pending is None else self._shown_client(pending),
+            consents=pending is not None and signing_in_consents(pending.interaction),
+            permissions=() if pending is None else permissions(pending.interaction.request.scopes),
             uid=None if pending is None else pending.uid,
             nostr_key=None if proven is None else proven.value.public_key,
             npub=npub,

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import SplitResult, urljoin, urlsplit
 
-from podstead.idp.authorizations import Pending
 from podstead.idp.client_metadata import is_document_url
 from podstead.idp.connections import Connection
+from podstead.idp.records import Client
+from podstead.idp.redirects import is_on_this_device
 
 _ESCAPED_DOT: Final = re.compile(r"%2e", re.IGNORECASE)
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
@@ -30,14 +31,17 @@ class ShownClient:
     """Who vouches for the application; ``None`` for one that registered itself."""
     redirect_host: str
     """Where the person is sent afterwards."""
+    on_this_device: bool = False
+    """Whether that is a program on the person's own device."""
 
 
-def shown_client(pending: Pending, *, base_url: str) -> ShownClient:
-    """What a page of the server at ``base_url`` says of the application of an interaction."""
-    client = pending.client
+def shown_client(client: Client, redirect_uri: str, *, base_url: str) -> ShownClient:
+    """What a page of the server at ``base_url`` says of an application that leads to an address."""
     host = None if client.registered else place_of(client.client_id, base_url=base_url)
-    onward = place_of(pending.interaction.request.redirect_uri, base_url=base_url)
-    return ShownClient(client.client_name or host or onward, host, onward)
+    onward = place_of(redirect_uri, base_url=base_url)
+    return ShownClient(
+        client.client_name or host or onward, host, onward, is_on_this_device(redirect_uri)
+    )
 
 
 def places_of(connection: Connection, *, base_url: str) -> Sequence[str]:
