@@ -36,7 +36,7 @@ def test_w_5_being_signed_in_gives_an_application_nothing(alice: Person) -> None
     provider = alice.account.provider
     register(provider).tokens(alice)  # signs in, and lets another application in
     app = register(provider)
-    asked = answered(alice.open(app.address(prompt="none")).url)
+    asked = answered(alice.go_on(alice.open(app.address(prompt="none"))))
     assert asked["error"] == "consent_required"
     assert "code" not in asked
     page = alice.open(app.address())
@@ -212,7 +212,7 @@ def test_w_22_no_other_origin_reads_the_pages(server: ServerProcess, path: str) 
 
 
 @pytest.mark.parametrize(
-    ("method", "path"), [("GET", "/.well-known/jwks.json"), ("POST", "/idp/token")]
+    ("method", "path"), [("GET", "/idp/me"), ("POST", "/idp/reg"), ("POST", "/idp/token")]
 )
 def test_w_22_what_applications_ask_is_shared_without_cookies(
     server: ServerProcess, method: str, path: str

@@ -9,8 +9,10 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from html import unescape
 from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
 from tests.support import asgi
@@ -61,6 +63,11 @@ class Person:
     def open(self, url: str) -> Page:
         """Follow a link, and redirects up to a page, or to an application."""
         return self._go("GET", url, {"Sec-Fetch-Site": "cross-site"})
+
+    def go_on(self, page: Page) -> str:
+        """Where the link leads of a page that names an address before it sends anybody there."""
+        [link] = re.findall(r'<a class="button" href="([^"]+)">Go on to', page.text)
+        return unescape(link)
 
     def sign_in(self, page: Page) -> Page:
         """Fill in the form to sign in."""

@@ -223,14 +223,15 @@ def test_an_application_asks_without_a_page(openid: ClientProcess, person: Perso
     """T-30, A-55: it gets a code only while its person is signed in, and for itself."""
     register(openid, person)
     quiet = {"prompt": "none", "scope": "openid webid"}
+    back = person.go_on(person.open(ask(openid, person, parameters=quiet)))
     with pytest.raises(ClientFailed, match="login_required"):
-        do(openid, "takes", person, url=person.open(ask(openid, person, parameters=quiet)).url)
+        do(openid, "takes", person, url=back)
     person.connect(ask(openid, person))
     back = person.open(ask(openid, person, parameters=quiet)).url
     assert do(openid, "takes", person, url=back)["claims"]["webid"] == person.account.web_id
     register(openid, person, name="other")
-    refused = person.open(ask(openid, person, name="other", parameters=quiet)).url
-    assert answered(refused)["error"] == "consent_required"
+    refused = person.open(ask(openid, person, name="other", parameters=quiet))
+    assert answered(person.go_on(refused))["error"] == "consent_required"
 
 
 def test_a_script_signs_in(openid: ClientProcess, person: Person) -> None:

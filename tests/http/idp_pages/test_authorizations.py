@@ -292,15 +292,31 @@ async def test_an_error_goes_at_once_to_where_the_person_has_been(
 
 
 @pytest.mark.parametrize(
-    "headers", [{"Accept": "application/json"}, {"Sec-Fetch-Dest": "iframe"}], ids=str
+    "headers",
+    [
+        {"Accept": "application/json"},
+        {"Sec-Fetch-Dest": "iframe"},
+        {"Referer": "https://app.example/notes", "Sec-Fetch-Dest": "document"},
+        {"Referer": "https://app.example/"},
+    ],
+    ids=["a program", "a frame", "the application", "an older browser at the application"],
 )
-async def test_an_error_goes_at_once_where_nobody_sees_an_address(
+async def test_an_error_goes_at_once_where_it_leads_nobody_away(
     browser: Browser, app: App, headers: dict[str, str]
 ) -> None:
-    """A program, and the hidden frame in which an application asks whether somebody is signed
-    in (OpenID Connect Core section 3.1.2.6)."""
+    """A program, the hidden frame in which an application asks whether somebody is signed in, and
+    the page of the application itself, which does so when it is loaded again (OpenID Connect Core
+    section 3.1.2.6)."""
     page = await browser.get(app.request(prompt="none"), **headers)
     assert reply_of(page)["error"] == ["login_required"]
+
+
+@pytest.mark.parametrize("site", ["https://mail.example/", f"{BASE}/bob/", "null", ""])
+async def test_a_link_of_another_site_leads_to_the_page(
+    browser: Browser, app: App, site: str
+) -> None:
+    page = await browser.get(app.request(prompt="none"), Referer=site)
+    assert (page.status, page.path) == (200, "/idp/auth")
 
 
 async def test_another_account_can_be_used(browser: Browser, app: App) -> None:

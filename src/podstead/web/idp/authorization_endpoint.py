@@ -9,6 +9,7 @@ from podstead.core.clock import Clock
 from podstead.idp.authorizations import Authorizations, Reply
 from podstead.idp.discovery import AUTHORIZATION_PATH
 from podstead.idp.records import Client
+from podstead.idp.redirects import redirect_origin
 from podstead.storage.protocol import RateCounters
 from podstead.web.idp.forms import read_form, read_query
 from podstead.web.idp.login_page import LoginPage
@@ -54,9 +55,25 @@ class AuthorizationEndpoint:
         following = await self._authorizations.begin(
             parameters, session=session, browser=visit.browser
         )
-        if isinstance(following, Reply) and following.stranger and _is_shown(visit):
+        if (
+            isinstance(following, Reply)
+            and following.stranger
+            and self._leads_away(visit, following)
+        ):
             return self._leaving_page(following, following.stranger)
         return next_response(following, self._renderer)
+
+    def _leads_away(self, visit: Visit, reply: Reply) -> bool:
+        """Whether a redirect would take a person to a site where they have not just been: not that
+        of a program, nor of a frame in which an application asks whether somebody is signed in
+        (Fetch Metadata section 2.1), nor one back to the site that led here."""
+        destination = visit.request.fields.get(b"sec-fetch-dest")
+        if not visit.wants_page or destination not in (None, "document"):
+            return False
+        came_from = redirect_origin(visit.request.fields.get(b"referer") or "")
+        # The pods of this server share its origin, and each is somebody else's.
+        known = came_from is not None and came_from != self._base_url
+        return not (known and came_from == redirect_origin(reply.redirect_uri))
 
     def _leaving_page(self, reply: Reply, client: Client) -> Response:
         """The page before an error is taken to where nobody has agreed to go."""
@@ -90,11 +107,3 @@ class AuthorizationEndpoint:
         pending = await self._authorizations.pending(visit.segment, browser=visit.browser)
         session = visit.open_session.session if visit.open_session else None
         return next_response(await self._authorizations.proceed(pending, session), self._renderer)
-
-
-def _is_shown(visit: Visit) -> bool:
-    """Whether a redirect would change what a person sees in the address bar: not that of a program,
-    nor of a frame in which an application asks whether somebody is signed in (Fetch Metadata
-    section 2.1)."""
-    destination = visit.request.fields.get(b"sec-fetch-dest")
-    return visit.wants_page and destination in (None, "document")
