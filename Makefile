@@ -57,8 +57,8 @@ lock: $(DEV_STAMP) ## Pin the newest allowed versions of all dependencies, with 
 
 .PHONY: clean
 clean: ## Remove the environment and everything that was built; data stays
-	rm -rf $(VENV) build dist tests/clients/node_modules tests/servers/community/node_modules \
-		tests/browser/node_modules \
+	rm -rf $(VENV) build dist tests/clients/node_modules tests/clients/applications/node_modules \
+		tests/servers/community/node_modules tests/browser/node_modules \
 		.mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 

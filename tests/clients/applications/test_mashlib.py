@@ -1,0 +1,129 @@
+"""The data browser of SolidOS (mashlib), on a site of its own, as its public hosts serve it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.clients.applications.sites import PACKAGES, publish_folder
+from tests.clients.identity.applications import Website, running_website
+from tests.clients.identity.field_notes import sign_in_at_provider
+from tests.clients.identity.people import Account
+from tests.support.client import Client
+
+VCARD = "http://www.w3.org/2006/vcard/ns#"
+
+pytestmark = pytest.mark.needs("chromium")
+
+
+@pytest.fixture(scope="module")
+def website() -> Iterator[Website]:
+    with running_website() as website:
+        publish_folder(website, "/", PACKAGES / "mashlib/dist")
+        yield website
+
+
+@dataclass(frozen=True, slots=True)
+class DataBrowser:
+    """The data browser in somebody's browser."""
+
+    page: Page
+    website: Website
+    account: Account
+
+    @property
+    def outline(self) -> Locator:
+        """What it shows of the resource that was asked for."""
+        return self.page.locator("#OutlineView")
+
+    def open(self, url: str) -> None:
+        """Type an address and press its button."""
+        self.page.locator("#uriField").fill(url)
+        self.page.locator("#goButton").click()
+
+    def expand(self, name: str) -> None:
+        """Press what stands before a name in a list, a triangle."""
+        self.outline.get_by_role("row", name=name).last.locator("img").first.click()
+
+    def sign_in(self, issuer: str) -> None:
+        """Type a provider, and do what its pages ask for."""
+        self.page.goto(f"{self.website.origin}/browse.html?uri={self.account.pod_url}")
+        self.page.get_by_role("button", name="Log in", exact=True).click()
+        self.page.get_by_placeholder("https://example.com").fill(issuer)
+        self.page.get_by_role("button", name="Go", exact=True).last.click()
+        sign_in_at_provider(self.page, self.account)
+        expect(self.page.locator("#webId")).to_have_text(f"<{self.account.web_id}>")
+        assert self.page.url.startswith(self.website.origin)
+
+
+@pytest.fixture
+def data_browser(page: Page, website: Website, account: Account) -> DataBrowser:
+    """Signed in by the address of the pod: people type what they know."""
+    data_browser = DataBrowser(page, website, account)
+    data_browser.sign_in(account.pod_url)
+    return data_browser
+
+
+def path_of(account: Account, name: str) -> str:
+    return f"/{account.name}/{name}"
+
+
+def test_somebody_signs_in_by_the_address_of_their_pod_and_browses(
+    data_browser: DataBrowser, owner: Client
+) -> None:
+    """The provider is found from there by requests with credentials from another origin."""
+    account = data_browser.account
+    owner.put(path_of(account, "private/diary/today.txt"), "It rained.", "text/plain")
+    data_browser.open(account.pod_url + "private/")
+    data_browser.expand("diary")
+    data_browser.expand("today.txt")
+    expect(data_browser.outline.get_by_text("It rained.").last).to_be_visible()
+
+
+def test_a_folder_is_made(data_browser: DataBrowser, owner: Client) -> None:
+    """By PUT without a body and without Content-Type."""
+    page, account = data_browser.page, data_browser.account
+    data_browser.open(account.pod_url + "private/")
+    page.get_by_title("Add another tool").last.click()
+    page.get_by_title("Make new folder").last.click()
+    data_browser.outline.get_by_role("textbox").last.fill("holiday")
+    page.get_by_title("Continue").last.click()
+    expect(data_browser.outline.get_by_text("holiday")).to_be_visible()
+    assert owner.members(path_of(account, "private/")) == {path_of(account, "private/holiday/")}
+
+
+def test_a_folder_is_shared_with_everyone(data_browser: DataBrowser, owner: Client) -> None:
+    page, account = data_browser.page, data_browser.account
+    owner.put(path_of(account, "private/photos/"), "", "text/turtle")
+    data_browser.open(account.pod_url + "private/photos/")
+    assert account.provider.get(path_of(account, "private/photos/")).status == 401
+    page.get_by_title("Sharing").last.click()
+    page.get_by_role("button", name="Set specific sharing for this folder").click()
+    page.get_by_title("Add ...").click()
+    page.get_by_title("Add Everyone").click()
+    expect(page.get_by_text("Adding the general public to those who can read")).to_be_visible()
+    assert account.provider.get(path_of(account, "private/photos/")).status == 200
+
+
+def test_a_profile_is_edited(data_browser: DataBrowser) -> None:
+    page, account = data_browser.page, data_browser.account
+    data_browser.open(account.web_id)
+    page.get_by_role("button", name="Add bio details").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("textbox").fill("Grows roses.")
+    dialog.get_by_role("button", name="Save Changes").click()
+    expect(page.get_by_text("Grows roses.")).to_be_visible()
+    answer = account.provider.get(f"/{account.name}/", {"Accept": "application/n-triples"})
+    assert f'<{account.web_id}> <{VCARD}note> "Grows roses." .' in answer.text
+
+
+def test_somebody_signs_out(data_browser: DataBrowser) -> None:
+    page, account = data_browser.page, data_browser.account
+    page.get_by_role("button", name="Logout", exact=True).click()
+    expect(page.locator("#webId")).to_have_text("<public user>")
+    with page.expect_response(account.pod_url + "private/") as answer:
+        data_browser.open(account.pod_url + "private/")
+    assert answer.value.status == 401
