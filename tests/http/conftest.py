@@ -169,7 +169,8 @@ async def _new_pod(public: Client, name: str) -> dict[str, str]:
     assert answer.status == 201, answer.text
     made: dict[str, str] = answer.json()
     if "idpIssuer" in made:
-        answer = await public.post("/idp/credentials", json.dumps(sent), "application/json")
+        provider = Client(public.application, host=urlsplit(made["idpIssuer"]).netloc)
+        answer = await provider.post("/idp/credentials", json.dumps(sent), "application/json")
         assert answer.status == 200, answer.text
         made["token"] = answer.json()["access_token"]
     return made

@@ -26,6 +26,7 @@ from tests.support.asgi import Client
 
 PUBLIC_SERVICES = {
     "/": {"GET", "HEAD"},
+    "/favicon.ico": {"GET", "HEAD"},
     "/.pods": {"POST"},
     "/.well-known/solid": {"GET", "HEAD"},
     "/.well-known/openid-configuration": {"GET", "HEAD"},

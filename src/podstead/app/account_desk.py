@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from podstead.app.accounts import AccountServices, build_accounts
 from podstead.app.operator import opened_store
-from podstead.app.root import remembered_base_url
+from podstead.app.root import change_issuer, remembered_base_url, remembered_issuer
 from podstead.app.system import SystemClock, SystemRandomness
 from podstead.config import Settings
 from podstead.core.errors import NotFound, RootUnusable
@@ -30,6 +30,7 @@ class AccountDesk:
     """Makes, lists, changes and removes accounts; each is named by its pod or e-mail address."""
 
     issuer: str
+    layout: RootLayout
     services: AccountServices
 
     async def create(self, name: str, *, email: str | None, password: str) -> Account:
@@ -79,6 +80,11 @@ class AccountDesk:
         Overloaded."""
         await self.services.accounts.free_name(name)
 
+    def change_issuer(self, issuer: str) -> None:
+        """Have the accounts belong to a provider of another name from the next start on. Raises
+        StorageError."""
+        change_issuer(self.layout, issuer)
+
     async def create_credentials(self, name: str, *, label: str) -> NewCredential:
         """Client credentials that act as it. Raises NotFound, Conflict, BadRequest, StorageError,
         Overloaded."""
@@ -96,15 +102,16 @@ async def open_account_desk(settings: Settings) -> AsyncIterator[AccountDesk]:
     """Open the store of an existing data root, whose base URL names the accounts. Raises
     RootUnusable, StorageError."""
     async with opened_store(settings) as store:
-        base_url = remembered_base_url(RootLayout(settings.root))
-        if base_url is None:
+        layout = RootLayout(settings.root)
+        base_url, issuer = remembered_base_url(layout), remembered_issuer(layout)
+        if base_url is None or issuer is None:
             raise RootUnusable(
                 f"The data root {settings.root} has no base URL yet: start the server once."
             )
         services = build_accounts(
-            dataclasses.replace(settings, base_url=base_url),
+            dataclasses.replace(settings, base_url=base_url, idp_base_url=issuer),
             store=store,
             clock=SystemClock(),
             randomness=SystemRandomness(),
         )
-        yield AccountDesk(issuer=base_url, services=services)
+        yield AccountDesk(issuer=issuer, layout=layout, services=services)

@@ -56,7 +56,7 @@ def build_accounts(
             tokens=None,  # such tokens then come from the command line only
             clock=clock,
             randomness=randomness,
-            issuer=settings.base_url,
+            issuer=settings.issuer,
         ),
         passwords=passwords,
         audit=audit,

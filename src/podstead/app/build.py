@@ -33,7 +33,7 @@ from podstead.wac.gate import Gate
 from podstead.wac.groups import GroupMemberships
 from podstead.web.answers import Answers
 from podstead.web.application import Application
-from podstead.web.authority import Authorities, is_loopback_url, served_hosts
+from podstead.web.authority import Authorities, hosts_of, is_loopback_url, served_hosts
 from podstead.web.body import BodyPace
 from podstead.web.challenges import Challenges
 from podstead.web.favicon_endpoint import FaviconEndpoint
@@ -161,7 +161,7 @@ def build_application(
     root = RootEndpoint(
         base_url=base_url,
         version=__version__,
-        has_accounts=settings.idp,
+        provider=provider.issuer if provider else None,
         registration_open=registration.is_open,
     )
     favicon = FaviconEndpoint()
@@ -184,8 +184,10 @@ def build_application(
         challenges=challenges,
         container_deleted=repositories.soon,
     )
+    parted_hosts = hosts_of(settings.issuer) if settings.idp_base_url else frozenset[str]()
     authorities = Authorities(
-        hosts=served_hosts(base_url, port=settings.port, aliases=settings.host_aliases),
+        hosts=parted_hosts
+        | served_hosts(base_url, port=settings.port, aliases=settings.host_aliases),
         trusted_proxies=settings.trusted_proxies,
     )
     provider_routes: tuple[Route, ...] = ()
@@ -210,16 +212,20 @@ def build_application(
             nostr=nostr,
             profiles=verification.profiles,
         )
+    everywhere = (
+        Route(ROOT, {"GET": root.get, "HEAD": root.get}, Access.PUBLIC),
+        Route(
+            ResourcePath("/favicon.ico"),
+            {"GET": favicon.get, "HEAD": favicon.get},
+            Access.PUBLIC,
+        ),
+    )
+    parted = Routes((*everywhere, *provider_routes))
     return Application(
         base_url=base_url,
         routes=Routes(
             (
-                Route(ROOT, {"GET": root.get, "HEAD": root.get}, Access.PUBLIC),
-                Route(
-                    ResourcePath("/favicon.ico"),
-                    {"GET": favicon.get, "HEAD": favicon.get},
-                    Access.PUBLIC,
-                ),
+                *everywhere,
                 Route(ResourcePath("/.pods"), {"POST": pods.post}, Access.PUBLIC),
                 Route(
                     ResourcePath("/.well-known/solid"),
@@ -227,7 +233,7 @@ def build_application(
                     Access.PUBLIC,
                 ),
                 *live_updates.routes(),
-                *provider_routes,
+                *(() if parted_hosts else provider_routes),
             ),
             storage_description={"GET": description.get, "HEAD": description.get},
             resources=resources.handle,
@@ -261,6 +267,7 @@ def build_application(
         nonces=verification.nonces,
         git=None if git is None else git.endpoint,
         certificates=client_certificates(settings, authorities, clock),
+        provider_routes=dict.fromkeys(parted_hosts, parted),
     )
 
 

@@ -102,7 +102,7 @@ class ChannelParts:
         )
         keys = FolderKeys(settings, clock)
         self._sender = SenderEndpoint(
-            web_id=addresses.sender, issuer=base_url, published=keys.published
+            web_id=addresses.sender, issuer=settings.issuer, published=keys.published
         )
         self._has_provider = settings.idp
         self.webhooks = Webhooks(
@@ -113,7 +113,7 @@ class ChannelParts:
                 messages=self.messages,
                 outgoing=foreign,
                 sender=Sender(
-                    issuer=base_url,
+                    issuer=settings.issuer,
                     web_id=addresses.sender,
                     keys=keys,
                     clock=clock,

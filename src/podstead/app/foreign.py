@@ -146,10 +146,11 @@ def _own_origins(settings: Settings) -> frozenset[Origin]:
     to, and this machine at the port that it listens on."""
     from podstead.outbound.errors import Refused
     from podstead.outbound.urls import parse_origin
-    from podstead.web.authority import served_hosts
+    from podstead.web.authority import hosts_of, served_hosts
 
     scheme, port = settings.base_url.partition(":")[0], settings.port
     hosts = served_hosts(settings.base_url, port=port, aliases=settings.host_aliases)
+    hosts |= hosts_of(settings.issuer)
     origins = set()
     for host in {*hosts, f"localhost:{port}"}:
         with contextlib.suppress(Refused):  # then it is in no URL that is fetched

@@ -67,7 +67,7 @@ class Provider:
         clock: Clock,
         randomness: Randomness,
     ) -> None:
-        self.issuer = settings.base_url
+        self.issuer = settings.issuer
         self.accounts = accounts
         self.pod_maker = PodsWithAccounts(accounts.accounts, issuer=self.issuer)
         self.keys = KeyFolder(RootLayout(settings.root).keys, clock)
@@ -155,7 +155,8 @@ class Provider:
             randomness=self._randomness,
         )
         pages = build_pages(
-            settings.base_url,
+            settings.issuer,
+            pods_url=settings.base_url,
             accounts=self.accounts,
             services=PageServices(
                 store=store,
@@ -164,7 +165,7 @@ class Provider:
                 keys=self.keys,
                 registration=registration,
                 party=relying_party(
-                    settings.base_url,
+                    settings.issuer,
                     rp_id=settings.passkey_rp_id,
                     further_origins=settings.passkey_origins,
                 ),
@@ -174,7 +175,7 @@ class Provider:
                 certificates=(
                     CertificateKeys(
                         sources=profiles,
-                        profiles=OwnProfiles(base_url=self.issuer, resources=resources),
+                        profiles=OwnProfiles(base_url=settings.base_url, resources=resources),
                         make=make_in_thread,
                         audit=self.accounts.audit,
                         clock=clock,

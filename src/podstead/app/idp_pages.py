@@ -83,9 +83,10 @@ class PasskeyServices:
 
 
 def build_pages(
-    base_url: str, *, accounts: AccountServices, services: PageServices
+    base_url: str, *, pods_url: str, accounts: AccountServices, services: PageServices
 ) -> tuple[Route, ...]:
-    """Every address of the provider for people, of one worker."""
+    """Every address of the provider for people, of one worker. They are at ``base_url``, and the
+    pods at ``pods_url``."""
     store, clock, randomness = services.store, services.clock, services.randomness
     audit, authorizations = accounts.audit, services.authorizations
     url = urlsplit(base_url)
@@ -116,6 +117,7 @@ def build_pages(
             counters=store,
             clock=clock,
             base_url=base_url,
+            pods_url=pods_url,
         ),
         interactions=InteractionPages(
             authorizations=authorizations,
@@ -123,6 +125,7 @@ def build_pages(
             renderer=renderer,
             audit=audit,
             base_url=base_url,
+            pods_url=pods_url,
             registration_open=services.registration.is_open,
             passkeys=None if known is None else known.passkeys,
             nostr=nostr is not None,
@@ -136,6 +139,7 @@ def build_pages(
             proven_keys=None if nostr is None else nostr.proven,
             renderer=renderer,
             base_url=base_url,
+            pods_url=pods_url,
         ),
         account=AccountPages(
             accounts=accounts.accounts,
@@ -149,7 +153,7 @@ def build_pages(
             cookies=cookies,
             renderer=renderer,
             audit=audit,
-            base_url=base_url,
+            base_url=pods_url,
         ),
         self_service=SelfService(
             sessions=sessions,
@@ -216,6 +220,7 @@ def build_pages(
             renderer=renderer,
             randomness=randomness,
             base_url=base_url,
+            pods_url=pods_url,
         )
         routes += certificate_routes(entrance, own_certificates)
     if known is None:

@@ -16,6 +16,7 @@ from podstead.storage.root import lock_root, prepare_root
 from podstead.storage.sqlite import SqliteFacts
 
 _BASE_URL = "base-url"
+_ISSUER = "issuer"
 _PROFILE_KEYS = "profile-keys"
 PROFILE_KEY_RULES = "1"
 """Counts the changes of what is found in profiles (:mod:`podstead.rdf.nostr_keys`): with other
@@ -47,13 +48,28 @@ def prepared_root(settings: Settings) -> Iterator[None]:
         if settings.idp:
             from podstead.app.provider_keys import KeyFolder  # loads cryptography
 
-            KeyFolder(layout.keys, SystemClock()).maintain()
+            keys = KeyFolder(layout.keys, SystemClock())
+            _claim_issuer(layout, settings, was_provider=keys.exists())
+            keys.maintain()
         yield
 
 
 def remembered_base_url(layout: RootLayout) -> str | None:
     """The base URL of a data root, ``None`` before the first start. Raises StorageError."""
     return SqliteFacts(layout.database).read_fact(_BASE_URL)
+
+
+def remembered_issuer(layout: RootLayout) -> str | None:
+    """The name of the provider that the accounts of a data root belong to, ``None`` before the
+    first start. Raises StorageError."""
+    facts = SqliteFacts(layout.database)
+    return facts.read_fact(_ISSUER) or facts.read_fact(_BASE_URL)
+
+
+def change_issuer(layout: RootLayout, issuer: str) -> None:
+    """Have the accounts belong to a provider of another name from the next start on. Raises
+    StorageError."""
+    SqliteFacts(layout.database).write_fact(_ISSUER, issuer)
 
 
 def _complete_profile_keys(settings: Settings, layout: RootLayout, *, is_new: bool) -> None:
@@ -83,3 +99,26 @@ def _claim_base_url(layout: RootLayout, base_url: str) -> None:
             f"everything in it; start with --base-url {remembered}, or with another --root than "
             f"this one for {base_url}."
         )
+
+
+def _claim_issuer(layout: RootLayout, settings: Settings, *, was_provider: bool) -> None:
+    """Remember the name of the provider at the first start with one; refuse another one later,
+    which no profile names (docs/decisions/0019). Raises RootUnusable, StorageError.
+
+    Before this was remembered, it was the base URL.
+    """
+    facts = SqliteFacts(layout.database)
+    remembered = facts.read_fact(_ISSUER) or (settings.base_url if was_provider else None)
+    if remembered is None or remembered == settings.issuer:
+        facts.write_fact(_ISSUER, settings.issuer)
+        return
+    same = (
+        "without --idp-base-url"
+        if remembered == settings.base_url
+        else f"with --idp-base-url {remembered}"
+    )
+    raise RootUnusable(
+        f"The accounts of the data root {layout.root} belong to the provider {remembered}, which "
+        f"their profiles name: start {same}, or let them belong to {settings.issuer} with "
+        f"'podstead account change-issuer {settings.issuer}' first."
+    )

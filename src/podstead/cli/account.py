@@ -12,6 +12,7 @@ import click
 
 from podstead.cli.options import OPTION_ROWS, settings_from, settings_options
 from podstead.cli.tables import table, time_text
+from podstead.config.kinds import BASE_URL
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.account_desk import AccountDesk
@@ -161,6 +162,30 @@ def credentials(name: str, label: str, *, as_json: bool, **options: Any) -> None
     else:
         for key, value in made.items():
             click.echo(f"{key:<6}  {value}")
+
+
+@account.command(name="change-issuer", short_help="Give the provider another URL.")
+@click.argument("url")
+@_root_options
+def change_issuer(url: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+    """Let the accounts belong to the provider URL, from the next start of the server on.
+
+    Do it before the server is started with another --idp-base-url, or without one for the first
+    time. The profiles go on naming the provider of before, so nobody accepts tokens of the new one:
+    each owner signs in and restores the statement on the account page. Applications have to be
+    connected anew.
+    """
+    try:
+        issuer = BASE_URL.parse(url)
+    except ValueError as error:
+        raise click.BadParameter(BASE_URL.expected, param_hint="URL") from error
+
+    async def act(desk: AccountDesk) -> str:
+        desk.change_issuer(issuer)
+        return desk.issuer
+
+    before = _at_desk(options, act)
+    click.echo(f"The accounts belong to {issuer} from the next start on, and no more to {before}.")
 
 
 def _password() -> str:

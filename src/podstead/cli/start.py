@@ -57,7 +57,7 @@ def summary(settings: Settings, *, pid: int) -> str:
         "tokens": _tokens(settings),
     }
     if settings.idp:
-        lines["accounts"] = f"sign in at {settings.base_url}/idp/login"
+        lines["accounts"] = f"sign in at {settings.issuer}/idp/login"
     if settings.webid_tls:
         lines["webid-tls"] = "client certificates say who asks"
     if settings.git:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from podstead.config import kinds
 from podstead.config.errors import StartRefused
@@ -30,7 +31,7 @@ def check_passkeys(settings: Settings) -> None:
     there."""
     try:
         relying_party(
-            settings.base_url,
+            settings.issuer,
             rp_id=settings.passkey_rp_id,
             further_origins=settings.passkey_origins,
         )
@@ -39,6 +40,27 @@ def check_passkeys(settings: Settings) -> None:
         if settings.passkey_rp_id and settings.passkey_origins:
             given = "passkey-rp-id with passkey-origin"
         raise StartRefused(f"{given} cannot be used: {refusal}.") from None
+
+
+def check_provider_url(settings: Settings) -> None:
+    """Raises StartRefused for a URL of the provider that does not part it from the pods; the base
+    URL must be there."""
+    if settings.idp_base_url is None:
+        return
+    given = f"idp-base-url is {settings.idp_base_url}"
+    if not settings.idp:
+        raise StartRefused(f"{given}, yet idp is off: give --idp as well, or leave it out.")
+    provider, pods = urlsplit(settings.idp_base_url), urlsplit(settings.base_url)
+    if provider.scheme != pods.scheme:
+        raise StartRefused(
+            f"{given} and base-url {settings.base_url}: both must begin with the same scheme."
+        )
+    aliases = {urlsplit(f"//{alias}").hostname for alias in settings.host_aliases}
+    if provider.hostname in {pods.hostname, *aliases}:
+        raise StartRefused(
+            f"{given}, and its host is also that of the pods (base-url or host-alias): give "
+            "another host name, since cookies do not tell ports apart."
+        )
 
 
 def _check_tls(settings: Settings) -> None:

@@ -15,7 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from podstead.config.errors import StartRefused
-from podstead.config.rules import check_passkeys, check_together, with_base_url, with_token_secrets
+from podstead.config.rules import (
+    check_passkeys,
+    check_provider_url,
+    check_together,
+    with_base_url,
+    with_token_secrets,
+)
 from podstead.config.settings import TABLE, Settings
 from podstead.config.table import Row, Sources
 
@@ -70,6 +76,7 @@ def read_settings(
     settings = Settings(**values)
     check_together(settings)
     settings = with_base_url(settings)
+    check_provider_url(settings)
     check_passkeys(settings)
     return with_token_secrets(settings)
 

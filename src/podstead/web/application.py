@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -90,14 +90,17 @@ class Application:
         nonces: Nonces | None = None,
         git: GitEndpoint | None = None,
         certificates: ClientCertificates | None = None,
+        provider_routes: Mapping[str, Routes] = {},
     ) -> None:
         """``nonces`` are those that DPoP proofs must hold, if they must; ``git`` is there where
         containers are repositories; ``certificates`` finds client certificates, where those
-        count."""
+        count. ``provider_routes`` are the routes of an identity provider with an origin of its
+        own, by each Host value of that; all other hosts have ``routes``."""
         self._base_url = base_url
         self._scheme = base_url.partition(":")[0]
         self._challenges = challenges
         self.routes = routes
+        self.provider_routes = provider_routes
         self._authenticator = authenticator
         self._authorities = authorities
         self._limits = limits
@@ -138,7 +141,7 @@ class Application:
             request = await read_request(
                 scope, receive, limits=self._limits, authorities=self._authorities
             )
-            service = self.routes.service(request.path)
+            service = self._routes_at(request.host).service(request.path)
             if service is None or service.socket is None:
                 raise NotFound("There is no WebSocket here")
             own = service.access is Access.OWN
@@ -180,12 +183,13 @@ class Application:
                 authorities=self._authorities,
                 certificates=self._certificates,
             )
-            service = self.routes.service(request.path)
+            routes = self._routes_at(request.host)
+            service = routes.service(request.path)
             if service is not None:
                 sharing = service.sharing
-            elif self._git is not None and not is_reserved(request.path):
+            elif self._git is not None and routes is self.routes and not is_reserved(request.path):
                 asked = git_request(request.method, request.path, request.query)
-            response = await self._answer(request, service, asked)
+            response = await self._answer(request, routes, service, asked)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
             response = self._answer_to(error, scope, to_git=asked is not None)
         self._finish(response, scope, sharing)
@@ -210,14 +214,17 @@ class Application:
         response.headers.extend(self._common)
         response.headers.extend(_cors(scope, sharing))
 
+    def _routes_at(self, host: str) -> Routes:
+        return self.provider_routes.get(host, self.routes) if self.provider_routes else self.routes
+
     async def _answer(
-        self, request: Request, service: Route | None, asked: GitRequest | None
+        self, request: Request, routes: Routes, service: Route | None, asked: GitRequest | None
     ) -> Response:
         method, path = request.method, request.path
         if method not in _KNOWN_METHODS:
-            self._refuse_method(method, path)
+            _refuse_method(method, path, routes)
         if method == "OPTIONS":
-            return _options_of_server() if request.is_of_server else self._options(path)
+            return _options_of_server() if request.is_of_server else self._options(path, routes)
         own = service is not None and service.access is Access.OWN
         agent = None if own else await self._authenticate(request, asked)
         if agent is not None and request.body.announced:
@@ -226,16 +233,10 @@ class Application:
             request = await with_checked_content(request, agent.content_digest)
         if self._git is not None and asked is not None:
             return await self._git.handle(request, asked, agent)
-        return await self.routes.endpoint(service, path, method)(request, agent)
+        return await routes.endpoint(service, path, method)(request, agent)
 
-    def _refuse_method(self, method: str, path: ResourcePath) -> None:
-        if method not in _REFUSED_METHODS:
-            raise MethodUnknown("This server does not know the method")
-        allow = self.routes.service_methods(path) or allowed_methods(path)
-        raise MethodNotAllowed(f"{method} is not supported here", allow=allow)
-
-    def _options(self, path: ResourcePath) -> Response:
-        methods = self.routes.service_methods(path)
+    def _options(self, path: ResourcePath, routes: Routes) -> Response:
+        methods = routes.service_methods(path)
         if methods is None:
             return options_response(path, base_url=self._base_url)
         return Response(204, [(b"allow", ", ".join(methods).encode("ascii"))])
@@ -304,6 +305,13 @@ class Application:
                 await self.lifespan.stop()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
+
+
+def _refuse_method(method: str, path: ResourcePath, routes: Routes) -> None:
+    if method not in _REFUSED_METHODS:
+        raise MethodUnknown("This server does not know the method")
+    allow = routes.service_methods(path) or allowed_methods(path)
+    raise MethodNotAllowed(f"{method} is not supported here", allow=allow)
 
 
 def _options_of_server() -> Response:

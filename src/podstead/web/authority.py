@@ -14,6 +14,7 @@ from podstead.core.errors import BadRequest, Misdirected
 from podstead.web.fields import HeaderFields
 
 Network = IPv4Network | IPv6Network
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -81,17 +82,24 @@ def served_hosts(base_url: str, *, port: int, aliases: tuple[str, ...] = ()) -> 
 
     On a loopback base URL the loopback names on the listening port are aliases too (A-11, D-8).
     """
-    parts = urlsplit(base_url)
-    default_port = {"http": 80, "https": 443}[parts.scheme]
-    hosts = {parts.netloc.lower(), *(alias.lower() for alias in aliases)}
-    if (parts.port or default_port) == default_port:
-        bare = parts.netloc.rpartition(":")[0] if parts.port else parts.netloc
-        hosts |= {bare.lower(), f"{bare.lower()}:{default_port}"}
+    hosts = hosts_of(base_url) | {alias.lower() for alias in aliases}
     if is_loopback_url(base_url):
         hosts |= {f"{name}:{port}" for name in _LOOPBACK_NAMES}
-        if port == default_port:
+        if port == _DEFAULT_PORTS[urlsplit(base_url).scheme]:
             hosts |= set(_LOOPBACK_NAMES)
-    return frozenset(hosts)
+    return hosts
+
+
+def hosts_of(url: str) -> frozenset[str]:
+    """The Host values with which clients ask for a URL: with the port, and if that is the default
+    one also without."""
+    parts = urlsplit(url)
+    default_port = _DEFAULT_PORTS[parts.scheme]
+    authority = parts.netloc.lower()
+    if (parts.port or default_port) != default_port:
+        return frozenset({authority})
+    bare = authority.rpartition(":")[0] if parts.port else authority
+    return frozenset({bare, f"{bare}:{default_port}"})
 
 
 def _last_value(value: str | None) -> str | None:

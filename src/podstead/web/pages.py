@@ -63,13 +63,15 @@ def error_page(*, status: int, reason: str, message: str) -> bytes:
 
 
 def welcome_page(
-    *, base_url: str, version: str, people: bool = False, registration_open: bool = True
+    *, base_url: str, version: str, provider: str | None = None, registration_open: bool = True
 ) -> bytes:
-    """The page at the server's root: what this is and how to begin; for ``people`` by pages."""
+    """The page at the server's root: what this is and how to begin; if there is a ``provider``,
+    by its pages."""
     return render(
         "welcome.html",
         base_url=base_url,
         version=version,
-        people=people,
+        provider=provider,
+        pages="" if provider == base_url else provider,
         registration_open=registration_open,
     )

@@ -18,13 +18,13 @@ class RootEndpoint:
     """Answers for the server itself."""
 
     def __init__(
-        self, *, base_url: str, version: str, has_accounts: bool, registration_open: bool
+        self, *, base_url: str, version: str, provider: str | None, registration_open: bool
     ) -> None:
-        """``has_accounts`` tells that people sign in here, and have pages for it;
-        ``registration_open`` that anybody may create a pod."""
+        """``provider`` is the URL of the identity provider, where people have pages to sign in;
+        ``registration_open`` tells that anybody may create a pod."""
         self._base_url = base_url
         self._version = version
-        self._has_accounts = has_accounts
+        self._provider = provider
         self._registration_open = registration_open
 
     async def get(self, request: Request, _: Agent) -> Response:
@@ -33,7 +33,7 @@ class RootEndpoint:
             body = welcome_page(
                 base_url=self._base_url,
                 version=self._version,
-                people=self._has_accounts,
+                provider=self._provider,
                 registration_open=self._registration_open,
             )
             headers = [(b"content-type", b"text/html; charset=utf-8"), PAGE_POLICY]
@@ -41,8 +41,8 @@ class RootEndpoint:
             facts = {"server": "Podstead"}
             if self._registration_open:
                 facts["createPod"] = f"{self._base_url}/.pods"
-            if self._has_accounts:
-                facts["signIn"] = f"{self._base_url}/idp/login"
+            if self._provider is not None:
+                facts["signIn"] = f"{self._provider}/idp/login"
             body = msgspec.json.encode(facts)
             headers = [(b"content-type", b"application/json")]
         headers.append((b"content-length", str(len(body)).encode("ascii")))

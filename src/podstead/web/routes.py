@@ -55,17 +55,17 @@ class Route:
 
 
 class Routes:
-    """All routes: services by their path, and resources for every other path."""
+    """All routes of one origin: services by their path, and resources for every other path."""
 
     def __init__(
         self,
         services: tuple[Route, ...],
         *,
-        storage_description: Mapping[str, Endpoint],
-        resources: Endpoint,
+        storage_description: Mapping[str, Endpoint] = {},
+        resources: Endpoint | None = None,
     ) -> None:
         """``storage_description`` are the endpoints, by method, of each storage's description,
-        which anyone may read (W-43)."""
+        which anyone may read (W-43). Without ``resources`` there are services only."""
         self.services = services
         self._by_path = {route.path: route for route in services if "{" not in route.path}
         self._patterns = tuple(
@@ -82,7 +82,7 @@ class Routes:
         Raises NotFound below reserved names, MethodNotAllowed on a service.
         """
         if service is None:
-            if is_reserved(path):
+            if self._resources is None or is_reserved(path):
                 raise NotFound
             return self._resources
         endpoint = service.endpoints.get(method)
@@ -97,11 +97,11 @@ class Routes:
         route = self.service(path)
         if route is not None:
             return route.methods
-        return ("OPTIONS",) if is_reserved(path) else None
+        return ("OPTIONS",) if self._resources is None or is_reserved(path) else None
 
     def service(self, path: ResourcePath) -> Route | None:
         """The service that owns a path; a storage's description is one in each storage."""
-        root = storage_root(path)
+        root = storage_root(path) if self.storage_description else None
         if root is not None and path == storage_description_of(root) and not is_reserved(path):
             return Route(path, self.storage_description, Access.PUBLIC)
         exact = self._by_path.get(path)

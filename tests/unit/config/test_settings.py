@@ -91,7 +91,8 @@ def test_a_secret_is_taken_from_the_environment_and_no_option_or_key_of_the_file
 PLAIN_ROWS = [
     row
     for row in TABLE
-    if row.sources == Sources.ALL and row.name not in ("base-url", "token-secret-file")
+    if row.sources == Sources.ALL
+    and row.name not in ("base-url", "idp-base-url", "token-secret-file")
 ]
 
 
@@ -483,3 +484,37 @@ def test_pages_of_the_domain_may_use_its_passkeys(
 def test_no_other_pages_may_use_passkeys(base_url: str, origin: str, said: str) -> None:
     """A-115"""
     assert said in refusal({"base_url": base_url, "passkey_origins": (origin,)})
+
+
+@pytest.mark.parametrize(
+    ("base_url", "provider"),
+    [
+        ("https://pods.example", "https://login.example"),
+        ("https://pods.example", "https://idp.pods.example"),
+        ("http://localhost:3000", "http://127.0.0.1:3000"),
+        ("http://localhost:3000", "http://idp.localhost:3000"),
+    ],
+)
+def test_the_provider_may_have_an_origin_of_its_own(base_url: str, provider: str) -> None:
+    settings = read({"base_url": base_url, "idp": True, "idp_base_url": f"{provider}/"})
+    assert (settings.issuer, settings.base_url) == (provider, base_url)
+    assert read({"base_url": base_url, "idp": True}).issuer == base_url
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"idp": False}, "idp is off"),
+        ({"idp_base_url": "https://pods.example"}, "also that of the pods"),
+        ({"idp_base_url": "https://pods.example:8443"}, "cookies do not tell ports apart"),
+        ({"host_aliases": ("login.example:8443",)}, "also that of the pods"),
+        ({"idp_base_url": "http://login.example"}, "the same scheme"),
+        ({"idp_base_url": "https://login.example/idp"}, "--idp-base-url is"),
+        ({"passkey_rp_id": "pods.example"}, "has to be login.example"),
+    ],
+)
+def test_a_provider_that_is_not_parted_from_the_pods_is_refused(
+    options: dict[str, OptionValue], said: str
+) -> None:
+    given: dict[str, OptionValue] = {"base_url": "https://pods.example", "idp": True}
+    assert said in refusal({**given, "idp_base_url": "https://login.example", **options})

@@ -130,7 +130,9 @@ def test_a_long_word_does_not_make_a_page_wider_than_its_window(page: str) -> No
 
 
 def test_the_welcome_leads_people_to_the_pages_for_them() -> None:
-    page = welcome_page(base_url="https://pods.example", version="1.2.3", people=True).decode()
+    page = welcome_page(
+        base_url="https://pods.example", version="1.2.3", provider="https://pods.example"
+    ).decode()
     links = [attributes["href"] for attributes in Outline(page).attributes("a")]
     assert links == ["/idp/register", "/idp/login"]
     assert "https://pods.example" in Outline(page).text
@@ -139,10 +141,13 @@ def test_the_welcome_leads_people_to_the_pages_for_them() -> None:
 
 def test_the_welcome_leads_nobody_to_a_closed_registration() -> None:
     page = welcome_page(
-        base_url="https://pods.example", version="1.2.3", people=True, registration_open=False
+        base_url="https://pods.example",
+        version="1.2.3",
+        provider="https://idp.pods.example",
+        registration_open=False,
     ).decode()
     links = [attributes["href"] for attributes in Outline(page).attributes("a")]
-    assert links == ["/idp/login"]
+    assert links == ["https://idp.pods.example/idp/login"]
     assert "operator" in Outline(page).text
     assert "/.pods" not in PAGES["welcome, closed"]
     assert "operator" in Outline(PAGES["welcome, closed"]).text

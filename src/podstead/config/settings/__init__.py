@@ -40,6 +40,11 @@ class Settings(
         return self.ssl_cert is not None
 
     @property
+    def issuer(self) -> str:
+        """The name of this server's identity provider, which is also its base URL."""
+        return self.idp_base_url or self.base_url
+
+    @property
     def token_keys(self) -> tuple[SigningKey, ...]:
         """The signing keys that the operator gave, the current one first; empty for our own."""
         secrets = (self.token_secret, self.token_secret_previous)
@@ -47,10 +52,16 @@ class Settings(
 
     def listening_on(self, port: int) -> Settings:
         """These settings with the port that the system chose, in the base URL too."""
-        base_url = self.base_url
-        if base_url.endswith(":0"):
-            base_url = f"{base_url.removesuffix('0')}{port}"
-        return dataclasses.replace(self, port=port, base_url=base_url)
+        return dataclasses.replace(
+            self,
+            port=port,
+            base_url=_with_port(self.base_url, port),
+            idp_base_url=self.idp_base_url and _with_port(self.idp_base_url, port),
+        )
+
+
+def _with_port(url: str, port: int) -> str:
+    return f"{url.removesuffix('0')}{port}" if url.endswith(":0") else url
 
 
 TABLE = rows_of(Settings)

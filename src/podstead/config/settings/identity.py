@@ -23,6 +23,22 @@ class IdentitySettings:
             "and tokens for applications."
         ),
     )
+    idp_base_url: str | None = optional(
+        "idp-base-url",
+        kinds.BASE_URL,
+        Group.IDENTITY,
+        (
+            "The URL of the identity provider, if it is to have an origin of its own: the pages to "
+            "sign in, their cookies and the tokens' issuer are there and not at the base URL, and "
+            "no pod is. Its host must be another one than the base URL's, and lead to this server "
+            "as well."
+        ),
+        shown_default="the base URL",
+        reason=(
+            "Browsers separate by origin, so pages that are stored in pods then have nothing in "
+            "common with the pages to sign in."
+        ),
+    )
     accepted_issuers: tuple[str, ...] = several(
         "accepted-issuer",
         kinds.ISSUER,

@@ -36,6 +36,7 @@ class AuthorizationEndpoint:
         counters: RateCounters,
         clock: Clock,
         base_url: str,
+        pods_url: str,
     ) -> None:
         self._authorizations = authorizations
         self._counters = counters
@@ -43,6 +44,7 @@ class AuthorizationEndpoint:
         self._login = login
         self._renderer = renderer
         self._base_url = base_url
+        self._pods_url = pods_url
 
     async def get(self, visit: Visit) -> Response:
         """Begin; without an application, the page to sign in. Raises UnusableClient,
@@ -81,7 +83,7 @@ class AuthorizationEndpoint:
         return self._renderer.page(
             "leaving.html",
             form_targets=[reply.redirect_uri] if by_form else [],
-            client=shown_client(client, reply.redirect_uri, base_url=self._base_url),
+            client=shown_client(client, reply.redirect_uri, base_url=self._pods_url),
             error=reply.parameters["error"],
             url=reply.redirect_uri if by_form else reply_url(reply),
             parameters=reply.parameters if by_form else None,

@@ -36,6 +36,7 @@ class CertificatePages:
         renderer: Renderer,
         randomness: Randomness,
         base_url: str,
+        pods_url: str,
     ) -> None:
         self._certificates = certificates
         self._sessions = sessions
@@ -43,6 +44,7 @@ class CertificatePages:
         self._renderer = renderer
         self._randomness = randomness
         self._base_url = base_url
+        self._pods_url = pods_url
 
     async def list(self, visit: Visit) -> Response:
         """Raises NotAuthenticated, Conflict for a profile that cannot be read."""
@@ -125,7 +127,7 @@ class CertificatePages:
             password=password,
             account=owner.account,
             csrf_token=owner.session.csrf_token,
-            base_url=self._base_url,
+            base_url=self._pods_url,
             machine_time=machine_time,
             shown_day=shown_day,
         )

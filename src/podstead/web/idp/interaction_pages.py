@@ -41,6 +41,7 @@ class InteractionPages:
         renderer: Renderer,
         audit: Audit,
         base_url: str,
+        pods_url: str,
         registration_open: bool,
         passkeys: Passkeys | None,
         nostr: bool,
@@ -50,6 +51,7 @@ class InteractionPages:
         self._renderer = renderer
         self._audit = audit
         self._base_url = base_url
+        self._pods_url = pods_url
         self._registration_open = registration_open
         self._passkeys = passkeys
         self._nostr = nostr
@@ -146,7 +148,7 @@ class InteractionPages:
 
     def _shown_client(self, pending: Pending) -> ShownClient:
         redirect_uri = pending.interaction.request.redirect_uri
-        return shown_client(pending.client, redirect_uri, base_url=self._base_url)
+        return shown_client(pending.client, redirect_uri, base_url=self._pods_url)
 
     async def _has_no_passkey(self, account: Account) -> bool:
         """Whether one could be added to an account that has none (A-124)."""

@@ -75,6 +75,7 @@ class RegistrationPages:
         proven_keys: ProvenKeys | None,
         renderer: Renderer,
         base_url: str,
+        pods_url: str,
     ) -> None:
         """``proven_keys`` is ``None`` where nobody signs in with a Nostr key."""
         self._accounts = accounts
@@ -84,6 +85,7 @@ class RegistrationPages:
         self._proven_keys = proven_keys
         self._renderer = renderer
         self._base_url = base_url
+        self._pods_url = pods_url
 
     async def get(self, visit: Visit) -> Response:
         """The form; where only the operator makes accounts, a page that says so."""
@@ -180,7 +182,7 @@ class RegistrationPages:
 
     def _shown_client(self, pending: Pending) -> ShownClient:
         redirect_uri = pending.interaction.request.redirect_uri
-        return shown_client(pending.client, redirect_uri, base_url=self._base_url)
+        return shown_client(pending.client, redirect_uri, base_url=self._pods_url)
 
     def _form(
         self,
@@ -209,5 +211,5 @@ class RegistrationPages:
             npub=npub,
             # Who has unticked the box finds it so when the form comes back.
             link_nostr_key=not sent.fields or bool(sent.text("nostrKey")),
-            base_url=self._base_url,
+            base_url=self._pods_url,
         )
