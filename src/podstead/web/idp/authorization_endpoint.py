@@ -73,8 +73,8 @@ class AuthorizationEndpoint:
         if not visit.wants_page or destination not in (None, "document"):
             return False
         came_from = redirect_origin(visit.request.fields.get(b"referer") or "")
-        # The pods of this server share its origin, and each is somebody else's.
-        known = came_from is not None and came_from != self._base_url
+        # The pods of this server share an origin, and each is somebody else's.
+        known = came_from is not None and came_from not in {self._base_url, self._pods_url}
         return not (known and came_from == redirect_origin(reply.redirect_uri))
 
     def _leaving_page(self, reply: Reply, client: Client) -> Response:
