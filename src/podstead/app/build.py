@@ -18,6 +18,7 @@ from podstead.app.live_updates import LiveUpdates
 from podstead.app.resources import Owners, build_resources
 from podstead.app.system import SystemClock, SystemRandomness
 from podstead.authn.pod_token import SigningKey
+from podstead.authn.web_id_documents import RdfParser
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.identifiers import ROOT, ResourcePath
@@ -84,6 +85,8 @@ def build_application(
     provider = _provider(
         settings,
         store=store,
+        foreign=foreign,
+        parse=parse_rules,
         clock=clock,
         randomness=randomness,
         passwords=passwords,
@@ -281,6 +284,8 @@ def _provider(
     settings: Settings,
     *,
     store: Store,
+    foreign: ForeignDocuments,
+    parse: RdfParser,
     clock: Clock,
     randomness: Randomness,
     passwords: PasswordHasher | None,
@@ -299,4 +304,12 @@ def _provider(
         passwords=passwords,
         signing_keys=[bytes(key) for key in signing_keys],
     )
-    return Provider(settings, store=store, accounts=accounts, clock=clock, randomness=randomness)
+    return Provider(
+        settings,
+        store=store,
+        accounts=accounts,
+        foreign=foreign,
+        parse=parse,
+        clock=clock,
+        randomness=randomness,
+    )

@@ -14,7 +14,8 @@ from podstead.app.provider_keys import KeyFolder
 from podstead.authn.event_uses import EventUses
 from podstead.authn.proofs import Proofs
 from podstead.authn.resource_tokens import ResourceTokens
-from podstead.authn.web_id_documents import ProfileSources, RdfParser
+from podstead.authn.standing import LocalWebIds
+from podstead.authn.web_id_documents import ForeignProfiles, ProfileSources, RdfParser
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import OutboundError, RequestRefused
@@ -28,6 +29,7 @@ from podstead.idp.nostr.resolution import DidDocuments as ForeignDids
 from podstead.idp.nostr.resolution import DidResolution
 from podstead.idp.own_tokens import OwnTokens
 from podstead.idp.passkeys.ceremonies import relying_party
+from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
 from podstead.idp.token_service import TokenService
 from podstead.idp.token_status import TokenStatus
 from podstead.resources.outcome import Exchange, Representation
@@ -64,6 +66,8 @@ class Provider:
         *,
         store: Store,
         accounts: AccountServices,
+        foreign: ForeignProfiles,
+        parse: RdfParser,
         clock: Clock,
         randomness: Randomness,
     ) -> None:
@@ -71,7 +75,17 @@ class Provider:
         self.accounts = accounts
         self.pod_maker = PodsWithAccounts(accounts.accounts, issuer=self.issuer)
         self.keys = KeyFolder(RootLayout(settings.root).keys, clock)
-        self.own = OwnTokens(issuer=self.issuer, store=store, keys=self.keys, clock=clock)
+        local = LocalWebIds(settings.base_url, accounts.accounts)
+        self.profile_issuer = ProfileIssuer(
+            self.issuer, ProfileSources(local, store, foreign, parse, clock)
+        )
+        self.own = OwnTokens(
+            issuer=self.issuer,
+            store=store,
+            keys=self.keys,
+            profile_issuer=self.profile_issuer,
+            clock=clock,
+        )
         self._settings = settings
         self._store = store
         self._clock = clock
@@ -154,6 +168,7 @@ class Provider:
             proven_key=protocol.proven_key,
             randomness=self._randomness,
         )
+        own_profiles = OwnProfiles(base_url=settings.base_url, resources=resources)
         pages = build_pages(
             settings.issuer,
             pods_url=settings.base_url,
@@ -175,13 +190,17 @@ class Provider:
                 certificates=(
                     CertificateKeys(
                         sources=profiles,
-                        profiles=OwnProfiles(base_url=settings.base_url, resources=resources),
+                        profiles=own_profiles,
                         make=make_in_thread,
                         audit=self.accounts.audit,
                         clock=clock,
                     )
                     if settings.webid_tls
                     else None
+                ),
+                profile_issuer=self.profile_issuer,
+                restoration=IssuerRestoration(
+                    issuer=self.issuer, profiles=own_profiles, audit=self.accounts.audit
                 ),
                 clock=clock,
                 randomness=self._randomness,

@@ -19,6 +19,7 @@ from podstead.idp.keys import ProviderKeys
 from podstead.idp.passkeys.ceremonies import CHALLENGE_S, RelyingParty
 from podstead.idp.passkeys.keeping import Passkeys
 from podstead.idp.passkeys.sign_in import PasskeySignIn
+from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
 from podstead.idp.records import PASSKEY_CHALLENGES
 from podstead.idp.sessions import Sessions
 from podstead.storage.protocol import Store
@@ -29,12 +30,14 @@ from podstead.web.idp.certificate_pages import CertificatePages
 from podstead.web.idp.cookies import Cookies
 from podstead.web.idp.end_session_pages import EndSessionPages
 from podstead.web.idp.interaction_pages import InteractionPages
+from podstead.web.idp.issuer_pages import IssuerPages
 from podstead.web.idp.login_page import LoginPage
 from podstead.web.idp.nostr_key_endpoints import NostrKeyEndpoints
 from podstead.web.idp.nostr_sign_in_endpoints import NostrSignInEndpoints
 from podstead.web.idp.pages import (
     Pages,
     certificate_routes,
+    issuer_route,
     nostr_key_routes,
     nostr_sign_in_routes,
     page_routes,
@@ -69,6 +72,8 @@ class PageServices:
     passkey_requests_per_minute: int
     nostr_requests_per_minute: int
     certificates: CertificateKeys | None
+    profile_issuer: ProfileIssuer
+    restoration: IssuerRestoration
     clock: Clock
     randomness: Randomness
 
@@ -149,6 +154,7 @@ def build_pages(
             passkeys=None if known is None else known.passkeys,
             nostr_links=None if nostr is None else nostr.links,
             certificates=services.certificates,
+            profile_issuer=services.profile_issuer,
             sign_in=sign_in,
             cookies=cookies,
             renderer=renderer,
@@ -183,7 +189,14 @@ def build_pages(
         randomness=randomness,
     )
     verified = VerifiedSignIn(accounts.accounts, authorizations, sign_in, clock)
-    routes = page_routes(entrance, pages)
+    issuer_pages = IssuerPages(
+        issuer=base_url,
+        profile_issuer=services.profile_issuer,
+        restoration=services.restoration,
+        sessions=sessions,
+        cookies=cookies,
+    )
+    routes = (*page_routes(entrance, pages), issuer_route(entrance, issuer_pages))
     if nostr is not None:
         nostr_limit = RequestLimit("nostr", store, clock, services.nostr_requests_per_minute)
         keys = NostrKeyEndpoints(

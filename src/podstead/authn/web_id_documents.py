@@ -47,6 +47,19 @@ class UnusableDocument(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentLimits:
+    """The size of a document that is read; ``None`` is without a limit of its own."""
+
+    max_bytes: int | None = MOST_BYTES
+    max_triples: int | None = MOST_TRIPLES
+
+
+DEFAULT_LIMITS: Final = DocumentLimits()
+UNLIMITED: Final = DocumentLimits(None, None)
+"""For documents of this server alone, which were bounded when they were stored."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProfileDocument:
     """A WebID's document as fetched; ``final_url`` is the base of its relative references."""
 
@@ -97,12 +110,14 @@ class WebIdDocuments(Generic[T]):
         *,
         extract: Callable[[Graph, str], T],
         weigh: Callable[[T], int],
+        limits: DocumentLimits = DEFAULT_LIMITS,
     ) -> None:
         """``extract`` gets what the document says and the name that it was asked by, and may raise
         UnusableDocument; ``weigh`` tells how many characters its result holds."""
         self._sources = sources
         self._extract = extract
         self._weigh = weigh
+        self._limits = limits
         self._local = BoundedCache[tuple[str, Version], T](KEPT_CHARACTERS)
         self._failures = BoundedCache[str, int](MOST_FAILURES)
 
@@ -128,7 +143,7 @@ class WebIdDocuments(Generic[T]):
             known = self._local.get((name, metadata.version))
             if known is not None:
                 return known
-            if metadata.size_bytes > MOST_BYTES:
+            if _exceeds(metadata.size_bytes, self._limits.max_bytes):
                 raise UnusableDocument
             body = await self._sources.store.open_body(metadata)
             if body is not None:
@@ -180,7 +195,7 @@ class WebIdDocuments(Generic[T]):
         graph = Graph()
         for text in islands.texts:
             graph |= await self._parse(text.encode(), JSON_LD, base_iri)
-        if not islands.texts or len(graph) > MOST_TRIPLES:
+        if not islands.texts or _exceeds(len(graph), self._limits.max_triples):
             raise UnusableDocument
         return graph
 
@@ -189,9 +204,13 @@ class WebIdDocuments(Generic[T]):
             graph = await self._sources.parse(content, content_type, base_iri)
         except (RequestRefused, OutboundError) as error:
             raise UnusableDocument from error
-        if len(graph) > MOST_TRIPLES:
+        if _exceeds(len(graph), self._limits.max_triples):
             raise UnusableDocument
         return graph
+
+
+def _exceeds(size: int, limit: int | None) -> bool:
+    return limit is not None and size > limit
 
 
 def _url_of(name: str) -> str:

@@ -34,6 +34,7 @@ class Event(Enum):
     NOSTR_KEY_UNLINKED = "Nostr key unlinked"
     CERTIFICATE_MADE = "client certificate made"
     CERTIFICATE_REMOVED = "key of a client certificate removed"
+    ISSUER_RESTORED = "identity provider stated in the profile again"
     CODE_REUSED = "code used again: all that came of it ended"
     REFRESH_TOKEN_REUSED = "refresh token used again: all that came of its grant ended"  # noqa: S105
     FETCH_BLOCKED = "outgoing request to a forbidden place blocked"

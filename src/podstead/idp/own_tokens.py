@@ -7,23 +7,39 @@ the application that it was given to is still registered.
 
 from __future__ import annotations
 
+from typing import Final
+
 from podstead.authn.claims import CommonClaims, TokenClaims
+from podstead.authn.web_id_documents import UnusableDocument
 from podstead.core.agents import IDENTITY_SCOPE
 from podstead.core.clock import Clock
 from podstead.idp.client_metadata import is_document_url
 from podstead.idp.keys import ProviderKeys
+from podstead.idp.profile_issuer import ProfileIssuer
 from podstead.idp.records import ACCOUNTS, CLIENTS, CREDENTIALS, GRANTS, REVOKED_TOKENS, Account
 from podstead.jose.errors import InvalidJose
 from podstead.jose.keys import PublicKey
 from podstead.storage.protocol import EntryRegistry
+
+_NOT_NAMED: Final = (
+    "The WebID does not name this server as its identity provider (any more): the account page "
+    "offers to restore that"
+)
 
 
 class OwnTokens:
     """Implements OwnProvider of ``authn.resource_tokens``."""
 
     def __init__(
-        self, *, issuer: str, store: EntryRegistry, keys: ProviderKeys, clock: Clock
+        self,
+        *,
+        issuer: str,
+        store: EntryRegistry,
+        keys: ProviderKeys,
+        profile_issuer: ProfileIssuer,
+        clock: Clock,
     ) -> None:
+        self._profile_issuer = profile_issuer
         self._issuer = issuer
         self._store = store
         self._keys = keys
@@ -43,6 +59,12 @@ class OwnTokens:
         account = await self.check_identity(claims)
         if account.web_id != claims.web_id:
             raise InvalidJose("The token's account does not speak for its WebID")
+        try:
+            named = await self._profile_issuer.is_named_by(account.web_id)
+        except UnusableDocument as error:
+            raise InvalidJose(str(error)) from error
+        if not named:
+            raise InvalidJose(_NOT_NAMED)
 
     async def check_identity(self, claims: CommonClaims) -> Account:
         """The account of a token, of which it may only say who signed in. Raises InvalidJose

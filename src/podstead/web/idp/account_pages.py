@@ -21,6 +21,7 @@ from podstead.idp.names import EmailTaken, UnusableEmail
 from podstead.idp.nostr.links import NostrLinks
 from podstead.idp.passkeys.keeping import Passkeys
 from podstead.idp.passwords import UnusablePassword
+from podstead.idp.profile_issuer import ProfileIssuer
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in import SignInFailed
 from podstead.nostr.npub import npub
@@ -77,6 +78,7 @@ class AccountPages:
         passkeys: Passkeys | None,
         nostr_links: NostrLinks | None,
         certificates: CertificateKeys | None,
+        profile_issuer: ProfileIssuer,
         sign_in: BrowserSignIn,
         cookies: Cookies,
         renderer: Renderer,
@@ -90,6 +92,7 @@ class AccountPages:
         self._passkeys = passkeys
         self._nostr_links = nostr_links
         self._certificates = certificates
+        self._profile_issuer = profile_issuer
         self._sign_in = sign_in
         self._cookies = cookies
         self._renderer = renderer
@@ -270,6 +273,8 @@ class AccountPages:
                 else await self._nostr_links.of_account(account.account_id)
             ),
             npub=npub,
+            issuer=self._base_url,
+            issuer_is_named=await self._issuer_is_named(owner),
             certificates=self._certificates is not None,
             certificate_keys=await self._certificate_keys(owner),
             machine_time=machine_time,
@@ -282,6 +287,13 @@ class AccountPages:
             return ()
         try:
             return await self._certificates.of(owner.account)
+        except UnusableDocument:
+            return None
+
+    async def _issuer_is_named(self, owner: OpenSession) -> bool | None:
+        """``None`` where the profile cannot be read."""
+        try:
+            return await self._profile_issuer.is_named_by(owner.account.web_id)
         except UnusableDocument:
             return None
 

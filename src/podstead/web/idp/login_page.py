@@ -18,6 +18,7 @@ AGAIN: Final = {
     "passkeys": f"{ACCOUNT_PATH}#sign-in",
     "nostr": f"{ACCOUNT_PATH}#nostr-keys",
     "certificates": f"{ACCOUNT_PATH}#certificates",
+    "issuer": f"{ACCOUNT_PATH}#you",
 }
 """Where signing in again leads to, by what it is for."""
 

@@ -10,6 +10,7 @@ from podstead.web.idp.authorization_endpoint import AuthorizationEndpoint
 from podstead.web.idp.certificate_pages import CERTIFICATES_PATH, CertificatePages
 from podstead.web.idp.end_session_pages import CONFIRMATION_PATH, EndSessionPages
 from podstead.web.idp.interaction_pages import InteractionPages
+from podstead.web.idp.issuer_pages import ISSUER_PATH, IssuerPages
 from podstead.web.idp.login_page import LoginPage
 from podstead.web.idp.nostr_key_endpoints import (
     CHALLENGE_PATH,
@@ -118,6 +119,11 @@ def page_routes(entrance: Entrance, pages: Pages) -> tuple[Route, ...]:
             DELETE=own.end_credential,
         ),
     )
+
+
+def issuer_route(entrance: Entrance, pages: IssuerPages) -> Route:
+    """The address of the statement that names this provider in the profile."""
+    return entrance.route(ISSUER_PATH, is_page=False, GET=pages.get, POST=pages.restore)
 
 
 def certificate_routes(entrance: Entrance, pages: CertificatePages) -> tuple[Route, ...]:

@@ -1,0 +1,73 @@
+"""Does the profile of an account name this provider, and how does it come to again? (A-109)
+
+A provider speaks for a WebID because the WebID's document names it (Solid-OIDC section 9.1). Our
+own is no exception: who removes the statement from their profile, or names another provider
+instead, means it. Then no token of ours is accepted for the WebID, while signing in here still
+leads to the account page, which offers to restore the statement.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from podstead.authn.claims import same_issuer
+from podstead.authn.web_id_documents import UNLIMITED, ProfileSources, WebIdDocuments
+from podstead.core.media_types import SPARQL_UPDATE
+from podstead.core.vocab import SOLID_OIDC_ISSUER
+from podstead.idp.audit import Audit, Event
+from podstead.idp.records import Account
+from podstead.rdf.graph import Graph
+from podstead.rdf.terms import Iri
+
+_WEIGHT: Final = 1
+
+
+class Profiles(Protocol):
+    """Changes profiles in the stead of their owners."""
+
+    async def patch(self, web_id: str, patch: str, media_type: str) -> None:
+        """Raises RequestRefused, ServerTrouble."""
+
+
+class ProfileIssuer:
+    """Knows whether profiles name this provider.
+
+    The answer for one version of a profile is kept, so a request with a token reads no more than
+    the version. A profile of any length is read, since an application may make one long: the bounds
+    on what is stored are enough.
+    """
+
+    def __init__(self, issuer: str, sources: ProfileSources) -> None:
+        self._issuer = issuer
+        self._documents = WebIdDocuments[bool](
+            sources, extract=self._is_named, weigh=lambda _: _WEIGHT, limits=UNLIMITED
+        )
+
+    async def is_named_by(self, web_id: str) -> bool:
+        """Whether the document of a WebID of this server names the provider now. Raises
+        UnusableDocument for one that cannot be read, StorageError."""
+        return await self._documents.stored(web_id) or False
+
+    def _is_named(self, graph: Graph, web_id: str) -> bool:
+        named = graph.objects(Iri(web_id), Iri(SOLID_OIDC_ISSUER))
+        return any(
+            isinstance(each, Iri) and same_issuer(each.value, self._issuer) for each in named
+        )
+
+
+class IssuerRestoration:
+    """Has profiles name this provider again."""
+
+    def __init__(self, *, issuer: str, profiles: Profiles, audit: Audit) -> None:
+        self._issuer = issuer
+        self._profiles = profiles
+        self._audit = audit
+
+    async def restore(self, account: Account) -> None:
+        """Have the profile of an account name the provider, besides any other that it names.
+
+        Raises RequestRefused if the owner may not change the profile, ServerTrouble.
+        """
+        statement = f"<{account.web_id}> <{SOLID_OIDC_ISSUER}> <{self._issuer}>"
+        await self._profiles.patch(account.web_id, f"INSERT DATA {{ {statement} }}", SPARQL_UPDATE)
+        self._audit.note(Event.ISSUER_RESTORED, account_id=account.account_id)

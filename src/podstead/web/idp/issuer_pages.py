@@ -1,0 +1,58 @@
+"""``/idp/account/issuer``: whether the profile names this provider, and having it do so again."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podstead.authn.web_id_documents import UnusableDocument
+from podstead.core.errors import Conflict
+from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
+from podstead.idp.sessions import Sessions
+from podstead.web.idp.cookies import Cookies, Notice
+from podstead.web.idp.login_page import again_path
+from podstead.web.idp.rendering import json_answer, see_other
+from podstead.web.idp.step_up import check_recent
+from podstead.web.idp.visits import ACCOUNT_PATH, Visit
+from podstead.web.response import Response
+
+ISSUER_PATH: Final = f"{ACCOUNT_PATH}/issuer"
+
+
+class IssuerPages:
+    """Tells of the statement, and restores it."""
+
+    def __init__(
+        self,
+        *,
+        issuer: str,
+        profile_issuer: ProfileIssuer,
+        restoration: IssuerRestoration,
+        sessions: Sessions,
+        cookies: Cookies,
+    ) -> None:
+        self._issuer = issuer
+        self._profile_issuer = profile_issuer
+        self._restoration = restoration
+        self._sessions = sessions
+        self._cookies = cookies
+
+    async def get(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated, Conflict for a profile that cannot be read."""
+        try:
+            named = await self._profile_issuer.is_named_by(visit.owner().account.web_id)
+        except UnusableDocument as error:
+            raise Conflict("Your profile cannot be read: repair it first") from error
+        return json_answer(200, {"issuer": self._issuer, "named": named})
+
+    async def restore(self, visit: Visit) -> Response:
+        """For who has just signed in: tokens of this provider count again afterwards.
+
+        Raises NotAuthenticated, WrongFormToken, SignInAgain, and what changing the profile raises.
+        """
+        await visit.submission()
+        owner = visit.owner()
+        check_recent(self._sessions, owner, again_at=again_path("issuer"))
+        await self._restoration.restore(owner.account)
+        if visit.wants_page:
+            return see_other(ACCOUNT_PATH, self._cookies.keep_notice(Notice("issuer-restored")))
+        return json_answer(204, None)
