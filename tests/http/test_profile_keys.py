@@ -113,8 +113,9 @@ async def test_a_profile_is_not_found_by_a_key_that_it_states_no_more(
 async def test_a_profile_that_is_replaced_states_what_it_says_then(
     server: Server, index: Index, path: str
 ) -> None:
+    issuer = f"<{BASE}/alice/#me> <http://www.w3.org/ns/solid/terms#oidcIssuer> <{BASE}> ."
     for key in (KEY, OTHER):
-        answer = await server.alice.put(path, stating(key), "text/turtle")
+        answer = await server.alice.put(path, stating(key) + issuer, "text/turtle")
         assert answer.status < 300, answer.text
     assert await index.pods() == []
     assert await index.pods(OTHER) == ["alice"]

@@ -170,8 +170,22 @@ def test_a_pod_from_before_the_provider_gets_an_account(tmp_path: Path) -> None:
         made = run(server.root, "create", "alice", "--existing-pod", typed=f"{PASSWORD}\n")
         assert made.exit_code == 0
         assert made.stdout == f"{server.base_url}/alice/#me\n"
-        assert f"solid/terms#oidcIssuer> <{server.base_url}>" in made.stderr
-        assert status_with(server, token(server)) == 200
+        stated = f"solid/terms#oidcIssuer> <{server.base_url}>"
+        assert stated in made.stderr
+        access = token(server)
+        assert status_with(server, access) == 401  # the profile does not name the provider yet
+        own = CliRunner().invoke(main, ["token", "create", "alice", "--root", str(server.root)])
+        answer = server.request(
+            "PATCH",
+            "/alice/",
+            f"INSERT DATA {{ <{server.base_url}/alice/#me> <http://www.w3.org/ns/{stated} }}",
+            {
+                "Content-Type": "application/sparql-update",
+                "Authorization": f"Bearer {own.stdout.strip()}",
+            },
+        )
+        assert answer.status == 204
+        assert status_with(server, access) == 200
 
 
 def test_simple_tokens_come_from_the_command_line_only(server: ServerProcess, alice: str) -> None:

@@ -55,8 +55,9 @@ def create(pod: str, email: str | None, *, existing_pod: bool, **options: Any) -
     click.echo(web_id)
     if existing_pod:
         click.echo(
-            "So that other servers accept its tokens, the owner adds to the profile: "
-            f"<#me> <http://www.w3.org/ns/solid/terms#oidcIssuer> <{issuer}>.",
+            "Tokens of the account are accepted once the profile names this server: "
+            f"<#me> <http://www.w3.org/ns/solid/terms#oidcIssuer> <{issuer}>. "
+            "The account page offers the owner to add that.",
             err=True,
         )
 
