@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from playwright.sync_api import Page
@@ -81,6 +82,11 @@ def _at_the_account(page: Page, base: str) -> Iterator[str]:
 
 def _to_the_end(page: Page, provider: ServerProcess, person: Person) -> Iterator[str]:
     sign_in(page, provider, person)
+    _name_another_issuer(provider, person)
+    page.goto(f"{provider.base_url}/idp/account")
+    yield "account-without-issuer"
+    page.get_by_role("button", name="Restore the statement").click()
+    page.get_by_text("as your identity provider again").wait_for()
     page.goto(f"{provider.base_url}/idp/account/delete")
     page.get_by_label("To confirm, type the name of your pod").fill("another")
     page.get_by_role("button", name="Delete everything").click()
@@ -89,3 +95,22 @@ def _to_the_end(page: Page, provider: ServerProcess, person: Person) -> Iterator
     page.get_by_role("button", name="Delete everything").click()
     page.get_by_text("Your account is deleted").wait_for()
     yield "deleted"
+
+
+def _name_another_issuer(provider: ServerProcess, person: Person) -> None:
+    """Have the person's profile name another identity provider, by a token of their own."""
+    sent = json.dumps({"username": person.name, "password": PASSWORD})
+    answer = provider.request(
+        "POST", "/idp/credentials", sent, {"Content-Type": "application/json"}
+    )
+    term = "<http://www.w3.org/ns/solid/terms#oidcIssuer>"
+    fields = {
+        "Content-Type": "application/sparql-update",
+        "Authorization": f"Bearer {json.loads(answer.body)['access_token']}",
+    }
+    web_id = f"<{provider.base_url}/{person.name}/#me>"
+    update = (
+        f"DELETE WHERE {{ {web_id} {term} ?other }}; "
+        f"INSERT DATA {{ {web_id} {term} <https://idp.example/> }}"
+    )
+    assert provider.request("PATCH", f"/{person.name}/", update, fields).status == 204

@@ -112,7 +112,8 @@ def remembered_scopes(
     interaction: Interaction, consent: Consent | None, granted: tuple[str, ...]
 ) -> tuple[str, ...]:
     """What a consent says from now on: what was allowed before, and what is now. Whoever sees the
-    box for changes of identity and leaves it empty takes an earlier permission back."""
+    box for changes of identity and leaves it empty takes an earlier permission back for later
+    sign-ins; disconnecting the application ends what it has."""
     before = consent.scopes if consent is not None else ()
     withdrawn = interaction.consented and IDENTITY_SCOPE in interaction.request.scopes
     kept = [scope for scope in before if not (withdrawn and scope == IDENTITY_SCOPE)]

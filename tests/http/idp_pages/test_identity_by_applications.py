@@ -286,6 +286,7 @@ async def test_the_permission_is_remembered_and_can_be_taken_back(
     asked = f"openid webid {SCOPE}"
     assert (await _tokens(browser, app, tick=True, scope=asked))["scope"] == asked
     assert (await _tokens(browser, app, scope=asked, prompt="none"))["scope"] == asked
+    assert "may change who can act as you" in (await browser.get("/idp/account")).text
     again = await _tokens(browser, app, scope=asked, prompt="consent")
     assert again["scope"] == "openid webid"
     page = await browser.get(app.request(scope=asked, prompt="none"))

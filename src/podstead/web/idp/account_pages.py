@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from podstead.authn.web_id_documents import UnusableDocument
+from podstead.core.agents import IDENTITY_SCOPE
 from podstead.core.errors import AccessDenied, BadRequest, NotFound, PodsteadError
 from podstead.idp.accounts import Accounts
 from podstead.idp.audit import Audit, Event
@@ -273,6 +274,7 @@ class AccountPages:
                 else await self._nostr_links.of_account(account.account_id)
             ),
             npub=npub,
+            identity_scope=IDENTITY_SCOPE,
             issuer=self._base_url,
             issuer_is_named=await self._issuer_is_named(owner),
             certificates=self._certificates is not None,
