@@ -190,7 +190,6 @@ def build_pages(
     )
     verified = VerifiedSignIn(accounts.accounts, authorizations, sign_in, clock)
     issuer_pages = IssuerPages(
-        issuer=base_url,
         profile_issuer=services.profile_issuer,
         restoration=services.restoration,
         sessions=sessions,

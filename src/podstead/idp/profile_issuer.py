@@ -38,7 +38,7 @@ class ProfileIssuer:
     """
 
     def __init__(self, issuer: str, sources: ProfileSources) -> None:
-        self._issuer = issuer
+        self.issuer = issuer
         self._documents = WebIdDocuments[bool](
             sources, extract=self._is_named, weigh=lambda _: _WEIGHT, limits=UNLIMITED
         )
@@ -51,7 +51,7 @@ class ProfileIssuer:
     def _is_named(self, graph: Graph, web_id: str) -> bool:
         named = graph.objects(Iri(web_id), Iri(SOLID_OIDC_ISSUER))
         return any(
-            isinstance(each, Iri) and same_issuer(each.value, self._issuer) for each in named
+            isinstance(each, Iri) and same_issuer(each.value, self.issuer) for each in named
         )
 
 

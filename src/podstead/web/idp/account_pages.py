@@ -275,7 +275,7 @@ class AccountPages:
             ),
             npub=npub,
             identity_scope=IDENTITY_SCOPE,
-            issuer=self._base_url,
+            issuer=self._profile_issuer.issuer,
             issuer_is_named=await self._issuer_is_named(owner),
             certificates=self._certificates is not None,
             certificate_keys=await self._certificate_keys(owner),

@@ -24,13 +24,11 @@ class IssuerPages:
     def __init__(
         self,
         *,
-        issuer: str,
         profile_issuer: ProfileIssuer,
         restoration: IssuerRestoration,
         sessions: Sessions,
         cookies: Cookies,
     ) -> None:
-        self._issuer = issuer
         self._profile_issuer = profile_issuer
         self._restoration = restoration
         self._sessions = sessions
@@ -42,7 +40,7 @@ class IssuerPages:
             named = await self._profile_issuer.is_named_by(visit.owner().account.web_id)
         except UnusableDocument as error:
             raise Conflict("Your profile cannot be read: repair it first") from error
-        return json_answer(200, {"issuer": self._issuer, "named": named})
+        return json_answer(200, {"issuer": self._profile_issuer.issuer, "named": named})
 
     async def restore(self, visit: Visit) -> Response:
         """For who has just signed in: tokens of this provider count again afterwards.
