@@ -50,9 +50,7 @@ class ProfileIssuer:
 
     def _is_named(self, graph: Graph, web_id: str) -> bool:
         named = graph.objects(Iri(web_id), Iri(SOLID_OIDC_ISSUER))
-        return any(
-            isinstance(each, Iri) and same_issuer(each.value, self.issuer) for each in named
-        )
+        return any(isinstance(each, Iri) and same_issuer(each.value, self.issuer) for each in named)
 
 
 class IssuerRestoration:
