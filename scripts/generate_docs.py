@@ -23,7 +23,8 @@ ERRORS_INTRODUCTION = """\
 <!-- Written by `make docs` from src/podstead/web/errors.py and core/errors.py. -->
 
 The body of a refusal is `{"error": …, "message": …}`: the reason below, and a sentence for people.
-It is a page where the `Accept` header prefers HTML. A 429 also says `retryAfter`, in seconds.
+It is a page where the `Accept` header prefers HTML. A 429 also says `retryAfter`, in seconds; a
+507 for want of quota `usedBytes`, `limitBytes` and, where it is known, `neededBytes`.
 
 | status | error | when |
 | --- | --- | --- |

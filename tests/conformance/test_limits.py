@@ -98,11 +98,16 @@ def test_p_54_a_body_without_length_is_measured_as_it_comes(owner: Agent) -> Non
 
 
 def test_p_54_a_pod_holds_no_more_than_its_quota(owner: Agent) -> None:
-    first = owner.create(f"{owner.pod}a.bin", b"x" * MAX_BODY_BYTES, TEXT)
-    assert owner.put(f"{owner.pod}b.bin", b"x" * MAX_BODY_BYTES, TEXT).status == 507
-    assert owner.get(f"{owner.pod}b.bin").status == 404
-    assert owner.delete(first).status == 204
-    assert owner.put(f"{owner.pod}b.bin", b"x" * MAX_BODY_BYTES, TEXT).status == 201
+    small = b"x" * (MAX_BODY_BYTES // 2)  # a large body takes room until its file is removed
+    names = [f"{owner.pod}{name}" for name in "abcdef"]
+    statuses = [owner.put(name, small, TEXT).status for name in names]
+    stored = statuses.count(201)
+    assert statuses == [201] * stored + [507] * (len(names) - stored)
+    assert stored == QUOTA_BYTES // len(small) - 1  # the rest is what the pod came with
+    refused = names[stored]
+    assert owner.get(refused).status == 404
+    assert owner.delete(names[0]).status == 204
+    assert owner.put(refused, small, TEXT).status == 201
 
 
 @pytest.mark.parametrize(("excess_bytes", "status"), [(0, 404), (1, 414)])

@@ -19,7 +19,9 @@ from threading import Event
 
 import pytest
 
+from podstead.core.identifiers import ResourcePath
 from podstead.storage.layout import RootLayout
+from podstead.storage.quota import fixed_charge
 from podstead.storage.sqlite import SqliteStore
 from tests.support.client import Client, Pod, create_pod
 from tests.support.crash_writers import (
@@ -131,13 +133,14 @@ async def used_bytes(root: Path, pod: Pod) -> int:
 async def check_disk(root: Path, pod: Pod, model: Model, used_at_first: int) -> None:
     """Nothing is lost to the quota, and after a sweep no file is left that nothing refers to."""
     sizes = document_sizes(model)
-    assert await used_bytes(root, pod) == used_at_first + sum(sizes)
     store = SqliteStore(root)
     await store.open()
     try:
         await store.sweep(now_ms=time.time_ns() // 1_000_000 + A_DAY_MS)
     finally:
         await store.close()
+    fixed = sum(fixed_charge(ResourcePath(path)) for path in model)
+    assert await used_bytes(root, pod) == used_at_first + sum(sizes) + fixed
     files = [path for path in RootLayout(root).blobs.rglob("*") if path.is_file()]
     large = [size for size in sizes if size > INLINE_BYTES]
     assert sorted(path.stat().st_size for path in files) == sorted(large)

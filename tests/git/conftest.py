@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import random
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,11 @@ from tests.support.client import Pod, create_pod
 from tests.support.git import Git
 from tests.support.server import ServerProcess, running_server
 
+MIB = 1024 * 1024
 OPTIONS = ("--git", "--pod-creations-per-hour", "0", "--invalid-credentials-per-minute", "0")
+
+Start = Callable[..., ServerProcess]
+"""Starts a server with further options."""
 
 
 @pytest.fixture(scope="module")
@@ -36,3 +42,27 @@ def git(tmp_path: Path) -> Git:
 def owner(git: Git, pod: Pod) -> Git:
     """Git with the credential of the pod's owner."""
     return git.with_token(pod.token)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Start servers with further options."""
+    with contextlib.ExitStack() as servers:
+
+        def begin(*options: str) -> ServerProcess:
+            made = ServerProcess(tmp_path / "root", (*OPTIONS, *options))
+            return servers.enter_context(running_server(made))
+
+        yield begin
+
+
+def noise(size_bytes: int) -> bytes:
+    """What no compression makes smaller."""
+    return random.Random(size_bytes).randbytes(size_bytes)
+
+
+def new_work(git: Git, pod: Pod) -> Git:
+    """A repository with one commit, and the credential of the pod's owner."""
+    work = git.with_token(pod.token).new("work")
+    work.commit("a", "1")
+    return work

@@ -10,12 +10,11 @@ import random
 import socket
 import struct
 import zlib
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.git.conftest import OPTIONS
+from tests.git.conftest import MIB, Start, new_work, noise
 from tests.support.client import Pod, create_pod
 from tests.support.git import (
     NOTHING,
@@ -26,7 +25,7 @@ from tests.support.git import (
     push_of,
     url_of,
 )
-from tests.support.server import ServerProcess, running_server
+from tests.support.server import ServerProcess
 from tests.support.waiting import wait_until
 from tests.support.workers import (
     PROC,
@@ -39,36 +38,9 @@ from tests.support.workers import (
 
 pytestmark = pytest.mark.needs("git")
 
-MIB = 1024 * 1024
 RECEIVE = "application/x-git-receive-pack-request"
 
 HELD_BACK = 1000
-
-Start = Callable[..., ServerProcess]
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """Start servers with further options."""
-    with contextlib.ExitStack() as servers:
-
-        def begin(*options: str) -> ServerProcess:
-            made = ServerProcess(tmp_path / "root", (*OPTIONS, *options))
-            return servers.enter_context(running_server(made))
-
-        yield begin
-
-
-def noise(size_bytes: int) -> bytes:
-    """What no compression makes smaller."""
-    return random.Random(size_bytes).randbytes(size_bytes)
-
-
-def new_work(git: Git, pod: Pod) -> Git:
-    """A repository with one commit, and the credential of the pod's owner."""
-    work = git.with_token(pod.token).new("work")
-    work.commit("a", "1")
-    return work
 
 
 class OpenPush:

@@ -46,10 +46,13 @@ class Refusal:
 
 @dataclass
 class Model:
+    inline_body_bytes: int
     resources: dict[str, Stored] = field(default_factory=dict)
     pods: list[PodRecord] = field(default_factory=list)
     log: list[tuple[Change, Version]] = field(default_factory=list)
     deleted_acls: dict[Version, dict[str, Stored]] = field(default_factory=dict)
+    dropped_bytes: dict[str, int] = field(default_factory=dict)
+    """The blobs of each storage that wait for their removal."""
 
     def apply(self, write: Write, contents: dict[str, bytes]) -> Refusal | None:
         """Apply the write, or tell why not and change nothing."""
@@ -64,14 +67,19 @@ class Model:
             if write.quota_bytes and after > before and after > write.quota_bytes:
                 return Refusal(over_quota=True)
         self.resources, self.pods, self.log = tried.resources, tried.pods, tried.log
-        self.deleted_acls = tried.deleted_acls
+        self.deleted_acls, self.dropped_bytes = tried.deleted_acls, tried.dropped_bytes
         return None
 
     def members(self, container: str) -> list[str]:
         return sorted(path for path in self.resources if self._lister(path) == container)
 
     def used_bytes(self, root: str) -> int:
-        return sum(len(s.content) for path, s in self.resources.items() if path.startswith(root))
+        """Every resource has a price of its own, and a blob is paid for until it is removed."""
+        return self.dropped_bytes.get(root, 0) + sum(
+            len(stored.content) + 512 + 8 * len(path)
+            for path, stored in self.resources.items()
+            if path.startswith(root)
+        )
 
     def _lister(self, path: str) -> str | None:
         if self.resources[path].kind not in (Kind.DOCUMENT, Kind.CONTAINER):
@@ -103,6 +111,7 @@ class Model:
                 return False
             new = Stored(put.kind, write.version, contents[put.path], write.at_ms, write.at_ms)
             if old is not None:
+                self._drop(put.path, old)
                 new.created_ms = old.created_ms
                 new.members_version = old.members_version
                 new.members_modified_ms = old.members_modified_ms
@@ -115,6 +124,7 @@ class Model:
                 return False
             self._touch(touched, path, membership=True)
             gone = self.resources.pop(path)
+            self._drop(path, gone)
             if gone.kind is Kind.ACL:
                 self.deleted_acls.setdefault(write.version, {})[path] = gone
         if not self._tell_containers(write, touched):
@@ -122,6 +132,11 @@ class Model:
         self.pods += [record for record in write.records if isinstance(record, PodRecord)]
         self.log += [(change, write.version) for change in write.changes]
         return True
+
+    def _drop(self, path: str, stored: Stored) -> None:
+        if len(stored.content) > self.inline_body_bytes:
+            root = f"/{path.split('/')[1]}/"
+            self.dropped_bytes[root] = self.dropped_bytes.get(root, 0) + len(stored.content)
 
     def _touch(self, touched: dict[str, bool], path: str, *, membership: bool) -> None:
         lister = self._lister(path)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from podstead.core.errors import Overloaded, StorageError
+from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore, passing
@@ -26,7 +27,7 @@ def boot(tmp_path: Path) -> Path:
 
 
 def use(database: Path, key: bytes) -> bool:
-    notes = Passing(database)
+    notes = Passing(database, DiskSpace(database.parent))
     try:
         return notes.use_once(key, until_ms=10, now_ms=1)
     finally:
@@ -74,7 +75,7 @@ def test_a_full_store_refuses_and_forgets_nothing(
     """A-104: full means try later, never that a proof could be used again."""
     prepare_passing(database, boot=boot)
     monkeypatch.setattr(passing, "_SETTINGS", "PRAGMA synchronous = OFF; PRAGMA max_page_count=20")
-    notes = Passing(database)
+    notes = Passing(database, DiskSpace(database.parent))
     used: list[bytes] = []
 
     def use_all() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import apsw
 import pytest
 
-from podstead.core.errors import Overloaded, StorageError
+from podstead.core.errors import DiskFull, Overloaded, StorageError
 from podstead.storage.layout import RootLayout
 from podstead.storage.records import Committed, PodRecord, PodRemoval, TokenRecord, Write
 from podstead.storage.root import prepare_root
@@ -81,7 +81,8 @@ async def test_no_write_of_a_batch_that_the_disk_refuses_is_acknowledged_or_seen
     writes = [write(put(f"/alice/c/{number}", b"x" * 2000)) for number in range(10)]
     with vfs.failing(operation, error):
         outcomes = await asyncio.gather(*map(store.commit, writes), return_exceptions=True)
-    assert [type(outcome) for outcome in outcomes] == [StorageError] * 10
+    expected = DiskFull if error is apsw.FullError else StorageError
+    assert [type(outcome) for outcome in outcomes] == [expected] * 10
     for reader in (store, other):
         for wanted in writes:
             assert await read(reader, wanted.puts[0].path) is None

@@ -94,7 +94,7 @@ steps = st.builds(
         st.sampled_from(["current"] * 4 + ["stale", "absent", "present", "empty", "listed"]), paths
     ),
     pod=st.none() | st.sampled_from(["a", "A", "b"]),
-    quota_bytes=st.sampled_from([0, 0, 25]),
+    quota_bytes=st.sampled_from([0, 0, 1725]),
 )
 batches = st.builds(Batch, steps=st.lists(steps, min_size=1, max_size=5), store=st.integers(0, 1))
 
@@ -136,7 +136,7 @@ def _check_leftovers(root: Path, model: Model) -> None:
 
 
 async def _compare(root: Path, stores: list[Store], drawn: list[Batch]) -> None:
-    model, numbers = Model(), count(1)
+    model, numbers = Model(INLINE_BODY_BYTES), count(1)
     await _check(stores, model)
     for batch in drawn:
         store = stores[batch.store]

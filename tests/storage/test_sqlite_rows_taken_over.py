@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podstead.core.identifiers import ResourcePath
+from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.records import (
     Committed,
@@ -259,7 +260,9 @@ def test_a_batch_that_was_undone_is_not_taken_for_another_of_the_same_count(
 ) -> None:
     """The count of row changes is given again after a rollback: only commits may be told."""
     committed = no_changes()
-    writer, other = WriteConnection(database, committed), WriteConnection(database, no_changes())
+    space = DiskSpace(database.parent)
+    writer = WriteConnection(database, committed, space)
+    other = WriteConnection(database, no_changes(), space)
     connection = open_reader(database)
     reader = Reader(connection, committed)
     both = [path("/alice/"), path("/bob/")]

@@ -26,8 +26,10 @@ from podstead.git.directories import Directories
 from podstead.idp.passwords import PasswordHasher
 from podstead.pods.provision import PodProvisioner, TokenPolicy
 from podstead.rdf.graph import Graph
+from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
+from podstead.storage.room import Room
 from podstead.storage.sqlite import SqliteStore
 from podstead.wac.effective import EffectiveAcls
 from podstead.wac.gate import Gate
@@ -69,11 +71,14 @@ def build_application(
     clock = clock or SystemClock()
     randomness = randomness or SystemRandomness()
     base_url = settings.base_url
+    space = DiskSpace(settings.root, min_free_bytes=settings.min_free_bytes)
     store = SqliteStore(
         settings.root,
         inline_body_bytes=settings.inline_body_bytes,
         change_log_days=settings.change_log_days,
+        space=space,
     )
+    room = Room(usage=store, space=space, quota_bytes=settings.quota_bytes)
     keys = settings.token_keys or load_token_keys(RootLayout(settings.root).keys)
     foreign = ForeignDocuments(settings, clock)
     documents = build_documents(settings, store=store, foreign=foreign)
@@ -118,6 +123,7 @@ def build_application(
     service = build_resources(
         settings,
         store=store,
+        room=room,
         gate=gate,
         owners=owners,
         documents=documents,
@@ -176,6 +182,7 @@ def build_application(
             settings,
             directories,
             store=store,
+            room=room,
             gate=gate,
             resources=service,
             clock=clock,

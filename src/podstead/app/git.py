@@ -20,6 +20,8 @@ from podstead.git.service import GitService
 from podstead.resources.outcome import Exchange
 from podstead.resources.service import ResourceService
 from podstead.storage.protocol import Store
+from podstead.storage.repositories import RepositoryName
+from podstead.storage.room import Room
 from podstead.wac.gate import Gate
 from podstead.web.git_endpoint import GitEndpoint
 
@@ -58,6 +60,7 @@ class Answering:
         directories: Directories,
         *,
         store: Store,
+        room: Room,
         gate: Gate,
         resources: ResourceService,
         clock: Clock,
@@ -81,8 +84,8 @@ class Answering:
                 containers=_Containers(resources),
                 repositories=self._repositories,
                 processes=self._processes,
+                room=room,
                 max_body_bytes=settings.max_body_bytes,
-                quota_bytes=settings.quota_bytes,
             )
         )
 
@@ -101,12 +104,15 @@ class RepositorySweep:
         self._directories = directories
         self._store = store
         self._clock = clock
+        self._measured: set[RepositoryName] = set()
         self._task: asyncio.Task[None] | None = None
         self._again = False
 
     async def now(self) -> None:
         """Raises StorageError."""
-        await sweep_repositories(self._store, self._directories, self._clock)
+        await sweep_repositories(
+            self._store, self._directories, self._clock, measured=self._measured
+        )
 
     def soon(self) -> None:
         """Do it in the background, since a container was deleted."""

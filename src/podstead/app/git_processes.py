@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import re
@@ -24,7 +25,7 @@ from typing import Final
 from podstead.app.git_permission import Permission, Permit
 from podstead.app.slots import Slots
 from podstead.config import StartRefused
-from podstead.core.errors import ServerTrouble
+from podstead.core.errors import DiskFull, ServerTrouble
 from podstead.git.cgi import MAX_HEAD_BYTES
 
 logger = logging.getLogger("podstead.git")
@@ -37,6 +38,7 @@ _PATIENCE_S: Final = 2
 _TERM_LIMIT_S: Final = 5
 _END_OF_HEAD: Final = b"\r\n\r\n"
 _MAX_LOGGED_LINES: Final = 20
+_NO_SPACE: Final = os.strerror(errno.ENOSPC).encode()
 _VERSION: Final = re.compile(r"git version (\d+)\.(\d+)")
 
 
@@ -156,6 +158,8 @@ class GitProcesses:
             output, errors = await talk
         _log(errors)
         if process.returncode != 0:
+            if _NO_SPACE in errors:
+                raise DiskFull
             raise ServerTrouble("git failed" if in_time else "git took too long")
         return output.decode("utf-8", "surrogateescape")
 

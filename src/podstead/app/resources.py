@@ -21,6 +21,7 @@ from podstead.resources.renderings import Renderings
 from podstead.resources.representations import Representations
 from podstead.resources.service import ResourceService
 from podstead.storage.protocol import PodRegistry, Store
+from podstead.storage.room import Room
 from podstead.wac.gate import Gate
 
 
@@ -39,6 +40,7 @@ def build_resources(
     settings: Settings,
     *,
     store: Store,
+    room: Room,
     gate: Gate,
     owners: Owners,
     documents: Documents,
@@ -74,6 +76,7 @@ def build_resources(
             budget_steps=settings.max_patch_steps,
         ),
         commits=Commits(store=store, quota_bytes=settings.quota_bytes),
+        room=room,
         max_slug_bytes=settings.max_slug_bytes,
         max_target_bytes=settings.max_target_bytes,
     )

@@ -11,6 +11,7 @@ from podstead.app.patience import patiently
 from podstead.app.system import SystemClock
 from podstead.config import Settings
 from podstead.core.errors import RootInUse, RootUnusable
+from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.root import lock_root, prepare_root
 from podstead.storage.sqlite import SqliteFacts
@@ -39,6 +40,8 @@ def prepared_root(settings: Settings) -> Iterator[None]:
             f"The data root {root} cannot be made: {reason}; give another with --root."
         ) from error
     with patiently(lambda: lock_root(root), is_busy=lambda error: isinstance(error, RootInUse)):
+        space = DiskSpace(root, min_free_bytes=settings.min_free_bytes)
+        space.release_if_low()
         layout = prepare_root(root)
         is_new = remembered_base_url(layout) is None
         _claim_base_url(layout, settings.base_url)
@@ -51,7 +54,12 @@ def prepared_root(settings: Settings) -> Iterator[None]:
             keys = KeyFolder(layout.keys, SystemClock())
             _claim_issuer(layout, settings, was_provider=keys.exists())
             keys.maintain()
-        yield
+        space.restore()
+        try:
+            yield
+        finally:
+            # The database has given up what its log took.
+            space.restore(even_if_low=True)
 
 
 def remembered_base_url(layout: RootLayout) -> str | None:

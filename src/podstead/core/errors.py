@@ -21,6 +21,7 @@
     │   └── QuotaExceeded
     └── ServerTrouble                   our side failed; the request may be fine
         ├── StorageError                the engine or a blob could not be read or written
+        │   ├── DiskFull                there is no room for what should be stored
         │   └── RootUnusable            the data root does not serve; the server cannot start
         │       ├── SchemaTooNew        it was written by a newer Podstead
         │       └── RootInUse           another server runs on it
@@ -164,7 +165,20 @@ class RateLimited(RequestRefused):
 
 
 class QuotaExceeded(RequestRefused):
-    """The storage has no room for the write."""
+    """The storage has no room for the write. The message says how much the storage uses, its
+    limit, and how much more the write needs, as far as it is known."""
+
+    def __init__(
+        self, *, used_bytes: int, limit_bytes: int, needed_bytes: int | None = None
+    ) -> None:
+        uses = f"the storage uses {used_bytes} of its {limit_bytes} bytes"
+        super().__init__(
+            f"There is no room for this: {uses}"
+            + ("" if needed_bytes is None else f", and this needs {needed_bytes} more")
+        )
+        self.used_bytes = used_bytes
+        self.limit_bytes = limit_bytes
+        self.needed_bytes = needed_bytes
 
 
 class ServerTrouble(PodsteadError):
@@ -173,6 +187,19 @@ class ServerTrouble(PodsteadError):
 
 class StorageError(ServerTrouble):
     """The storage engine or a blob could not be read or written. Never means absence."""
+
+
+class DiskFull(StorageError):
+    """The server's disk has too little room for what should be stored."""
+
+    def __init__(
+        self,
+        message: str = (
+            "The server has too little disk space left to store this. Reading and deleting go on; "
+            "try again once there is room."
+        ),
+    ) -> None:
+        super().__init__(message)
 
 
 class RootUnusable(StorageError):

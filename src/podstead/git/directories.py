@@ -10,12 +10,13 @@ is left over from a crash, and that a repository which no container owns will ne
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import fcntl
 import os
 import re
 import shutil
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Container, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -24,9 +25,10 @@ from pathlib import Path
 from tempfile import mkdtemp, mkstemp
 from typing import Final, TypeVar
 
-from podstead.core.errors import StorageError
+from podstead.core.errors import DiskFull, Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.disk import run_to_end
+from podstead.storage.disk_space import is_full
 from podstead.storage.repositories import RepositoryName
 
 T = TypeVar("T")
@@ -49,6 +51,9 @@ _LEFT_OVER: Final = (
     "objects/pack/*.keep",
 )
 """What git makes for the time of a change, and no repository has otherwise."""
+_INDEXES: Final = frozenset({".idx", ".rev", ".bitmap", ".mtimes"})
+_CLAIM_WAIT_S: Final = 10
+_CLAIM_NAP_S: Final = 0.02
 _NAMED_IN: Final = (".", "objects", "objects/info", "objects/pack", "refs")
 
 QUESTION_VARIABLE: Final = "PODSTEAD_QUESTION"
@@ -165,16 +170,29 @@ class Directories:
     async def claim(self, name: RepositoryName) -> Claim:
         """Join those who change a repository; the first of them clears what a crash left over.
 
-        Raises StorageError, also for a repository that is not there: it was once.
+        Raises StorageError, also for a repository that is not there: it was once; and Overloaded
+        if somebody has it alone for too long.
         """
         with _trouble():
             claim = _open_claim(self.path(name))
         try:
-            await self._run(_join, claim, self.path(name))
+            async with asyncio.timeout(_CLAIM_WAIT_S):
+                # Other processes lock it too, and the system tells nobody when they are done.
+                while not await self._run(_join, claim, self.path(name)):  # noqa: ASYNC110
+                    await asyncio.sleep(_CLAIM_NAP_S)
+        except TimeoutError:
+            claim.release()
+            raise Overloaded("The repository is being packed; try again in a moment") from None
         except BaseException:
             claim.release()
             raise
         return claim
+
+    async def claim_alone(self, name: RepositoryName) -> Claim | None:
+        """Keep everybody else from changing a repository; ``None`` while somebody does, or if it
+        is gone. Raises StorageError."""
+        with _trouble():
+            return _claim_alone(self.path(name))
 
     async def sync(self, name: RepositoryName) -> None:
         """Bring the names in a repository to the disk, after git has brought the content there."""
@@ -188,6 +206,10 @@ class Directories:
     async def size_bytes(self, name: RepositoryName) -> int:
         """The bytes of all that is in a repository; 0 for one that is gone."""
         return await self._run(_size_bytes, self.path(name))
+
+    async def object_bytes(self, name: RepositoryName) -> int:
+        """The bytes of its objects alone, without what helps to find them."""
+        return await self._run(_object_bytes, self.path(name))
 
     async def default_branch(self, name: RepositoryName) -> str:
         """The full name of the branch that clones begin with; it need not exist."""
@@ -266,6 +288,8 @@ def _trouble() -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if is_full(error):
+            raise DiskFull from error
         raise StorageError("A repository could not be read or written") from error
 
 
@@ -273,15 +297,22 @@ def _open_claim(repository: Path, *, mode: str = "rb") -> Claim:
     return Claim(FileIO(repository / _CLAIM, mode))
 
 
-def _join(claim: Claim, repository: Path) -> None:
-    """Lock a claim that may be shared."""
+def _join(claim: Claim, repository: Path) -> bool:
+    """Lock a claim that may be shared; False if somebody has the repository alone."""
     try:
         fcntl.flock(claim.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        fcntl.flock(claim.descriptor, fcntl.LOCK_SH)
-        return
+        return _lock_shared(claim)
     _clear_left_over(repository)
-    fcntl.flock(claim.descriptor, fcntl.LOCK_SH)
+    return _lock_shared(claim)
+
+
+def _lock_shared(claim: Claim) -> bool:
+    try:
+        fcntl.flock(claim.descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _claim_alone(repository: Path) -> Claim | None:
@@ -324,10 +355,18 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _size_bytes(repository: Path) -> int:
+def _size_bytes(repository: Path, ignored: Container[str] = ()) -> int:
     total_bytes = 0
     for directory, _, names in os.walk(repository):
         for name in names:
-            with contextlib.suppress(FileNotFoundError):
-                total_bytes += Path(directory, name).stat().st_size
+            path = Path(directory, name)
+            if path.suffix not in ignored:
+                with contextlib.suppress(FileNotFoundError):
+                    total_bytes += path.stat().st_size
     return total_bytes
+
+
+def _object_bytes(repository: Path) -> int:
+    packs = _size_bytes(repository / "objects/pack", _INDEXES)
+    loose = sum(_size_bytes(each) for each in (repository / "objects").glob("[0-9a-f][0-9a-f]"))
+    return packs + loose

@@ -8,6 +8,7 @@ has to be made before the first push.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from podstead.git.directories import Claim, Directories
 from podstead.git.processes import Processes
 from podstead.storage.protocol import EntryRegistry, PodRegistry, ResourceStore
 from podstead.storage.records import Committed, NoEntry, Present, Reliance, Version, Write
-from podstead.storage.repositories import KIND, RepositoryName, put_repository, repository_of
+from podstead.storage.repositories import RepositoryName, put_repository, repository_of
 
 logger = logging.getLogger("podstead.git")
 
@@ -32,11 +33,15 @@ EMPTY: Final = RepositoryName("empty")
 _FIRST_BRANCHES: Final = ("refs/heads/main", "refs/heads/master")
 _NAME_BYTES: Final = 16
 _VERSION_BYTES: Final = 8
-_PAGE: Final = 500
 _TIDYING_LIMIT_S: Final = 600
+_LEAST_WASTE_BYTES: Final = 64 * 1024
 
 
-class Store(ResourceStore, EntryRegistry, PodRegistry, Protocol):
+class Registry(EntryRegistry, PodRegistry, Protocol):
+    """Where the names of repositories are found, and storages are charged for them."""
+
+
+class Store(ResourceStore, Registry, Protocol):
     """Where containers and the names of their repositories are found."""
 
 
@@ -45,6 +50,7 @@ class Owned:
     """A container's repository, for as long as somebody changes it."""
 
     name: RepositoryName
+    container: ResourcePath
     claim: Claim
 
 
@@ -66,6 +72,7 @@ class Repositories:
         self._clock = clock
         self._randomness = randomness
         self._tidying: set[asyncio.Task[None]] = set()
+        self._to_tidy: set[RepositoryName] = set()
         self._one_at_a_time = asyncio.Semaphore(1)
 
     async def open(self) -> None:
@@ -101,9 +108,10 @@ class Repositories:
         entry = await self._store.read_entry(repository_of(container), now_ms=self._clock.now_ms())
         return None if entry is None else RepositoryName(entry.value.decode("ascii"))
 
-    async def join(self, name: RepositoryName) -> Owned:
-        """Join those who change a repository. Raises StorageError."""
-        return Owned(name, await self._directories.claim(name))
+    async def join(self, name: RepositoryName, container: ResourcePath) -> Owned:
+        """Join those who change a container's repository. Raises StorageError, and Overloaded
+        while it is being pruned."""
+        return Owned(name, container, await self._directories.claim(name))
 
     async def make(self, container: ResourcePath, reliances: Sequence[Reliance]) -> Owned | None:
         """Give a container a repository of its own; ``None`` if it has got one meanwhile, is gone,
@@ -122,24 +130,10 @@ class Repositories:
             claim.release()
             raise
         if is_ours:
-            return Owned(name, claim)
+            return Owned(name, container, claim)
         claim.release()
         await self._directories.remove(name)
         return None
-
-    async def size_bytes(self, storage: ResourcePath) -> int:
-        """The bytes of all repositories in a storage. Raises StorageError."""
-        total_bytes, after = 0, ""
-        while True:
-            entries = await self._store.list_entries(
-                KIND, owner=storage, after=after, limit=_PAGE, now_ms=self._clock.now_ms()
-            )
-            for entry in entries:
-                name = RepositoryName(entry.value.decode("ascii"))
-                total_bytes += await self._directories.size_bytes(name)
-            if len(entries) < _PAGE:
-                return total_bytes
-            after = entries[-1].entry.partition("/")[2]
 
     async def settle(self, owned: Owned) -> None:
         """See to a repository after a push: the branch that clones begin with is one that there
@@ -151,34 +145,74 @@ class Repositories:
                 first = first_branch(branches)
                 await self._git(owned, "symbolic-ref", "HEAD", first)
         await self._directories.sync(owned.name)
+        await self._charge(owned.name, owned.container)
 
     async def _branches(self, owned: Owned, below: str) -> list[str]:
         said = await self._git(owned, "for-each-ref", "--format=%(refname)", below)
         return said.splitlines()
 
-    def tidy_soon(self, name: RepositoryName) -> None:
-        """Clear away what a push left, and join many small packs into few; in the background."""
-        task = asyncio.create_task(self._tidy(name))
+    def tidy_soon(self, owned: Owned) -> None:
+        """Clear away what a push left, join many small packs into few, and charge the storage for
+        what remains; in the background."""
+        if owned.name in self._to_tidy:
+            return  # what waits for its turn will see this push too
+        self._to_tidy.add(owned.name)
+        task = asyncio.create_task(self._tidy(owned.name, owned.container))
         self._tidying.add(task)
         task.add_done_callback(self._tidying.discard)
 
-    async def _tidy(self, name: RepositoryName) -> None:
+    async def _tidy(self, name: RepositoryName, container: ResourcePath) -> None:
         async with self._one_at_a_time:
+            self._to_tidy.discard(name)
             try:
-                owned = await self.join(name)
+                await self._pack(name, container)
+                if await self._is_wasteful(name, container):
+                    await self._prune(name, container)
             except StorageError:
-                return  # the container was deleted
-            try:
-                arguments = ("gc", "--auto", "--quiet")
-                await self._git(owned, *arguments, time_limit_s=_TIDYING_LIMIT_S)
+                if await self._directories.exists(name):
+                    logger.exception("A repository could not be tidied up")
             except ServerTrouble:
                 logger.exception("A repository could not be tidied up; the next push tries again")
             finally:
-                owned.claim.release()
+                with contextlib.suppress(StorageError):  # the next push, or start, charges
+                    await self._charge(name, container)
 
-    async def sweep(self) -> None:
-        """Remove the repositories of containers that were deleted. Raises StorageError."""
-        await sweep_repositories(self._store, self._directories, self._clock)
+    async def _pack(self, name: RepositoryName, container: ResourcePath) -> None:
+        owned = await self.join(name, container)
+        try:
+            await self._git(owned, "gc", "--auto", "--quiet", time_limit_s=_TIDYING_LIMIT_S)
+        finally:
+            owned.claim.release()
+
+    async def _is_wasteful(self, name: RepositoryName, container: ResourcePath) -> bool:
+        """Whether much of a repository is reached by no branch or tag, or is there twice."""
+        owned = await self.join(name, container)
+        try:
+            # What a push brings is one pack, also if it replaces all that was there before.
+            reached = await self._git(
+                owned,
+                *("rev-list", "--objects", "--all", "--disk-usage"),
+                time_limit_s=_TIDYING_LIMIT_S,
+            )
+            kept_bytes = await self._directories.object_bytes(name)
+        finally:
+            owned.claim.release()
+        reached_bytes = int(reached)
+        return kept_bytes - reached_bytes > max(_LEAST_WASTE_BYTES, reached_bytes // 4)
+
+    async def _prune(self, name: RepositoryName, container: ResourcePath) -> None:
+        """Remove what nothing reaches, while nobody pushes: a push may build on it."""
+        claim = await self._directories.claim_alone(name)
+        if claim is None:
+            return  # whoever pushes now has it tidied up afterwards
+        owned = Owned(name, container, claim)
+        try:
+            await self._git(owned, "gc", "--prune=now", "--quiet", time_limit_s=_TIDYING_LIMIT_S)
+        finally:
+            claim.release()
+
+    async def _charge(self, name: RepositoryName, container: ResourcePath) -> None:
+        await charge_repository(self._store, self._directories, name, container)
 
     # --- git ----------------------------------------------------------------------------------
 
@@ -206,13 +240,39 @@ def first_branch(branches: Sequence[str]) -> str:
     return next((each for each in _FIRST_BRANCHES if each in branches), min(branches))
 
 
-async def sweep_repositories(store: EntryRegistry, directories: Directories, clock: Clock) -> None:
-    """Remove every repository that no container has. Raises StorageError."""
+async def sweep_repositories(
+    store: Registry, directories: Directories, clock: Clock, *, measured: set[RepositoryName]
+) -> None:
+    """Remove every repository that no container has, and charge storages for those that stay and
+    are not in ``measured``, which then holds them. Raises StorageError."""
+    seen: dict[RepositoryName, ResourcePath] = {}
 
     async def is_kept(name: RepositoryName, container: ResourcePath) -> bool:
         if storage_root(container) is None:
             return False
+        seen[name] = container
         entry = await store.read_entry(repository_of(container), now_ms=clock.now_ms())
-        return entry is not None and entry.value == name.encode("ascii")
+        is_kept = entry is not None and entry.value == name.encode("ascii")
+        if not is_kept:
+            measured.discard(name)
+        return is_kept
 
-    await directories.sweep(is_kept)
+    try:
+        await directories.sweep(is_kept)
+    finally:
+        for name, container in seen.items():
+            if name not in measured:
+                await charge_repository(store, directories, name, container)
+                if await directories.exists(name):
+                    measured.add(name)
+
+
+async def charge_repository(
+    store: Registry, directories: Directories, name: RepositoryName, container: ResourcePath
+) -> None:
+    """Charge a storage for what a repository takes now, nothing for one that is gone. Raises
+    StorageError."""
+    storage = storage_root(container)
+    if storage is not None:
+        size_bytes = await directories.size_bytes(name)
+        await store.put_charge(f"repository/{name}", root=storage, size_bytes=size_bytes)

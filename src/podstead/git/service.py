@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from podstead.core.agents import Agent
-from podstead.core.errors import Conflict, NotFound, Overloaded, QuotaExceeded
+from podstead.core.errors import Conflict, NotFound, Overloaded
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.operation import GivenBody, RequestBody
 from podstead.git.cgi import Head, Transfer, read_head, variables
@@ -22,6 +22,7 @@ from podstead.git.processes import Processes, Running
 from podstead.git.repositories import EMPTY, Owned, Repositories, Store
 from podstead.git.requests import GitRequest
 from podstead.storage.repositories import RepositoryName
+from podstead.storage.room import Room
 from podstead.wac import modes
 from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import Gate, Grant
@@ -76,18 +77,17 @@ class GitService:
         containers: Containers,
         repositories: Repositories,
         processes: Processes,
+        room: Room,
         max_body_bytes: int,
-        quota_bytes: int,
     ) -> None:
-        """``max_body_bytes`` bounds one push, ``quota_bytes`` a pod with its repositories at the
-        time of a push; 0 is without limit."""
+        """``max_body_bytes`` bounds one push."""
         self._store = store
         self._gate = gate
         self._containers = containers
         self._repositories = repositories
         self._processes = processes
+        self._room = room
         self._max_body_bytes = max_body_bytes
-        self._quota_bytes = quota_bytes
 
     async def answer(
         self, asked: GitRequest, caller: Caller, transfer: Transfer, body: RequestBody
@@ -139,7 +139,10 @@ class GitService:
         body: RequestBody,
         admitted: _Admitted,
     ) -> GitAnswer:
-        limit_bytes = await self._room_bytes(asked.container)
+        storage = storage_root(asked.container)
+        left_bytes = await self._room.left_bytes(storage)
+        body = await self._room.admit(body, storage)
+        limit_bytes = max(min(self._max_body_bytes, left_bytes or self._max_body_bytes), 1)
         owned = await self._own(asked, caller, admitted)
 
         async def permit() -> None:
@@ -162,7 +165,7 @@ class GitService:
             return await _answered(running, self._finish(running, owned))
         except BaseException:
             owned.claim.release()
-            self._repositories.tidy_soon(owned.name)
+            self._repositories.tidy_soon(owned)
             raise
 
     async def _check_again(self, asked: GitRequest, caller: Caller, owned: Owned) -> None:
@@ -182,24 +185,13 @@ class GitService:
             if not admitted.exists:
                 await self._containers.make(asked.container, caller.agent, caller.origin)
             elif admitted.repository is not None:
-                return await self._repositories.join(admitted.repository)
+                return await self._repositories.join(admitted.repository, asked.container)
             else:
                 owned = await self._repositories.make(asked.container, admitted.grant.reliances)
                 if owned is not None:
                     return owned
             admitted = await self._admit(asked, caller)
         raise Overloaded("The container is changing too fast to be pushed to")
-
-    async def _room_bytes(self, container: ResourcePath) -> int:
-        """How much a push may bring. Raises QuotaExceeded if nothing."""
-        storage = storage_root(container)
-        if self._quota_bytes == 0 or storage is None:
-            return max(self._max_body_bytes, 1)
-        used_bytes = await self._store.used_bytes(storage.strip("/"))
-        used_bytes += await self._repositories.size_bytes(storage)
-        if used_bytes >= self._quota_bytes:
-            raise QuotaExceeded("The storage has no room for this")
-        return max(min(self._max_body_bytes, self._quota_bytes - used_bytes), 1)
 
     async def _finish(self, running: Running, owned: Owned) -> AsyncIterator[bytes]:
         """Hand the answer on, and end it once what it acknowledges is there to stay."""
@@ -210,7 +202,7 @@ class GitService:
         finally:
             await running.end()
             owned.claim.release()
-            self._repositories.tidy_soon(owned.name)
+            self._repositories.tidy_soon(owned)
 
     # --- running ------------------------------------------------------------------------------
 

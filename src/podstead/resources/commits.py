@@ -85,7 +85,11 @@ class Commits:
             turn.stands()
             return planned.outcome
         if isinstance(ended, OverQuota):
-            raise QuotaExceeded("The storage has no room for this")
+            raise QuotaExceeded(
+                used_bytes=ended.used_bytes,
+                limit_bytes=self._quota_bytes,
+                needed_bytes=ended.needed_bytes,
+            )
         if isinstance(ended.reliance, NoMembers):
             raise Conflict("The container is not empty")
         return None

@@ -8,6 +8,8 @@ that second decision relied on; if any of it changed, the service looks and deci
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from podstead.core.clock import Clock, Randomness
 from podstead.core.conditional import check_write
 from podstead.core.errors import (
@@ -22,6 +24,7 @@ from podstead.core.identifiers import (
     storage_root,
 )
 from podstead.core.methods import allowed_methods, takes_only_rdf
+from podstead.core.operation import Operation
 from podstead.rdf.patching import Patch
 from podstead.resources.commits import MAX_ATTEMPTS, Commits
 from podstead.resources.contents import Contents
@@ -42,7 +45,9 @@ from podstead.resources.received import (
 )
 from podstead.resources.situation import Situation, check_length_of_new
 from podstead.storage.protocol import ResourceStore
+from podstead.storage.quota import fixed_charge
 from podstead.storage.records import Metadata, Version
+from podstead.storage.room import Room
 from podstead.wac import modes
 from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import Gate
@@ -65,6 +70,7 @@ class ResourceService:
         identity_changes: IdentityChanges,
         patches: Patches,
         commits: Commits,
+        room: Room,
         clock: Clock,
         randomness: Randomness,
         max_slug_bytes: int,
@@ -79,6 +85,7 @@ class ResourceService:
         self._identity_changes = identity_changes
         self._patches = patches
         self._commits = commits
+        self._room = room
         self._clock = clock
         self._randomness = randomness
         self._max_slug_bytes = max_slug_bytes
@@ -148,7 +155,12 @@ class ResourceService:
         check_content_type(operation)
         admitted = await self._admit_put(exchange)
         check_type_links(operation)
-        received = await self._receiver.take(operation, only_rdf=takes_only_rdf(operation.target))
+        received = await self._receiver.take(
+            await self._within_room(
+                operation, admitted.stored_path, more_bytes=admitted.charge_beside_body()
+            ),
+            only_rdf=takes_only_rdf(operation.target),
+        )
 
         async def plan(situation: Situation) -> Plan:
             existing = situation.existing
@@ -163,6 +175,15 @@ class ResourceService:
         except BaseException:
             await self._receiver.discard(received)
             raise
+
+    async def _within_room(
+        self, operation: Operation, path: ResourcePath, *, more_bytes: int
+    ) -> Operation:
+        """The operation with a body that ends where the storage of ``path`` is full. Raises
+        DiskFull and QuotaExceeded, before anything of the body is taken."""
+        storage = storage_root(path)
+        body = await self._room.admit(operation.body, storage, more_bytes=more_bytes)
+        return operation if body is operation.body else replace(operation, body=body)
 
     async def _admit_put(self, exchange: Exchange, expected: Metadata | None = None) -> Situation:
         situation = await self._look(exchange, exchange.operation.target, expected=expected)
@@ -184,7 +205,12 @@ class ResourceService:
             max_slug_bytes=self._max_slug_bytes,
         )
         self._check_length(proposal.path())
-        received = await self._receiver.take(operation, only_rdf=wants_container)
+        received = await self._receiver.take(
+            await self._within_room(
+                operation, proposal.path(), more_bytes=fixed_charge(proposal.path())
+            ),
+            only_rdf=wants_container,
+        )
 
         async def plan(_: Situation) -> Plan:
             situation = await self._free_member(proposal)
@@ -230,6 +256,7 @@ class ResourceService:
         check_patch_type(exchange.operation)
         admitted = await self._look(exchange, exchange.operation.target)
         await self._authorize_patch(exchange, admitted, modes.UNREAD_PATCH)
+        self._room.check_disk()
         patch = await self._patches.receive(exchange.operation)
         await self._admit_patch(exchange, admitted, patch)
 

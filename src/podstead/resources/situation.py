@@ -20,6 +20,7 @@ from podstead.core.identifiers import (
     subject_of,
 )
 from podstead.storage.protocol import Snapshot
+from podstead.storage.quota import fixed_charge
 from podstead.storage.records import Absent, Metadata, Present, Reliance
 
 
@@ -108,6 +109,14 @@ class Situation:
         for created in (self.target, *self.missing_containers()):
             if is_container(created) and auxiliary_kind(slash_twin(created)) is not None:
                 raise Conflict("Without its slash, the URL is that of an auxiliary resource")
+
+    def charge_beside_body(self) -> int:
+        """How much more the storage is charged for, beside the new body, if the target is put."""
+        existing = self.existing
+        if existing is not None:
+            return 0 if existing.blob is not None else -existing.size_bytes
+        created = (self.stored_path, *self.missing_containers())
+        return sum(fixed_charge(path) for path in created)
 
     def creation_reliances(self) -> tuple[Reliance, ...]:
         """What creating the target relies on: nothing there, and a container above it."""

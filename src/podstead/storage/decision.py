@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from podstead.core.identifiers import ResourcePath, parent_container, storage_root
+from podstead.storage.quota import fixed_charge
 from podstead.storage.records import (
     Absent,
     AtVersion,
@@ -40,7 +41,7 @@ from podstead.storage.records import (
     VersionConflict,
     Write,
 )
-from podstead.storage.state import ChangeRow, DeletedAclRow, ResourceRow, State, folded
+from podstead.storage.state import ChangeRow, DeletedAclRow, GarbageRow, ResourceRow, State, folded
 
 
 class UnsoundWrite(Exception):
@@ -140,7 +141,7 @@ class _Draft:
         self.rows: dict[ResourcePath, ResourceRow | None] = {}
         self.bodies: dict[ResourcePath, bytes | None] = {}
         self.grown_bytes: dict[ResourcePath, int] = {}
-        self.garbage: list[BlobId] = []
+        self.garbage: list[ResourceRow] = []
         self.taken_blobs: list[BlobId] = []
         self.memberships: dict[ResourcePath, _Membership] = {}
 
@@ -180,9 +181,9 @@ class _Draft:
             *_membership_of(old, put, write),
             container,
         )
-        self._grow(path, put.body.size_bytes - (old.size_bytes if old else 0))
+        self._grow(path, put.body.size_bytes + (0 if old else fixed_charge(path)))
         if old is not None:
-            self._drop_blob(old)
+            self._drop_body(old)
         if container is not None:
             self._touch(container, added=0 if old else 1)
 
@@ -203,14 +204,16 @@ class _Draft:
             raise _Refused(VersionConflict(Present(path)))
         self.rows[path] = None
         self.bodies[path] = None
-        self._grow(path, -old.size_bytes)
-        self._drop_blob(old)
+        self._grow(path, -fixed_charge(path))
+        self._drop_body(old)
         if old.container is not None:
             self._touch(old.container, added=-1)
 
-    def _drop_blob(self, old: ResourceRow) -> None:
-        if old.blob is not None:
-            self.garbage.append(old.blob)
+    def _drop_body(self, old: ResourceRow) -> None:
+        if old.blob is None:
+            self._grow(old.path, -old.size_bytes)
+        else:  # charged until it is removed
+            self.garbage.append(old)
 
     def _grow(self, path: ResourcePath, by_bytes: int) -> None:
         root = storage_root(path)
@@ -256,7 +259,7 @@ class _Draft:
         for root, grown in self.grown_bytes.items():
             used = self.state.used_bytes.get(root, 0)
             if 0 < self.write.quota_bytes < used + grown and grown > 0:
-                raise _Refused(OverQuota(root, used))
+                raise _Refused(OverQuota(root, used, grown))
 
     def _check_record(self, record: Record) -> None:
         if isinstance(record, PodRecord) and folded(record.name) in self.state.taken_pods:
@@ -275,7 +278,11 @@ class _Draft:
                 state.changed_roots.add(root)
         state.staged.difference_update(self.taken_blobs)
         state.taken_blobs.extend(self.taken_blobs)
-        state.garbage.extend((blob, write.at_ms) for blob in self.garbage)
+        state.garbage.extend(
+            GarbageRow(old.blob, write.at_ms, storage_root(old.path), old.size_bytes)
+            for old in self.garbage
+            if old.blob is not None
+        )
         for record in write.records:
             self._join_record(record)
         for change in write.changes:

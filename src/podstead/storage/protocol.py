@@ -131,7 +131,15 @@ class PodRegistry(Protocol):
         """All pods, by name."""
 
     async def used_bytes(self, name: str) -> int:
-        """The bytes that a pod's resources take; 0 for a pod that does not exist."""
+        """The bytes that a pod is charged for (``storage/quota.py``): its resources, replaced and
+        deleted blobs until they are removed, and its charges; 0 for a pod that does not exist."""
+
+    async def put_charge(self, charge: str, *, root: ResourcePath, size_bytes: int) -> None:
+        """Charge the storage with that root container for something that is no resource, under a
+        name by which it is charged for once; 0 bytes end the charge. Raises StorageError."""
+
+    async def list_charges(self, root: ResourcePath) -> Mapping[str, int]:
+        """The charges of a storage besides its resources. Raises StorageError."""
 
     async def remove_pod(self, removal: PodRemoval) -> bool:
         """Remove a pod whole, atomically and durably; False if there is none of that name.

@@ -317,8 +317,8 @@ class Write:
     each put or delete of a member the engine sets the parent container's ``members_version`` to
     ``version``; if membership changed, also its ``members_modified_ms`` to ``at_ms`` and the
     ``members_version`` of the container above it, whose listing shows that time. The engine
-    keeps each pod's used bytes (bodies of every kind of resource); with ``quota_bytes`` above 0 a
-    write that makes a pod's usage grow past it is refused.
+    keeps what each pod is charged for (``storage/quota.py``); with ``quota_bytes`` above 0 a write
+    that makes that grow past it is refused.
     """
 
     version: Version
@@ -329,6 +329,12 @@ class Write:
     records: tuple[Record, ...] = ()
     changes: tuple[Change, ...] = ()
     quota_bytes: int = 0
+
+    @property
+    def stores_content(self) -> bool:
+        """Whether it takes room for more than a record: it creates a resource, or gives one
+        content."""
+        return any(put.creates or put.body.size_bytes for put in self.puts)
 
 
 # --- How a write ended ----------------------------------------------------------------------
@@ -354,6 +360,7 @@ class OverQuota:
 
     root: ResourcePath
     used_bytes: int
+    needed_bytes: int
 
 
 CommitOutcome = Committed | VersionConflict | OverQuota

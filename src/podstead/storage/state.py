@@ -61,6 +61,16 @@ class ChangeRow(NamedTuple):
     at_ms: int
 
 
+class GarbageRow(NamedTuple):
+    """A blob that nothing refers to any more, and the storage that is charged for it until it is
+    removed; ``None`` for what lay in none."""
+
+    blob: BlobId
+    dropped_ms: int
+    root: ResourcePath | None
+    size_bytes: int
+
+
 class DeletedAclRow(NamedTuple):
     """Access rules that a write deleted. ``content`` is ``None`` where it is as stored."""
 
@@ -143,7 +153,7 @@ class State:
     changed_entries: set[EntryId] = field(default_factory=set)
     bodies: dict[ResourcePath, bytes | None] = field(default_factory=dict)
     taken_blobs: list[BlobId] = field(default_factory=list)
-    garbage: list[tuple[BlobId, int]] = field(default_factory=list)
+    garbage: list[GarbageRow] = field(default_factory=list)
     changes: list[ChangeRow] = field(default_factory=list)
     deleted_acls: list[DeletedAclRow] = field(default_factory=list)
     pods: list[PodRecord] = field(default_factory=list)

@@ -18,6 +18,7 @@ from podstead.authn.nonces import Nonces
 from podstead.core.agents import Agent, Identity
 from podstead.core.clock import Clock
 from podstead.core.errors import (
+    DiskFull,
     MethodNotAllowed,
     MethodUnknown,
     NotAuthenticated,
@@ -29,6 +30,7 @@ from podstead.core.errors import (
 from podstead.core.identifiers import ResourcePath
 from podstead.core.methods import allowed_methods
 from podstead.git.requests import GitRequest, git_request
+from podstead.storage.disk_space import is_full
 from podstead.web import websocket
 from podstead.web.answers import Answers
 from podstead.web.asgi import Headers, Receive, Scope, Send
@@ -56,6 +58,7 @@ _ON_EVERY_RESPONSE: Headers = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
 ]
+_FULL_DISK_LOG_PERIOD_MS = 60_000
 _HSTS = (b"strict-transport-security", b"max-age=31536000")
 
 
@@ -108,6 +111,7 @@ class Application:
         self._answers = answers
         self.lifespan = lifespan
         self._clock = clock
+        self._full_logged_ms = -_FULL_DISK_LOG_PERIOD_MS
         self._nonces = nonces
         self._git = git
         self._certificates = certificates
@@ -197,14 +201,27 @@ class Application:
 
     def _answer_to(self, error: Exception, scope: Scope, *, to_git: bool = False) -> Response:
         """The response that says what went wrong; trouble of ours is logged."""
-        if not isinstance(error, PodsteadError):
+        trouble = not isinstance(error, PodsteadError) or isinstance(error, ServerTrouble)
+        if trouble and is_full(error):
+            self._log_full_disk()
+            error = DiskFull()
+        elif not isinstance(error, PodsteadError):
             logger.error("A request ended in an error that nothing foresaw", exc_info=error)
             error = ServerTrouble()
         elif isinstance(error, Overloaded):
             logger.warning("A request was answered with 503: %s", error)
-        elif isinstance(error, ServerTrouble):
+        elif trouble:
             logger.error("A request could not be answered", exc_info=error)
         return self._refuse(error, scope, to_git=to_git)
+
+    def _log_full_disk(self) -> None:
+        """Say it, but not for each of the requests that meet it."""
+        now_ms = self._clock.now_ms()
+        if not 0 <= now_ms - self._full_logged_ms < _FULL_DISK_LOG_PERIOD_MS:
+            self._full_logged_ms = now_ms
+            logger.error(
+                "The disk is full or nearly full: nothing new is stored until there is room again"
+            )
 
     def _finish(self, response: Response, scope: Scope, sharing: Sharing) -> None:
         """Put the headers on that every response carries."""

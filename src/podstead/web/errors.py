@@ -15,6 +15,7 @@ from podstead.core.errors import (
     BodyTimeout,
     BodyTooLarge,
     Conflict,
+    DiskFull,
     HeadersTooLarge,
     MethodNotAllowed,
     MethodUnknown,
@@ -62,6 +63,7 @@ STATUSES: dict[type[PodsteadError], tuple[int, str]] = {
     StorageError: (500, "Internal Server Error"),
     OutboundError: (502, "Bad Gateway"),
     Overloaded: (503, "Service Unavailable"),
+    DiskFull: (507, "Insufficient Storage"),
     QuotaExceeded: (507, "Insufficient Storage"),
 }
 """Status and reason by error class; a subclass has its nearest ancestor's."""
@@ -74,6 +76,9 @@ class _ErrorBody(msgspec.Struct, omit_defaults=True):
     error: str
     message: str
     retry_after_s: int | None = msgspec.field(name="retryAfter", default=None)
+    used_bytes: int | None = msgspec.field(name="usedBytes", default=None)
+    limit_bytes: int | None = msgspec.field(name="limitBytes", default=None)
+    needed_bytes: int | None = msgspec.field(name="neededBytes", default=None)
 
 
 def status_of(error: PodsteadError) -> tuple[int, str]:
@@ -102,9 +107,14 @@ def refusal(
         headers.append((b"content-type", b"text/html; charset=utf-8"))
         headers.append(PAGE_POLICY)
     else:
-        name = error.known_text or reason
-        retry_after_s = error.retry_after_s if isinstance(error, RateLimited) else None
-        body = msgspec.json.encode(_ErrorBody(name, message, retry_after_s))
+        said = _ErrorBody(error.known_text or reason, message)
+        if isinstance(error, RateLimited):
+            said.retry_after_s = error.retry_after_s
+        elif isinstance(error, QuotaExceeded):
+            said.used_bytes = error.used_bytes
+            said.limit_bytes = error.limit_bytes
+            said.needed_bytes = error.needed_bytes
+        body = msgspec.json.encode(said)
         headers.append((b"content-type", b"application/json"))
     headers.append((b"content-length", str(len(body)).encode("ascii")))
     headers.append((b"cache-control", b"no-store"))

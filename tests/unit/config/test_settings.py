@@ -128,7 +128,7 @@ def example(row: Row[Any]) -> str:
     if row.is_switch:
         return str(not row.default).lower()
     if row.kind.toml_type is int:
-        return str(int(str(row.default)) + 1)
+        return str(1 if row.default is None else int(str(row.default)) + 1)
     return {
         "host": "pods.example",
         "log-level": "debug",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podstead.config import kinds
-from podstead.config.table import Group, setting
+from podstead.config.table import Group, optional, setting
 
 _KIB = 1024
 _MIB = 1024 * 1024
@@ -29,8 +29,25 @@ class StorageSettings:
         "quota-bytes",
         kinds.integer(0),
         Group.STORAGE,
-        "How much one pod may hold; 0 is without limit.",
+        (
+            "How much one pod may hold: its resources, with some 800 bytes for each beside its "
+            "body, deleted large bodies until their files are removed, and its git repositories. "
+            "0 is without limit."
+        ),
         unit="bytes",
+    )
+    min_free_bytes: int | None = optional(
+        "min-free-bytes",
+        kinds.integer(0),
+        Group.STORAGE,
+        (
+            "How much of the disk must be free for anything new to be stored; with less, requests "
+            "that would store something get 507, while reading, deleting and revoking go on. "
+            "0 is without such a bound."
+        ),
+        unit="bytes",
+        shown_default="64 MiB, or 1 % of a file system smaller than 6.25 GiB",
+        reason="Room for the database to work, and for the operator to make more.",
     )
     inline_body_bytes: int = setting(
         64 * _KIB,

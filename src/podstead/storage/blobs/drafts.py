@@ -10,10 +10,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from podstead.core.errors import StorageError
+from podstead.core.errors import DiskFull, StorageError
 from podstead.storage.blobs.bodies import CHUNK_BYTES
 from podstead.storage.blobs.disk import run_to_end, sync_content, sync_directory, write_all
 from podstead.storage.blobs.verification import named_by_content
+from podstead.storage.disk_space import DiskSpace, is_full
 from podstead.storage.records import BlobId
 
 
@@ -30,6 +31,7 @@ class BlobDraft:
         draft_path: Path,
         path_of: Callable[[BlobId], Path],
         executor: Executor,
+        space: DiskSpace,
     ) -> None:
         """``name`` is random; ``draft_path`` must be in an existing directory of the file system
         that ``path_of`` leads to."""
@@ -39,6 +41,7 @@ class BlobDraft:
         self._draft_path = draft_path
         self._path_of = path_of
         self._executor = executor
+        self._space = space
         self._descriptor = -1
         self._pieces: list[bytes] = []
         self._waiting_bytes = 0
@@ -49,7 +52,8 @@ class BlobDraft:
         return named_by_content(self._name, self._hash.digest())
 
     async def __aenter__(self) -> Self:
-        """Begin the file. Raises StorageError."""
+        """Begin the file. Raises StorageError, of which DiskFull is one."""
+        self._space.check()
         await self._run(self._create)
         return self
 
@@ -68,6 +72,7 @@ class BlobDraft:
         self._waiting_bytes += len(piece)
         self.size_bytes += len(piece)
         if self._waiting_bytes >= CHUNK_BYTES:
+            self._space.check()
             await self._run(self._write)
 
     async def sync(self) -> None:
@@ -82,6 +87,8 @@ class BlobDraft:
         try:
             await run_to_end(self._executor, call)
         except OSError as error:
+            if is_full(error):
+                raise DiskFull from error
             raise StorageError("A large body could not be stored") from error
 
     # --- in a thread --------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from podstead.storage.blobs.bodies import FileBody
 from podstead.storage.blobs.disk import run_to_end
 from podstead.storage.blobs.drafts import BlobDraft
 from podstead.storage.blobs.verification import Verification
+from podstead.storage.disk_space import DiskSpace
 from podstead.storage.records import BlobId
 
 DRAFTS = "drafts"
@@ -32,8 +33,9 @@ _NAME_BYTES = 16
 class LocalBlobs:
     """The blobs below one directory, which must exist with its ``drafts`` directory."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, space: DiskSpace) -> None:
         self._directory = directory
+        self._space = space
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="podstead-blobs")
         self._verification = Verification(self._executor)
 
@@ -50,6 +52,7 @@ class LocalBlobs:
             draft_path=self._directory / DRAFTS / name,
             path_of=self.path_of,
             executor=self._executor,
+            space=self._space,
         )
 
     async def open(self, blob: BlobId, size_bytes: int) -> FileBody:

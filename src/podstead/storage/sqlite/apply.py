@@ -37,7 +37,7 @@ _INSERT_DELETED_ACL = (
 
 _SELECT_STAGED = "SELECT blob FROM staged WHERE blob IN"
 _DELETE_STAGED = "DELETE FROM staged WHERE blob IN"
-_INSERT_GARBAGE = "INSERT INTO garbage (blob, dropped_ms)"
+_INSERT_GARBAGE = "INSERT INTO garbage (blob, dropped_ms, root, size_bytes)"
 
 _SELECT_STORAGES = "SELECT root, used_bytes FROM storages WHERE root IN"
 _INSERT_STORAGES = "INSERT INTO storages (root, used_bytes)"

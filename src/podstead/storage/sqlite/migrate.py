@@ -74,6 +74,8 @@ def _apply_missing(connection: apsw.Connection, steps: Sequence[Migration]) -> N
             "CREATE TABLE schema_version (version BIGINT NOT NULL);"
             "INSERT INTO schema_version (version) VALUES (0)"
         )
+    if version == newest:
+        return  # and no room is needed
     for step in steps:
         if step.number > version:
             connection.execute(step.sql)

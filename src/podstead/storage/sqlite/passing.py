@@ -10,14 +10,18 @@ microseconds each.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import apsw
 
-from podstead.core.errors import Overloaded, StorageError
-from podstead.storage.buckets import BucketRate, Taken, take_one
+from podstead.core.errors import DiskFull, Overloaded, StorageError
+from podstead.storage.buckets import BucketRate, Taken, Wait, take_one
+from podstead.storage.disk_space import DiskSpace
 from podstead.storage.sqlite.connection import Patience
+
+Noted = TypeVar("Noted")
 
 MOST_BYTES: Final = 512 * 1024 * 1024
 """Room for some five million notes; nothing is forgotten early to make more (A-104)."""
@@ -111,8 +115,9 @@ def _connect(database: Path, *, create: bool = False) -> apsw.Connection:
 class Passing:
     """Makes and forgets notes. Used from one thread only."""
 
-    def __init__(self, database: Path) -> None:
+    def __init__(self, database: Path, space: DiskSpace) -> None:
         """Open a prepared database. Raises apsw.Error."""
+        self._space = space
         self._connection = _connect(database)
 
     def close(self) -> None:
@@ -124,24 +129,37 @@ class Passing:
 
         Raises StorageError, Overloaded.
         """
-        connection = self._connection
         try:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                outcome = take_one(self._full_at_us(bucket), rate, now_ms=now_ms)
-                if isinstance(outcome, Taken):
-                    connection.execute(
-                        "INSERT INTO rate_buckets (bucket, full_at_us) VALUES (?, ?)"
-                        " ON CONFLICT (bucket) DO UPDATE SET full_at_us = excluded.full_at_us",
-                        (bucket, outcome.full_at_us),
-                    )
-                connection.execute("COMMIT")
-            except BaseException:
-                _undo(connection)
-                raise
+            outcome = self._noted(lambda: self._take(bucket, rate, now_ms))
         except apsw.Error as error:
-            raise _trouble(error) from error
+            raise self._trouble(error) from error
         return None if isinstance(outcome, Taken) else outcome.seconds
+
+    def _take(self, bucket: str, rate: BucketRate, now_ms: int) -> Taken | Wait:
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            outcome = take_one(self._full_at_us(bucket), rate, now_ms=now_ms)
+            if isinstance(outcome, Taken):
+                connection.execute(
+                    "INSERT INTO rate_buckets (bucket, full_at_us) VALUES (?, ?)"
+                    " ON CONFLICT (bucket) DO UPDATE SET full_at_us = excluded.full_at_us",
+                    (bucket, outcome.full_at_us),
+                )
+            connection.execute("COMMIT")
+        except BaseException:
+            _undo(connection)
+            raise
+        return outcome
+
+    def _noted(self, note: Callable[[], Noted]) -> Noted:
+        """Make a note, also on a full disk if the reserve makes room. Raises apsw.Error."""
+        try:
+            return note()
+        except (apsw.FullError, apsw.IOError):
+            if not (self._space.is_exhausted() and self._space.release()):
+                raise
+            return note()
 
     def wait_s(self, bucket: str, rate: BucketRate, *, now_ms: int) -> int | None:
         """What :meth:`take` would return, without taking one. Raises StorageError, Overloaded."""
@@ -154,9 +172,11 @@ class Passing:
     def use_once(self, key: bytes, *, until_ms: int, now_ms: int) -> bool:
         """Note a use; False if it is noted already. Raises StorageError, Overloaded."""
         try:
-            return self._connection.execute(_USE, (key, until_ms, now_ms)).get is not None
+            return self._noted(
+                lambda: self._connection.execute(_USE, (key, until_ms, now_ms)).get is not None
+            )
         except apsw.Error as error:
-            raise _trouble(error) from error
+            raise self._trouble(error) from error
 
     def is_used(self, key: bytes, *, now_ms: int) -> bool:
         """Whether a use is noted. Raises StorageError, Overloaded."""
@@ -185,6 +205,11 @@ class Passing:
             return self._connection.changes() == BITE
         except apsw.Error as error:
             raise _trouble(error) from error
+
+    def _trouble(self, error: apsw.Error) -> StorageError | Overloaded:
+        if isinstance(error, apsw.FullError | apsw.IOError) and self._space.is_exhausted():
+            return DiskFull()
+        return _trouble(error)
 
 
 def _undo(connection: apsw.Connection) -> None:

@@ -67,6 +67,7 @@ _SELECT_PODS = "SELECT name, root, owner, created_ms FROM pods"
 _SELECT_USED_BYTES = (
     "SELECT s.used_bytes FROM pods p JOIN storages s ON s.root = p.root WHERE p.folded_name = ?"
 )
+_SELECT_CHARGES = "SELECT charge, size_bytes FROM charges WHERE root = ?"
 _COUNT_ENTRIES = (
     "SELECT count(*) FROM (SELECT 1 FROM entries WHERE entry > ? AND entry < ? LIMIT ?)"
 )
@@ -302,6 +303,10 @@ class Reader:
         except _TROUBLE as error:
             raise _unreadable() from error
         return used_bytes or 0
+
+    def list_charges(self, root: ResourcePath) -> dict[str, int]:
+        """What a storage is charged for besides its resources. Raises StorageError."""
+        return dict(self._all(_SELECT_CHARGES, (root,), lambda row: (row[0], row[1])))
 
     def _one(self, select: str, key: str) -> Any:  # noqa: ANN401 - the caller knows its columns
         """The one row, or the one value of it, or ``None``."""

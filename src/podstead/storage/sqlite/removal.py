@@ -38,13 +38,15 @@ def remove_pod(connection: apsw.Connection, removal: PodRemoval) -> bool:
     kept = (removal.version, removal.at_ms, *below, Kind.ACL.value)
     connection.execute(_KEEP_ACLS, kept)
     connection.execute(
-        "INSERT INTO garbage (blob, dropped_ms) SELECT blob, ? FROM resources"
+        "INSERT INTO garbage (blob, dropped_ms, root, size_bytes)"
+        " SELECT blob, ?, ?, size_bytes FROM resources"
         " WHERE path >= ? AND path < ? AND blob IS NOT NULL",
-        (removal.at_ms, *below),
+        (removal.at_ms, root, *below),
     )
     connection.execute("DELETE FROM bodies WHERE path >= ? AND path < ?", below)
     connection.execute("DELETE FROM resources WHERE path >= ? AND path < ?", below)
     connection.execute("DELETE FROM storages WHERE root = ?", (root,))
+    connection.execute("DELETE FROM charges WHERE root = ?", (root,))
     connection.execute("DELETE FROM tokens WHERE pod = ?", (name,))
     for owner in (root, removal.entry_owner):
         if owner is not None:

@@ -17,6 +17,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.bodies import ContentBody
 from podstead.storage.blobs.local import LocalBlobs
 from podstead.storage.buckets import BucketRate
+from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import ChangeSignal, OpenBody, Snapshot
 from podstead.storage.records import (
@@ -76,14 +77,17 @@ class SqliteStore:
         inline_body_bytes: int = DEFAULT_INLINE_BODY_BYTES,
         change_log_days: int = DEFAULT_CHANGE_LOG_DAYS,
         most_waiting: int = DEFAULT_MOST_WAITING,
+        space: DiskSpace | None = None,
         vfs: str | None = None,
     ) -> None:
         """Touch nothing yet; ``root`` must be prepared before :meth:`open`.
 
         Bodies of at most ``inline_body_bytes`` are kept in the database. More than
-        ``most_waiting`` writes waiting for their commit at once are refused. ``vfs`` names a file
-        system registered with SQLite, for tests of its faults.
+        ``most_waiting`` writes waiting for their commit at once are refused. ``space`` tells
+        whether there is room for new content. ``vfs`` names a file system registered with SQLite,
+        for tests of its faults.
         """
+        self._space = space or DiskSpace(root)
         self._layout = RootLayout(root)
         self._inline_body_bytes = inline_body_bytes
         self._change_log_ms = change_log_days * _MS_PER_DAY
@@ -100,9 +104,9 @@ class SqliteStore:
             reader = open_reader(database, vfs=self._vfs)
             try:
                 check_schema(reader)
-                passing = Passing(self._layout.passing)
+                passing = Passing(self._layout.passing, self._space)
                 try:
-                    writer = WriteConnection(database, committed, vfs=self._vfs)
+                    writer = WriteConnection(database, committed, self._space, vfs=self._vfs)
                 except BaseException:
                     passing.close()
                     raise
@@ -116,7 +120,7 @@ class SqliteStore:
             Reader(reader, committed),
             passing,
             Writer(writer, most_waiting=self._most_waiting, on_changes=doorbells.ring),
-            LocalBlobs(self._layout.blobs),
+            LocalBlobs(self._layout.blobs, self._space),
             doorbells,
         )
 
@@ -183,7 +187,11 @@ class SqliteStore:
             await opened.writer.run(
                 partial(upkeep.stage_blob, blob=draft.blob, now_ms=time.time_ns() // 1_000_000)
             )
-            await draft.publish()
+            try:
+                await draft.publish()
+            except BaseException:
+                await self.discard(StagedBlob(draft.blob, draft.size_bytes))
+                raise
         return StagedBlob(draft.blob, draft.size_bytes)
 
     async def discard(self, body: Body) -> None:
@@ -193,6 +201,8 @@ class SqliteStore:
                 await opened.blobs.remove([body.blob])
 
     async def commit(self, write: Write) -> CommitOutcome:
+        if write.puts and write.stores_content:
+            self._space.check()
         return await self._use().writer.commit(write)
 
     async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]:
@@ -219,6 +229,14 @@ class SqliteStore:
 
     async def used_bytes(self, name: str) -> int:
         return self._use().reader.used_bytes(name)
+
+    async def put_charge(self, charge: str, *, root: ResourcePath, size_bytes: int) -> None:
+        await self._use().writer.run(
+            partial(upkeep.put_charge, charge=charge, root=root, size_bytes=size_bytes)
+        )
+
+    async def list_charges(self, root: ResourcePath) -> Mapping[str, int]:
+        return self._use().reader.list_charges(root)
 
     async def remove_pod(self, removal: PodRemoval) -> bool:
         opened = self._use()

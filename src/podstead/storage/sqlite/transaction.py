@@ -12,8 +12,9 @@ from pathlib import Path
 
 import apsw
 
-from podstead.core.errors import StorageError
+from podstead.core.errors import DiskFull, StorageError
 from podstead.storage.decision import UnsoundWrite, decide
+from podstead.storage.disk_space import DiskSpace
 from podstead.storage.records import Write
 from podstead.storage.sqlite.apply import flush, load
 from podstead.storage.sqlite.connection import WRITE_BUSY_S, Patience, open_writer
@@ -38,9 +39,12 @@ _OWN_FAULTS = (apsw.ConstraintError, apsw.TooBigError, apsw.MismatchError, apsw.
 class WriteConnection:
     """The connection that batches are run on. One thread at a time may use it."""
 
-    def __init__(self, database: Path, committed: Committed, *, vfs: str | None = None) -> None:
+    def __init__(
+        self, database: Path, committed: Committed, space: DiskSpace, *, vfs: str | None = None
+    ) -> None:
         """Open the database; batches of writes are told to ``committed``. Raises apsw.Error."""
         self._database = database
+        self._space = space
         self._committed = committed
         self._applied: RowChanges | None = None
         self._vfs = vfs
@@ -90,7 +94,33 @@ class WriteConnection:
         if applied is not None:
             self._committed.append(applied)
 
-    def run(self, jobs: Sequence[Job]) -> list[Result]:
+    def run_again(self, jobs: Sequence[Job], error: apsw.Error) -> list[Result]:
+        """Run the jobs once more if they failed for want of space and room can be made; else the
+        results say that they failed. The room is for those that store no new content."""
+        if not self._is_full(error):
+            return failures(jobs, error)
+        small = [job for job in jobs if not (isinstance(job, Write) and job.stores_content)]
+        if not small or not self._make_room():
+            return failures(jobs, _full(error))
+        results = dict(zip(map(id, small), self.run(small, made_room=True), strict=True))
+        return [results[id(job)] if id(job) in results else _full(error) for job in jobs]
+
+    def _is_full(self, error: apsw.Error) -> bool:
+        # Not all that fails for want of space says so: the log's index, for one.
+        return isinstance(error, apsw.FullError) or (
+            isinstance(error, apsw.IOError) and self._space.is_exhausted()
+        )
+
+    def _make_room(self) -> bool:
+        """Give up the reserve, and have the log begin anew where it need not grow."""
+        released = self._space.release()
+        try:
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        except apsw.Error:
+            return released
+        return True
+
+    def run(self, jobs: Sequence[Job], *, made_room: bool = False) -> list[Result]:
         """Begin, apply and commit, waiting for other writers; failures are in the results."""
         try:
             if not self.begin(wait_s=WRITE_BUSY_S):
@@ -100,7 +130,9 @@ class WriteConnection:
         except _OWN_FAULTS as error:
             return failures(jobs, error) if len(jobs) == 1 else self.run_each(jobs)
         except apsw.Error as error:
-            return failures(jobs, error)
+            if made_room:
+                return failures(jobs, _full(error) if self._is_full(error) else error)
+            return self.run_again(jobs, error)
         return results
 
     def run_each(self, jobs: Sequence[Job]) -> list[Result]:
@@ -122,8 +154,16 @@ def is_own_fault(error: apsw.Error) -> bool:
     return isinstance(error, _OWN_FAULTS)
 
 
+def _full(cause: BaseException | None) -> DiskFull:
+    error = DiskFull()
+    error.__cause__ = cause
+    return error
+
+
 def failure(cause: Exception | None) -> StorageError:
     """The error for a job that was not done."""
+    if isinstance(cause, DiskFull):
+        return _full(cause.__cause__)
     error = StorageError("The change could not be stored")
     error.__cause__ = cause
     return error

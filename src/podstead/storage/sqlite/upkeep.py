@@ -10,8 +10,11 @@ from collections.abc import Sequence
 
 import apsw
 
+from podstead.core.identifiers import ResourcePath
 from podstead.storage.records import BlobId
 from podstead.storage.sqlite.statements import Row, run_in
+
+_ADD_USED = "UPDATE storages SET used_bytes = used_bytes + ? WHERE root = ?"
 
 BITE = 500
 """Rows that one transaction of a sweep removes at most."""
@@ -52,8 +55,34 @@ def find_garbage(connection: apsw.Connection, *, dropped_before_ms: int) -> list
 
 
 def forget_garbage(connection: apsw.Connection, blobs: Sequence[BlobId]) -> None:
-    """Forget garbage that is removed. Raises apsw.Error."""
+    """Forget garbage that is removed; nobody is charged for it any more. Raises apsw.Error."""
+    charged = run_in(connection, "SELECT root, size_bytes FROM garbage WHERE blob IN", blobs)
     run_in(connection, "DELETE FROM garbage WHERE blob IN", blobs)
+    for root, size_bytes in charged:
+        if root is not None:
+            connection.execute(_ADD_USED, (-size_bytes, root))
+
+
+# --- Charges ----------------------------------------------------------------------------------
+
+
+def put_charge(
+    connection: apsw.Connection, charge: str, *, root: ResourcePath, size_bytes: int
+) -> None:
+    """Charge a storage for something that is no resource of it, in place of what it was charged
+    for the same before; nothing for 0. Raises apsw.Error."""
+    gone: list[Row] = connection.execute(
+        "DELETE FROM charges WHERE charge = ? RETURNING root, size_bytes", (charge,)
+    ).fetchall()
+    for old_root, old_bytes in gone:
+        connection.execute(_ADD_USED, (-old_bytes, old_root))
+    # A storage that is gone is charged for nothing.
+    if size_bytes and connection.execute("SELECT 1 FROM storages WHERE root = ?", (root,)).get:
+        connection.execute(
+            "INSERT INTO charges (charge, root, size_bytes) VALUES (?, ?, ?)",
+            (charge, root, size_bytes),
+        )
+        connection.execute(_ADD_USED, (size_bytes, root))
 
 
 # --- The change log ---------------------------------------------------------------------------

@@ -117,7 +117,7 @@ class Writer:
         except apsw.Error as error:
             if is_own_fault(error):
                 return connection.run_each
-            raise
+            return partial(_run_again, connection, error)
         return partial(_commit, connection, results)
 
     def _end_batch(self, results: Sequence[Result]) -> None:
@@ -155,7 +155,14 @@ class Writer:
 
 
 def _commit(
-    connection: WriteConnection, results: list[Result], _jobs: Sequence[Job]
+    connection: WriteConnection, results: list[Result], jobs: Sequence[Job]
 ) -> list[Result]:
-    connection.commit()
+    try:
+        connection.commit()
+    except apsw.Error as error:
+        return connection.run_again(jobs, error)
     return results
+
+
+def _run_again(connection: WriteConnection, error: apsw.Error, jobs: Sequence[Job]) -> list[Result]:
+    return connection.run_again(jobs, error)

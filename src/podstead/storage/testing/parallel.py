@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 
 from podstead.storage.protocol import Store
+from podstead.storage.quota import fixed_charge
 from podstead.storage.records import (
     Absent,
     AtVersion,
@@ -92,7 +93,11 @@ class ParallelSuite:
         )
         assert all(isinstance(outcome, Committed | VersionConflict) for outcome in outcomes)
         members = await stores[1].list_members(path("/alice/c/"), limit=100)
-        assert await stores[0].used_bytes("alice") == sum(member.size_bytes for member in members)
+        assert await stores[0].used_bytes("alice") == (
+            sum(member.size_bytes + fixed_charge(member.path) for member in members)
+            + fixed_charge(path("/alice/"))
+            + fixed_charge(path("/alice/c/"))
+        )
 
     async def test_an_acknowledged_write_is_seen_by_every_worker(self, engine: Engine) -> None:
         stores = await _two(engine)

@@ -9,6 +9,7 @@ import pytest
 
 from podstead.core.errors import StorageError
 from podstead.storage.protocol import Store
+from podstead.storage.quota import fixed_charge
 from podstead.storage.records import (
     Absent,
     Activity,
@@ -213,17 +214,52 @@ class TransactionSuite:
 
     # --- quota --------------------------------------------------------------------------------
 
-    async def test_the_bytes_of_every_kind_of_resource_are_counted(self, engine: Engine) -> None:
+    async def test_every_kind_of_resource_is_charged_for_its_bytes_and_its_row(
+        self, engine: Engine
+    ) -> None:
         store = await _prepared(engine)
         used = await store.used_bytes("Bob")
         body = await stage_large(store)
         await commit(store, write(put("/bob/", b"1234"), put("/bob/.acl", b"123")))
+        both = fixed_charge(path("/bob/")) + fixed_charge(path("/bob/.acl"))
+        assert await store.used_bytes("bob") == used + both + 4 + 3
+        used += both
         await commit(store, write(put("/bob/a", b"12"), put("/bob/large", body)))
-        assert await store.used_bytes("bob") == used + 4 + 3 + 2 + LARGE_BYTES
-        await commit(store, write(put("/bob/a", b"1", creates=False), deletes=["/bob/large"]))
-        assert await store.used_bytes("BOB") == used + 4 + 3 + 1
-        await commit(store, write(deletes=["/bob/a", "/bob/.acl", "/bob/"]))
-        assert await store.used_bytes("Bob") == used
+        a, large = fixed_charge(path("/bob/a")), fixed_charge(path("/bob/large"))
+        assert await store.used_bytes("bob") == used + 4 + 3 + a + 2 + large + LARGE_BYTES
+        await commit(store, write(put("/bob/a", b"1", creates=False)))
+        assert await store.used_bytes("BOB") == used + 4 + 3 + a + 1 + large + LARGE_BYTES
+        await commit(store, write(deletes=["/bob/a"]))
+        assert await store.used_bytes("Bob") == used + 4 + 3 + large + LARGE_BYTES
+
+    async def test_a_large_body_is_charged_for_until_it_is_removed(self, engine: Engine) -> None:
+        store, other = await _prepared(engine), await engine.open_store()
+        used = await store.used_bytes("Bob")
+        await commit(store, write(put("/bob/"), put("/bob/a", await stage_large(store))))
+        await commit(store, write(put("/bob/a", await stage_large(store), creates=False)))
+        fixed = fixed_charge(path("/bob/")) + fixed_charge(path("/bob/a"))
+        assert await store.used_bytes("Bob") == used + fixed + 2 * LARGE_BYTES
+        await commit(store, write(deletes=["/bob/a"]))
+        fixed -= fixed_charge(path("/bob/a"))
+        assert await store.used_bytes("Bob") == used + fixed + 2 * LARGE_BYTES
+        await other.sweep(now_ms=2 * NOW_MS)
+        assert await store.used_bytes("Bob") == used + fixed
+
+    async def test_what_is_no_resource_is_charged_for_once(self, engine: Engine) -> None:
+        store, other = await _prepared(engine), await engine.open_store()
+        await commit(store, write(put("/bob/")))
+        used = await store.used_bytes("Bob")
+        root = path("/bob/")
+        await store.put_charge("repository/1", root=root, size_bytes=100)
+        await other.put_charge("repository/2", root=root, size_bytes=10)
+        await other.put_charge("repository/1", root=root, size_bytes=1)
+        assert await store.used_bytes("Bob") == used + 11
+        assert await store.list_charges(root) == {"repository/1": 1, "repository/2": 10}
+        await store.put_charge("repository/1", root=root, size_bytes=0)
+        await store.put_charge("repository/3", root=path("/nobody/"), size_bytes=5)
+        assert await other.list_charges(root) == {"repository/2": 10}
+        assert await other.list_charges(path("/nobody/")) == {}
+        assert await store.used_bytes("Bob") == used + 10
 
     async def test_a_pod_that_does_not_exist_uses_nothing(self, engine: Engine) -> None:
         store = await _prepared(engine)
@@ -231,13 +267,15 @@ class TransactionSuite:
 
     async def test_a_write_may_fill_the_quota_and_not_pass_it(self, engine: Engine) -> None:
         store = await _prepared(engine)
-        await commit(store, write(put("/bob/", b"x" * 90), quota_bytes=100))
+        root, a = fixed_charge(path("/bob/")), fixed_charge(path("/bob/a"))
+        quota = root + a + 100
+        await commit(store, write(put("/bob/", b"x" * 90), quota_bytes=quota))
         before = await _everything(store)
-        over = write(put("/bob/a", b"x" * 11), put("/alice/c/x", b"y"), quota_bytes=100)
-        assert await store.commit(over) == OverQuota(path("/bob/"), 90)
+        over = write(put("/bob/a", b"x" * 11), put("/alice/c/x", b"y"), quota_bytes=quota)
+        assert await store.commit(over) == OverQuota(path("/bob/"), root + 90, a + 11)
         assert await _everything(store) == before
-        await commit(store, write(put("/bob/a", b"x" * 10), quota_bytes=100))
-        assert await store.used_bytes("Bob") == 100
+        await commit(store, write(put("/bob/a", b"x" * 10), quota_bytes=quota))
+        assert await store.used_bytes("Bob") == quota
 
     async def test_a_pod_above_its_quota_may_shrink_and_stay(self, engine: Engine) -> None:
         store = await _prepared(engine)
@@ -247,7 +285,8 @@ class TransactionSuite:
         larger = write(put("/bob/a", b"x" * 81, creates=False), quota_bytes=100)
         await commit(store, smaller)
         await commit(store, same)
-        assert await store.commit(larger) == OverQuota(path("/bob/"), 170)
+        fixed = fixed_charge(path("/bob/")) + fixed_charge(path("/bob/a"))
+        assert await store.commit(larger) == OverQuota(path("/bob/"), fixed + 170, 1)
         await commit(store, write(deletes=["/bob/a"], quota_bytes=1))
 
     # --- many writes in one transaction -------------------------------------------------------
@@ -326,7 +365,8 @@ class TransactionSuite:
         assert await content_of(store, target) == b"b"
         changes = (await store.changes_after(0, limit=100))[logged:]
         assert [change.version for change in changes] == [each.version for each in writes]
-        assert await store.used_bytes("alice") == used + 1
+        await store.sweep(now_ms=2 * NOW_MS)
+        assert await store.used_bytes("alice") == used + fixed_charge(target) + 1
 
     async def test_with_a_write_fall_those_that_rely_on_it(self, engine: Engine) -> None:
         store = await _prepared(engine)

@@ -48,6 +48,8 @@ _CALLS: Mapping[str, _Call] = {
     "read_pod": lambda store, _present, _blob: store.read_pod("alice"),
     "list_pods": lambda store, _present, _blob: store.list_pods(),
     "used_bytes": lambda store, _present, _blob: store.used_bytes("alice"),
+    "put_charge": lambda store, _present, _blob: store.put_charge("a", root=STORAGE, size_bytes=1),
+    "list_charges": lambda store, _present, _blob: store.list_charges(STORAGE),
     "read_token": lambda store, _present, _blob: store.read_token("1"),
     "list_tokens": lambda store, _present, _blob: store.list_tokens(),
     "remove_pod": lambda store, _present, _blob: store.remove_pod(

@@ -1,0 +1,179 @@
+"""Is there room on the disk for new content, and can the database still write if not?
+
+New content is refused while less than a floor is free. What is left serves deletions and
+revocations. Other programs may take even that, so a reserve file holds some room back; the engine
+gives it up when a write fails for want of space, and it is made anew once there is room again.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from podstead.core.errors import DiskFull
+
+DEFAULT_FLOOR_BYTES: Final = 64 * 1024 * 1024
+"""How much must be free on a large file system."""
+
+DEFAULT_FLOOR_SHARE: Final = 100
+"""On a small file system one part of so many must be free."""
+
+MAX_RESERVE_BYTES: Final = 4 * 1024 * 1024
+"""Room for what opening the database takes, and for hundreds of small writes between two
+checkpoints, after which its log takes no more."""
+
+RESERVE_SHARE: Final = 32
+"""On a small file system the reserve is one part of so many."""
+
+LASTS_S: Final = 0.2
+"""How long one reading of the free space is good for: within it, a fast disk takes in less than the
+floor."""
+
+_EXHAUSTED_BYTES: Final = 1024 * 1024
+_PRIVATE_FILE: Final = 0o600
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The size of a file system, and how much of it is free to this account."""
+
+    total_bytes: int
+    free_bytes: int
+
+
+def read_space(place: Path) -> Space:
+    """Ask the system. Raises OSError."""
+    status = os.statvfs(place)
+    return Space(status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize)
+
+
+def is_full(error: BaseException | None) -> bool:
+    """Whether the error, or one that it came from, says that the disk is full."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in _FULL):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
+
+
+class DiskSpace:
+    """Watches the file system of a data root for one process. Any thread may use it."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        min_free_bytes: int | None = None,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``min_free_bytes`` is the floor, 0 for none; ``None`` for the default."""
+        self._root = root
+        self._reserve = root / "reserve"
+        self._min_free_bytes = min_free_bytes
+        self._now_s = now_s
+        self._is_low = False
+        self._read_again_s = 0.0
+
+    # --- new content --------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Raise DiskFull if there is no room for new content."""
+        now_s = self._now_s()
+        if now_s >= self._read_again_s:
+            self._is_low = self._read()
+            self._read_again_s = now_s + LASTS_S
+        if self._is_low:
+            raise DiskFull
+
+    def _read(self) -> bool:
+        try:
+            space = read_space(self._root)
+        except OSError:
+            return False  # the write itself will tell
+        floor_bytes = self._floor_bytes(space)
+        if not floor_bytes:
+            return False
+        # Nothing new is stored in what the reserve gave up.
+        missing_bytes = _reserve_bytes(space) - self._held_bytes()
+        if space.free_bytes < floor_bytes + missing_bytes:
+            return True
+        if missing_bytes > 0 and self._reserve.exists():
+            self.restore()
+        return False
+
+    def _held_bytes(self) -> int:
+        try:
+            return self._reserve.stat().st_size
+        except OSError:
+            return 0
+
+    def _floor_bytes(self, space: Space) -> int:
+        if self._min_free_bytes is not None:
+            return self._min_free_bytes
+        return min(DEFAULT_FLOOR_BYTES, space.total_bytes // DEFAULT_FLOOR_SHARE)
+
+    def is_exhausted(self) -> bool:
+        """Whether next to nothing is free, so that an error of the disk means that it is full."""
+        try:
+            return read_space(self._root).free_bytes < _EXHAUSTED_BYTES
+        except OSError:
+            return False
+
+    # --- the reserve --------------------------------------------------------------------------
+
+    def release(self) -> bool:
+        """Give the reserve up; whether that made room. Never raises."""
+        self._read_again_s = 0.0
+        held_bytes = self._held_bytes()
+        try:
+            os.truncate(self._reserve, 0)
+        except OSError:
+            return False
+        return held_bytes > 0
+
+    def release_if_low(self) -> None:
+        """Give the reserve up where the database might not open without it."""
+        try:
+            space = read_space(self._root)
+        except OSError:
+            return
+        if space.free_bytes < _reserve_bytes(space):
+            self.release()
+
+    def restore(self, *, even_if_low: bool = False) -> None:
+        """Make the reserve, as far as there is room; above the floor unless told. Never raises."""
+        try:
+            space = read_space(self._root)
+            held_bytes = self._held_bytes()
+            missing_bytes = _reserve_bytes(space) - held_bytes
+            spare_bytes = space.free_bytes - (0 if even_if_low else self._floor_bytes(space))
+            if missing_bytes > 0 and (spare_bytes >= missing_bytes or even_if_low):
+                _allocate(self._reserve, held_bytes + min(missing_bytes, max(spare_bytes, 0)))
+        except OSError:
+            self.release()  # a part of it would serve nobody
+
+
+def _reserve_bytes(space: Space) -> int:
+    return min(MAX_RESERVE_BYTES, space.total_bytes // RESERVE_SHARE)
+
+
+def _allocate(path: Path, size_bytes: int) -> None:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, _PRIVATE_FILE)
+    try:
+        if hasattr(os, "posix_fallocate"):
+            if size_bytes:
+                os.posix_fallocate(descriptor, 0, size_bytes)
+        else:  # macOS
+            os.ftruncate(descriptor, 0)
+            for start in range(0, size_bytes, _EXHAUSTED_BYTES):
+                os.write(descriptor, bytes(min(_EXHAUSTED_BYTES, size_bytes - start)))
+    finally:
+        os.close(descriptor)

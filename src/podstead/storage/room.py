@@ -1,0 +1,141 @@
+"""Is there room for what a request would store? Asked before anything of its body is taken.
+
+The commit of a write decides; what is known before is checked here, so that nobody sends a body in
+vain or fills the disk with bodies that cannot be committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from podstead.core.errors import QuotaExceeded
+from podstead.core.identifiers import ResourcePath
+from podstead.core.operation import RequestBody
+
+
+class Space(Protocol):
+    """The disk."""
+
+    def check(self) -> None:
+        """Raise DiskFull if there is no room for new content."""
+
+
+class Usage(Protocol):
+    """How much each pod uses."""
+
+    async def used_bytes(self, name: str) -> int:
+        """What a pod is charged for. Raises StorageError."""
+
+
+class Room:
+    """The room of one worker's requests: on the disk, and in each storage."""
+
+    def __init__(self, *, usage: Usage, space: Space, quota_bytes: int) -> None:
+        """``quota_bytes`` bounds each storage; 0 for no bound."""
+        self._usage = usage
+        self._space = space
+        self.quota_bytes = quota_bytes
+        self._coming_bytes: dict[ResourcePath, int] = {}
+
+    def check_disk(self) -> None:
+        """Raise DiskFull if there is no room for new content."""
+        self._space.check()
+
+    async def admit(
+        self, body: RequestBody, storage: ResourcePath | None, *, more_bytes: int = 0
+    ) -> RequestBody:
+        """The body as it is to be received: it raises QuotaExceeded when it passes what the
+        storage has left.
+
+        ``more_bytes`` is what the write is charged beside its body, less what it frees. Raises
+        DiskFull, and QuotaExceeded if the announced length is too much.
+        """
+        self._space.check()
+        if not self.quota_bytes or storage is None:
+            return body
+        used_bytes = await self._usage.used_bytes(storage.strip("/"))
+        used_bytes += self._coming_bytes.get(storage, 0)
+        bounded = _BodyWithinQuota(self, body, storage, used_bytes, more_bytes)
+        bounded.check(body.size_bytes or 0)
+        return bounded
+
+    async def left_bytes(self, storage: ResourcePath | None) -> int | None:
+        """How much more a storage may be charged for; ``None`` without a bound. Raises
+        QuotaExceeded if nothing."""
+        if not self.quota_bytes or storage is None:
+            return None
+        used_bytes = await self._usage.used_bytes(storage.strip("/"))
+        used_bytes += self._coming_bytes.get(storage, 0)
+        if used_bytes >= self.quota_bytes:
+            raise QuotaExceeded(used_bytes=used_bytes, limit_bytes=self.quota_bytes)
+        return self.quota_bytes - used_bytes
+
+    def come(self, storage: ResourcePath, more_bytes: int) -> None:
+        """Note how many more bytes are on their way into a storage."""
+        coming_bytes = self._coming_bytes.get(storage, 0) + more_bytes
+        if coming_bytes:
+            self._coming_bytes[storage] = coming_bytes
+        else:
+            self._coming_bytes.pop(storage, None)
+
+
+class _BodyWithinQuota:
+    """A body that ends in QuotaExceeded where it passes the quota
+    (:class:`podstead.core.operation.RequestBody`)."""
+
+    __slots__ = (
+        "_body",
+        "_more_bytes",
+        "_room",
+        "_storage",
+        "_used_bytes",
+        "announced",
+        "size_bytes",
+    )
+
+    def __init__(
+        self,
+        room: Room,
+        body: RequestBody,
+        storage: ResourcePath,
+        used_bytes: int,
+        more_bytes: int,
+    ) -> None:
+        self._room = room
+        self._body = body
+        self._storage = storage
+        self._used_bytes = used_bytes
+        self._more_bytes = more_bytes
+        self.announced = body.announced
+        self.size_bytes = body.size_bytes
+
+    def check(self, body_bytes: int) -> None:
+        """Raise QuotaExceeded if a body of that length is too much."""
+        needed_bytes = body_bytes + self._more_bytes
+        if needed_bytes > 0 and self._used_bytes + needed_bytes > self._room.quota_bytes:
+            raise QuotaExceeded(
+                used_bytes=self._used_bytes,
+                limit_bytes=self._room.quota_bytes,
+                needed_bytes=needed_bytes,
+            )
+
+    async def read(self, *, limit_bytes: int) -> bytes:
+        """Receive the whole body."""
+        return b"".join([chunk async for chunk in self.chunks(limit_bytes=limit_bytes)])
+
+    async def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:
+        """Receive the body piece by piece."""
+        received_bytes = 0
+        noted_bytes = self.size_bytes or 0
+        self._room.come(self._storage, noted_bytes)
+        try:
+            async for chunk in self._body.chunks(limit_bytes=limit_bytes):
+                received_bytes += len(chunk)
+                if received_bytes > noted_bytes:
+                    self.check(received_bytes)
+                    self._room.come(self._storage, received_bytes - noted_bytes)
+                    noted_bytes = received_bytes
+                yield chunk
+        finally:
+            self._room.come(self._storage, -noted_bytes)
