@@ -22,6 +22,7 @@ start: $(RUN_STAMP) ## Start the server; options in ARGS, as in: make start ARGS
 test: $(DEV_STAMP) ## Run all tests; ARGS goes to pytest
 	@scripts/install-packages test
 	@$(BIN)/python -m tests.support.node
+	@$(BIN)/python -m tests.support.python_clients
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(ARGS)
 
 .PHONY: check
@@ -46,19 +47,24 @@ bench: $(DEV_STAMP) ## Measure this server beside others, on this machine
 	@scripts/install-packages bench
 	$(BIN)/python -m bench $(ARGS)
 
-LOCK := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-annotate --custom-compile-command "make lock"
+PYTHON_CLIENTS := tests/clients/python
 
 .PHONY: lock
 lock: $(DEV_STAMP) ## Pin the newest allowed versions of all dependencies, with hashes
-	$(LOCK) --upgrade --group build --output-file requirements/run.txt
-	$(LOCK) --upgrade --group dev --constraint requirements/run.txt \
+	$(LOCK) --upgrade pyproject.toml --group build --output-file requirements/run.txt
+	$(LOCK) --upgrade pyproject.toml --group dev --constraint requirements/run.txt \
 		--output-file requirements/dev.txt
+	$(LOCK) --upgrade $(PYTHON_CLIENTS)/requirements.in \
+		--override $(PYTHON_CLIENTS)/overrides.txt \
+		--output-file $(PYTHON_CLIENTS)/requirements.txt
 
 .PHONY: clean
 clean: ## Remove the environment and everything that was built; data stays
 	rm -rf $(VENV) build dist tests/clients/node_modules tests/clients/applications/node_modules \
 		tests/servers/community/node_modules tests/browser/node_modules \
+		tests/clients/python/.venv \
 		.mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -1,4 +1,4 @@
-"""Which npm packages there are, and where they come from."""
+"""Which packages of clients there are, and where they come from."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ FOLDERS = {
     "applications": CLIENTS / "applications",
     "community server": CLIENTS.parent / "servers/community",
 }
+PYTHON_CLIENTS = CLIENTS / "python"
 PACKAGES: dict[str, dict[str, str]] = {
     name: json.loads((folder / "package.json").read_text())["dependencies"]
     for name, folder in FOLDERS.items()
@@ -28,6 +29,24 @@ def test_the_page_of_clients_has_each_package_at_its_version(package: str, versi
     assert re.fullmatch(r"\d+\.\d+\.\d+(-[\w.]+)?", version), "an exact version"
     rows = [line for line in PAGE.read_text().splitlines() if line.startswith("|")]
     assert any(f"`{package}`" in row and version in row for row in rows)
+
+
+@pytest.mark.parametrize("package", ["solid-oidc-client", "SolidClientCredentials"])
+def test_the_page_of_clients_has_each_python_package_at_its_version(package: str) -> None:
+    asked_for = (PYTHON_CLIENTS / "requirements.in").read_text()
+    [version] = re.findall(rf"^{package}==(.+)$", asked_for, re.MULTILINE)
+    locked = (PYTHON_CLIENTS / "requirements.txt").read_text()
+    assert f"\n{package.lower()}=={version} " in locked
+    rows = [line for line in PAGE.read_text().splitlines() if line.startswith("|")]
+    assert any(f"`{package}`" in row and version in row for row in rows)
+
+
+def test_every_python_package_is_locked_by_its_content_and_to_no_registry() -> None:
+    pinned = (PYTHON_CLIENTS / "requirements.txt").read_text()
+    requirements = re.split(r"^(?=[\w-]+==)", pinned, flags=re.MULTILINE)[1:]
+    assert requirements
+    assert all("--hash=sha256:" in each for each in requirements)
+    assert "://" not in pinned
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
