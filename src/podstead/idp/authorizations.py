@@ -339,7 +339,7 @@ class Authorizations:
             relied_on=[pending.kept.at, kept.at],
             now_ms=now_ms,
         )
-        await self._clients.note_use(client.client_id)
+        await self._clients.note_use(client.client_id, account.account_id)
 
     async def _surplus(self, account_id: str, now_ms: int) -> list[Record]:
         """What must go so that an account has no more grants than :data:`MOST_GRANTS`: an

@@ -30,7 +30,7 @@ from podstead.jose.errors import InvalidJose
 from podstead.jose.strict_json import Json, read_object
 from podstead.storage.protocol import EntryCounts, RateCounters
 from podstead.storage.records import Record, Reliance
-from podstead.storage.registry import secret_key
+from podstead.storage.registry import Kept, secret_key
 from podstead.storage.writing import commit
 
 REGISTRATION_MS: Final = 90 * 24 * 3600 * 1000
@@ -39,6 +39,10 @@ RENEW_MS: Final = 24 * 3600 * 1000
 """A registration that is used is renewed once a day at most."""
 LONGEST_CLIENT_ID: Final = 2048
 MOST_REGISTERED: Final = 100_000
+MOST_UNUSED_OF_NETWORK: Final = 500
+"""How many registrations that nobody has used yet are kept of one network."""
+MOST_OF_ACCOUNT: Final = 500
+"""How many are kept that one account alone has used."""
 COUNTED_MS: Final = 60_000
 """How long a worker believes its count: so long it may take more than the limit says."""
 DOCUMENT_S: Final = 300
@@ -47,6 +51,10 @@ NO_DOCUMENT_S: Final = 30
 DOCUMENTS_PER_MINUTE: Final = 60
 """How many documents one host is asked for, since anybody may name any (A-191)."""
 MOST_DOCUMENTS: Final = 1000
+_UNUSED: Final = "registered by "
+_USED: Final = "used by "
+_USED_BY_SEVERAL: Final = "used by several"
+_SAMPLE: Final = 100
 _ID_BYTES: Final = 16
 _SECRET_BYTES: Final = 32
 
@@ -121,12 +129,11 @@ class ClientDirectory:
             return kept.value
         return await self._described(client_id) if self._is_document(client_id) else None
 
-    async def register(self, sent: Json) -> Registered:
-        """Register a client (RFC 7591). Raises UnusableMetadata, StorageError, and Overloaded also
-        when there are too many."""
+    async def register(self, sent: Json, *, network: str) -> Registered:
+        """Register a client (RFC 7591), for a request from ``network``. When there are too many,
+        the oldest that nobody has used goes. Raises UnusableMetadata, StorageError, Overloaded."""
         metadata = read_metadata(sent, allow_http=self._allow_http)
         now_ms = self._clock.now_ms()
-        await self._check_number(now_ms)
         secret = None
         if metadata.auth_method != "none":
             secret = self._randomness.token_hex(_SECRET_BYTES)
@@ -139,10 +146,19 @@ class ClientDirectory:
             registration_token_hash=secret_key(registration_token),
             issued_s=now_ms // 1000,
         )
-        record = CLIENTS.put(client.client_id, client, expires_ms=now_ms + REGISTRATION_MS)
-        if not await self._commit([record], now_ms):
+        owner = _UNUSED + network
+        expires_ms = now_ms + REGISTRATION_MS
+        surplus = {
+            *await self._surplus(owner, most=MOST_UNUSED_OF_NETWORK, now_ms=now_ms),
+            *await self._surplus_in_all(now_ms),
+        }
+        records: list[Record] = [
+            CLIENTS.put(client.client_id, client, owner=owner, expires_ms=expires_ms),
+            *map(CLIENTS.drop, surplus),
+        ]
+        if not await self._commit(records, now_ms):
             raise Overloaded("The client could not be registered: try again")
-        self._registered += 1
+        self._registered += 1 - len(surplus)
         return Registered(client, secret, registration_token)
 
     async def managed(self, client_id: str, registration_token: str) -> Client | None:
@@ -159,24 +175,44 @@ class ClientDirectory:
         its client up. Raises StorageError, Overloaded."""
         await self._commit([CLIENTS.drop(client_id)], self._clock.now_ms())
 
-    async def note_use(self, client_id: str) -> None:
-        """Keep a registration that is in use for longer. Raises StorageError, Overloaded."""
+    async def note_use(self, client_id: str, account_id: str) -> None:
+        """Keep a registration for longer that an account has just used. Raises StorageError,
+        Overloaded."""
         now_ms = self._clock.now_ms()
         kept = await CLIENTS.read(self._store, client_id, now_ms=now_ms)
         lasting_ms = now_ms + REGISTRATION_MS
-        if kept is None or kept.expires_ms is None or kept.expires_ms >= lasting_ms:
+        if kept is None or kept.expires_ms is None:
             return
-        renewed = CLIENTS.put(client_id, kept.value, expires_ms=lasting_ms + RENEW_MS)
+        owner = _owner_in_use(kept.owner, account_id)
+        if kept.owner == owner and kept.expires_ms >= lasting_ms:
+            return
+        surplus: Sequence[str] = ()
+        if owner not in (kept.owner, _USED_BY_SEVERAL):
+            surplus = await self._surplus(owner, most=MOST_OF_ACCOUNT, now_ms=now_ms)
+        renewed = CLIENTS.put(client_id, kept.value, owner=owner, expires_ms=lasting_ms + RENEW_MS)
         # One that is removed meanwhile stays so.
-        await self._commit([renewed], now_ms, relied_on=[kept.at])
+        records: list[Record] = [renewed, *map(CLIENTS.drop, surplus)]
+        await self._commit(records, now_ms, relied_on=[kept.at])
 
-    async def _check_number(self, now_ms: int) -> None:
-        """A-50. Raises Overloaded."""
+    async def _surplus(self, owner: str, *, most: int, now_ms: int) -> Sequence[str]:
+        """Which go so that there is room for one more of an owner: those not used for longest."""
+        kept = await CLIENTS.of_owner(self._store, owner, now_ms=now_ms, limit=2 * most)
+        oldest = sorted(kept, key=_last_used)
+        return [each.key for each in oldest[: max(0, len(kept) + 1 - most)]]
+
+    async def _surplus_in_all(self, now_ms: int) -> Sequence[str]:
+        """Which goes when there are too many in all: of some that chance names, one that nobody has
+        used if there is one, and the oldest of those. Raises Overloaded if there is none."""
         if self._counted_ms is None or not 0 <= now_ms - self._counted_ms < COUNTED_MS:
             self._registered = await CLIENTS.count(self._store, at_most=MOST_REGISTERED)
             self._counted_ms = now_ms
-        if self._registered >= MOST_REGISTERED:
+        if self._registered < MOST_REGISTERED:
+            return ()
+        start = self._randomness.token_hex(_ID_BYTES)
+        some = await CLIENTS.sample(self._store, start=start, now_ms=now_ms, limit=_SAMPLE)
+        if not some:
             raise Overloaded("This server can register no more applications at present")
+        return [min(some, key=_last_used).key]
 
     def _is_document(self, client_id: str) -> bool:
         plain = client_id.startswith("http://")
@@ -231,3 +267,21 @@ class ClientDirectory:
             now_ms=now_ms,
             randomness=self._randomness,
         )
+
+
+def _last_used(kept: Kept[Client]) -> tuple[bool, int]:
+    """By which registrations are ordered that may have to go: unused ones first."""
+    return not _is_unused(kept.owner), kept.expires_ms or 0
+
+
+def _is_unused(owner: str | None) -> bool:
+    return owner is not None and owner.startswith(_UNUSED)
+
+
+def _owner_in_use(owner: str | None, account_id: str) -> str:
+    """Who a registration belongs to that an account uses. One that several use is counted for none
+    of them, so that none can crowd it out."""
+    used_by = _USED + account_id
+    if owner is None or _is_unused(owner) or owner == used_by:
+        return used_by
+    return _USED_BY_SEVERAL

@@ -99,10 +99,8 @@ class OwnTokens:
         return kind == "d"
 
     async def _has_client(self, client_id: str, now_ms: int) -> bool:
-        """Whether the application has not removed itself (RFC 7592 section 2.3).
-
-        A registration outlives its grants, so one that is not there was removed.
-        """
+        """Whether the application is registered still: it may have removed itself (RFC 7592 section
+        2.3), or have made room for others. A registration in use outlives its grants."""
         if is_document_url(client_id):
             return True
         return await CLIENTS.read(self._store, client_id, now_ms=now_ms) is not None

@@ -36,6 +36,8 @@ MESSAGE_TYPES: Final = (JSON_LD, TURTLE)
 """The forms in which messages can be had, the usual one first (N-15)."""
 LONGEST_MS: Final = 14 * 24 * 3600 * 1000
 """For how long a channel lasts at most (N-10), and the longest rate."""
+LONGEST_ANONYMOUS_MS: Final = 24 * 3600 * 1000
+"""For how long one lasts at most whose subscriber is not known."""
 MAX_STATE_CHARACTERS: Final = 1024
 
 _BASIC: Final = (RDF_TYPE, NOTIFY_TOPIC)
@@ -62,15 +64,15 @@ class ChannelRequest:
     state: str | None = None
     send_to: str | None = None
 
-    def within(self, *, now_ms: int) -> ChannelRequest:
+    def within(self, *, now_ms: int, longest_ms: int = LONGEST_MS) -> ChannelRequest:
         """The request with an end that is not too far away (N-10). Raises Unprocessable for one
         that is over before it begins."""
-        latest_ms = now_ms + LONGEST_MS
+        latest_ms = now_ms + longest_ms
         end_ms = latest_ms if self.end_ms is None else min(self.end_ms, latest_ms)
         if end_ms <= max(now_ms, self.start_ms or 0):
             raise Unprocessable(
                 "The channel would end before it begins: give another endAt or startAt; a channel "
-                "lasts for two weeks at most"
+                "lasts for two weeks at most, and for a day where nobody has authenticated"
             )
         return replace(self, end_ms=end_ms)
 

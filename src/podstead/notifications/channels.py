@@ -7,6 +7,7 @@ no channel.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -16,19 +17,26 @@ import msgspec
 from podstead.core.agents import Agent, AuthenticationMethod, Identity
 from podstead.core.clock import Clock, Randomness
 from podstead.core.counting import counted
-from podstead.core.errors import Overloaded, RateLimited
+from podstead.core.errors import Overloaded, PodsteadError, RateLimited
 from podstead.core.identifiers import ResourcePath
-from podstead.notifications.channel_requests import ChannelRequest
+from podstead.notifications.channel_requests import (
+    LONGEST_ANONYMOUS_MS,
+    LONGEST_MS,
+    ChannelRequest,
+)
 from podstead.notifications.listening import Terms
 from podstead.notifications.readers import Subscriber
 from podstead.notifications.webhook_records import WEBHOOKS, Webhook
 from podstead.storage.protocol import EntryCounts, EntryRegistry, ResourceStore
 from podstead.storage.records import Record
-from podstead.storage.registry import Records, secret_key
+from podstead.storage.registry import Kept, Records, secret_key
 from podstead.storage.writing import commit
 
 KEY_BYTES: Final = 16
 """Of randomness in the key of a channel."""
+_NOTED_MS: Final = 3600 * 1000
+"""How often a receiver's coming is noted at most."""
+_SAMPLE: Final = 200
 
 
 class StoredAgent(msgspec.Struct, frozen=True):
@@ -62,6 +70,8 @@ class Channel(msgspec.Struct, frozen=True):
     rate_ms: int | None = None
     state: str | None = None
     send_to: str | None = None
+    last_used_ms: int | None = None
+    """When a receiver last came, of a channel for the public; ``None`` if none has."""
 
 
 CHANNELS: Final = Records("notification-channel", Channel)
@@ -115,16 +125,21 @@ class Channels:
         """Make a channel for who may read its topic; that was checked before.
 
         ``counted_as`` names those whose channels are counted together; requests at the same moment
-        may go over the limits by their number. Raises Unprocessable for a channel that ends before
-        it begins, TooManyChannels, Overloaded and StorageError.
+        may go over the limits by their number. A channel for the public lasts a day at most, and
+        makes room for others of the public: first those that no receiver has come for.
+
+        Raises Unprocessable for a channel that ends before it begins, TooManyChannels, Overloaded
+        and StorageError.
         """
         now_ms = self._clock.now_ms()
-        request = request.within(now_ms=now_ms)
-        await self._check_limits(counted_as, now_ms)
+        is_public = subscriber.agent is None
+        longest_ms = LONGEST_ANONYMOUS_MS if is_public else LONGEST_MS
+        request = request.within(now_ms=now_ms, longest_ms=longest_ms)
+        surplus = await self._surplus(counted_as, is_public=is_public, now_ms=now_ms)
         key = self._randomness.token_hex(KEY_BYTES)
         channel = _channel(request, subscriber, made_ms=now_ms, began=began)
         record = CHANNELS.put(secret_key(key), channel, owner=counted_as, expires_ms=channel.end_ms)
-        records: list[Record] = [record]
+        records: list[Record] = [record, *map(CHANNELS.drop, surplus)]
         if request.channel_type.is_pushed:
             webhook = Webhook(position=began)
             records.append(
@@ -138,6 +153,26 @@ class Channels:
         StorageError."""
         kept = await CHANNELS.read(self._store, secret_key(key), now_ms=self._clock.now_ms())
         return None if kept is None else kept.value
+
+    async def note_use(self, key: str) -> None:
+        """Note that a receiver has come for a channel of the public, of which those without one go
+        first. Raises nothing: it is heard all the same."""
+        now_ms = self._clock.now_ms()
+        with contextlib.suppress(PodsteadError):
+            kept = await CHANNELS.read(self._store, secret_key(key), now_ms=now_ms)
+            if kept is None or kept.value.agent is not None:
+                return
+            noted_ms = kept.value.last_used_ms
+            if noted_ms is not None and now_ms - noted_ms < _NOTED_MS:
+                return
+            used = msgspec.structs.replace(kept.value, last_used_ms=now_ms)
+            await commit(
+                self._store,
+                [CHANNELS.replace(kept, used)],
+                relied_on=[kept.at],
+                now_ms=now_ms,
+                randomness=self._randomness,
+            )
 
     async def close(self, key: str) -> bool:
         """Remove the channel; False if there is none. Raises StorageError, Overloaded."""
@@ -153,19 +188,43 @@ class Channels:
         kept = await WEBHOOKS.read(self._store, secret_key(key), now_ms=self._clock.now_ms())
         return None if kept is None else kept.value.given_up
 
-    async def _check_limits(self, counted_as: str, now_ms: int) -> None:
+    async def _surplus(self, counted_as: str, *, is_public: bool, now_ms: int) -> set[str]:
+        """The keys of the channels that go for a new one. Raises TooManyChannels, Overloaded."""
         per_agent, in_all = self._limits.per_agent, self._limits.in_all
+        surplus: set[str] = set()
         if per_agent:
-            own = await CHANNELS.of_owner(self._store, counted_as, now_ms=now_ms, limit=per_agent)
-            if len(own) >= per_agent:
+            own = await CHANNELS.of_owner(
+                self._store, counted_as, now_ms=now_ms, limit=2 * per_agent
+            )
+            too_many = len(own) + 1 - per_agent
+            if too_many > 0 and not is_public:
                 first_end_ms = min(kept.value.end_ms for kept in own)
                 retry_after_s = max(1, (first_end_ms - now_ms) // 1000)
                 raise TooManyChannels(most=per_agent, retry_after_s=retry_after_s)
-        if in_all and await CHANNELS.count(self._store, at_most=in_all) >= in_all:
+            if too_many > 0:
+                surplus.update(kept.key for kept in sorted(own, key=_last_used)[:too_many])
+        if in_all and await CHANNELS.count(self._store, at_most=in_all) >= in_all and not surplus:
+            surplus.add(await self._any_of_the_public(now_ms))
+        return surplus
+
+    async def _any_of_the_public(self, now_ms: int) -> str:
+        """The key of the channel of the public, of some that chance names, that is the first to go.
+        Raises Overloaded if there is none."""
+        start = self._randomness.token_hex(KEY_BYTES)
+        some = await CHANNELS.sample(self._store, start=start, now_ms=now_ms, limit=_SAMPLE)
+        of_the_public = [kept for kept in some if kept.value.agent is None]
+        if not of_the_public:
             raise Overloaded("The server has as many notification channels as it can hold")
+        return min(of_the_public, key=_last_used).key
 
     async def _write(self, records: Iterable[Record], now_ms: int) -> None:
         await commit(self._store, records, now_ms=now_ms, randomness=self._randomness)
+
+
+def _last_used(kept: Kept[Channel]) -> tuple[bool, int]:
+    """By which channels are ordered that may have to go: those that nobody has heard first."""
+    used_ms = kept.value.last_used_ms
+    return used_ms is not None, kept.value.made_ms if used_ms is None else used_ms
 
 
 def _channel(

@@ -67,6 +67,17 @@ class Records(Generic[Value]):
         listed = await store.list_entries(self.kind, after=start, limit=limit, now_ms=now_ms)
         return [self._kept(entry) for entry in listed]
 
+    async def sample(
+        self, store: EntryRegistry, *, start: str, now_ms: int, limit: int
+    ) -> Sequence[Kept[Value]]:
+        """Some of all, from behind the key ``start`` and on from the first: where keys are random
+        and ``start`` is too, any may be among them. Raises StorageError."""
+        found = await self.page(store, after=start, now_ms=now_ms, limit=limit)
+        if len(found) < limit:
+            more = await self.page(store, now_ms=now_ms, limit=limit - len(found))
+            found = [*found, *(each for each in more if each.key <= start)]
+        return found
+
     async def count(self, store: EntryCounts, *, at_most: int) -> int:
         """How many there are, or ``at_most`` if there are more. Raises StorageError."""
         return await store.count_entries(self.kind, at_most=at_most)

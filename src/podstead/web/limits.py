@@ -26,6 +26,18 @@ def address_key(address: str) -> str:
     return str(parsed)
 
 
+@remember_short
+def network_key(address: str) -> str:
+    """The network of an address: an IPv4 /24, or an IPv6 /48, the most that one site has
+    (RFC 6177). What is kept for strangers is bounded by it, since addresses within one are cheap.
+    """
+    parsed = read_address(address)
+    if parsed is None:
+        return address
+    bits = 48 if isinstance(parsed, IPv6Address) else 24
+    return str(ip_network((parsed, bits), strict=False))
+
+
 def is_loopback(address: str) -> bool:
     """Whether a peer is on this machine."""
     parsed = read_address(address)

@@ -214,7 +214,7 @@ async def test_who_was_away_longer_than_the_log_is_kept_is_told_so(
 ) -> None:
     """N-23: the row of the last event that was heard has left the log."""
     server = await start()
-    made = await channel(server.public, TYPE, NOTES)
+    made = await channel(server.alice, TYPE, NOTES)
     async with listening_to(server.public, made) as reader:
         await put(server.alice, NOTES)
         assert await told(reader, 1) == [("Create", NOTES)]

@@ -119,7 +119,7 @@ async def test_a_channel_ends_after_two_weeks_at_the_latest(start: Start) -> Non
     """N-10, N-12: and is gone when its time is over."""
     clock = Clock()
     server = await start(clock=clock)
-    made = await channel(server.public, TYPES[0], NOTES, endAt="2100-01-01T00:00:00Z")
+    made = await channel(server.alice, TYPES[0], NOTES, endAt="2100-01-01T00:00:00Z")
     assert made["endAt"] == "2023-11-28T22:13:20.000Z"
     clock.ms += 14 * DAY_MS - 1
     assert (await server.public.get(path_of(made["id"]))).status == 200
@@ -235,7 +235,7 @@ async def test_a_channel_outlives_a_restart(start: Start) -> None:
 
 
 async def test_an_agent_has_a_limited_number_of_channels(start: Start) -> None:
-    """N-31: told when there will be room again; each agent and address by itself."""
+    """N-31: told when there will be room again; each agent by itself."""
     clock = Clock()
     server = await start(clock=clock, channels_per_agent=2)
     first = await channel(server.alice, TYPES[0], NOTES, endAt="2023-11-14T22:14:20Z")
@@ -244,8 +244,6 @@ async def test_an_agent_has_a_limited_number_of_channels(start: Start) -> None:
     assert (refused.status, refused.header("retry-after")) == (429, "60")
     assert "2 channels" in refused.json()["message"]
     await channel(server.bob, TYPES[0], NOTES)
-    for status in (200, 200, 429):
-        assert (await subscribe(server.public, TYPES[0], NOTES)).status == status
     assert (await server.public.delete(path_of(first["id"]))).status == 204
     await channel(server.alice, TYPES[0], NOTES)
 
@@ -255,3 +253,60 @@ async def test_a_server_has_a_limited_number_of_channels(start: Start) -> None:
     server = await start(max_channels=1)
     await channel(server.alice, TYPES[0], NOTES)
     assert (await subscribe(server.bob, TYPES[0], NOTES)).status == 503
+
+
+async def channel_from(server: Server, peer: str) -> str:
+    """The path of a channel that somebody at an address has just subscribed to."""
+    sent = json.dumps(request(TYPES[1], NOTES)).encode()
+    headers = {"Content-Type": JSON_LD}
+    answer = await server.public.request(
+        "POST", service(TYPES[1]), headers=headers, body=sent, peer=peer
+    )
+    assert answer.status == 200, answer.text
+    return path_of(answer.json()["id"])
+
+
+async def kept_of(server: Server, paths: list[str]) -> list[bool]:
+    """Which of the channels are still there."""
+    return [(await server.public.get(each)).status == 200 for each in paths]
+
+
+async def test_a_channel_of_nobody_known_ends_after_a_day(start: Start) -> None:
+    clock = Clock()
+    server = await start(clock=clock)
+    known = path_of((await channel(server.alice, TYPES[1], NOTES))["id"])
+    later = "2023-11-25T00:00:00Z"
+    asked = [await channel(server.public, TYPES[1], NOTES, **m) for m in ({}, {"endAt": later})]
+    unknown = [path_of(each["id"]) for each in asked]
+    clock.ms += DAY_MS - 1
+    assert await kept_of(server, [known, *unknown]) == [True, True, True]
+    clock.ms += 1
+    assert await kept_of(server, [known, *unknown]) == [True, False, False]
+
+
+async def test_the_oldest_unheard_channel_of_a_network_makes_room(start: Start) -> None:
+    """A stranger with a whole network of addresses crowds out their own channels only."""
+    clock = Clock()
+    server = await start(clock=clock, channels_per_agent=3)
+    other = await channel_from(server, "198.51.100.1")
+    own = []
+    for last in range(1, 6):
+        own.append(await channel_from(server, f"192.0.2.{last}"))
+        clock.ms += 1000
+        if last == 1:  # which somebody listens to
+            assert (await server.public.head(f"{own[0]}/messages")).status == 200
+    assert await kept_of(server, own) == [True, False, False, True, True]
+    assert await kept_of(server, [other]) == [True]
+
+
+async def test_strangers_cannot_use_up_all_channels(start: Start) -> None:
+    """Who is known gets a channel though strangers have filled the server."""
+    clock = Clock()
+    server = await start(clock=clock, max_channels=3)
+    strange = []
+    for net in range(4):
+        strange.append(await channel_from(server, f"192.0.{net}.1"))
+        clock.ms += 1000
+    assert await kept_of(server, strange) == [False, True, True, True]
+    await channel(server.alice, TYPES[1], NOTES)
+    assert await kept_of(server, strange) == [False, False, True, True]

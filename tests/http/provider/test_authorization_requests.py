@@ -175,6 +175,20 @@ async def test_consent_to_less_is_not_consent_to_more(provider: Provider, app: A
     assert "code" in await silent(provider, app, scope="openid offline_access")
 
 
+async def test_an_account_keeps_so_many_consents_and_those_in_use(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that was not used for longest goes first, and is asked for again."""
+    monkeypatch.setattr("podstead.idp.consents.MOST_CONSENTS", 2)
+    apps = [await provider.register() for _ in range(3)]
+    for app in (apps[0], apps[1], apps[0], apps[2]):
+        provider.clock.now_s += 1
+        await provider.code(app)
+    assert await provider.count(CONSENTS) == 2
+    told = [await silent(provider, app) for app in apps]
+    assert ["code" in each for each in told] == [True, False, True]
+
+
 async def test_consent_that_is_taken_back_is_asked_for_again(provider: Provider, app: App) -> None:
     """A-56"""
     await provider.code(app)

@@ -190,18 +190,81 @@ async def test_registrations_are_counted_for_each_address(start_provider: StartP
     assert other.status == 201
 
 
-async def test_there_are_so_many_registrations_and_no_more(
+async def registered_from(provider: Provider, peer: str) -> str:
+    """The id of a client that an address has just registered."""
+    body = json.dumps({"redirect_uris": [CALLBACK]}).encode()
+    headers = {"Content-Type": "application/json"}
+    answer = await provider.public.request(
+        "POST", "/idp/reg", headers=headers, body=body, peer=peer
+    )
+    assert answer.status == 201, answer.text
+    provider.clock.now_s += 1
+    client_id: str = answer.json()["client_id"]
+    return client_id
+
+
+async def kept_of(provider: Provider, client_ids: list[str]) -> list[bool]:
+    """Which of the registrations are still there."""
+    now_ms = provider.clock.now_ms()
+    return [
+        await CLIENTS.read(provider.store, each, now_ms=now_ms) is not None for each in client_ids
+    ]
+
+
+def directory_of(provider: Provider, store: Any = None) -> ClientDirectory:  # noqa: ANN401
+    return ClientDirectory(
+        store=store or provider.store,
+        documents=_NoDocuments(),
+        parse=_NoDocuments().parse,
+        allow_http=True,
+        clock=provider.clock,
+        randomness=SystemRandomness(),
+    )
+
+
+async def test_the_oldest_unused_registration_of_a_network_makes_room(
     provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A-50"""
+    """A stranger with a whole network of addresses crowds out their own registrations only: none
+    that somebody uses, and none of other networks."""
+    monkeypatch.setattr("podstead.idp.clients.MOST_UNUSED_OF_NETWORK", 3)
+    used = await registered_from(provider, "192.0.2.1")
+    await directory_of(provider).note_use(used, "somebody")
+    others = await registered_from(provider, "198.51.100.1")
+    own = [await registered_from(provider, f"192.0.2.{last}") for last in range(1, 6)]
+    assert await kept_of(provider, own) == [False, False, True, True, True]
+    assert await kept_of(provider, [used, others]) == [True, True]
+    wide = [await registered_from(provider, f"2001:db8:1:{last}::1") for last in range(4)]
+    assert await kept_of(provider, wide) == [False, True, True, True]
+
+
+async def test_registrations_that_one_account_uses_are_bounded(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An account crowds out the registrations that nobody else uses, those unused for longest
+    first."""
+    monkeypatch.setattr("podstead.idp.clients.MOST_OF_ACCOUNT", 2)
+    directory = directory_of(provider)
+    shared, *own = [await registered_from(provider, "192.0.2.1") for _ in range(5)]
+    await directory.note_use(shared, "mallory")
+    await directory.note_use(shared, "bob")
+    for client_id in (own[0], own[1], own[0], own[2], own[3]):
+        provider.clock.now_s += 2 * DAY_S
+        await directory.note_use(client_id, "mallory")
+    assert await kept_of(provider, [shared, *own]) == [True, False, False, True, True]
+
+
+async def test_strangers_cannot_use_up_all_registrations(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A-50: a server that is full makes room by what nobody has used, whoever asks."""
     monkeypatch.setattr("podstead.idp.clients.MOST_REGISTERED", 3)
-    apps = [await provider.register() for _ in range(3)]
-    answer = await provider.send_registration({"redirect_uris": [CALLBACK]})
-    assert (answer.status, answer.header("retry-after")) == (503, "1")
-    await provider.commit(CLIENTS.drop(apps[0].client_id))
+    used = await registered_from(provider, "192.0.2.1")
+    await directory_of(provider).note_use(used, "somebody")
     provider.clock.now_s += COUNTED_MS // 1000
-    assert (await provider.send_registration({"redirect_uris": [CALLBACK]})).status == 201
-    assert (await provider.send_registration({"redirect_uris": [CALLBACK]})).status == 503
+    of_strangers = [await registered_from(provider, f"192.0.{net}.1") for net in (3, 4, 5, 6)]
+    assert await kept_of(provider, [used, *of_strangers]) == [True, False, False, True, True]
+    assert await provider.count(CLIENTS) == 3
 
 
 async def manage(provider: Provider, method: str, app: App, token: str | None) -> Any:  # noqa: ANN401
@@ -290,15 +353,8 @@ async def test_a_client_that_is_removed_while_it_is_used_stays_removed(
     provider: Provider, app: App
 ) -> None:
     provider.clock.now_s += 2 * DAY_S
-    directory = ClientDirectory(
-        store=_RemovedMeanwhile(provider),
-        documents=_NoDocuments(),
-        parse=_NoDocuments().parse,
-        allow_http=True,
-        clock=provider.clock,
-        randomness=SystemRandomness(),
-    )
-    await directory.note_use(app.client_id)
+    directory = directory_of(provider, _RemovedMeanwhile(provider))
+    await directory.note_use(app.client_id, provider.account.account_id)
     assert await provider.count(CLIENTS) == 0
 
 

@@ -91,18 +91,25 @@ class NotificationSettings:
         kinds.integer(0, 1_000_000),
         Group.NOTIFICATIONS,
         (
-            "How many notification channels one agent may have at a time, or one address where "
-            "nobody is signed in; more get 429. 0 is without limit."
+            "How many notification channels one agent may have at a time; more get 429. Where "
+            "nobody has authenticated, how many one network (an IPv4 /24, an IPv6 /48) may have: "
+            "there a new one ends the one unused for longest. 0 is without limit."
         ),
         unit="channels",
-        reason="An application subscribes to what it shows; a channel lasts two weeks at most.",
+        reason=(
+            "An application subscribes to what it shows; a channel lasts two weeks at most, and "
+            "one of the public a day."
+        ),
     )
     max_channels: int = setting(
         100_000,
         "max-channels",
         kinds.integer(0),
         Group.NOTIFICATIONS,
-        "How many notification channels there may be in all; more get 503. 0 is without limit.",
+        (
+            "How many notification channels there may be in all. Beyond that a new one ends one of "
+            "the public, and gets 503 if there is none. 0 is without limit."
+        ),
         unit="channels",
         reason="A channel is a small record in the database.",
     )

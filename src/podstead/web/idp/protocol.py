@@ -40,7 +40,7 @@ from podstead.jose.strict_json import Json, read_object
 from podstead.storage.protocol import RateCounters
 from podstead.web.idp.answers import NO_STORE, json_answer
 from podstead.web.idp.forms import Fields, only, read_form
-from podstead.web.limits import address_key, take
+from podstead.web.limits import address_key, network_key, take
 from podstead.web.public_document import public_document
 from podstead.web.request import Request
 from podstead.web.response import Response
@@ -158,7 +158,9 @@ class ProtocolEndpoints:
         )
         try:
             sent = await self._json(request)
-            registered = await self._clients.register(sent)
+            registered = await self._clients.register(
+                sent, network=network_key(request.client_address)
+            )
         except UnusableMetadata as error:
             return json_answer(refused(error.error, str(error)))
         client = registered.client

@@ -91,9 +91,11 @@ class ChannelSocket:
                 await _close(socket, ending)
 
     async def _channel(self, request: Request) -> Channel:
-        channel = await self._channels.find(request.path.split("/")[-2])
+        key = request.path.split("/")[-2]
+        channel = await self._channels.find(key)
         if channel is None or channel.channel_type != ChannelType.WEB_SOCKET.value:
             raise NotFound("There is no such channel, or it has ended")
+        await self._channels.note_use(key)
         return channel
 
     async def _speak(

@@ -32,7 +32,7 @@ from podstead.notifications.feed import ChangeLog
 from podstead.notifications.readers import Readers, Subscriber
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Graph
-from podstead.web.limits import address_key
+from podstead.web.limits import network_key
 from podstead.web.made_document import MadeDocument, made_document
 from podstead.web.notifications.addresses import Addresses
 from podstead.web.request import Request
@@ -80,7 +80,7 @@ class Subscriptions:
         await self.readers.check(wanted.topic, subscriber)
         if wanted.send_to is not None:
             await self.check_receiver(wanted.send_to)
-        counted_as = agent.agent if agent else f"public {address_key(request.client_address)}"
+        counted_as = agent.agent if agent else f"public {network_key(request.client_address)}"
         began = await self.log.newest_sequence()
         opened = await self.channels.open(wanted, subscriber, counted_as=counted_as, began=began)
         return self.addresses.describe(opened.key, opened.channel)

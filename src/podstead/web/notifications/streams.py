@@ -113,6 +113,7 @@ class Streams:
         channel = await self._channels.find(key)
         if channel is None or channel.channel_type != channel_type.value:
             raise NotFound("There is no such channel, or it has ended")
+        await self._channels.note_use(key)
         return channel
 
     async def _as_events(
