@@ -13,7 +13,7 @@ from podstead.config import Settings
 from podstead.outbound.urls import parse_origin
 from tests.http.conftest import BASE, Server, Start, running
 from tests.http.rdf import JSON_LD, N_TRIPLES, TURTLE, said
-from tests.unit.outbound.peer import Peer, answer
+from tests.unit.outbound.peer import MovedClock, Peer, answer
 
 PATH = "/alice/private/doc"
 ACTIVITY_STREAMS = "https://www.w3.org/ns/activitystreams"
@@ -92,10 +92,37 @@ async def test_a_context_of_a_listed_origin_is_fetched_once(start: Start, peer: 
     assert "authorization" not in peer.requests[0].headers
 
 
+async def test_a_context_that_cannot_be_had_at_present_is_to_be_tried_again(
+    start: Start, peer: Peer
+) -> None:
+    """Nothing is wrong with the document, so it is no 400, 406 or 409 that one gets."""
+    clock = MovedClock()
+    server = await start(context_origins=(parse_origin(peer.url()),), clock=clock)
+    sound = peer.replies["/names"]
+    peer.replies["/names"] = answer("503 No")
+    content = document(peer.url("/names"))
+    assert (await server.alice.put(PATH, content, JSON_LD)).status == 201
+    assert (await server.alice.get(PATH)).text == content
+    insert = {"Content-Type": "application/sparql-update"}
+    for refused in (
+        await server.alice.get(PATH, accept=TURTLE),
+        await server.alice.put(f"{PATH}.acl", content, JSON_LD),
+        await server.alice.request(
+            "PATCH", PATH, headers=insert, body=b"INSERT DATA { <#a> <#b> <#c> }"
+        ),
+    ):
+        assert refused.status == 503, refused.text
+        assert int(refused.header("retry-after") or 0) > 0
+        assert peer.url("/names") in refused.json()["message"]
+    peer.replies["/names"] = sound
+    clock.move(seconds=61)
+    assert (await server.alice.get(PATH, accept=TURTLE)).status == 200
+
+
 async def test_a_listed_origin_that_fails_leaves_the_document_as_it_is(
     start: Start, peer: Peer
 ) -> None:
-    """R-11: never a 5xx."""
+    """R-11: never a 5xx, since that would be no other the next time."""
     server = await start(context_origins=(parse_origin(peer.url()),))
     for path in ("/missing", "/broken", "/elsewhere"):
         peer.replies["/broken"] = answer(body=b"{", content_type=JSON_LD)

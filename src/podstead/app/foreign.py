@@ -16,12 +16,13 @@ from podstead.authn.issuers import ProviderDocument
 from podstead.authn.web_id_documents import ProfileDocument
 from podstead.config import Settings
 from podstead.core.clock import Clock
-from podstead.core.errors import OutboundError
+from podstead.core.errors import RemoteUnavailable
 
 if TYPE_CHECKING:
     from podstead.idp.clients import ClientDocument
     from podstead.outbound.documents import RemoteDocument, RemoteDocuments
     from podstead.outbound.fetch import FetchedDocument, Fetcher
+    from podstead.outbound.guard import Guard
     from podstead.outbound.policies import FetchPolicy
     from podstead.outbound.posting import Poster
     from podstead.outbound.resolver import SystemResolver
@@ -37,6 +38,7 @@ class ForeignDocuments:
         self._blocked = BlockedFetches(LogAudit(), clock)
         self._documents: RemoteDocuments | None = None
         self._fetcher: Fetcher | None = None
+        self._guard: Guard | None = None
         self._poster: Poster | None = None
         self._resolver: SystemResolver | None = None
 
@@ -74,6 +76,14 @@ class ForeignDocuments:
         fetched = await self._fetch(url, CLIENT_POLICY)
         return ClientDocument(fetched.content, fetched.content_type, fetched.final_url)
 
+    async def client_document_origin(self, url: str) -> str:
+        """The origin that such a document is fetched from. Raises OutboundError."""
+        self._load()
+        if self._guard is None:
+            raise RemoteUnavailable("The server is stopping")
+        with self._blocked.noting(url):
+            return self._guard.admit(url).origin
+
     async def fetch_did_document(self, url: str) -> bytes:
         """The DID document of a Nostr key (A-127). Raises OutboundError."""
         from podstead.outbound.documents import DID_POLICY
@@ -91,13 +101,13 @@ class ForeignDocuments:
     def _poster_in_use(self) -> Poster:
         self._load()
         if self._poster is None:
-            raise OutboundError("The server is stopping")
+            raise RemoteUnavailable("The server is stopping")
         return self._poster
 
     async def _fetch(self, url: str, policy: FetchPolicy) -> FetchedDocument:
         self._load()
         if self._fetcher is None:
-            raise OutboundError("The server is stopping")
+            raise RemoteUnavailable("The server is stopping")
         with self._blocked.noting(url):
             return await self._fetcher.fetch(url, policy)
 
@@ -132,6 +142,7 @@ class ForeignDocuments:
         )
         self._resolver = SystemResolver()
         guard, tls = Guard(rules, AddressRules(), self._resolver), trusted_certificates()
+        self._guard = guard
         self._fetcher = Fetcher(guard, self._clock, tls=tls, limits=OutboundLimits())
         self._poster = Poster(guard, tls=tls, limits=PostLimits())
         return RemoteDocuments(

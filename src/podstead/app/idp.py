@@ -53,6 +53,9 @@ _MAX_CLIENT_DOCUMENT_BYTES = 64 * 1024
 class ForeignClients(Protocol):
     """Reads client-ID documents of other servers."""
 
+    async def client_document_origin(self, url: str) -> str:
+        """Raises OutboundError."""
+
     async def fetch_client_document(self, url: str) -> ClientDocument:
         """Raises OutboundError."""
 
@@ -286,9 +289,19 @@ class ClientDocumentReader:
         self._resources = resources
         self._foreign = foreign
 
+    async def client_document_origin(self, url: str) -> str | None:
+        """The origin that it is fetched from; ``None`` for one of this server. Raises
+        OutboundError."""
+        if self._is_own(url):
+            return None
+        return await self._foreign.client_document_origin(url)
+
+    def _is_own(self, url: str) -> bool:
+        return url.startswith(f"{self._base_url}/")
+
     async def fetch_client_document(self, url: str) -> ClientDocument:
         """Raises OutboundError for a document that cannot be had."""
-        if not url.startswith(f"{self._base_url}/"):
+        if not self._is_own(url):
             return await self._foreign.fetch_client_document(url)
         try:
             path = parse_path(url[len(self._base_url) :].encode())

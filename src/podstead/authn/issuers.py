@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from podstead.authn.claims import same_issuer
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock
-from podstead.core.errors import OutboundError
+from podstead.core.errors import OutboundError, RemoteUnavailable
 from podstead.jose.compact import CompactToken
 from podstead.jose.errors import InvalidJose
 from podstead.jose.keys import PublicKey, import_public_key
@@ -84,12 +84,14 @@ class IssuerKeys:
         return known is not None and self._clock.now_ms() < known.fresh_until_ms
 
     async def publishes(self, issuer: str, key: PublicKey) -> bool:
-        """Whether the key is still one of the issuer's. Raises InvalidJose."""
+        """Whether the key is still one of the issuer's. Raises InvalidJose, and RemoteUnavailable
+        if the issuer cannot be asked at present."""
         known = await self._current(issuer.removesuffix("/"), issuer)
         return any(each.key.thumbprint == key.thumbprint for each in known.keys)
 
     async def candidates(self, token: CompactToken, issuer: str) -> tuple[PublicKey, ...]:
-        """The keys of ``issuer`` that may have signed the token. Raises InvalidJose."""
+        """The keys of ``issuer`` that may have signed the token. Raises InvalidJose, and
+        RemoteUnavailable if the issuer cannot be asked at present."""
         name = issuer.removesuffix("/")
         asked_ms = self._clock.now_ms()
         known = await self._current(name, issuer)
@@ -115,7 +117,7 @@ class IssuerKeys:
             if now_ms < (self._failures.get(name) or 0):
                 raise InvalidJose(_UNVERIFIABLE)
             read = await self._try_to_fetch(name, issuer)
-        except InvalidJose:
+        except (InvalidJose, RemoteUnavailable):
             if known is not None and now_ms < known.stale_until_ms:
                 return known
             raise
@@ -129,9 +131,11 @@ class IssuerKeys:
 
     async def _try_to_fetch(self, name: str, issuer: str) -> _KeySet:
         """Documents that are no good are not fetched again for a while (A-191); that none could
-        be had is remembered by who fetches."""
+        be had is remembered by who fetches. Raises InvalidJose, and RemoteUnavailable."""
         try:
             return await self._fetch(issuer)
+        except RemoteUnavailable:
+            raise
         except OutboundError as error:
             raise InvalidJose(_UNVERIFIABLE) from error
         except InvalidJose as error:

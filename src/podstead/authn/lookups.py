@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Final
 
 from podstead.core.clock import Clock
+from podstead.core.errors import RemoteUnavailable
 from podstead.storage.protocol import RateCounters
 
 LOOKUPS_PER_MINUTE: Final = 30
+
+
+class TooManyLookups(RemoteUnavailable):
+    """The address had others asked too often lately."""
+
+    def __init__(self, retry_after_s: int) -> None:
+        super().__init__("Too many WebIDs or issuers that are not known here: try again later")
+        self.retry_after_s = retry_after_s
 
 
 class Lookups:
@@ -17,12 +27,13 @@ class Lookups:
         self._counters = counters
         self._clock = clock
 
-    async def take(self, client_address: str) -> bool:
-        """Take one look-up; whether there was one left."""
+    async def take(self, client_address: str) -> None:
+        """Take one look-up. Raises RemoteUnavailable if there is none left."""
         wait_s = await self._counters.take(
             f"lookup {client_address}",
             capacity=LOOKUPS_PER_MINUTE,
             per_s=LOOKUPS_PER_MINUTE / 60,
             now_ms=self._clock.now_ms(),
         )
-        return wait_s is None
+        if wait_s is not None:
+            raise TooManyLookups(ceil(wait_s))

@@ -105,7 +105,8 @@ class ResourceTokens:
         self, credential: UnverifiedDpop, *, method: str, url: str, client_address: str
     ) -> Identity:
         """The identity of a token that is bound to the key of its proof. Raises NotAuthenticated,
-        and Overloaded when no more proofs can be noted."""
+        Overloaded when no more proofs can be noted, and RemoteUnavailable when the issuer or the
+        WebID's document cannot be asked at present."""
         try:
             presented = self._read(credential.token)
             thumbprint = presented.claims.thumbprint
@@ -185,7 +186,7 @@ class ResourceTokens:
         if own is None and not (
             self._issuers.knows(claims.issuer) and self._web_ids.knows(claims.web_id, claims.issuer)
         ):
-            await self._count_lookup(client_address)
+            await self._lookups.take(client_address)
         if presented.signer is None or not await self._still_signs(
             own, presented, presented.signer
         ):
@@ -213,10 +214,6 @@ class ResourceTokens:
         signer = _signer(token, candidates)
         if len(text) <= LONGEST_KEPT:
             self._verified.put(_digest(text), replace(presented, signer=signer), weight=len(text))
-
-    async def _count_lookup(self, client_address: str) -> None:
-        if not await self._lookups.take(client_address):
-            raise InvalidJose("Too many tokens of issuers that are not known here: try later")
 
     def _identity(self, claims: TokenClaims, method: AuthenticationMethod) -> Identity:
         """Other providers issue tokens to applications, and what the person allowed them is not

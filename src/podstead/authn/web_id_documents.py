@@ -16,7 +16,12 @@ from urllib.parse import urljoin
 from podstead.authn.standing import LocalWebIds
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock
-from podstead.core.errors import OutboundError, OwnDocument, RequestRefused
+from podstead.core.errors import (
+    OutboundError,
+    OwnDocument,
+    RemoteUnavailable,
+    RequestRefused,
+)
 from podstead.core.identifiers import ResourcePath
 from podstead.core.media_types import HTML, JSON_LD
 from podstead.rdf.graph import Graph
@@ -156,7 +161,7 @@ class WebIdDocuments(Generic[T]):
 
     async def fetched(self, name: str) -> T:
         """What a document of another server states, which is fetched for it. Raises
-        UnusableDocument.
+        UnusableDocument, and RemoteUnavailable for one that cannot be had at present.
 
         One that is no good is not fetched again for a while (A-191); that none could be had is
         remembered by who fetches.
@@ -168,6 +173,8 @@ class WebIdDocuments(Generic[T]):
             document = await sources.foreign.fetch_profile(_url_of(name))
         except OwnDocument as error:
             raise UnusableDocument(_MISNAMED) from error
+        except RemoteUnavailable:
+            raise
         except OutboundError as error:
             raise UnusableDocument from error
         try:
@@ -202,6 +209,8 @@ class WebIdDocuments(Generic[T]):
     async def _parse(self, content: bytes, content_type: str, base_iri: str) -> Graph:
         try:
             graph = await self._sources.parse(content, content_type, base_iri)
+        except RemoteUnavailable:  # a JSON-LD context of it
+            raise
         except (RequestRefused, OutboundError) as error:
             raise UnusableDocument from error
         if _exceeds(len(graph), self._limits.max_triples):

@@ -23,7 +23,7 @@ from podstead.authn.lookups import Lookups
 from podstead.authn.web_id_documents import ProfileSources, UnusableDocument, WebIdDocuments
 from podstead.core.agents import Agent, AuthenticationMethod, Identity
 from podstead.core.bounded_cache import BoundedCache
-from podstead.core.errors import NotAuthenticated
+from podstead.core.errors import NotAuthenticated, RemoteUnavailable
 from podstead.rdf.graph import Graph
 from podstead.rdf.rsa_keys import StatedKey, stated_rsa_keys
 from podstead.x509.certificate import Certificate, UnreadableCertificate, read_certificate
@@ -133,8 +133,12 @@ class WebIdTls:
         return known
 
     async def _holder(self, claim: Claim, client_address: str) -> str:
-        """The identity by the first WebID that has the key; else the first WebID's refusal."""
+        """The identity by the first WebID that has the key; else the first WebID's refusal.
+
+        Raises RemoteUnavailable if one of them could not be asked at present.
+        """
         refusals = []
+        unavailable: RemoteUnavailable | None = None
         for web_id in claim.web_ids:
             try:
                 return holder_of(web_id, await self._holders(web_id, claim, client_address))
@@ -142,18 +146,19 @@ class WebIdTls:
                 refusals.append(InvalidCertificate(_lower(str(error))))
             except InvalidCertificate as refusal:
                 refusals.append(refusal)
-        raise refusals[0]
+            except RemoteUnavailable as error:
+                unavailable = unavailable or error
+        raise unavailable or refusals[0]
 
     async def _holders(self, web_id: str, claim: Claim, client_address: str) -> frozenset[str]:
-        """Who has the key by the WebID's document. Raises UnusableDocument, InvalidCertificate."""
+        """Who has the key by the WebID's document. Raises UnusableDocument, RemoteUnavailable."""
         document = web_id.partition("#")[0]
         if self._documents.is_local(web_id):
             return _holders_among(await self._documents.stored(document) or frozenset(), claim)
         known = self._foreign.get((document, claim.key_digest))
         if known is not None and known.answers(web_id, self._clock.now_ms()):
             return known.holders
-        if not await self._lookups.take(client_address):
-            raise InvalidCertificate("too many WebIDs that are not known here: try later")
+        await self._lookups.take(client_address)
         holders = _holders_among(await self._documents.fetched(document), claim)
         self._foreign.put(
             (document, claim.key_digest),

@@ -54,7 +54,8 @@ class WebIdIssuers:
         )
 
     async def trusts(self, web_id: str, issuer: str) -> bool:
-        """Whether the WebID's document names the issuer. Raises InvalidJose if it cannot be had."""
+        """Whether the WebID's document names the issuer. Raises InvalidJose if it cannot be had,
+        and RemoteUnavailable if it cannot be had at present."""
         try:
             if self._documents.is_local(web_id):
                 issuers = await self._documents.stored(web_id) or frozenset()

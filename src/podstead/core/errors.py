@@ -27,6 +27,7 @@
         │       └── RootInUse           another server runs on it
         ├── Overloaded                  a bounded queue or store is full
         └── OutboundError               a foreign document could not be fetched
+            ├── RemoteUnavailable       … for a reason that may pass
             └── OwnDocument             the URL is another name of this server
 
 Absence is never an error of storage (it is ``None``), and trouble is never absence. A message is
@@ -220,6 +221,17 @@ class Overloaded(ServerTrouble):
 
 class OutboundError(ServerTrouble):
     """A foreign document could not be fetched, or must not be."""
+
+
+class RemoteUnavailable(OutboundError):
+    """A foreign document could not be fetched for a reason that may pass: its server does not
+    answer, or is not asked at present. Try again after ``Retry-After``.
+
+    So nothing is known about what depends on the document: a credential or client is not invalid
+    for it.
+    """
+
+    retry_after_s: int = 30
 
 
 class OwnDocument(OutboundError):

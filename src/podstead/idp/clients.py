@@ -1,7 +1,8 @@
 """Which clients does the provider know? Registered ones, and those that a document describes.
 
 A client-ID document, JSON or RDF, is fetched through the guarded way out and used for some minutes
-(A-51); a registration is kept while it is used (A-50).
+(A-51); a registration is kept while it is used (A-50). That a document cannot be had at present
+says nothing about the client, so nobody is told that there is none: they may try again.
 """
 
 from __future__ import annotations
@@ -9,13 +10,15 @@ from __future__ import annotations
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Final, Protocol
 
 from podstead.authn.web_id_documents import RdfParser
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock, Randomness
-from podstead.core.errors import OutboundError, Overloaded, RequestRefused
+from podstead.core.errors import OutboundError, Overloaded, RemoteUnavailable, RequestRefused
 from podstead.core.media_types import JSON, JSON_LD, essence
+from podstead.core.requester import requester
 from podstead.idp.client_graphs import client_members
 from podstead.idp.client_metadata import (
     UnusableMetadata,
@@ -48,8 +51,11 @@ COUNTED_MS: Final = 60_000
 DOCUMENT_S: Final = 300
 NO_DOCUMENT_S: Final = 30
 """How long a document that cannot be used is not asked for again."""
-DOCUMENTS_PER_MINUTE: Final = 60
-"""How many documents one host is asked for, since anybody may name any (A-191)."""
+DOCUMENTS_PER_REQUESTER: Final = 30
+"""How many documents one requester has fetched in a minute, since anybody may name any (A-191)."""
+DOCUMENTS_PER_ORIGIN: Final = 120
+"""How many documents one origin is asked for in a minute: more than one requester can ask for, so
+that nobody alone uses up what the origin's clients need."""
 MOST_DOCUMENTS: Final = 1000
 _UNUSED: Final = "registered by "
 _USED: Final = "used by "
@@ -68,8 +74,22 @@ class ClientDocument:
     url: str
 
 
+class ClientUnavailable(RemoteUnavailable):
+    """The client's document cannot be had at present (RFC 6749 section 4.1.2.1)."""
+
+    known_text = "temporarily_unavailable"
+
+    def __init__(self, retry_after_s: int) -> None:
+        super().__init__("The application's document cannot be read at present: try again later")
+        self.retry_after_s = retry_after_s
+
+
 class ClientDocuments(Protocol):
     """Reads the documents that clients' identifiers lead to."""
+
+    async def client_document_origin(self, url: str) -> str | None:
+        """The origin that the document would be fetched from; ``None`` for one of this server.
+        Raises OutboundError."""
 
     async def fetch_client_document(self, url: str) -> ClientDocument:
         """Raises OutboundError."""
@@ -90,10 +110,13 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class _KnownDocument:
-    """What a document says, for a while; ``None`` for one that cannot be used."""
+    """What a document says, for a while; ``None`` for one that cannot be used.
+
+    ``is_missing`` tells that it could not be had, which may be other soon."""
 
     client: Client | None
     until_ms: int
+    is_missing: bool = False
 
 
 class ClientDirectory:
@@ -121,7 +144,8 @@ class ClientDirectory:
         self._known = BoundedCache[str, _KnownDocument](MOST_DOCUMENTS)
 
     async def find(self, client_id: str) -> Client | None:
-        """The client; ``None`` if there is none, or its document cannot be used."""
+        """The client; ``None`` if there is none, or its document cannot be used. Raises
+        StorageError, and ClientUnavailable if its document cannot be had at present."""
         if len(client_id) > LONGEST_CLIENT_ID:
             return None
         kept = await CLIENTS.read(self._store, client_id, now_ms=self._clock.now_ms())
@@ -224,16 +248,24 @@ class ClientDirectory:
         now_ms = self._clock.now_ms()
         known = self._known.get(client_id)
         if known is not None and now_ms < known.until_ms:
+            if known.is_missing:
+                raise ClientUnavailable(ceil((known.until_ms - now_ms) / 1000))
             return known.client
-        if not await self._may_ask(client_id, now_ms):
-            return None
         try:
+            origin = await self._documents.client_document_origin(client_id)
+            await self._take_one(origin, now_ms)
             document = await self._documents.fetch_client_document(client_id)
             client = read_client_document(
                 await self._members(document, client_id),
                 client_id=client_id,
                 allow_http=self._allow_http,
             )
+        except ClientUnavailable:
+            raise
+        except RemoteUnavailable as error:
+            until_ms = now_ms + min(error.retry_after_s, NO_DOCUMENT_S) * 1000
+            self._known.put(client_id, _KnownDocument(None, until_ms, is_missing=True))
+            raise ClientUnavailable(error.retry_after_s) from error
         except (UnusableMetadata, OutboundError, RequestRefused, InvalidJose):
             client = None
         lasts_s = NO_DOCUMENT_S if client is None else DOCUMENT_S
@@ -247,15 +279,23 @@ class ClientDirectory:
         graph = await self._parse(document.content, document.content_type, document.url)
         return client_members(graph, client_id)
 
-    async def _may_ask(self, client_id: str, now_ms: int) -> bool:
-        host = client_id.partition("://")[2].partition("/")[0].lower()
-        wait_s = await self._store.take(
-            f"client-document:{secret_key(host)}",
-            capacity=DOCUMENTS_PER_MINUTE,
-            per_s=DOCUMENTS_PER_MINUTE / 60,
-            now_ms=now_ms,
-        )
-        return wait_s is None
+    async def _take_one(self, origin: str | None, now_ms: int) -> None:
+        """Count a document against who asks for it, and against the origin that is asked.
+
+        Raises ClientUnavailable if either has had its share of this minute.
+        """
+        shares = [(f"for {requester()}", DOCUMENTS_PER_REQUESTER)]
+        if origin is not None:
+            shares.append((f"from {secret_key(origin)}", DOCUMENTS_PER_ORIGIN))
+        for name, per_minute in shares:
+            wait_s = await self._store.take(
+                f"client-document {name}",
+                capacity=per_minute,
+                per_s=per_minute / 60,
+                now_ms=now_ms,
+            )
+            if wait_s is not None:
+                raise ClientUnavailable(ceil(wait_s))
 
     async def _commit(
         self, records: Sequence[Record], now_ms: int, *, relied_on: Sequence[Reliance] = ()

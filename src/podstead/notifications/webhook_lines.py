@@ -17,6 +17,7 @@ import msgspec
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import AccessDenied, NotAuthenticated, OutboundError
+from podstead.core.requester import set_requester
 from podstead.notifications.channels import CHANNELS, Channel, subscriber_of, terms_of
 from podstead.notifications.history import History
 from podstead.notifications.lease import Lease
@@ -80,6 +81,8 @@ class Line:
         ServerTrouble."""
         if not await self._find():
             return False
+        agent = self._channel.value.agent
+        set_requester(f"webhooks of {'the public' if agent is None else agent.agent}")
         terms = terms_of(self._channel.value)
         if self._webhook.greeted:
             terms = replace(terms, state=None)

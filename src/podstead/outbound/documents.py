@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from podstead.core.clock import Clock
 from podstead.outbound.cache import ExpiringCache
 from podstead.outbound.fetch import Fetches
-from podstead.outbound.policies import FetchPolicy
+from podstead.outbound.policies import FetchPolicy, Purpose
 from podstead.outbound.urls import Origin
 
 _KIB = 1024
 _MIB = 1024 * _KIB
 
 RDF_POLICY = FetchPolicy(
+    purpose=Purpose.GROUP,
     accept="text/turtle, application/ld+json;q=0.9, application/n-triples;q=0.8",
     content_types=frozenset({"text/turtle", "application/ld+json", "application/n-triples"}),
     max_wire_bytes=_MIB,
@@ -29,12 +30,14 @@ RDF_POLICY = FetchPolicy(
 
 PROFILE_POLICY = replace(
     RDF_POLICY,
+    purpose=Purpose.WEB_ID,
     accept=f"{RDF_POLICY.accept}, text/html;q=0.3",
     content_types=RDF_POLICY.content_types | {"text/html"},
 )
 """WebID documents, which may be pages with data islands (A-109, A-167, A-189)."""
 
 CONTEXT_POLICY = FetchPolicy(
+    purpose=Purpose.CONTEXT,
     accept="application/ld+json, application/json;q=0.9",
     content_types=frozenset({"application/ld+json", "application/json"}),
     max_wire_bytes=256 * _KIB,
@@ -46,6 +49,7 @@ CONTEXT_POLICY = FetchPolicy(
 
 
 PROVIDER_POLICY = FetchPolicy(
+    purpose=Purpose.PROVIDER,
     accept="application/json",
     content_types=frozenset(
         {"application/json", "application/jwk-set+json", "application/ld+json"}
@@ -57,6 +61,7 @@ PROVIDER_POLICY = FetchPolicy(
 """Discovery documents and key sets of providers (A-111, A-189)."""
 
 CLIENT_POLICY = FetchPolicy(
+    purpose=Purpose.CLIENT,
     accept="application/ld+json, application/json;q=0.9, text/turtle;q=0.8",
     content_types=frozenset({"application/ld+json", "application/json", "text/turtle"}),
     max_wire_bytes=64 * _KIB,
@@ -66,6 +71,7 @@ CLIENT_POLICY = FetchPolicy(
 """Documents that a client's identifier leads to (A-51)."""
 
 DID_POLICY = FetchPolicy(
+    purpose=Purpose.DID,
     accept="application/did+json, application/json;q=0.9",
     content_types=frozenset(
         {

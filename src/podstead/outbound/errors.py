@@ -4,13 +4,16 @@
     └── FetchFailed               base of everything a fetch raises
         ├── Refused               the guard forbids it: nothing was sent to the forbidden place
         │   └── OwnOrigin         the place is this server itself
-        ├── Unreachable           no such name, no connection, no TLS, or no sound HTTP answer
-        ├── TooSlow               the peer did not finish within the policy's time
+        ├── Unreachable *         no such name, no connection, no TLS, or no sound HTTP answer
+        ├── TooSlow *             the peer did not finish within the policy's time
         ├── TooLarge              the document is over the policy's size
         ├── WrongType             its media type or coding is not one the policy asks for
         ├── BadStatus             an answer other than 200 or a redirect
-        ├── CircuitOpen           the host failed too often lately; it was not asked
-        └── Congested             too many fetches are under way; the host was not asked
+        │   └── ServerFailed *    one that may be another soon: 5xx, 408, 425 or 429
+        ├── CircuitOpen *         the origin failed too often lately; it was not asked
+        └── Congested *           too many fetches are under way; the origin was not asked
+
+Those with a star are RemoteUnavailable: the reason may pass, and says nothing about the document.
 
 ``str()`` is a fixed public sentence that names no address, host or library; the private reason
 travels as ``__cause__``, and ``Refused.refusal`` is the fixed code for the log (A-183, A-184).
@@ -21,7 +24,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import ClassVar
 
-from podstead.core.errors import OutboundError, OwnDocument
+from podstead.core.errors import OutboundError, OwnDocument, RemoteUnavailable
 
 
 class Refusal(Enum):
@@ -61,13 +64,13 @@ class OwnOrigin(Refused, OwnDocument):
     """The URL leads to this server, which never asks itself over the network (A-190)."""
 
 
-class Unreachable(FetchFailed):
+class Unreachable(FetchFailed, RemoteUnavailable):
     """The name does not resolve, or no connection, TLS session or sound answer came about."""
 
     sentence = "The remote server could not be reached"
 
 
-class TooSlow(FetchFailed):
+class TooSlow(FetchFailed, RemoteUnavailable):
     """The peer did not answer completely within the policy's time."""
 
     sentence = "The remote server took too long"
@@ -95,13 +98,24 @@ class BadStatus(FetchFailed):
         self.status = status
 
 
-class CircuitOpen(FetchFailed):
-    """The host failed too often lately and was not asked (A-191)."""
+class ServerFailed(BadStatus, RemoteUnavailable):
+    """The answer's status is one that says nothing about the document."""
+
+    sentence = "The remote server cannot return the document at present"
+
+
+class CircuitOpen(FetchFailed, RemoteUnavailable):
+    """The origin failed too often lately and was not asked (A-191)."""
 
     sentence = "The remote server failed too often lately; try again later"
 
+    def __init__(self, retry_after_s: int) -> None:
+        super().__init__(retry_after_s)
+        self.retry_after_s = retry_after_s
 
-class Congested(FetchFailed):
-    """No slot for another fetch came free in time (A-191); the host was not asked."""
+
+class Congested(FetchFailed, RemoteUnavailable):
+    """No slot for another fetch came free in time (A-191); the origin was not asked."""
 
     sentence = "Too many remote documents are being fetched; try again later"
+    retry_after_s = 5

@@ -2,7 +2,7 @@
 
 ``Fetcher.fetch`` reads as steps: admit the URL, answer from the memory of failures, join a fetch of
 the same document that is under way, else begin one. Each hop of a fetch is admitted and vetted
-anew, waits for a slot, and counts for or against its host.
+anew, waits for a slot, and counts for or against its origin.
 
 Failed fetches are remembered for a short while, so that a broken peer costs one attempt instead of
 one per request (A-191). Documents are not kept here; see ``documents``.
@@ -18,13 +18,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import Protocol
 
 from podstead.core.clock import Clock
+from podstead.core.errors import RemoteUnavailable
+from podstead.core.requester import requester
 from podstead.outbound.bodies import read_body
 from podstead.outbound.cache import ExpiringCache
-from podstead.outbound.circuit import CircuitBreaker
+from podstead.outbound.circuit import Circuit, CircuitBreaker
 from podstead.outbound.errors import (
     BadStatus,
     CircuitOpen,
@@ -32,6 +35,7 @@ from podstead.outbound.errors import (
     FetchFailed,
     Refusal,
     Refused,
+    ServerFailed,
     TooLarge,
     TooSlow,
     Unreachable,
@@ -39,7 +43,7 @@ from podstead.outbound.errors import (
 )
 from podstead.outbound.guard import Guard
 from podstead.outbound.policies import FetchPolicy, OutboundLimits
-from podstead.outbound.slots import Slots
+from podstead.outbound.slots import Share, Slots
 from podstead.outbound.transport import Answer, exchange
 from podstead.outbound.urls import Target, resolve_reference
 
@@ -49,6 +53,7 @@ MAX_REMEMBERED_FAILURES = 4096
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _OK = 200
 _LOWEST_SERVER_ERROR = 500
+_PASSING_STATUSES = frozenset({408, 425, 429})
 # Longer numbers are nobody's size or age, and Python refuses to parse the longest.
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
@@ -78,6 +83,14 @@ _Flight = tuple[str, FetchPolicy]
 _Step = FetchedDocument | Target
 
 
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """How a fetch failed, and until when that answers for it."""
+
+    failure: FetchFailed
+    until_ms: int
+
+
 class Fetcher:
     """All outgoing fetches of this process. Used from one event loop; close it at the end."""
 
@@ -95,13 +108,14 @@ class Fetcher:
         self._tls = tls
         self._user_agent = user_agent
         self._failure_memory_ms = int(limits.failure_memory_s * 1000)
-        self._failures: ExpiringCache[_Flight, FetchFailed] = ExpiringCache(
+        self._failures: ExpiringCache[_Flight, _Failure] = ExpiringCache(
             max_weight=MAX_REMEMBERED_FAILURES
         )
         self._circuit = CircuitBreaker(
             max_failures=limits.circuit_failures, pause_s=limits.circuit_pause_s
         )
-        self._slots = Slots(total=limits.max_concurrent, per_host=limits.max_concurrent_per_host)
+        self._limits = limits
+        self._slots = Slots()
         self._flights: dict[_Flight, asyncio.Task[FetchedDocument]] = {}
 
     async def fetch(self, url: str, policy: FetchPolicy) -> FetchedDocument:
@@ -113,7 +127,7 @@ class Fetcher:
         flight = (target.url, policy)
         failure = self._failures.get(flight, self._clock.now_ms())
         if failure is not None:
-            raise copy.copy(failure)
+            raise self._remembered(failure)
         task = self._flights.get(flight)
         if task is None:
             task = asyncio.create_task(self._follow(target, policy))
@@ -131,14 +145,19 @@ class Fetcher:
     def _landed(self, flight: _Flight, task: asyncio.Task[FetchedDocument]) -> None:
         del self._flights[flight]
         failure = None if task.cancelled() else task.exception()
-        # That a host was not asked says nothing about the document.
+        # That an origin was not asked says nothing about the document.
         if isinstance(failure, FetchFailed) and not isinstance(failure, CircuitOpen | Congested):
             # A copy has no traceback, which would keep whole bodies alive.
-            self._failures.put(
-                flight,
-                copy.copy(failure),
-                expires_at_ms=self._clock.now_ms() + self._failure_memory_ms,
-            )
+            until_ms = self._clock.now_ms() + self._failure_memory_ms
+            remembered = _Failure(copy.copy(failure), until_ms)
+            self._failures.put(flight, remembered, expires_at_ms=until_ms)
+
+    def _remembered(self, failure: _Failure) -> FetchFailed:
+        """A failure to raise again, with the time until the fetch is tried again."""
+        again = copy.copy(failure.failure)
+        if isinstance(again, RemoteUnavailable):
+            again.retry_after_s = ceil((failure.until_ms - self._clock.now_ms()) / 1000)
+        return again
 
     def _admit(self, url: str, policy: FetchPolicy) -> Target:
         target = self._guard.admit(url)
@@ -156,23 +175,38 @@ class Fetcher:
         raise Refused(Refusal.REDIRECT)
 
     async def _hop(self, target: Target, policy: FetchPolicy, deadline_s: float) -> _Step:
-        async with self._slots.hold(target.host, deadline_s):
-            self._circuit.check(target.host, self._clock.now_ms())
-            async with self._judging(target.host), _deadline(deadline_s):
+        circuit = Circuit(policy.purpose, target.origin)
+        async with self._slots.hold(self._shares(circuit), deadline_s):
+            self._circuit.check(circuit, self._clock.now_ms())
+            async with self._judging(circuit), _deadline(deadline_s):
                 return await self._ask(target, policy)
 
+    def _shares(self, circuit: Circuit) -> list[Share]:
+        """What a fetch takes one slot of each, the narrowest share first."""
+        limits, purpose, asker = self._limits, circuit.purpose, requester()
+        of_origin = limits.max_concurrent_per_origin
+        shares = [Share(circuit, of_origin), Share(purpose, limits.max_concurrent)]
+        if not asker:
+            return shares
+        return [
+            Share((asker, circuit), max(1, of_origin // 2)),
+            Share((asker, purpose), limits.max_concurrent_per_requester),
+            *shares,
+        ]
+
     @asynccontextmanager
-    async def _judging(self, host: str) -> AsyncIterator[None]:
-        """Count the outcome for or against the host; a refusal of ours says nothing about it."""
+    async def _judging(self, circuit: Circuit) -> AsyncIterator[None]:
+        """Count the outcome for or against the origin; a refusal of ours, or that we were too busy,
+        says nothing about it."""
         try:
             yield
         except FetchFailed as failure:
-            if _blames_host(failure):
-                self._circuit.failed(host, self._clock.now_ms())
-            elif not isinstance(failure, Refused):
-                self._circuit.succeeded(host)
+            if _blames_origin(failure):
+                self._circuit.failed(circuit, self._clock.now_ms())
+            elif not isinstance(failure, Refused | Congested):
+                self._circuit.succeeded(circuit)
             raise
-        self._circuit.succeeded(host)
+        self._circuit.succeeded(circuit)
 
     async def _ask(self, target: Target, policy: FetchPolicy) -> _Step:
         async with _deadline(asyncio.get_running_loop().time() + policy.connect_timeout_s):
@@ -226,15 +260,20 @@ async def _joined(task: asyncio.Task[FetchedDocument]) -> FetchedDocument:
         raise
 
 
-def _blames_host(failure: FetchFailed) -> bool:
+def _blames_origin(failure: FetchFailed) -> bool:
     if isinstance(failure, BadStatus):
         return failure.status >= _LOWEST_SERVER_ERROR
     return isinstance(failure, Unreachable | TooSlow)
 
 
+def _may_pass(status: int) -> bool:
+    """Whether the same request may get another answer soon (RFC 9110 section 15, RFC 6585)."""
+    return status >= _LOWEST_SERVER_ERROR or status in _PASSING_STATUSES
+
+
 async def _document(target: Target, answer: Answer, policy: FetchPolicy) -> FetchedDocument:
     if answer.status != _OK:
-        raise BadStatus(answer.status)
+        raise ServerFailed(answer.status) if _may_pass(answer.status) else BadStatus(answer.status)
     content_type = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if content_type not in policy.content_types:
         raise WrongType

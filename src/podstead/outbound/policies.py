@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from podstead.outbound.urls import Origin
+
+
+class Purpose(Enum):
+    """What something is fetched or sent for. Trouble with one purpose leaves the others alone."""
+
+    GROUP = "group"
+    WEB_ID = "webid"
+    CONTEXT = "context"
+    PROVIDER = "provider"
+    CLIENT = "client"
+    DID = "did"
+    WEBHOOK = "webhook"
 
 
 @dataclass(frozen=True, slots=True)
 class FetchPolicy:
     """How one kind of document is fetched (A-111, A-189). A fetch is shared by equal policies."""
 
+    purpose: Purpose
     accept: str
     """The Accept header sent."""
     content_types: frozenset[str]
@@ -35,10 +49,14 @@ class OutboundLimits:
     """Bounds over all fetches of this process (A-191)."""
 
     max_concurrent: int = 64
-    max_concurrent_per_host: int = 4
+    """For one purpose."""
+    max_concurrent_per_requester: int = 16
+    """Of these; a stranger who names slow servers leaves slots to others."""
+    max_concurrent_per_origin: int = 4
+    """For one purpose, half of them for one requester."""
     failure_memory_s: float = 30.0
     """How long a failed fetch is answered from memory."""
     circuit_failures: int = 5
-    """Failures of a host in a row that stop further fetches from it."""
+    """Failures of an origin in a row that stop further fetches from it for the same purpose."""
     circuit_pause_s: float = 60.0
     """How long they are stopped; then one fetch tries again."""

@@ -12,11 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from podstead.core.requester import requester
 from podstead.outbound.errors import TooSlow
 from podstead.outbound.fetch import USER_AGENT
 from podstead.outbound.guard import Guard
-from podstead.outbound.slots import Slots
+from podstead.outbound.slots import Share, Slots
 from podstead.outbound.transport import exchange
+from podstead.outbound.urls import Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,8 @@ class PostLimits:
     total_timeout_s: float = 10.0
     """For everything, waiting for a slot included."""
     max_concurrent: int = 64
-    max_concurrent_per_host: int = 4
+    max_concurrent_per_requester: int = 16
+    max_concurrent_per_origin: int = 4
 
 
 class Poster:
@@ -37,7 +40,7 @@ class Poster:
         self._guard = guard
         self._tls = tls
         self._limits = limits
-        self._slots = Slots(total=limits.max_concurrent, per_host=limits.max_concurrent_per_host)
+        self._slots = Slots()
 
     async def check(self, url: str) -> None:
         """Raises Refused for a URL to which nothing is ever sent, as far as its text tells."""
@@ -45,12 +48,19 @@ class Poster:
         if target.literal is not None:
             await self._guard.vet(target)
 
+    def _shares(self, origin: Origin) -> list[Share]:
+        limits, asker = self._limits, requester()
+        shares = [Share(origin, limits.max_concurrent_per_origin)]
+        if asker:
+            shares.append(Share((asker,), limits.max_concurrent_per_requester))
+        return [*shares, Share(None, limits.max_concurrent)]
+
     async def post(self, url: str, content: bytes, headers: Mapping[str, str]) -> int:
         """Send ``content``; the status of the answer, whatever it is. Raises FetchFailed."""
         target = self._guard.admit(url)
         limits = self._limits
         deadline_s = asyncio.get_running_loop().time() + limits.total_timeout_s
-        async with self._slots.hold(target.host, deadline_s):
+        async with self._slots.hold(self._shares(target.origin), deadline_s):
             try:
                 async with asyncio.timeout_at(deadline_s):
                     destination = await self._guard.vet(target)

@@ -1,50 +1,65 @@
-"""How many fetches may be under way at once, in all and per host (A-191)?"""
+"""How many fetches may be under way at once, in all and for each share (A-191)?"""
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Hashable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 
 from podstead.outbound.errors import Congested
 
 
-class Slots:
-    """Counts running fetches. A slow host fills its own slots only, not everybody's."""
+@dataclass(frozen=True, slots=True)
+class Share:
+    """So many fetches at once for whatever has this key."""
 
-    def __init__(self, *, total: int, per_host: int) -> None:
-        self._all = asyncio.Semaphore(total)
-        self._per_host = per_host
-        self._hosts: dict[str, asyncio.Semaphore] = {}
-        self._interest: Counter[str] = Counter()
+    key: Hashable
+    most: int
+
+
+@dataclass(slots=True)
+class _Used:
+    """A share that somebody holds a slot of or waits for."""
+
+    free: asyncio.Semaphore
+    interest: int = 0
+
+
+class Slots:
+    """Counts running fetches by any number of shares."""
+
+    def __init__(self) -> None:
+        self._used: dict[Hashable, _Used] = {}
 
     @asynccontextmanager
-    async def hold(self, host: str, deadline_s: float) -> AsyncIterator[None]:
-        """Hold one slot of the host and one of all, waiting until ``deadline_s`` of loop time.
+    async def hold(self, shares: Sequence[Share], deadline_s: float) -> AsyncIterator[None]:
+        """Hold one slot of each share, waiting until ``deadline_s`` of loop time.
 
-        Raises Congested.
+        The narrowest share comes first: whoever waits for it holds none of the wider ones. Raises
+        Congested.
         """
-        semaphore = self._hosts.setdefault(host, asyncio.Semaphore(self._per_host))
-        self._interest[host] += 1
-        try:
-            # The host's slot first: whoever waits for it holds none of the common ones.
-            await _acquire(semaphore, deadline_s)
-            try:
-                await _acquire(self._all, deadline_s)
-                try:
-                    yield
-                finally:
-                    self._all.release()
-            finally:
-                semaphore.release()
-        finally:
-            self._forget_if_idle(host)
+        async with AsyncExitStack() as held:
+            for share in shares:
+                await held.enter_async_context(self._hold_one(share, deadline_s))
+            yield
 
-    def _forget_if_idle(self, host: str) -> None:
-        self._interest[host] -= 1
-        if self._interest[host] == 0:
-            del self._interest[host], self._hosts[host]
+    @asynccontextmanager
+    async def _hold_one(self, share: Share, deadline_s: float) -> AsyncIterator[None]:
+        used = self._used.get(share.key)
+        if used is None:
+            used = self._used[share.key] = _Used(asyncio.Semaphore(share.most))
+        used.interest += 1
+        try:
+            await _acquire(used.free, deadline_s)
+            try:
+                yield
+            finally:
+                used.free.release()
+        finally:
+            used.interest -= 1
+            if used.interest == 0:
+                del self._used[share.key]
 
 
 async def _acquire(semaphore: asyncio.Semaphore, deadline_s: float) -> None:

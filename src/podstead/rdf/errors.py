@@ -4,6 +4,7 @@
     ├── MalformedRdf              not the format it says it is; line and reason in the message
     │   └── RdfTooComplex         within its size, yet deeper or richer than the limits
     └── UnknownContext            its JSON-LD refers to a context that is not at hand (R-11)
+        └── UnavailableContext    … and that may be had later: also a RemoteUnavailable
     BodyTooLarge
     └── RdfTooLarge               more bytes or triples than the limits
     UnsupportedMediaType
@@ -17,8 +18,9 @@
     Conflict
     └── PatchInapplicable         the document is not what the patch says it is
 
-All are the sender's fault and their messages public. A caller that converts or patches stored
-bytes turns ``UnknownContext`` into the answer R-11 wants (406, 409); left alone it is a 400.
+All but UnavailableContext are the sender's fault, and their messages public. A caller that
+converts or patches stored bytes turns ``UnknownContext`` into the answer R-11 wants (406, 409);
+left alone it is a 400.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from podstead.core.errors import (
     BodyTooLarge,
     Conflict,
     NotAcceptable,
+    RemoteUnavailable,
     Unprocessable,
     UnsupportedMediaType,
 )
@@ -62,6 +65,15 @@ class UnknownContext(BadRequest):
     def __init__(self, url: str) -> None:
         super().__init__(f"The JSON-LD context <{url}> is not known to this server")
         self.url = url
+
+
+class UnavailableContext(RemoteUnavailable, UnknownContext):
+    """The context is one that may be fetched, and could not be had at present."""
+
+    def __init__(self, url: str, retry_after_s: int) -> None:
+        super().__init__(url)
+        self.args = (f"The JSON-LD context <{url}> cannot be had at present: try again later",)
+        self.retry_after_s = retry_after_s
 
 
 class UnsupportedRdfType(UnsupportedMediaType):

@@ -23,7 +23,7 @@ from podstead.core.identifiers import (
 )
 from podstead.core.media_types import TURTLE, essence
 from podstead.rdf.codecs import Document, repair_missing_final_dot
-from podstead.rdf.errors import MalformedRdf, UnknownContext
+from podstead.rdf.errors import MalformedRdf, UnavailableContext, UnknownContext
 from podstead.rdf.graph import Dataset, Graph
 from podstead.rdf.listing import (
     check_server_managed,
@@ -147,6 +147,8 @@ class Contents:
         try:
             return received, await self._documents.parse(rdf, received.content_type, path=path)
         except UnknownContext as unknown:
+            if _must_be_understood(situation) and isinstance(unknown, UnavailableContext):
+                raise
             if _must_be_understood(situation):
                 raise BadRequest(str(unknown)) from unknown
             return received, None

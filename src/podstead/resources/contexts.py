@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from podstead.core.errors import BadRequest, OutboundError
-from podstead.rdf.errors import UnknownContext
+from podstead.core.errors import BadRequest, OutboundError, RemoteUnavailable
+from podstead.rdf.errors import UnavailableContext, UnknownContext
 from podstead.rdf.jsonld_contexts import Context, read_context
 from podstead.rdf.limits import RdfLimits
 
@@ -40,7 +40,7 @@ class ContextLibrary:
         """The context that reading a document lacked, from an origin that the operator listed.
 
         Raises the given UnknownContext if the origin is not listed or the context is not to be
-        had from it.
+        had from it, and UnavailableContext if it is not to be had at present.
         """
         parts = urlsplit(unknown.url)
         if f"{parts.scheme}://{parts.netloc}".lower() not in self._allowed_origins:
@@ -48,5 +48,7 @@ class ContextLibrary:
         try:
             content = await self._fetcher.fetch_context(unknown.url)
             return read_context(content, url=unknown.url, limits=self._limits)
+        except RemoteUnavailable as error:
+            raise UnavailableContext(unknown.url, error.retry_after_s) from error
         except (OutboundError, BadRequest) as error:
             raise unknown from error

@@ -16,7 +16,7 @@ from podstead.core.errors import BadRequest, NotAcceptable, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.core.media_types import JSON_LD, RDF_TYPES, essence
 from podstead.rdf.codecs import Document, parse, serialize
-from podstead.rdf.errors import RdfTooLarge, UnknownContext
+from podstead.rdf.errors import RdfTooLarge, UnavailableContext, UnknownContext
 from podstead.rdf.graph import EMPTY_GRAPH, Dataset
 from podstead.rdf.limits import RdfLimits, check_size
 from podstead.resources.contexts import ContextLibrary
@@ -151,6 +151,8 @@ class Documents:
         an unknown context (R-11), Superseded and StorageError."""
         try:
             document = await self.stored(metadata)
+        except UnavailableContext:
+            raise
         except UnknownContext as unknown:
             raise NotAcceptable(
                 f"This document can only be had as {essence(metadata.content_type)}: {unknown}"

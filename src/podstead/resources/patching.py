@@ -16,7 +16,7 @@ from podstead.core.identifiers import is_container
 from podstead.core.media_types import N3, SPARQL_UPDATE, TURTLE, essence, parse_media_type
 from podstead.core.operation import Operation
 from podstead.rdf.codecs import Document
-from podstead.rdf.errors import UnknownContext
+from podstead.rdf.errors import UnavailableContext, UnknownContext
 from podstead.rdf.graph import EMPTY_GRAPH, Dataset, Graph
 from podstead.rdf.limits import RdfLimits
 from podstead.rdf.n3_patch import parse_n3_patch
@@ -167,6 +167,8 @@ class Patches:
             )
         try:
             document = await self._documents.recalled(existing)
+        except UnavailableContext:
+            raise
         except UnknownContext as unknown:
             reason = f"This document cannot be patched: {unknown}" if may_read else _UNPATCHABLE
             raise Conflict(reason) from unknown

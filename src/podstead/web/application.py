@@ -25,10 +25,12 @@ from podstead.core.errors import (
     NotFound,
     Overloaded,
     PodsteadError,
+    RemoteUnavailable,
     ServerTrouble,
 )
 from podstead.core.identifiers import ResourcePath
 from podstead.core.methods import allowed_methods
+from podstead.core.requester import set_requester
 from podstead.git.requests import GitRequest, git_request
 from podstead.storage.disk_space import is_full
 from podstead.web import websocket
@@ -145,6 +147,7 @@ class Application:
             request = await read_request(
                 scope, receive, limits=self._limits, authorities=self._authorities
             )
+            set_requester(address_key(request.client_address))
             service = self._routes_at(request.host).service(request.path)
             if service is None or service.socket is None:
                 raise NotFound("There is no WebSocket here")
@@ -187,6 +190,7 @@ class Application:
                 authorities=self._authorities,
                 certificates=self._certificates,
             )
+            set_requester(address_key(request.client_address))
             routes = self._routes_at(request.host)
             service = routes.service(request.path)
             if service is not None:
@@ -208,7 +212,7 @@ class Application:
         elif not isinstance(error, PodsteadError):
             logger.error("A request ended in an error that nothing foresaw", exc_info=error)
             error = ServerTrouble()
-        elif isinstance(error, Overloaded):
+        elif isinstance(error, Overloaded | RemoteUnavailable):
             logger.warning("A request was answered with 503: %s", error)
         elif trouble:
             logger.error("A request could not be answered", exc_info=error)

@@ -30,6 +30,7 @@ from podstead.core.errors import (
     QuotaExceeded,
     RangeNotSatisfiable,
     RateLimited,
+    RemoteUnavailable,
     StorageError,
     TargetTooLong,
     Unprocessable,
@@ -62,6 +63,7 @@ STATUSES: dict[type[PodsteadError], tuple[int, str]] = {
     MethodUnknown: (501, "Not Implemented"),
     StorageError: (500, "Internal Server Error"),
     OutboundError: (502, "Bad Gateway"),
+    RemoteUnavailable: (503, "Service Unavailable"),
     Overloaded: (503, "Service Unavailable"),
     DiskFull: (507, "Insufficient Storage"),
     QuotaExceeded: (507, "Insufficient Storage"),
@@ -128,7 +130,7 @@ def _error_headers(error: PodsteadError, challenges: Challenges, *, to_git: bool
         return [(b"allow", ", ".join(error.allow).encode("ascii"))]
     if isinstance(error, RangeNotSatisfiable):
         return [(b"content-range", unsatisfied_content_range(error.size_bytes).encode("ascii"))]
-    if isinstance(error, RateLimited):
+    if isinstance(error, RateLimited | RemoteUnavailable):
         return [(b"retry-after", str(error.retry_after_s).encode("ascii"))]
     if isinstance(error, Overloaded):
         return [(b"retry-after", str(_OVERLOADED_RETRY_S).encode("ascii"))]

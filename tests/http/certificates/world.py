@@ -32,7 +32,8 @@ DISABLED = "the WebID's account is disabled"
 NO_CERTIFICATE = "it cannot be read"
 NO_FORM = "the proxy did not pass it on in the right form"
 MISNAMED = "the WebID leads to this server but does not begin with its base URL"
-TOO_MANY = "too many WebIDs that are not known here: try later"
+TOO_MANY = "Too many WebIDs or issuers that are not known here: try again later"
+UNREACHABLE = "The remote server could not be reached"
 
 
 @dataclass(frozen=True)

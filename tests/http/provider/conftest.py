@@ -300,6 +300,9 @@ class _OwnDocuments:
     def __init__(self, public: Client) -> None:
         self._public = public
 
+    async def client_document_origin(self, url: str) -> None:
+        """It is not asked over the network."""
+
     async def fetch_client_document(self, url: str) -> ClientDocument:
         answer = await self._public.get(url.removeprefix(BASE), accept="*/*")
         if answer.status != 200:

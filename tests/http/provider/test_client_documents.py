@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -10,12 +9,17 @@ from urllib.parse import urlencode
 
 import pytest
 
-from podstead.idp.clients import DOCUMENT_S, DOCUMENTS_PER_MINUTE, NO_DOCUMENT_S
+from podstead.idp.clients import (
+    DOCUMENT_S,
+    DOCUMENTS_PER_ORIGIN,
+    DOCUMENTS_PER_REQUESTER,
+    NO_DOCUMENT_S,
+)
 from tests.http.conftest import BASE
 from tests.http.provider.conftest import CALLBACK, App, Provider, basic
 from tests.support.asgi import Answer
 from tests.support.signing import Json, Signer, token_hash
-from tests.unit.outbound.peer import Peer, answer, raw, redirect
+from tests.unit.outbound.peer import Peer, Reply, answer, raw, redirect
 
 CONTEXT = "https://www.w3.org/ns/solid/oidc-context.jsonld"
 JSON_LD = "application/ld+json"
@@ -51,7 +55,7 @@ def serve(peer: Peer, path: str = "/app", **changes: object) -> str:
     return client_id
 
 
-async def ask(provider: Provider, client_id: str) -> Answer:
+async def ask(provider: Provider, client_id: str, *, asker: str = "127.0.0.1") -> Answer:
     """The answer to an authorization request of a client."""
     query = {
         "response_type": "code",
@@ -61,7 +65,7 @@ async def ask(provider: Provider, client_id: str) -> Answer:
         "code_challenge": "x" * 43,
         "code_challenge_method": "S256",
     }
-    return await provider.public.get(f"/idp/auth?{urlencode(query)}")
+    return await provider.public.request("GET", f"/idp/auth?{urlencode(query)}", peer=asker)
 
 
 async def is_known(provider: Provider, client_id: str) -> bool:
@@ -120,13 +124,11 @@ async def test_what_does_no_harm_is_passed_over(
 
 REPLIES: dict[str, Any] = {
     "not found": answer("404 Not Found", body=b"{}", content_type=JSON_LD),
-    "a failure": answer("500 Internal Server Error", body=b"{}", content_type=JSON_LD),
     "no content": answer("204 No Content", body=b"", content_type=JSON_LD),
     "no JSON": answer(body=b"{", content_type=JSON_LD),
     "a list": answer(body=b"[]", content_type=JSON_LD),
     "a member twice": answer(body=b'{"client_id": 1, "client_id": 2}', content_type=JSON_LD),
     "too deep": answer(body=b'{"a":' * 50 + b"1" + b"}" * 50, content_type=JSON_LD),
-    "nothing": raw(b""),
 }
 
 
@@ -134,6 +136,49 @@ REPLIES: dict[str, Any] = {
 async def test_what_is_no_document_is_none(provider: Provider, peer: Peer, reply: Any) -> None:  # noqa: ANN401
     peer.replies["/app"] = reply
     assert not await is_known(provider, peer.url("/app"))
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [answer("500 Internal Server Error"), answer("429 Too Many Requests"), raw(b"")],
+    ids=["a failure", "too many requests", "nothing"],
+)
+async def test_a_document_that_cannot_be_had_at_present_makes_no_client_unknown(
+    provider: Provider, peer: Peer, reply: Reply
+) -> None:
+    """Nobody is told that the application does not exist, and it is asked for again soon."""
+    peer.replies["/app"] = reply
+    client_id = peer.url("/app")
+    asked = []
+    for _ in range(2):
+        answered = await ask(provider, client_id)
+        assert answered.status == 503
+        assert 0 < int(answered.header("retry-after") or 0) <= NO_DOCUMENT_S
+        assert answered.json()["error"] == "temporarily_unavailable"
+        asked.append(len(peer.requests))
+    assert asked[0] == asked[1]
+    for path in ("", "/introspection", "/revocation"):
+        form = {"grant_type": "refresh_token", "refresh_token": "x", "token": "x"}
+        answered = await provider.public.post(
+            f"/idp/token{path}",
+            urlencode({**form, "client_id": client_id}),
+            "application/x-www-form-urlencoded",
+        )
+        assert (answered.status, answered.json()["error"]) == (503, "temporarily_unavailable")
+        assert int(answered.header("retry-after") or 0) > 0
+    serve(peer)
+    provider.clock.now_s += NO_DOCUMENT_S
+    assert await is_known(provider, client_id)
+
+
+async def test_a_dead_port_stops_no_client_at_another_port_of_the_host(
+    provider: Provider, peer: Peer
+) -> None:
+    """A-191: nor at the same one for another purpose, see the unit tests."""
+    for number in range(10):
+        answered = await ask(provider, f"http://localhost:1/{number}")
+        assert answered.status == 503
+    assert await is_known(provider, serve(peer))
 
 
 async def test_a_document_is_of_a_sensible_size(provider: Provider, peer: Peer) -> None:
@@ -279,14 +324,47 @@ async def test_what_could_not_be_read_is_not_asked_for_again_at_once(
     assert await is_known(provider, client_id)
 
 
-async def test_no_host_is_asked_without_end(provider: Provider, peer: Peer) -> None:
-    """A-191: anybody may name any document"""
-    for start in range(0, DOCUMENTS_PER_MINUTE + 10, 10):
-        names = [peer.url(f"/{number}") for number in range(start, start + 10)]
-        await asyncio.gather(*(ask(provider, name) for name in names))
-    assert len(peer.requests) <= DOCUMENTS_PER_MINUTE
+async def test_no_origin_is_asked_without_end_by_one_requester(
+    provider: Provider, peer: Peer
+) -> None:
+    """A-191: anybody may name any document; spelling the origin in other ways helps nobody."""
+    kinds = ("/{}", "?{}", "/?{}")
+    names = [
+        f"http://{host}:{peer.port}{kinds[number % 3].format(number)}"
+        for number in range(DOCUMENTS_PER_REQUESTER)
+        for host in ("localhost", "LOCALHOST")
+    ]
+    answers = [await ask(provider, name) for name in names]
+    assert len(peer.requests) <= DOCUMENTS_PER_REQUESTER
+    assert {each.status for each in answers} == {400, 503}
+    assert answers[-1].json()["error"] == "temporarily_unavailable"
+    assert int(answers[-1].header("retry-after") or 0) > 0
     provider.clock.now_s += 60
     assert await is_known(provider, serve(peer))
+
+
+async def test_one_requester_does_not_use_up_what_the_others_need(
+    provider: Provider, peer: Peer
+) -> None:
+    """A-191: neither of the same origin nor of another."""
+    for number in range(DOCUMENTS_PER_REQUESTER + 1):
+        await ask(provider, peer.url(f"?{number}"))
+    client_id = serve(peer)
+    assert (await ask(provider, client_id)).status == 503
+    answered = await ask(provider, client_id, asker="192.0.2.9")
+    assert answered.status == 303
+
+
+async def test_many_requesters_do_not_have_one_origin_asked_without_end(
+    provider: Provider, peer: Peer
+) -> None:
+    for number in range(DOCUMENTS_PER_ORIGIN + 10):
+        await ask(provider, peer.url(f"?{number}"), asker=f"192.0.2.{number}")
+    assert len(peer.requests) <= DOCUMENTS_PER_ORIGIN + 1
+    other = Peer()
+    await other.start()
+    assert (await ask(provider, serve(other), asker="192.0.2.1")).status == 303
+    await other.stop()
 
 
 # --- documents of this server --------------------------------------------------------------------

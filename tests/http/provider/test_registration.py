@@ -359,6 +359,9 @@ async def test_a_client_that_is_removed_while_it_is_used_stays_removed(
 
 
 class _NoDocuments:
+    async def client_document_origin(self, url: str) -> str:
+        raise AssertionError(url)
+
     async def fetch_client_document(self, url: str) -> ClientDocument:
         raise AssertionError(url)
 

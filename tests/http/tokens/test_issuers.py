@@ -81,7 +81,6 @@ async def test_documents_of_a_provider_that_are_no_good_are_refused(world: World
         "HTML": (CONFIGURATION, Page(json.dumps(good).encode(), "text/html")),
         "an array": (CONFIGURATION, Page.of([good])),
         "gone": (CONFIGURATION, Page(b"", status=404)),
-        "broken": (CONFIGURATION, Page(b"", status=500)),
         "huge": (CONFIGURATION, config(provider, more="x" * 256 * 1024)),
         "elsewhere": (CONFIGURATION, Page.redirect("http://127.0.0.1:1/")),
         "deep": (CONFIGURATION, config(provider, more=[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]])),

@@ -58,7 +58,6 @@ async def test_webid_documents_that_are_no_good_are_refused(
     issuers = "".join(f"<#me> <{ISSUER_TERM}> <https://{each}.example>." for each in range(64))
     bad = {
         "gone": (Page(b"", status=404), NO_DOCUMENT),
-        "broken": (Page(triple.encode(), TURTLE, status=500), NO_DOCUMENT),
         "no RDF": (Page(b"<html>", "text/html"), NO_DOCUMENT),
         "text": (Page(triple.encode(), "text/plain"), NO_DOCUMENT),
         "not Turtle": (Page(b"<", TURTLE), NO_DOCUMENT),

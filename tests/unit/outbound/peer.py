@@ -17,7 +17,7 @@ from pathlib import Path
 from podstead.outbound.addresses import AddressRules, IPAddress
 from podstead.outbound.fetch import Fetcher, trusted_certificates
 from podstead.outbound.guard import Guard
-from podstead.outbound.policies import FetchPolicy, OutboundLimits
+from podstead.outbound.policies import FetchPolicy, OutboundLimits, Purpose
 from podstead.outbound.resolver import Resolver
 from podstead.outbound.urls import Origin, UrlRules
 
@@ -25,6 +25,7 @@ TLS_FOLDER = Path(__file__).parent / "tls"
 AUTHORITY_FILE = TLS_FOLDER / "authority.pem"
 
 PATIENT = FetchPolicy(
+    purpose=Purpose.WEB_ID,
     accept="text/turtle",
     content_types=frozenset({"text/turtle"}),
     max_wire_bytes=4096,

@@ -14,6 +14,7 @@ from podstead.outbound.errors import (
     Congested,
     FetchFailed,
     Refused,
+    ServerFailed,
     TooLarge,
     TooSlow,
     Unreachable,
@@ -95,7 +96,7 @@ async def test_one_failure_reaches_every_caller(deployment: Deployment, peer: Pe
     failures = await asyncio.gather(
         *(fetcher.fetch(peer.url(), PATIENT) for _ in range(5)), return_exceptions=True
     )
-    assert [type(failure) for failure in failures] == [BadStatus] * 5
+    assert [type(failure) for failure in failures] == [ServerFailed] * 5
     assert len(peer.requests) == 1
 
 

@@ -30,6 +30,16 @@ def refused(error: str, description: str, *, status: int = 400) -> OAuthAnswer:
     return OAuthAnswer(status, {"error": error, "error_description": description}, _NO_STORE)
 
 
+def unavailable(retry_after_s: int) -> OAuthAnswer:
+    """The answer while it cannot be known who the client is. The code is the one that RFC 6749
+    section 4.1.2.1 has for authorization requests: section 5.2 has none for trouble of ours."""
+    body = {
+        "error": "temporarily_unavailable",
+        "error_description": "The client's document cannot be read at present: try again later",
+    }
+    return OAuthAnswer(503, body, (*_NO_STORE, ("Retry-After", str(retry_after_s))))
+
+
 def own_answer(answer: LibraryAnswer) -> OAuthAnswer:
     """The answer with our headers, and for an error with our words alone."""
     if answer.status == 200:

@@ -12,7 +12,13 @@ from typing import Final
 
 from podstead.authn.web_id_documents import UnusableDocument
 from podstead.core.agents import IDENTITY_SCOPE
-from podstead.core.errors import AccessDenied, BadRequest, NotFound, PodsteadError
+from podstead.core.errors import (
+    AccessDenied,
+    BadRequest,
+    NotFound,
+    PodsteadError,
+    RemoteUnavailable,
+)
 from podstead.idp.accounts import Accounts
 from podstead.idp.audit import Audit, Event
 from podstead.idp.certificates import CertificateKeys
@@ -289,14 +295,14 @@ class AccountPages:
             return ()
         try:
             return await self._certificates.of(owner.account)
-        except UnusableDocument:
+        except (UnusableDocument, RemoteUnavailable):
             return None
 
     async def _issuer_is_named(self, owner: OpenSession) -> bool | None:
         """``None`` where the profile cannot be read."""
         try:
             return await self._profile_issuer.is_named_by(owner.account.web_id)
-        except UnusableDocument:
+        except (UnusableDocument, RemoteUnavailable):
             return None
 
     def _pod_uri(self, owner: OpenSession) -> str:

@@ -27,9 +27,9 @@ from podstead.idp.client_authentication import (
     shown_client,
 )
 from podstead.idp.client_metadata import UnusableMetadata, shown_metadata
-from podstead.idp.clients import ClientDirectory
+from podstead.idp.clients import ClientDirectory, ClientUnavailable
 from podstead.idp.keys import ProviderKeys
-from podstead.idp.oauth.answers import refused, unknown_client
+from podstead.idp.oauth.answers import refused, unavailable, unknown_client
 from podstead.idp.oauth.messages import OAuthAnswer
 from podstead.idp.records import Client
 from podstead.idp.token_service import TokenService
@@ -113,7 +113,12 @@ class ProtocolEndpoints:
             jkt = await self.proven_key(request, discovery.TOKEN_PATH)
         except InvalidProof as error:
             return json_answer(refused(error.error, str(error)))
-        answer = await self._tokens.respond(form, authorization=_authorization(request), jkt=jkt)
+        try:
+            answer = await self._tokens.respond(
+                form, authorization=_authorization(request), jkt=jkt
+            )
+        except ClientUnavailable as error:
+            return json_answer(unavailable(error.retry_after_s))
         if answer.body.get("error") in ("invalid_client", "invalid_grant"):
             await self._count_failure(request)
         return json_answer(answer)
@@ -125,6 +130,8 @@ class ProtocolEndpoints:
             text = only(form, "token")
         except (BadRequest, BodyTooLarge) as error:
             return json_answer(refused("invalid_request", str(error)))
+        except ClientUnavailable as error:
+            return json_answer(unavailable(error.retry_after_s))
         if client is None or client.auth_method == "none":
             return await self._unknown_client(request)
         if text is None:
@@ -138,6 +145,8 @@ class ProtocolEndpoints:
             text = only(form, "token")
         except (BadRequest, BodyTooLarge) as error:
             return json_answer(refused("invalid_request", str(error)))
+        except ClientUnavailable as error:
+            return json_answer(unavailable(error.retry_after_s))
         if client is None:
             return await self._unknown_client(request)
         if text is None:

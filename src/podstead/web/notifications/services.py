@@ -30,7 +30,7 @@ from podstead.notifications.descriptions import (
 )
 from podstead.notifications.feed import ChangeLog
 from podstead.notifications.readers import Readers, Subscriber
-from podstead.rdf.errors import UnknownContext
+from podstead.rdf.errors import UnavailableContext, UnknownContext
 from podstead.rdf.graph import Graph
 from podstead.web.limits import network_key
 from podstead.web.made_document import MadeDocument, made_document
@@ -125,6 +125,8 @@ class SubscriptionService:
         content = await request.body.read(limit_bytes=self._with.max_body_bytes)
         try:
             graph = await self._with.parse(content, content_type, base_url + request.path)
+        except UnavailableContext:
+            raise
         except UnknownContext as unknown:
             raise Unprocessable(str(unknown)) from unknown
         return read_channel_request(graph, expected=self._type, base_url=base_url)
