@@ -118,11 +118,11 @@ class IdentitySettings:
         kinds.DOMAIN,
         Group.IDENTITY,
         (
-            "The domain that passkeys are made for: the host of the base URL, or the end of it. "
-            "Passkeys made for one are of no use for another, so do not change it once people have "
+            "The domain that passkeys are made for: the host of the base URL (or of idp-base-url), "
+            "or the end of it. Passkeys made for one are of no use for another, so do not change it once people have "
             "some."
         ),
-        shown_default="the host of the base URL",
+        shown_default="the host of the base URL, or of idp-base-url",
     )
     passkey_origins: tuple[Origin, ...] = several(
         "passkey-origin",

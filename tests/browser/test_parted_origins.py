@@ -1,0 +1,119 @@
+"""The provider at one name and the pods at another, both on loopback, as a browser meets them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, Page
+
+from tests.browser.conftest import PASSWORD
+from tests.support.client import Client
+from tests.support.server import ServerProcess, run_command, running_server
+
+pytestmark = pytest.mark.needs("chromium")
+
+PARTED = ("--idp", "--idp-base-url", "http://idp.localhost:0")
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ServerProcess]:
+    with running_server(ServerProcess(tmp_path / "root", options=PARTED)) as server:
+        yield server
+
+
+def provider_of(server: ServerProcess) -> str:
+    return f"http://idp.localhost:{server.port}"
+
+
+def token_of(server: ServerProcess, name: str) -> str:
+    """What a script gets for the password, at the provider."""
+    host = {"Host": f"idp.localhost:{server.port}"}
+    sent = json.dumps({"username": name, "password": PASSWORD})
+    answer = server.request("POST", "/idp/credentials", sent, {**JSON, **host})
+    assert answer.status == 200, answer.text
+    return str(json.loads(answer.body)["access_token"])
+
+
+def sign_in_at(page: Page, provider: str, name: str) -> None:
+    page.goto(f"{provider}/idp/login")
+    page.get_by_label("E-mail address or pod name").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.wait_for_url(f"{provider}/idp/account")
+
+
+def test_people_are_led_from_the_pods_to_the_provider_and_stay_there(
+    context: BrowserContext, page: Page, server: ServerProcess
+) -> None:
+    provider = provider_of(server)
+    page.goto(f"{server.base_url}/")
+    page.get_by_role("link", name="Make an account and a pod").click()
+    page.wait_for_url(f"{provider}/idp/register")
+    page.get_by_label("Name of your pod").fill("alice")
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label("Password, once more").fill(PASSWORD)
+    page.get_by_role("button", name="Make the account").click()
+    page.wait_for_url(f"{provider}/idp/account")
+    assert f"{server.base_url}/alice/" in page.inner_text("main")
+    cookies = context.cookies()
+    assert cookies
+    assert {cookie["domain"] for cookie in cookies} == {"idp.localhost"}
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.headers.get("cookie", "")))
+    response = page.goto(f"{server.base_url}/idp/account")
+    assert response is not None
+    assert (response.status, asked) == (404, [""])
+
+
+def test_a_page_of_a_pod_that_is_in_no_sandbox_gets_nothing_of_the_provider(
+    page: Page, server: ServerProcess
+) -> None:
+    """The page that the test changes is one of the pods' own origin, which no stored page has."""
+    provider = provider_of(server)
+    with Client(server) as client:
+        sent = {"name": "alice", "email": "a@example.org", "password": PASSWORD}
+        assert client.request("POST", "/.pods", json.dumps(sent), JSON).status == 201
+    sign_in_at(page, provider, "alice")
+    page.goto(f"{server.base_url}/alice/")
+    read = """async url => {
+        try {
+            const answer = await fetch(url, {credentials: "include"});
+            return "read " + await answer.text();
+        } catch (error) { return error.name; }
+    }"""
+    assert page.evaluate(read, f"{provider}/idp/account") == "TypeError"
+    post = """async url => {
+        const answer = await fetch(url, {
+            method: "POST", credentials: "include", mode: "no-cors",
+            headers: {"Content-Type": "application/x-www-form-urlencoded"}, body: "all=1",
+        });
+        return answer.type;
+    }"""
+    assert page.evaluate(post, f"{provider}/idp/logout") == "opaque"
+    page.goto(f"{provider}/idp/account")
+    assert page.url == f"{provider}/idp/account", "still signed in"
+
+
+def test_a_provider_that_moves_is_named_by_a_profile_again_when_its_owner_says_so(
+    page: Page, tmp_path: Path
+) -> None:
+    server = ServerProcess(tmp_path / "root", options=("--idp",))
+    with running_server(server), Client(server) as client:
+        sent = {"name": "alice", "email": "a@example.org", "password": PASSWORD}
+        assert client.request("POST", "/.pods", json.dumps(sent), JSON).status == 201
+    provider = provider_of(server)
+    changed = run_command("account", "change-issuer", provider, "--root", str(server.root))
+    assert changed.returncode == 0, changed.stderr
+    server.options = PARTED
+    with running_server(server):
+        bearer = {"Authorization": f"Bearer {token_of(server, 'alice')}"}
+        assert server.get("/alice/private/", bearer).status == 401
+        sign_in_at(page, provider, "alice")
+        page.get_by_role("button", name="Restore").click()
+        page.wait_for_url(f"{provider}/idp/account")
+        bearer = {"Authorization": f"Bearer {token_of(server, 'alice')}"}
+        assert server.get("/alice/private/", bearer).status == 200
