@@ -119,8 +119,8 @@ class IdentitySettings:
         Group.IDENTITY,
         (
             "The domain that passkeys are made for: the host of the base URL (or of idp-base-url), "
-            "or the end of it. Passkeys made for one are of no use for another, so do not change it "
-            "once people have some."
+            "or the end of it. Passkeys made for one are of no use for another, so do not change "
+            "it once people have some."
         ),
         shown_default="the host of the base URL, or of idp-base-url",
     )
