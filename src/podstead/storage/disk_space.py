@@ -120,6 +120,13 @@ class DiskSpace:
             return self._min_free_bytes
         return min(DEFAULT_FLOOR_BYTES, space.total_bytes // DEFAULT_FLOOR_SHARE)
 
+    def free_bytes(self) -> int:
+        """How much is free to this account; 0 if nobody can tell."""
+        try:
+            return read_space(self._root).free_bytes
+        except OSError:
+            return 0
+
     def is_exhausted(self) -> bool:
         """Whether next to nothing is free, so that an error of the disk means that it is full."""
         try:

@@ -142,9 +142,12 @@ class PodRegistry(Protocol):
         """The charges of a storage besides its resources. Raises StorageError."""
 
     async def remove_pod(self, removal: PodRemoval) -> bool:
-        """Remove a pod whole, atomically and durably; False if there is none of that name.
+        """Remove a pod whole; False if there is none of that name.
 
-        Each of its resources gets a row in the change log. Raises StorageError or Overloaded.
+        It is out of everybody's reach at once: the pod, its tokens, its entries and its access
+        rules go atomically and durably. Where there is much more the rest follows in steps; what
+        a process leaves that ends meanwhile, the next sweep removes. Each resource gets a row in
+        the change log. Raises StorageError or Overloaded; then nothing was changed.
         """
 
 
@@ -242,6 +245,6 @@ class Store(
         """Finish what was acknowledged and release everything."""
 
     async def sweep(self, *, now_ms: int) -> None:
-        """Remove blobs that nothing refers to any more and that are past their grace time, rate
-        buckets that are full again, uses and entries that have expired, and change-log rows past
-        their age."""
+        """Remove blobs that nothing refers to any more and that are past their grace time, what is
+        left of pods that are gone, rate buckets that are full again, uses and entries that have
+        expired, and change-log rows past their age; and give the disk back what is free."""

@@ -1,68 +1,151 @@
-"""How does a pod go, whole? A few statements over everything below its root, in one transaction."""
+"""How does a pod go? Out of reach in one transaction, and then in bites, so that other writes come
+in between and neither the database's file nor its log grows.
+
+The first transaction removes the pod, its tokens, its entries and all access rules below its root:
+from then on nobody is let in, and the name stays taken. An entry notes that the rest is to be
+removed; whoever sweeps goes on where a process was ended. The root container goes last, so that no
+pod of that name can be made meanwhile.
+"""
 
 from __future__ import annotations
 
-import apsw
+from typing import Final
 
+import apsw
+import msgspec
+
+from podstead.core.identifiers import ResourcePath
 from podstead.storage.former_pods import former_pod
 from podstead.storage.records import Activity, Kind, PodRemoval
+from podstead.storage.sqlite.statements import Row, insert_rows
 from podstead.storage.state import folded
 
-_LOG_ALL = (
-    "INSERT INTO changes (sequence, path, activity, agent, version, at_ms)"
-    " SELECT ? + row_number() OVER (ORDER BY path DESC), path, ?, ?, ?, ? FROM resources"
-    " WHERE path >= ? AND path < ?"
-)
+BITE: Final = 500
+"""Resources that one transaction removes at most."""
 
-_KEEP_ACLS = (
+_KIND: Final = "removal"
+_INSERT_CHANGES: Final = "INSERT INTO changes (sequence, path, activity, agent, version, at_ms)"
+_KEEP_ACLS: Final = (
     "INSERT INTO deleted_acls (write_version, path, version, content_type, content, at_ms)"
     " SELECT ?, r.path, r.version, r.content_type, b.content, ?"
     " FROM resources r LEFT JOIN bodies b ON b.path = r.path"
     " WHERE r.path >= ? AND r.path < ? AND r.kind = ?"
 )
+_IN_RANGE: Final = "path >= ? AND path < ?"
+_PUT_ENTRY: Final = "INSERT OR REPLACE INTO entries (entry, version, value) VALUES (?, ?, ?)"
 
-_KEEP_NAME = "INSERT OR REPLACE INTO entries (entry, version, value) VALUES (?, ?, x'')"
+
+class _Rest(msgspec.Struct, frozen=True):
+    """What is still to be removed: everything below a root, for this reason."""
+
+    root: str
+    version: str
+    at_ms: int
+    agent: str | None
+
+    @property
+    def entry(self) -> str:
+        return f"{_KIND}/{self.root}"
 
 
-def remove_pod(connection: apsw.Connection, removal: PodRemoval) -> bool:
-    """Remove the pod; False if there is none of that name. Raises apsw.Error."""
+def begin_removal(connection: apsw.Connection, removal: PodRemoval) -> bool:
+    """Put the pod out of everybody's reach; False if there is none of that name. Raises
+    apsw.Error."""
     pod: tuple[str, str] | None = connection.execute(
         "DELETE FROM pods WHERE folded_name = ? RETURNING name, root", (folded(removal.name),)
     ).get
     if pod is None:
         return False
     name, root = pod
-    # "0" is the character behind the slash: every path below the root, and the root.
-    below = (root, f"{root[:-1]}0")
-    _log_changes(connection, removal, below)
-    kept = (removal.version, removal.at_ms, *below, Kind.ACL.value)
-    connection.execute(_KEEP_ACLS, kept)
-    connection.execute(
-        "INSERT INTO garbage (blob, dropped_ms, root, size_bytes)"
-        " SELECT blob, ?, ?, size_bytes FROM resources"
-        " WHERE path >= ? AND path < ? AND blob IS NOT NULL",
-        (removal.at_ms, root, *below),
-    )
-    connection.execute("DELETE FROM bodies WHERE path >= ? AND path < ?", below)
-    connection.execute("DELETE FROM resources WHERE path >= ? AND path < ?", below)
     connection.execute("DELETE FROM storages WHERE root = ?", (root,))
     connection.execute("DELETE FROM charges WHERE root = ?", (root,))
     connection.execute("DELETE FROM tokens WHERE pod = ?", (name,))
     for owner in (root, removal.entry_owner):
         if owner is not None:
             connection.execute("DELETE FROM entries WHERE owner = ?", (owner,))
-    _keep_name(connection, removal)
+    rest = _Rest(root, removal.version, removal.at_ms, removal.agent)
+    below = _below(root)
+    rules = Kind.ACL.value
+    connection.execute(_KEEP_ACLS, (rest.version, rest.at_ms, *below, rules))
+    _drop_bodies(connection, rest, f"{_IN_RANGE} AND kind = {rules}", below)
+    connection.execute(f"DELETE FROM resources WHERE {_IN_RANGE} AND kind = {rules}", below)  # noqa: S608 - words of ours
+    connection.execute(_PUT_ENTRY, (former_pod(removal.name), removal.version, b""))
+    connection.execute(_PUT_ENTRY, (rest.entry, removal.version, msgspec.msgpack.encode(rest)))
+    _remove_bite(connection, rest)  # which is all of a small pod
     return True
 
 
-def _keep_name(connection: apsw.Connection, removal: PodRemoval) -> None:
-    connection.execute(_KEEP_NAME, (former_pod(removal.name), removal.version))
+def go_on_removing(connection: apsw.Connection) -> bool:
+    """Remove a bite of what pods left that are gone; whether there may be more. Raises
+    apsw.Error."""
+    noted: bytes | None = connection.execute(
+        "SELECT value FROM entries WHERE entry >= ? AND entry < ? LIMIT 1",
+        (f"{_KIND}/", f"{_KIND}0"),
+    ).get
+    if noted is None:
+        return False
+    _remove_bite(connection, msgspec.msgpack.decode(noted, type=_Rest))
+    return True
 
 
-def _log_changes(connection: apsw.Connection, removal: PodRemoval, below: tuple[str, str]) -> None:
-    sequence: int = connection.execute("SELECT value FROM counters WHERE name = 'changes'").get
-    gone = (sequence, Activity.DELETE.value, removal.agent, removal.version, removal.at_ms)
-    connection.execute(_LOG_ALL, (*gone, *below))
+def _remove_bite(connection: apsw.Connection, rest: _Rest) -> None:
+    start, end = _below(rest.root)
+    # From the end: members go before their containers, and the root last.
+    paths = _paths(
+        connection,
+        "SELECT path FROM resources WHERE path >= ? AND path < ? ORDER BY path DESC LIMIT ?",
+        (start, end, BITE),
+    )
+    if paths:
+        # What is freed here has room for the log.
+        bite = (paths[-1], end)
+        _drop_bodies(connection, rest, _IN_RANGE, bite)
+        connection.execute(f"DELETE FROM resources WHERE {_IN_RANGE}", bite)  # noqa: S608 - ours
+        _log(connection, rest, paths)
+    if len(paths) < BITE:
+        # Rules are logged last: who listens to a resource may hear that it is gone.
+        gone = "SELECT path FROM deleted_acls WHERE write_version = ? ORDER BY path DESC"
+        _log(connection, rest, _paths(connection, gone, (rest.version,)))
+        connection.execute("DELETE FROM entries WHERE entry = ?", (rest.entry,))
+
+
+def _below(root: str) -> tuple[str, str]:
+    # "0" is the character behind the slash: every path below the root, and the root.
+    return root, f"{root[:-1]}0"
+
+
+def _paths(
+    connection: apsw.Connection, select: str, values: tuple[str | int, ...]
+) -> list[ResourcePath]:
+    rows: list[Row] = connection.execute(select, values).fetchall()
+    return [path for (path,) in rows]
+
+
+def _drop_bodies(
+    connection: apsw.Connection, rest: _Rest, which: str, values: tuple[str, str]
+) -> None:
     connection.execute(
-        "UPDATE counters SET value = value + ? WHERE name = 'changes'", (connection.changes(),)
+        "INSERT INTO garbage (blob, dropped_ms, root, size_bytes)"  # noqa: S608 - words of ours
+        f" SELECT blob, ?, ?, size_bytes FROM resources WHERE {which} AND blob IS NOT NULL",
+        (rest.at_ms, rest.root, *values),
+    )
+    connection.execute(
+        f"DELETE FROM bodies WHERE path IN (SELECT path FROM resources WHERE {which})",  # noqa: S608
+        values,
+    )
+
+
+def _log(connection: apsw.Connection, rest: _Rest, paths: list[ResourcePath]) -> None:
+    sequence: int = connection.execute("SELECT value FROM counters WHERE name = 'changes'").get
+    deletion = Activity.DELETE.value
+    insert_rows(
+        connection,
+        _INSERT_CHANGES,
+        [
+            (number, path, deletion, rest.agent, rest.version, rest.at_ms)
+            for number, path in enumerate(paths, sequence + 1)
+        ],
+    )
+    connection.execute(
+        "UPDATE counters SET value = value + ? WHERE name = 'changes'", (len(paths),)
     )

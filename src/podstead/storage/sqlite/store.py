@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import apsw
 
-from podstead.core.errors import StorageError
+from podstead.core.errors import Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.blobs.bodies import ContentBody
 from podstead.storage.blobs.local import LocalBlobs
@@ -42,10 +43,13 @@ from podstead.storage.sqlite.doorbells import Doorbells
 from podstead.storage.sqlite.migrate import check_schema
 from podstead.storage.sqlite.passing import Passing
 from podstead.storage.sqlite.reads import Reader
-from podstead.storage.sqlite.removal import remove_pod
+from podstead.storage.sqlite.removal import begin_removal, go_on_removing
 from podstead.storage.sqlite.row_changes import no_changes
+from podstead.storage.sqlite.shrinking import checkpoint, give_back_pages
 from podstead.storage.sqlite.transaction import WriteConnection
 from podstead.storage.sqlite.writer import Writer
+
+logger = logging.getLogger("podstead.storage")
 
 GARBAGE_GRACE_MS = 10 * 60 * 1000
 """How long a replaced blob stays, for the answers that are still being sent from it."""
@@ -240,10 +244,14 @@ class SqliteStore:
 
     async def remove_pod(self, removal: PodRemoval) -> bool:
         opened = self._use()
-        is_removed = await opened.writer.run(partial(remove_pod, removal=removal))
-        if is_removed:
-            opened.doorbells.ring()
-        return is_removed
+        if not await opened.writer.run(partial(begin_removal, removal=removal)):
+            return False
+        opened.doorbells.ring()
+        try:
+            await _finish_removals(opened)
+        except (StorageError, Overloaded):
+            logger.exception("What a pod left could not be removed; the next sweep goes on")
+        return True
 
     async def read_entry(self, entry: EntryId, *, now_ms: int) -> Entry | None:
         return self._use().reader.read_entry(entry, now_ms)
@@ -283,6 +291,7 @@ class SqliteStore:
     async def sweep(self, *, now_ms: int) -> None:
         opened = self._use()
         await _sweep_blobs(opened, now_ms)
+        await _finish_removals(opened)
         await _sweep_passing(opened.passing, now_ms)
         while await opened.writer.run(partial(upkeep.forget_entries, now_ms=now_ms)):
             pass
@@ -294,6 +303,7 @@ class SqliteStore:
         said_ms = now_ms - DELETED_ACL_MS
         while await opened.writer.run(partial(upkeep.empty_acls, before_ms=said_ms)):
             pass
+        await _shrink(opened, self._layout.database)
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +315,24 @@ class _Opened:
     writer: Writer
     blobs: LocalBlobs
     doorbells: Doorbells
+
+
+async def _finish_removals(opened: _Opened) -> None:
+    """Remove what pods left that are gone, one bite after another."""
+    while await opened.writer.run(go_on_removing):
+        opened.doorbells.ring()
+
+
+async def _shrink(opened: _Opened, database: Path) -> None:
+    """Give freed pages back to the disk."""
+    gave_back = False
+    while await opened.writer.run(give_back_pages):
+        gave_back = True
+    if gave_back:
+        try:
+            await asyncio.to_thread(checkpoint, database)
+        except apsw.Error as error:
+            raise StorageError("The database could not be made smaller") from error
 
 
 async def _sweep_passing(passing: Passing, now_ms: int) -> None:
