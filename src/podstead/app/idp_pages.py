@@ -169,9 +169,11 @@ def build_pages(
             renderer=renderer,
             audit=audit,
             base_url=base_url,
+            pods_url=pods_url,
         ),
         end_session=EndSessionPages(
             issuer=base_url,
+            pods_url=pods_url,
             keys=services.keys,
             clients=services.clients,
             sessions=sessions,

@@ -38,6 +38,8 @@ class Connection:
     since_s: int
     last_used_s: int | None
     """When it last got tokens; ``None`` if none of its tokens count any more."""
+    redirect_uris: Sequence[str] = ()
+    """Where the person was sent, of consents that say so; ``hosts`` are of all."""
 
 
 class Connections:
@@ -127,4 +129,7 @@ def _connection(client_id: str, given: Sequence[Consent], going_on: Sequence[Gra
         scopes=tuple(dict.fromkeys(scope for scopes in asked for scope in scopes)),
         since_s=min([each.given_s for each in given] + [each.began_s for each in going_on]),
         last_used_s=max((each.last_used_s for each in going_on), default=None),
+        redirect_uris=tuple(
+            dict.fromkeys(each.redirect_uri for each in given if each.redirect_uri is not None)
+        ),
     )

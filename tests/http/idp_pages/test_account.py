@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
+import re
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
@@ -17,7 +18,7 @@ from podstead.storage.registry import secret_key
 from podstead.storage.sqlite import SqliteStore
 from podstead.storage.writing import commit
 from tests.http.conftest import BASE, Server, password_of
-from tests.http.idp_pages.conftest import App, MovedClock, csrf_token, register, sign_in
+from tests.http.idp_pages.conftest import App, MovedClock, csrf_token, go_on, register, sign_in
 from tests.support.asgi import Answer
 from tests.support.browser import FORM, Browser, Page
 
@@ -292,11 +293,55 @@ async def test_an_application_is_listed_and_disconnected(
     assert await app.refresh(tokens["refresh_token"]) == 400
     token_of = {"Authorization": f"Bearer {tokens['access_token']}"}
     assert (await app.server.public.get("/idp/me", **token_of)).status == 401
-    asked = await browser.get(app.request(prompt="none"))
+    asked = go_on(await browser.get(app.request(prompt="none")))
     assert "error=consent_required" in asked.url
     told = [(each.getMessage(), each.__dict__.get("client_id")) for each in caplog.records]
     assert ("application allowed", app.client_id) in told
     assert ("application disconnected", app.client_id) in told
+
+
+async def test_an_application_without_a_name_is_headed_by_its_host(
+    server: Server, browser: Browser
+) -> None:
+    """Not by a random identifier, which tells a person nothing."""
+    nameless = await register(server, client_name=None)
+    await sign_in(browser)
+    await _connect(browser, nameless)
+    page = await browser.get("/idp/account")
+    assert re.search(r"<strong[^>]*>app\.example</strong>", page.text)
+    assert nameless.client_id not in page.text
+
+
+async def test_registrations_of_one_origin_are_one_application(
+    server: Server, browser: Browser, script: Script
+) -> None:
+    """Applications that register themselves with each sign-in are listed and disconnected once, and
+    no other is with them."""
+    apps = [await register(server, client_name=name) for name in ("Notes", "Notes", None, "Old")]
+    other_uri = "https://other.example/"
+    other = await register(server, redirect_uris=[other_uri])
+    tokens = [await _connect(browser, each) for each in apps]
+    asked = await browser.get(other.request(redirect_uri=other_uri))
+    await browser.send(asked, f"{asked.path}/confirm")
+    page = await browser.get("/idp/account")
+    assert page.text.count("app.example") == 1
+    assert "4 registrations" in page.text
+    assert "also calls itself" in page.text
+    actions = {each.action for each in page.forms if "/grants/" in each.action}
+    alone = {
+        f"/idp/account/grants/{each['id']}"
+        for each in (await script.get("/idp/account/grants"))["grants"]
+    }
+    [together] = actions - alone
+    assert len(actions) == 2
+    page = await browser.send(page, together)
+    assert "The application is disconnected" in page.text
+    assert "app.example" not in page.text
+    assert "other.example" in page.text
+    statuses = [
+        await app.refresh(each["refresh_token"]) for app, each in zip(apps, tokens, strict=True)
+    ]
+    assert statuses == 4 * [400]
 
 
 async def test_programs_list_and_end_grants(server: Server, script: Script, app: App) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from urllib.parse import urlsplit
 
 import pytest
 
 from podstead.idp.connections import Connection
+from podstead.web.idp.shown_applications import shown_applications
 from podstead.web.idp.shown_clients import place_of, places_of
 from tests.http.conftest import BASE, Server, acl_turtle, password_of
 from tests.http.idp_pages.conftest import App
@@ -60,6 +62,39 @@ def test_the_places_of_a_connected_application_are_named_in_the_same_way(
 ) -> None:
     connection = Connection("id", client_id, None, hosts, (), since_s=1, last_used_s=None)
     assert list(places_of(connection, base_url="https://pods.example")) == shown
+
+
+PODS = "https://pods.example"
+
+
+def connection(number: int, *redirect_uris: str, name: str | None = None) -> Connection:
+    hosts = tuple(urlsplit(each).netloc for each in redirect_uris)
+    return Connection(f"i{number}", f"c{number}", name, hosts, (), number, number, redirect_uris)
+
+
+def test_registrations_are_together_where_they_are_at_one_place_and_nowhere_else() -> None:
+    listed = [
+        connection(1, "https://app.example/a", name="A"),
+        connection(2, "https://app.example/b"),
+        connection(3, "https://app.example:8443/a", name="A"),
+        connection(4, "https://pods.example/bob/app"),
+        connection(5, "https://pods.example/carol/app"),
+        connection(6, "https://app.example/a", "https://evil.example/"),
+        connection(7),
+        connection(8),
+    ]
+    shown = shown_applications(listed, base_url=PODS)
+    assert [each.connection_ids for each in shown] == [
+        ["i1", "i2"],
+        ["i3"],
+        ["i4"],
+        ["i5"],
+        ["i6"],
+        ["i7"],
+        ["i8"],
+    ]
+    assert [each.name for each in shown[:4]] == ["A", "A", "pods.example/bob", "pods.example/carol"]
+    assert len({each.application_id for each in shown}) == len(shown)
 
 
 async def test_an_application_in_a_pod_does_not_pass_for_the_server(

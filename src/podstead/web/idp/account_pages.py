@@ -39,7 +39,7 @@ from podstead.web.idp.cookies import Cookies, Header, Notice
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.rendering import Renderer, json_answer, see_other
 from podstead.web.idp.shown import browser_name, machine_time, shown_day
-from podstead.web.idp.shown_clients import places_of
+from podstead.web.idp.shown_applications import shown_applications
 from podstead.web.idp.submissions import Submission
 from podstead.web.idp.visits import ACCOUNT_PATH, LOGIN_PATH, Visit
 from podstead.web.response import Response
@@ -264,10 +264,9 @@ class AccountPages:
             typed_email=typed_email,
             current=owner.session.public_id,
             sessions=[(each.value, browser_name(each.value.user_agent)) for each in sessions],
-            connections=[
-                (each, places_of(each, base_url=self._base_url))
-                for each in await self._connections.of_account(account.account_id)
-            ],
+            applications=shown_applications(
+                await self._connections.of_account(account.account_id), base_url=self._base_url
+            ),
             credentials=await self._credentials.of(account.account_id),
             passkeys=(
                 None

@@ -60,6 +60,7 @@ class EndSessionPages:
         self,
         *,
         issuer: str,
+        pods_url: str,
         keys: ProviderKeys,
         clients: ClientDirectory,
         sessions: Sessions,
@@ -69,6 +70,7 @@ class EndSessionPages:
         audit: Audit,
     ) -> None:
         self._issuer = issuer
+        self._pods_url = pods_url
         self._keys = keys
         self._clients = clients
         self._sessions = sessions
@@ -100,7 +102,7 @@ class EndSessionPages:
             account=session.account,
             csrf_token=session.session.csrf_token,
             client=onward.client,
-            onward=onward.shown(self._issuer),
+            onward=onward.shown(self._pods_url),
             post_logout_redirect_uri=onward.uri,
             state=onward.state,
         )
@@ -155,7 +157,7 @@ class EndSessionPages:
         return self._renderer.page(
             "signed_out.html",
             deleted=False,
-            onward=onward.shown(self._issuer),
+            onward=onward.shown(self._pods_url),
             url=onward.url,
         )
 

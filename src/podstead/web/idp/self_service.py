@@ -5,7 +5,7 @@ Programs read and delete them as JSON; the forms of the account page post to the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from podstead.core.errors import AccessDenied, NotFound
@@ -18,6 +18,7 @@ from podstead.web.idp.cookies import Cookies, Notice
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.rendering import Renderer, json_answer, see_other
 from podstead.web.idp.shown import machine_time
+from podstead.web.idp.shown_applications import shown_applications
 from podstead.web.idp.visits import ACCOUNT_PATH, LOGIN_PATH, Visit
 from podstead.web.response import Response
 
@@ -39,6 +40,7 @@ class SelfService:
         renderer: Renderer,
         audit: Audit,
         base_url: str,
+        pods_url: str,
     ) -> None:
         self._sessions = sessions
         self._connections = connections
@@ -47,6 +49,7 @@ class SelfService:
         self._renderer = renderer
         self._audit = audit
         self._base_url = base_url
+        self._pods_url = pods_url
 
     # --- sessions -----------------------------------------------------------------------------
 
@@ -81,14 +84,28 @@ class SelfService:
         return json_answer(200, _named(await self._shown_grants(visit), visit.segment))
 
     async def end_grant(self, visit: Visit) -> Response:
-        """Disconnect an application. Raises NotAuthenticated, WrongFormToken, NotFound."""
+        """Disconnect an application, with all registrations that the account page shows as it.
+        Raises NotAuthenticated, WrongFormToken, NotFound."""
         await visit.submission()
         account_id = visit.owner().account.account_id
-        client_id = await self._connections.end(account_id, visit.segment)
-        if client_id is None:
+        connections = await self._connections.of_account(account_id)
+        ended = False
+        for connection_id in self._shown_as(visit.segment, connections):
+            client_id = await self._connections.end(account_id, connection_id)
+            if client_id is not None:
+                ended = True
+                self._audit.note(Event.CONSENT_ENDED, account_id=account_id, client_id=client_id)
+        if not ended:
             raise NotFound("There is no such application (any more)")
-        self._audit.note(Event.CONSENT_ENDED, account_id=account_id, client_id=client_id)
         return self._gone(visit, "disconnected")
+
+    def _shown_as(self, shown_id: str, connections: Sequence[Connection]) -> Sequence[str]:
+        """The ids of the connections that an id of the account page, or of the list for programs,
+        stands for."""
+        for application in shown_applications(connections, base_url=self._pods_url):
+            if application.application_id == shown_id:
+                return application.connection_ids
+        return (shown_id,)
 
     # --- client credentials -------------------------------------------------------------------
 

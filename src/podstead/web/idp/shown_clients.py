@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 from podstead.idp.client_metadata import is_document_url
 from podstead.idp.connections import Connection
 from podstead.idp.records import Client
-from podstead.idp.redirects import is_on_this_device
+from podstead.idp.redirects import is_on_this_device, redirect_host
 
 _ESCAPED_DOT: Final = re.compile(r"%2e", re.IGNORECASE)
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
@@ -48,7 +48,10 @@ def places_of(connection: Connection, *, base_url: str) -> Sequence[str]:
     """Where a connected application is, on the account page: where its document is, if it has one,
     and where the person was sent. A host that all pods of this server share names none of them, so
     of an application in a pod the pod is shown instead."""
-    hosts = [_as_the_network_knows_it(host.lower()) for host in connection.hosts]
+    told = {redirect_host(each) for each in connection.redirect_uris}
+    named = [place_of(each, base_url=base_url) for each in connection.redirect_uris]
+    named += [_as_the_network_knows_it(h.lower()) for h in connection.hosts if h not in told]
+    hosts = list(dict.fromkeys(named))
     if not is_document_url(connection.client_id):
         return hosts
     place = place_of(connection.client_id, base_url=base_url)

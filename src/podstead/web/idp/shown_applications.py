@@ -1,0 +1,72 @@
+"""How are connected applications listed on the account page? By where they are.
+
+Many applications register themselves anew each time that somebody signs in. To a person these are
+one application: registrations with the same places are one entry of the list, and disconnecting it
+ends all of them. Programs see each registration by itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.idp.client_metadata import is_document_url
+from podstead.idp.connections import Connection
+from podstead.web.idp.shown_clients import places_of
+
+_ID_CHARACTERS: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ShownApplication:
+    """An entry of the list, of one connection or several. Times are Unix seconds."""
+
+    application_id: str
+    """By which an address names it: the connection's own id, if it is one only."""
+    name: str
+    """What it calls itself, or the host where it is."""
+    places: Sequence[str]
+    """Where it is, but for what the name says already."""
+    also_called: Sequence[str]
+    """Other names that registrations at the same place gave themselves."""
+    connection_ids: Sequence[str]
+    scopes: frozenset[str]
+    since_s: int
+    last_used_s: int | None
+
+
+def shown_applications(
+    connections: Sequence[Connection], *, base_url: str
+) -> Sequence[ShownApplication]:
+    """The entries for the connections of an account at the server at ``base_url``, in their
+    order, which is by last use."""
+    groups: dict[tuple[str, ...], list[Connection]] = {}
+    for connection in connections:
+        places = tuple(sorted(places_of(connection, base_url=base_url)))
+        alone = is_document_url(connection.client_id) or not places
+        key = (connection.client_id,) if alone else ("", *places)
+        groups.setdefault(key, []).append(connection)
+    return [
+        _shown(key, group, places_of(group[0], base_url=base_url)) for key, group in groups.items()
+    ]
+
+
+def _shown(
+    key: tuple[str, ...], group: Sequence[Connection], places: Sequence[str]
+) -> ShownApplication:
+    names = list(dict.fromkeys(each.client_name for each in group if each.client_name))
+    name = names[0] if names else next(iter(places), group[0].client_id)
+    used = [each.last_used_s for each in group if each.last_used_s is not None]
+    several = hashlib.sha256("\n".join(key).encode()).hexdigest()[:_ID_CHARACTERS]
+    return ShownApplication(
+        application_id=group[0].connection_id if len(group) == 1 else several,
+        name=name,
+        places=[each for each in places if each != name],
+        also_called=names[1:],
+        connection_ids=[each.connection_id for each in group],
+        scopes=frozenset(scope for each in group for scope in each.scopes),
+        since_s=min(each.since_s for each in group),
+        last_used_s=max(used, default=None),
+    )
