@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from podstead.core.requester import requester_address
 from podstead.idp.audit import Event
 
 logger = logging.getLogger("podstead.audit")
@@ -24,7 +25,9 @@ class LogAudit:
     """Implements Audit of ``idp.audit``."""
 
     def note(self, event: Event, *, account_id: str | None = None, **facts: str) -> None:
-        """Log an event, with the account's id if there is one."""
+        """Log an event, with the account's id if there is one, and with the address of the client
+        whose request brought it about."""
         level = logging.WARNING if event in _NOTABLE else logging.INFO
-        account = {} if account_id is None else {"account": account_id}
-        logger.log(level, "%s", event.value, extra={**account, **facts})
+        named = {"account": account_id, "client_address": requester_address()}
+        known = {name: value for name, value in named.items() if value is not None}
+        logger.log(level, "%s", event.value, extra={**known, **facts})

@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 
 _requester: ContextVar[str] = ContextVar("requester", default="")
+_address: ContextVar[str | None] = ContextVar("requester_address", default=None)
 
 
 def requester() -> str:
@@ -16,6 +17,13 @@ def requester() -> str:
     return _requester.get()
 
 
-def set_requester(name: str) -> None:
+def requester_address() -> str | None:
+    """The address of the client whose request it is, as seen through trusted proxies; ``None`` for
+    what is done for no request."""
+    return _address.get()
+
+
+def set_requester(name: str, address: str | None = None) -> None:
     """Do everything from here on in this context for somebody else."""
     _requester.set(name)
+    _address.set(address)

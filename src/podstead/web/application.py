@@ -147,7 +147,7 @@ class Application:
             request = await read_request(
                 scope, receive, limits=self._limits, authorities=self._authorities
             )
-            set_requester(address_key(request.client_address))
+            set_requester(address_key(request.client_address), request.client_address)
             service = self._routes_at(request.host).service(request.path)
             if service is None or service.socket is None:
                 raise NotFound("There is no WebSocket here")
@@ -190,7 +190,7 @@ class Application:
                 authorities=self._authorities,
                 certificates=self._certificates,
             )
-            set_requester(address_key(request.client_address))
+            set_requester(address_key(request.client_address), request.client_address)
             routes = self._routes_at(request.host)
             service = routes.service(request.path)
             if service is not None:
