@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from podstead.cli import main
 from tests.support.server import ServerProcess, running_server
+from tests.support.waiting import wait_until
 
 JSON = {"Content-Type": "application/json"}
 OPTIONS = (
@@ -36,9 +40,7 @@ def audited(server: ServerProcess, message: str) -> list[dict[str, str]]:
     """The lines of the audit that say this."""
     lines = [json.loads(line) for line in server.errors.splitlines() if line.startswith("{")]
     return [
-        line
-        for line in lines
-        if line["logger"] == "podstead.audit" and line["message"] == message
+        line for line in lines if line["logger"] == "podstead.audit" and line["message"] == message
     ]
 
 
@@ -56,3 +58,47 @@ def test_each_line_of_the_audit_has_the_address_of_its_own_request(server: Serve
     server.stop()
     failed = {line["account"]: line["client_address"] for line in audited(server, "sign-in failed")}
     assert sorted(failed.values()) == sorted(names.values())
+
+
+def test_what_the_operator_does_by_command_is_in_the_log_of_the_server(
+    server: ServerProcess,
+) -> None:
+    """Once, whichever worker finds it; with who gave the command."""
+    new_account(server, "alice")
+    acts = {
+        ("account", "disable", "alice"): "account disabled",
+        ("account", "enable", "alice"): "account enabled",
+        ("account", "credentials", "alice"): "client credentials created",
+        ("token", "create", "alice"): "token of a pod created",
+        ("token", "revoke", "--pod", "alice"): "token of the pod revoked",
+        ("keys", "rotate"): "signing key made",
+        ("account", "delete", "alice", "--yes"): "account deleted",
+        ("account", "free-name", "alice"): "name of a former pod freed",
+    }
+    for command in acts:
+        done = CliRunner().invoke(main, [*command, "--root", str(server.root)])
+        assert done.exit_code == 0, done.output
+    for message in acts.values():
+        wait_until(lambda: bool(_by_operator(server, message)), f"the line '{message}'")  # noqa: B023
+    server.stop()
+    for command, message in acts.items():
+        lines = _by_operator(server, message)
+        assert len(lines) == (2 if command[0] == "keys" else 1), message
+        assert {line["operator"] for line in lines} == {getpass.getuser()}
+        assert all("at" in line for line in lines)
+
+
+def test_what_is_done_while_no_server_runs_is_logged_when_the_next_one_starts(
+    server: ServerProcess,
+) -> None:
+    new_account(server, "alice")
+    server.stop()
+    done = CliRunner().invoke(main, ["account", "disable", "alice", "--root", str(server.root)])
+    assert done.exit_code == 0, done.output
+    assert _by_operator(server, "account disabled") == []
+    server.start()
+    wait_until(lambda: len(_by_operator(server, "account disabled")) == 1, "the line")
+
+
+def _by_operator(server: ServerProcess, message: str) -> list[dict[str, str]]:
+    return [line for line in audited(server, message) if "operator" in line]

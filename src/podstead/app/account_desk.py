@@ -13,10 +13,12 @@ from dataclasses import dataclass
 
 from podstead.app.accounts import AccountServices, build_accounts
 from podstead.app.operator import opened_store
+from podstead.app.operator_audit import operator_audit
 from podstead.app.root import change_issuer, remembered_base_url, remembered_issuer
 from podstead.app.system import SystemClock, SystemRandomness
 from podstead.config import Settings
 from podstead.core.errors import NotFound, RootUnusable
+from podstead.idp.audit import Event
 from podstead.idp.credentials import NewCredential
 from podstead.idp.records import Account
 from podstead.storage.layout import RootLayout
@@ -84,6 +86,7 @@ class AccountDesk:
         """Have the accounts belong to a provider of another name from the next start on. Raises
         StorageError."""
         change_issuer(self.layout, issuer)
+        self.services.audit.note(Event.ISSUER_CHANGED, issuer=issuer)
 
     async def create_credentials(self, name: str, *, label: str) -> NewCredential:
         """Client credentials that act as it. Raises NotFound, Conflict, BadRequest, StorageError,
@@ -108,10 +111,13 @@ async def open_account_desk(settings: Settings) -> AsyncIterator[AccountDesk]:
             raise RootUnusable(
                 f"The data root {settings.root} has no base URL yet: start the server once."
             )
-        services = build_accounts(
-            dataclasses.replace(settings, base_url=base_url, idp_base_url=issuer),
-            store=store,
-            clock=SystemClock(),
-            randomness=SystemRandomness(),
-        )
-        yield AccountDesk(issuer=issuer, layout=layout, services=services)
+        clock, randomness = SystemClock(), SystemRandomness()
+        async with operator_audit(store, clock=clock, randomness=randomness) as audit:
+            services = build_accounts(
+                dataclasses.replace(settings, base_url=base_url, idp_base_url=issuer),
+                store=store,
+                clock=clock,
+                randomness=randomness,
+                audit=audit,
+            )
+            yield AccountDesk(issuer=issuer, layout=layout, services=services)

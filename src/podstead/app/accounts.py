@@ -38,15 +38,17 @@ def build_accounts(
     clock: Clock,
     randomness: Randomness,
     passwords: PasswordHasher | None = None,
+    audit: Audit | None = None,
     signing_keys: Sequence[bytes] = (),
 ) -> AccountServices:
     """The services of one process; new accounts name this server as their provider.
 
-    ``passwords`` is for tests that want cheaper hashes. The first of the ``signing_keys`` signs the
-    marks by which browsers are known; without any, no browser is.
+    ``passwords`` is for tests that want cheaper hashes, ``audit`` for the operator's commands. The
+    first of the ``signing_keys`` signs the marks by which browsers are known; without any, no
+    browser is.
     """
     passwords = passwords or Argon2Passwords()
-    audit = LogAudit()
+    audit = audit or LogAudit()
     known_browsers = KnownBrowsers(signing_keys, clock=clock, randomness=randomness)
     accounts = Accounts(
         store=store,

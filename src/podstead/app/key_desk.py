@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from podstead.app.operator import opened_store
+from podstead.app.operator_audit import operator_audit
 from podstead.app.provider_keys import KeyFolder
-from podstead.app.system import SystemClock
+from podstead.app.system import SystemClock, SystemRandomness
 from podstead.config import Settings
 from podstead.core.clock import Clock
 from podstead.core.errors import RootUnusable
+from podstead.idp.audit import Audit
 from podstead.idp.keys import ALGORITHMS, KeyRoster
 from podstead.storage.layout import RootLayout
 
@@ -28,10 +32,12 @@ class ListedKey:
 class KeyDesk:
     """Lists and replaces the keys of an existing data root."""
 
-    def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
+    def __init__(
+        self, settings: Settings, clock: Clock | None = None, audit: Audit | None = None
+    ) -> None:
         """Raises RootUnusable if the root has no keys of a provider."""
         self._clock = clock or SystemClock()
-        self._folder = KeyFolder(RootLayout(settings.root).keys, self._clock)
+        self._folder = KeyFolder(RootLayout(settings.root).keys, self._clock, audit)
         if not self._folder.exists():
             raise RootUnusable(
                 f"There are no keys of an identity provider in {settings.root}: give the data "
@@ -64,6 +70,21 @@ class KeyDesk:
             self._folder.rotate()
         roster = self._folder.roster()
         return max(key.signs_from_s for key in roster.keys)
+
+
+@asynccontextmanager
+async def open_key_desk(settings: Settings) -> AsyncIterator[KeyDesk]:
+    """The desk, whose changes are left for the log of the server if its store is there. Raises
+    RootUnusable, StorageError."""
+    if not RootLayout(settings.root).database.exists():
+        yield KeyDesk(settings)
+        return
+    clock, randomness = SystemClock(), SystemRandomness()
+    async with (
+        opened_store(settings) as store,
+        operator_audit(store, clock=clock, randomness=randomness) as audit,
+    ):
+        yield KeyDesk(settings, clock, audit)
 
 
 def _state(roster: KeyRoster, key_id: str, signs_from_s: int) -> str:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from podstead.app.foreign import ForeignDocuments
 from podstead.app.git import Answering, RepositorySweep
 from podstead.app.live_updates import LiveUpdates
+from podstead.app.operator_audit import log_acts_regularly
+from podstead.app.system import SystemRandomness
 from podstead.core.clock import Clock
 from podstead.core.errors import ServerTrouble
 from podstead.storage.protocol import Store
@@ -51,6 +53,10 @@ class Life:
         _settle_memory()
         sweeping = sweep_regularly(self.store, self.repositories, self.provider, self.clock)
         self._sweeping.append(asyncio.create_task(sweeping))
+        logging_acts = log_acts_regularly(
+            self.store, clock=self.clock, randomness=SystemRandomness()
+        )
+        self._sweeping.append(asyncio.create_task(logging_acts))
 
     async def _stop(self) -> None:
         for task in self._sweeping:

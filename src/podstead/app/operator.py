@@ -10,10 +10,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from podstead.app.keys import load_token_keys
+from podstead.app.operator_audit import operator_audit
 from podstead.app.system import SystemClock, SystemRandomness
 from podstead.config import Settings, StartRefused
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import NotFound, RootUnusable, StorageError
+from podstead.idp.audit import Audit, Event
 from podstead.pods.provision import VERSION_BYTES, IssuedToken, TokenPolicy, issue_and_record
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
@@ -36,6 +38,7 @@ class TokenDesk:
     store: Store
     clock: Clock
     randomness: Randomness
+    audit: Audit
 
     async def create(self, pod_name: str) -> IssuedToken:
         """A further token for the owner of a pod. Raises NotFound, StartRefused, StorageError."""
@@ -44,13 +47,16 @@ class TokenDesk:
                 "Simple tokens are off, so none would be accepted: give --simple-tokens."
             )
         keys = self.settings.token_keys or load_token_keys(RootLayout(self.settings.root).keys)
-        return await issue_and_record(
+        pod = await self._pod(pod_name)
+        issued = await issue_and_record(
             TokenPolicy(key=keys[0], lifetime_s=self.settings.token_lifetime_s),
-            pod=await self._pod(pod_name),
+            pod=pod,
             store=self.store,
             clock=self.clock,
             randomness=self.randomness,
         )
+        self.audit.note(Event.POD_TOKEN_CREATED, pod=pod.name)
+        return issued
 
     async def list(self, pod_name: str | None = None) -> Sequence[TokenRecord]:
         """All tokens, or those of one pod, newest first. Raises NotFound, StorageError."""
@@ -91,13 +97,17 @@ class TokenDesk:
         outcome = await self.store.commit(Write(version=version, at_ms=now_ms, records=records))
         if not isinstance(outcome, Committed):
             raise StorageError("The revocation could not be recorded.")
+        for record in records:
+            self.audit.note(Event.POD_TOKEN_REVOKED, token=record.token_id)
 
 
 @asynccontextmanager
 async def open_token_desk(settings: Settings) -> AsyncIterator[TokenDesk]:
     """Open the store of an existing data root. Raises RootUnusable, StorageError."""
     async with opened_store(settings) as store:
-        yield TokenDesk(settings, store, SystemClock(), SystemRandomness())
+        clock, randomness = SystemClock(), SystemRandomness()
+        async with operator_audit(store, clock=clock, randomness=randomness) as audit:
+            yield TokenDesk(settings, store, clock, randomness, audit)
 
 
 @asynccontextmanager

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from podstead.app.audit import LogAudit
 from podstead.app.operator import opened_store
+from podstead.app.operator_audit import operator_audit
 from podstead.app.system import SystemClock, SystemRandomness
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
@@ -77,4 +77,6 @@ class PodDesk:
 async def open_pod_desk(settings: Settings) -> AsyncIterator[PodDesk]:
     """Open the store of an existing data root. Raises RootUnusable, StorageError."""
     async with opened_store(settings) as store:
-        yield PodDesk(store, LogAudit(), SystemClock(), SystemRandomness())
+        clock, randomness = SystemClock(), SystemRandomness()
+        async with operator_audit(store, clock=clock, randomness=randomness) as audit:
+            yield PodDesk(store, audit, clock, randomness)

@@ -15,7 +15,7 @@ from typing import Final
 from podstead.app.audit import LogAudit
 from podstead.core.clock import Clock
 from podstead.core.errors import StorageError
-from podstead.idp.audit import Event
+from podstead.idp.audit import Audit, Event
 from podstead.idp.keys import ALGORITHMS, KeyRoster, ProviderKey, next_key
 from podstead.jose.errors import InvalidJose
 from podstead.jose.signing import KeyPair
@@ -28,11 +28,12 @@ _SUFFIX: Final = ".json"
 class KeyFolder:
     """Implements ProviderKeys on a folder."""
 
-    def __init__(self, keys: Path, clock: Clock) -> None:
-        """``keys`` is the root's folder of signing keys."""
+    def __init__(self, keys: Path, clock: Clock, audit: Audit | None = None) -> None:
+        """``keys`` is the root's folder of signing keys; what becomes of them is logged unless
+        there is another ``audit``."""
         self._folder = keys / "provider"
         self._clock = clock
-        self._audit = LogAudit()
+        self._audit = audit or LogAudit()
         self._read: Sequence[ProviderKey] = ()
         self._read_ms: int | None = None
         self._seen_ns: int | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
@@ -56,9 +57,15 @@ def rotate(*, compromised: bool, **options: Any) -> None:  # noqa: ANN401 - one 
     It is published at once and signs from a day later on, so that every server that keeps a copy
     of the keys knows it by then. Tokens signed before go on to count.
     """
-    from podstead.app.key_desk import KeyDesk
+    from podstead.app.key_desk import open_key_desk
 
-    signs_from_s = KeyDesk(settings_from(options)).rotate(compromised=compromised)
+    settings = settings_from(options)
+
+    async def run() -> int:
+        async with open_key_desk(settings) as desk:
+            return desk.rotate(compromised=compromised)
+
+    signs_from_s = asyncio.run(run())
     when = "at once" if signs_from_s <= _now_s() else f"from {time_text(signs_from_s)} on"
     click.echo(f"The new keys sign {when}.")
 

@@ -32,6 +32,9 @@ class Event(Enum):
     PASSKEY_COPIED = "possible copy of a passkey"
     NOSTR_KEY_LINKED = "Nostr key linked"
     NOSTR_KEY_UNLINKED = "Nostr key unlinked"
+    POD_TOKEN_CREATED = "token of a pod created"  # noqa: S105 - the name of what happened
+    POD_TOKEN_REVOKED = "token of the pod revoked"  # noqa: S105 - the name of what happened
+    ISSUER_CHANGED = "issuer of the identity provider changed"
     CERTIFICATE_MADE = "client certificate made"
     CERTIFICATE_REMOVED = "key of a client certificate removed"
     ISSUER_RESTORED = "identity provider stated in the profile again"
