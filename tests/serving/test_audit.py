@@ -46,14 +46,18 @@ def audited(server: ServerProcess, message: str) -> list[dict[str, str]]:
 
 def test_each_line_of_the_audit_has_the_address_of_its_own_request(server: ServerProcess) -> None:
     """Behind a proxy that says it, and while others are being answered."""
-    names = {new_account(server, f"person{number}"): f"192.0.2.{number}" for number in range(8)}
+    names = {new_account(server, f"person{number}"): f"192.0.2.{number}" for number in range(4)}
 
     def fail(name: str) -> None:
         sent = json.dumps({"username": name, "password": "a wrong guess"})
         fields = {**JSON, "X-Forwarded-For": names[name]}
-        assert server.request("POST", "/idp/credentials", sent, fields).status == 401
+        while True:
+            status = server.request("POST", "/idp/credentials", sent, fields).status
+            if status != 503:  # no slot for hashing, and so nothing noted
+                break
+        assert status == 401
 
-    with ThreadPoolExecutor(8) as pool:
+    with ThreadPoolExecutor(4) as pool:
         list(pool.map(fail, names))
     server.stop()
     failed = {line["account"]: line["client_address"] for line in audited(server, "sign-in failed")}
