@@ -148,6 +148,11 @@ def test_the_summary_tells_where_people_sign_in() -> None:
     settings = Settings(base_url="https://pods.example", idp=True)
     line = "  accounts   sign in at https://pods.example/idp/login"
     assert line in summary(settings, pid=4711).splitlines()
+    parted = Settings(
+        base_url="https://pods.example", idp=True, idp_base_url="https://login.example"
+    )
+    line = "  accounts   sign in at https://login.example/idp/login"
+    assert line in summary(parted, pid=4711).splitlines()
 
 
 def test_the_summary_tells_whether_git_is_answered() -> None:
