@@ -51,11 +51,12 @@ COUNTED_MS: Final = 60_000
 DOCUMENT_S: Final = 300
 NO_DOCUMENT_S: Final = 30
 """How long a document that cannot be used is not asked for again."""
-DOCUMENTS_PER_REQUESTER: Final = 30
+DOCUMENTS_PER_REQUESTER: Final = 120
 """How many documents one requester has fetched in a minute, since anybody may name any (A-191)."""
 DOCUMENTS_PER_ORIGIN: Final = 120
-"""How many documents one origin is asked for in a minute: more than one requester can ask for, so
-that nobody alone uses up what the origin's clients need."""
+"""How many documents one origin is asked for in a minute."""
+DOCUMENTS_OF_ONE_ORIGIN: Final = 30
+"""Of these, for one requester: nobody alone uses up what the origin's clients need."""
 MOST_DOCUMENTS: Final = 1000
 _UNUSED: Final = "registered by "
 _USED: Final = "used by "
@@ -284,9 +285,13 @@ class ClientDirectory:
 
         Raises ClientUnavailable if either has had its share of this minute.
         """
-        shares = [(f"for {requester()}", DOCUMENTS_PER_REQUESTER)]
+        asker = requester()
+        shares = [(f"for {asker}", DOCUMENTS_PER_REQUESTER)]
         if origin is not None:
-            shares.append((f"from {secret_key(origin)}", DOCUMENTS_PER_ORIGIN))
+            asked = f"from {secret_key(origin)}"
+            # The narrowest first: what is refused counts against nothing wider.
+            shares.insert(0, (f"{asked} for {asker}", DOCUMENTS_OF_ONE_ORIGIN))
+            shares.append((asked, DOCUMENTS_PER_ORIGIN))
         for name, per_minute in shares:
             wait_s = await self._store.take(
                 f"client-document {name}",

@@ -11,6 +11,7 @@ import pytest
 
 from podstead.idp.clients import (
     DOCUMENT_S,
+    DOCUMENTS_OF_ONE_ORIGIN,
     DOCUMENTS_PER_ORIGIN,
     DOCUMENTS_PER_REQUESTER,
     NO_DOCUMENT_S,
@@ -331,11 +332,11 @@ async def test_no_origin_is_asked_without_end_by_one_requester(
     kinds = ("/{}", "?{}", "/?{}")
     names = [
         f"http://{host}:{peer.port}{kinds[number % 3].format(number)}"
-        for number in range(DOCUMENTS_PER_REQUESTER)
+        for number in range(DOCUMENTS_OF_ONE_ORIGIN)
         for host in ("localhost", "LOCALHOST")
     ]
     answers = [await ask(provider, name) for name in names]
-    assert len(peer.requests) <= DOCUMENTS_PER_REQUESTER
+    assert len(peer.requests) <= DOCUMENTS_OF_ONE_ORIGIN
     assert {each.status for each in answers} == {400, 503}
     assert answers[-1].json()["error"] == "temporarily_unavailable"
     assert int(answers[-1].header("retry-after") or 0) > 0
@@ -347,12 +348,30 @@ async def test_one_requester_does_not_use_up_what_the_others_need(
     provider: Provider, peer: Peer
 ) -> None:
     """A-191: neither of the same origin nor of another."""
-    for number in range(DOCUMENTS_PER_REQUESTER + 1):
+    for number in range(DOCUMENTS_OF_ONE_ORIGIN + 1):
         await ask(provider, peer.url(f"?{number}"))
     client_id = serve(peer)
     assert (await ask(provider, client_id)).status == 503
     answered = await ask(provider, client_id, asker="192.0.2.9")
     assert answered.status == 303
+
+
+async def test_what_one_requester_asks_of_one_origin_leaves_other_origins_to_it(
+    provider: Provider, peer: Peer
+) -> None:
+    for number in range(2 * DOCUMENTS_PER_REQUESTER):
+        await ask(provider, f"http://localhost:1?{number}")
+    assert await is_known(provider, serve(peer))
+
+
+async def test_one_requester_has_no_end_of_documents_fetched_from_ever_new_origins(
+    provider: Provider, peer: Peer
+) -> None:
+    for number in range(DOCUMENTS_PER_REQUESTER):
+        await ask(provider, f"http://n{number}.localhost:1/")
+    client_id = serve(peer)
+    assert (await ask(provider, client_id)).status == 503
+    assert (await ask(provider, client_id, asker="192.0.2.9")).status == 303
 
 
 async def test_many_requesters_do_not_have_one_origin_asked_without_end(
