@@ -27,6 +27,8 @@ CHECK = """() => axe.run(document, {resultTypes: ["violations"]}).then(found =>
     })))"""
 """What axe finds on a page."""
 
+ON_THE_WEB = "https://notes.example/back"
+"""A redirect URI on the web, where the others of these tests are on this device."""
 _numbers = itertools.count()
 
 
@@ -147,12 +149,21 @@ class App:
         } | changes
         return f"{self.provider.base_url}/idp/auth?{urlencode(parameters)}"
 
+    def signing_out(self) -> str:
+        """Where the application sends a browser that is to be signed out, without an ID token."""
+        parameters = {
+            "client_id": self.client_id,
+            "post_logout_redirect_uri": self.redirect_uri,
+        }
+        return f"{self.provider.base_url}/idp/session/end?{urlencode(parameters)}"
+
 
 @pytest.fixture
 def app(provider: ServerProcess, application: str) -> App:
     metadata = {
         "client_name": "Field Notes",
-        "redirect_uris": [application],
+        "redirect_uris": [application, ON_THE_WEB],
+        "post_logout_redirect_uris": [application],
         "token_endpoint_auth_method": "none",
     }
     with Client(provider) as client:

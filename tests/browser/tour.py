@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from playwright.sync_api import Page
 
-from tests.browser.conftest import PASSWORD, App, Person, sign_in
+from tests.browser.conftest import ON_THE_WEB, PASSWORD, App, Person, sign_in
 from tests.support.server import ServerProcess
 
 
@@ -16,7 +16,7 @@ def tour(page: Page, provider: ServerProcess, app: App, person: Person) -> Itera
     base = provider.base_url
     yield from _without_account(page, base, person)
     yield from _with_application(page, app, person)
-    yield from _at_the_account(page, base)
+    yield from _at_the_account(page, base, app)
     yield from _to_the_end(page, provider, person)
 
 
@@ -43,6 +43,12 @@ def _without_account(page: Page, base: str, person: Person) -> Iterator[str]:
 
 
 def _with_application(page: Page, app: App, person: Person) -> Iterator[str]:
+    page.goto(app.request(prompt="none"))
+    page.get_by_role("link", name="Go on to").wait_for()
+    yield "leaving"
+    page.goto(app.request(redirect_uri=ON_THE_WEB))
+    page.get_by_text("If you sign in here").wait_for()
+    yield "sign-in-that-is-consent"
     page.goto(app.request(prompt="consent", scope="openid webid offline_access webid:write"))
     yield "sign-in-for-application"
     page.get_by_label("E-mail address or pod name").fill(person.email)
@@ -54,7 +60,7 @@ def _with_application(page: Page, app: App, person: Person) -> Iterator[str]:
     page.wait_for_url(f"{app.redirect_uri}**")
 
 
-def _at_the_account(page: Page, base: str) -> Iterator[str]:
+def _at_the_account(page: Page, base: str, app: App) -> Iterator[str]:
     page.goto(f"{base}/idp/account")
     yield "account"
     page.get_by_label("What they are for").fill("nightly backup")
@@ -78,6 +84,9 @@ def _at_the_account(page: Page, base: str) -> Iterator[str]:
     yield "sign-out"
     page.get_by_role("button", name="Sign out").click()
     yield "signed-out"
+    page.goto(app.signing_out())
+    page.get_by_role("link", name="Go on to").wait_for()
+    yield "signed-out-before"
 
 
 def _to_the_end(page: Page, provider: ServerProcess, person: Person) -> Iterator[str]:
