@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from podstead.core.requester import requester
+from podstead.outbound.circuit import Circuit
 from podstead.outbound.errors import TooSlow
 from podstead.outbound.fetch import USER_AGENT
 from podstead.outbound.guard import Guard
+from podstead.outbound.policies import Purpose
 from podstead.outbound.slots import Share, Slots
 from podstead.outbound.transport import exchange
 from podstead.outbound.urls import Origin
@@ -50,10 +52,11 @@ class Poster:
 
     def _shares(self, origin: Origin) -> list[Share]:
         limits, asker = self._limits, requester()
-        shares = [Share(origin, limits.max_concurrent_per_origin)]
+        purpose = Purpose.WEBHOOK
+        shares = [Share(Circuit(purpose, origin), limits.max_concurrent_per_origin)]
         if asker:
-            shares.append(Share((asker,), limits.max_concurrent_per_requester))
-        return [*shares, Share(None, limits.max_concurrent)]
+            shares.append(Share((asker, purpose), limits.max_concurrent_per_requester))
+        return [*shares, Share(purpose, limits.max_concurrent)]
 
     async def post(self, url: str, content: bytes, headers: Mapping[str, str]) -> int:
         """Send ``content``; the status of the answer, whatever it is. Raises FetchFailed."""

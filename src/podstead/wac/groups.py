@@ -19,7 +19,7 @@ from podstead.core import vocab
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.errors import OutboundError, Overloaded, RequestRefused
-from podstead.core.identifiers import ResourcePath, storage_root
+from podstead.core.identifiers import ResourcePath
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Graph
 from podstead.rdf.terms import Iri
@@ -86,8 +86,6 @@ class Readable:
     lasting: bool
 
 
-_UNREADABLE = Readable(may_read=False, reliances=(), lasting=True)
-
 AskReadable = Callable[[ResourcePath, Snapshot], Awaitable[Readable]]
 """Asks about a group document; the snapshot holds
 :func:`podstead.wac.effective.paths_to_read` of it. Raises StorageError and Overloaded."""
@@ -115,20 +113,6 @@ class _Stated:
 
 
 _NOTHING_STATED = _Stated(_NO_MEMBERS)
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """The documents of this server to read: those of the rules' own storage, and others that are
-    read only if the owner of the rules may."""
-
-    beside: frozenset[ResourcePath]
-    elsewhere: tuple[ResourcePath, ...]
-
-    @property
-    def paths(self) -> frozenset[ResourcePath]:
-        """Every path whose metadata decides."""
-        return self.beside.union(*map(paths_to_read, self.elsewhere))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,14 +178,17 @@ class GroupMemberships:
         if not groups:
             return NO_MEMBERSHIPS
         local: dict[str, ResourcePath] = {}
+        beside, elsewhere = set[ResourcePath](), set[ResourcePath]()
         remote: list[str] = []
         for group in sorted(groups):
             path = local_path(group.partition("#")[0], self._base_url)
             if path is not None:
                 local[group] = path
+                is_beside = storage is not None and path.startswith(storage)
+                (beside if is_beside else elsewhere).add(path)
             elif readable is not None:
                 remote.append(group)
-        stated = await self._local_documents(_wanted(local.values(), storage), readable)
+        stated = await self._local_documents(beside, elsewhere, readable)
         members = {
             group: stated.documents.get(path, _NOTHING_STATED).members.get(
                 self._node(group, path), frozenset()
@@ -215,23 +202,31 @@ class GroupMemberships:
     # --- documents of this server ---------------------------------------------------------
 
     async def _local_documents(
-        self, wanted: _Wanted, readable: AskReadable | None
+        self,
+        beside: set[ResourcePath],
+        elsewhere: set[ResourcePath],
+        readable: AskReadable | None,
     ) -> _LocalDocuments:
-        if not wanted.paths:
+        """What the documents in the storage of the rules state, and those elsewhere that are
+        readable."""
+        asked = () if readable is None or not elsewhere else _first(elsewhere)
+        wanted = beside.union(*map(paths_to_read, asked)) if asked else beside
+        if not wanted:
             return _LocalDocuments({}, ())
         for _ in range(MAX_ATTEMPTS):
-            snapshot = await self._source.read_metadata(wanted.paths)
-            paths, reliances, lasting = set(wanted.beside), dict[Reliance, None](), True
-            for path in wanted.elsewhere:
-                answer = _UNREADABLE if readable is None else await readable(path, snapshot)
-                reliances |= dict.fromkeys(answer.reliances)
-                lasting = lasting and answer.lasting
-                if answer.may_read:
-                    paths.add(path)
-            documents = await self._read_all({path: snapshot[path] for path in sorted(paths)})
+            snapshot = await self._source.read_metadata(wanted)
+            paths = sorted(beside)
+            answers = [(path, await readable(path, snapshot)) for path in asked if readable]
+            if answers:
+                paths += [path for path, answer in answers if answer.may_read]
+                snapshot = {path: snapshot[path] for path in paths}
+            documents = await self._read_all(snapshot)
             if documents is not None:
-                reliances |= {_reliance(path, snapshot[path]): None for path in documents}
-                return _LocalDocuments(documents, tuple(reliances), rules_last=lasting)
+                reliances = tuple(_reliance(path, snapshot[path]) for path in paths)
+                for _, answer in answers:
+                    reliances += answer.reliances
+                lasting = all(answer.lasting for _, answer in answers)
+                return _LocalDocuments(documents, reliances, rules_last=lasting)
         raise Overloaded("The group documents are changing too fast to be read")
 
     def _node(self, group: str, path: ResourcePath) -> str:
@@ -311,13 +306,10 @@ class GroupMemberships:
         return members_of_groups(graph)
 
 
-def _wanted(paths: Iterable[ResourcePath], storage: ResourcePath | None) -> _Wanted:
-    paths = frozenset(paths)
-    beside = frozenset(
-        path for path in paths if storage is not None and storage_root(path) == storage
-    )
-    elsewhere = sorted(path for path in paths - beside if path.count("/") <= MAX_DEPTH)
-    return _Wanted(beside, tuple(elsewhere[:MOST_DOCUMENTS_ELSEWHERE]))
+def _first(elsewhere: set[ResourcePath]) -> tuple[ResourcePath, ...]:
+    """Those that are asked about, of all that rules name."""
+    possible = sorted(path for path in elsewhere if path.count("/") <= MAX_DEPTH)
+    return tuple(possible[:MOST_DOCUMENTS_ELSEWHERE])
 
 
 def _reliance(path: ResourcePath, metadata: Metadata | None) -> Reliance:

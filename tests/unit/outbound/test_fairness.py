@@ -170,6 +170,23 @@ async def test_messages_for_one_subscriber_leave_slots_to_others(peer: Peer) -> 
     assert gate.peak == 1
 
 
+async def test_a_slow_receiver_leaves_slots_to_other_ports_of_its_host(
+    peer: Peer, other_peer: Peer
+) -> None:
+    gate = Gate()
+    guard = Guard(UrlRules(loopback_allowed=True), AddressRules(), ScriptedResolver({}))
+    limits = PostLimits(max_concurrent_per_origin=1, total_timeout_s=600, connect_timeout_s=600)
+    poster = Poster(guard, tls=trusted_certificates(), limits=limits)
+    peer.replies["/slow"] = gate.reply
+    other_peer.replies["/wanted"] = answer()
+    slow = [asyncio.create_task(poster.post(peer.url("/slow"), b"", {})) for _ in range(2)]
+    await gate.arrivals(1)
+    assert await poster.post(other_peer.url("/wanted"), b"", {}) == 200
+    gate.opened.set()
+    assert await asyncio.gather(*slow) == [200] * 2
+    assert gate.peak == 1
+
+
 @pytest.fixture
 async def stalled_names(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SystemResolver]:
     """A resolver whose look-ups of all names but ``localhost`` end with the test."""
