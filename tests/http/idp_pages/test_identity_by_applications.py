@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.http.conftest import BASE, Server
+from tests.http.conftest import BASE, Server, acl_turtle
 from tests.http.identity import IDENTITY, PREFIXES, at, patch, put
 from tests.http.idp_pages.conftest import App, register, sign_in
 from tests.http.rdf import N_TRIPLES, TURTLE, Triples, said, triples, written
@@ -22,6 +22,7 @@ from tests.support.browser import FORM, Browser, Page
 
 ROOT = "/alice/"
 CARD = "/alice/public/card"
+ISSUER = "http://www.w3.org/ns/solid/terms#oidcIssuer"
 SCOPE = "webid:write"
 MAKING_A_PROFILE = {name: text for name, text in IDENTITY.items() if name != "schema same as"}
 """All but a link to another page about the same thing."""
@@ -121,6 +122,17 @@ async def test_an_application_cannot_make_a_profile(applied: Applied, statement:
     assert_refused(await app.delete("/alice/public/new"))
     assert_refused(await app.put("/alice/public/new", "other", "text/plain"))
     assert (await owner.delete("/alice/public/new")).status == 204
+
+
+async def test_an_application_cannot_make_a_profile_of_access_rules(applied: Applied) -> None:
+    """Rules are a document with a URL of its own as well."""
+    rules = acl_turtle("/alice/public/")
+    statement = f"<#me> <{ISSUER}> <https://evil.example/>."
+    assert_refused(await applied.app.put("/alice/public/.acl", rules + statement, TURTLE))
+    assert (await applied.app.put("/alice/public/.acl", rules, TURTLE)).status == 204
+    for kind in ("text/n3", "application/sparql-update"):
+        stated = triples(statement, TURTLE, f"{BASE}/alice/public/.acl")
+        assert_refused(await patch(applied.app, "/alice/public/.acl", "insert", stated, kind))
 
 
 async def test_an_application_cannot_delete_a_profile_with_what_it_describes(

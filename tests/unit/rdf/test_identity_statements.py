@@ -6,7 +6,11 @@ import pytest
 
 from podstead.core.media_types import JSON_LD, TRIG, TURTLE
 from podstead.rdf.codecs import parse
-from podstead.rdf.identity_statements import IdentityStatements, identity_statements
+from podstead.rdf.identity_statements import (
+    IdentityStatements,
+    identity_statements,
+    stated_by_profile,
+)
 
 DOCUMENT = "https://pod.example/alice/"
 PREFIXES = """
@@ -180,3 +184,38 @@ def test_no_spelling_of_the_documents_url_hides_a_statement(subject: str) -> Non
     assert stated("<https://pod.example/bob/#me> solid:oidcIssuer <https://x.example/> .") == (
         frozenset()
     )
+
+
+# --- what makes a profile -------------------------------------------------------------------------
+
+LINKS = [
+    "<#it> schema:sameAs <https://films.example/1> .",
+    "<#it> schemahttp:sameAs <https://films.example/1>, <urn:isbn:1> .",
+    "<#it> owl:sameAs <https://www.wikidata.org/entity/Q1>, [] .",
+    "<#it> schema:sameAs 'did:nostr:abc' .",
+    "<> owl:sameAs <didactic:x> .",
+]
+
+
+@pytest.mark.parametrize("content", LINKS)
+def test_a_link_to_a_page_about_the_same_thing_makes_no_profile(content: str) -> None:
+    assert stated(content)
+    assert stated_by_profile(stated(content)) == frozenset()
+
+
+@pytest.mark.parametrize("content", IDENTITY)
+def test_what_lets_somebody_act_as_a_webid_makes_a_profile(content: str) -> None:
+    assert stated_by_profile(stated(content)) == stated(content)
+
+
+@pytest.mark.parametrize("content", LINKS)
+def test_in_a_profile_every_name_counts(content: str) -> None:
+    """So an application cannot add one beside a provider."""
+    profile = "<#me> solid:oidcIssuer <https://issuer.example/> ."
+    assert stated_by_profile(stated(profile + content)) > stated_by_profile(stated(profile))
+
+
+@pytest.mark.parametrize("name", ["did:nostr:abc", "DID:NOSTR:ABC", "did:web:evil.example"])
+def test_a_name_that_is_a_key_makes_a_profile_however_it_is_written(name: str) -> None:
+    said = stated(f"<#me> owl:sameAs <{name}> .")
+    assert stated_by_profile(said) == said != frozenset()
