@@ -47,6 +47,27 @@ def pod(server: ServerProcess) -> Pod:
     return create_pod(server)
 
 
+@pytest.mark.parametrize("workers", [1, 2], ids="{} workers".format)
+async def test_who_writes_before_the_answer_to_its_subscription_hears_of_every_change(
+    tmp_path: Path, workers: int
+) -> None:
+    """As the WebSocket cases of solid-crud-tests do, two hundred times."""
+    options = ("--workers", str(workers))
+    with running_server(ServerProcess(tmp_path / "root", options=options)) as server:
+        pod = create_pod(server)
+        path = f"{pod.root}private/doc.ttl"
+        with pod.owner() as owner:
+            assert owner.put(path, "<> a <#x>.", TURTLE).status == 201
+            for number in range(200):
+                async with sockets_to(server) as [socket]:
+                    for line in (f"auth Bearer {pod.token}", "dpop none", f"sub {path}"):
+                        await socket.connection.send_str(line)
+                    answer = await asyncio.to_thread(owner.put, path, f"<> <#n> {number}.", TURTLE)
+                    assert answer.status == 204
+                    assert await socket.receive() == f"ack {path}"
+                    assert await socket.receive() == f"pub {path}"
+
+
 def acl(pod: Pod, subject: str, more: str = "") -> str:
     """Access rules that keep the owner in control."""
     url = f"{pod.server.base_url}{subject}"

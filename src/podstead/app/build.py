@@ -36,6 +36,7 @@ from podstead.wac.gate import Gate
 from podstead.wac.groups import GroupMemberships
 from podstead.web.answers import Answers
 from podstead.web.application import Application
+from podstead.web.authentication import LimitedAuthentication
 from podstead.web.authority import Authorities, hosts_of, is_loopback_url, served_hosts
 from podstead.web.body import BodyPace
 from podstead.web.challenges import Challenges
@@ -151,16 +152,6 @@ def build_application(
         registration=registration,
         max_body_bytes=settings.max_json_bytes,
     )
-    live_updates = LiveUpdates(
-        settings,
-        store=store,
-        gate=gate,
-        standing=verification.standing,
-        parse=parse_rules,
-        foreign=foreign,
-        clock=clock,
-        randomness=randomness,
-    )
     description = StorageDescriptionEndpoint(
         base_url=base_url, store=store, channel_types=CHANNEL_TYPES
     )
@@ -222,6 +213,21 @@ def build_application(
             nostr=nostr,
             profiles=verification.profiles,
         )
+    authenticator = verification.authenticator(linked=linked)
+    invalid_credentials = InvalidCredentialLimit(
+        counters=store, clock=clock, per_minute=settings.invalid_credentials_per_minute
+    )
+    live_updates = LiveUpdates(
+        settings,
+        store=store,
+        gate=gate,
+        standing=verification.standing,
+        parse=parse_rules,
+        foreign=foreign,
+        authentication=LimitedAuthentication(authenticator, invalid_credentials),
+        clock=clock,
+        randomness=randomness,
+    )
     everywhere = (
         Route(ROOT, {"GET": root.get, "HEAD": root.get}, Access.PUBLIC),
         Route(
@@ -248,16 +254,14 @@ def build_application(
             storage_description={"GET": description.get, "HEAD": description.get},
             resources=resources.handle,
         ),
-        authenticator=verification.authenticator(linked=linked),
+        authenticator=authenticator,
         challenges=challenges,
         authorities=authorities,
         limits=RequestLimits(
             target_bytes=settings.max_target_bytes,
             body_pace=BodyPace(settings.body_idle_timeout_s, settings.min_upload_bytes_per_s),
         ),
-        invalid_credentials=InvalidCredentialLimit(
-            counters=store, clock=clock, per_minute=settings.invalid_credentials_per_minute
-        ),
+        invalid_credentials=invalid_credentials,
         answers=Answers(
             store=store,
             keys=provider.keys if provider else None,

@@ -10,10 +10,12 @@ from podstead.authn.standing import StandingIdentities
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.notifications.deliveries import Delivering
+from podstead.notifications.history import History
 from podstead.notifications.hub import Hub
 from podstead.notifications.readers import Readers
 from podstead.storage.protocol import Store
 from podstead.wac.gate import Gate
+from podstead.web.authentication import LimitedAuthentication
 from podstead.web.notifications.services import Parse
 from podstead.web.open_sockets import OpenSockets
 from podstead.web.response import UPDATES_PATH
@@ -33,9 +35,11 @@ class LiveUpdates:
         standing: StandingIdentities,
         parse: Parse,
         foreign: ForeignDocuments,
+        authentication: LimitedAuthentication,
         clock: Clock,
         randomness: Randomness,
     ) -> None:
+        """``authentication`` is for credentials that come on a socket."""
         readers = Readers(store=store, gate=gate, standing=standing)
         self._hub = Hub(
             log=store,
@@ -50,12 +54,15 @@ class LiveUpdates:
         self._updates = UpdatesSocket(
             base_url=settings.base_url,
             hub=self._hub,
+            history=History(store, readers, state_tag),
+            authentication=authentication,
             sockets=self._sockets,
             clock=clock,
             rules=SocketRules(
                 max_urls=settings.subscriptions_per_socket,
                 heartbeat_s=settings.heartbeat_s,
                 is_open=settings.legacy_notifications_open,
+                is_alone=settings.workers == 1,
             ),
         )
         self._channels = ChannelParts(

@@ -50,6 +50,14 @@ class History:
         Raises HistoryLost before the first of them, ServerTrouble.
         """
         await self._check(after, up_to)
+        async for notice in self.read(after, up_to, topic=topic, subscriber=subscriber):
+            if notice.is_of_notifications:
+                yield notice
+
+    async def read(
+        self, after: int, up_to: int, *, topic: ResourcePath, subscriber: Subscriber
+    ) -> AsyncIterator[Notice]:
+        """The same, of all notices, from as far back as the log reaches. Raises ServerTrouble."""
         position = after
         while position < up_to:
             rows = await self.log.changes_after(position, limit=PAGE)
@@ -59,7 +67,7 @@ class History:
                 if row.sequence > up_to:
                     return
                 for notice in notices_of(row):
-                    if notice.topic == topic and notice.is_of_notifications:
+                    if notice.topic == topic:
                         told = await self._told(notice, subscriber)
                         if told is not None:
                             yield told

@@ -18,6 +18,9 @@ from podstead.notifications.notices import notices_of, topics_of
 from podstead.notifications.readers import Subscriber
 from podstead.storage.records import LoggedChange
 
+_MOST_RECENT = 256
+"""Changes that are looked back at."""
+
 
 @dataclass(eq=False, slots=True)
 class Watch:
@@ -48,6 +51,7 @@ class Hub:
 
     def __init__(self, *, log: ChangeLog, delivering: Delivering, max_watches: int) -> None:
         """No more than ``max_watches`` at once."""
+        self._log = log
         self._feed = Feed(log, self._publish)
         self._delivering = delivering
         self._max_watches = max_watches
@@ -55,6 +59,20 @@ class Hub:
         self._topics: dict[ResourcePath, Deliveries] = {}
         self._watches: set[Watch] = set()
         self._closed = False
+
+    async def newest_sequence(self) -> int:
+        """The sequence number of the newest change there is, told or not. Raises StorageError."""
+        return await self._log.newest_sequence()
+
+    async def newest_sequence_at(self, at_ms: int) -> int:
+        """What it was at a moment that is hardly over, or later if there were many changes since.
+        Raises StorageError."""
+        newest = await self._log.newest_sequence()
+        latest = await self._log.changes_after(newest - 1, limit=1)
+        if not latest or latest[0].at_ms < at_ms:  # as mostly
+            return newest
+        recent = await self._log.changes_after(newest - _MOST_RECENT, limit=_MOST_RECENT)
+        return min((row.sequence - 1 for row in recent if row.at_ms >= at_ms), default=newest)
 
     async def watch(self, topic: ResourcePath, subscriber: Subscriber, mailbox: Mailbox) -> Watch:
         """Have every change from now on told to ``mailbox``, if the subscriber may read the topic.

@@ -7,6 +7,10 @@ against the requests that they made themselves, so there is exactly one for each
 however many changes the request made of it.
 
 URLs are given back letter by letter as the client wrote them, since it compares them.
+
+A browser cannot set header fields on a WebSocket. So the values of the Authorization and DPoP
+fields that a GET of the resource would have may come as lines, ``auth VALUE`` and ``dpop PROOF``.
+They belong to the ``sub`` that follows, and to no other: a proof names one URL and is used once.
 """
 
 from __future__ import annotations
@@ -49,11 +53,21 @@ def offer_of(protocols: Sequence[str]) -> Offer:
 
 
 @dataclass(frozen=True, slots=True)
+class LineCredential:
+    """The Authorization and DPoP fields that came as lines."""
+
+    authorization: str
+    proof: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Subscribe:
-    """The client wants to hear of a topic, by the URL that it wrote."""
+    """The client wants to hear of a topic, by the URL that it wrote; with ``credential`` as
+    whoever that proves, else as whoever opened the socket."""
 
     url: str
     topic: ResourcePath
+    credential: LineCredential | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +104,32 @@ class Conversation:
         self._max_urls = max_urls
         self._url_count = 0
         self._subscriptions: dict[ResourcePath, _Subscription] = {}
+        self._authorization: str | None = None
+        self._proof: str | None = None
+
+    @property
+    def has_credential(self) -> bool:
+        """Whether something of a credential has come for the next subscription."""
+        return self._authorization is not None or self._proof is not None
 
     def read(self, line: str) -> Subscribe | Forget | Say | None:
         """What a line of the client asks for; ``None`` for nothing. No line ends the socket."""
         word, _, rest = line.strip().partition(" ")
-        url = rest.strip()
+        value = rest.strip()
         if word == "pong":
+            return None
+        if word == "auth":
+            self._authorization = value
+            return None
+        if word == "dpop":
+            self._proof = value
             return None
         if word not in ("sub", "unsub"):
             return Say(f"warning Unrecognized message {_shown(line)}")
-        if len(url) > LONGEST_URL:
+        credential = self._take_credential() if word == "sub" else None
+        if len(value) > LONGEST_URL:
             return Say("error: URL too long")
-        return self._begin(url) if word == "sub" else self._forget(url)
+        return self._begin(value, credential) if word == "sub" else self._forget(value)
 
     def accept(self, asked: Subscribe) -> str:
         """Note a subscription that was granted; what to say."""
@@ -131,13 +159,18 @@ class Conversation:
         self._url_count -= len(subscription.urls)
         return [_refusal(url) for url in subscription.urls]
 
-    def _begin(self, url: str) -> Subscribe | Say:
+    def _take_credential(self) -> LineCredential | None:
+        authorization, proof = self._authorization, self._proof
+        self._authorization = self._proof = None
+        return None if authorization is None else LineCredential(authorization, proof)
+
+    def _begin(self, url: str, credential: LineCredential | None) -> Subscribe | Say:
         topic = self._topic_of(url)
         if topic is None:
             return Say(_refusal(url))
         if self._is_new(url, topic) and self._url_count >= self._max_urls:
             return Say("error: Subscription limit exceeded")
-        return Subscribe(url, topic)
+        return Subscribe(url, topic, credential)
 
     def _forget(self, url: str) -> Forget | None:
         topic = self._topic_of(url)

@@ -21,7 +21,6 @@ from podstead.core.errors import (
     DiskFull,
     MethodNotAllowed,
     MethodUnknown,
-    NotAuthenticated,
     NotFound,
     Overloaded,
     PodsteadError,
@@ -36,6 +35,7 @@ from podstead.storage.disk_space import is_full
 from podstead.web import websocket
 from podstead.web.answers import Answers
 from podstead.web.asgi import Headers, Receive, Scope, Send
+from podstead.web.authentication import LimitedAuthentication
 from podstead.web.authority import Authorities
 from podstead.web.body import Incoming
 from podstead.web.challenges import Challenges
@@ -109,7 +109,7 @@ class Application:
         self._authenticator = authenticator
         self._authorities = authorities
         self._limits = limits
-        self._invalid_credentials = invalid_credentials
+        self._authentication = LimitedAuthentication(authenticator, invalid_credentials)
         self._answers = answers
         self.lifespan = lifespan
         self._clock = clock
@@ -265,12 +265,9 @@ class Application:
     async def _authenticate(self, request: Request, asked: GitRequest | None) -> Agent:
         if not request.fields.authorization and request.certificate is None:
             return None
-        try:
-            return await self._authenticator.authenticate(self._shown(request, asked))
-        except NotAuthenticated as error:
-            if not error.lacks_nonce:
-                await self._invalid_credentials.count(request.client_address)
-            raise
+        return await self._authentication.authenticate(
+            self._shown(request, asked), client_address=request.client_address
+        )
 
     def _with_sender_checked_again(
         self, request: Request, asked: GitRequest | None, identity: Identity

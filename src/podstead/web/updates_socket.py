@@ -1,24 +1,21 @@
 """The solid-0.1 socket at /.notifications, which ``Updates-Via`` names (L-1 to L-12).
 
-What is said is for ``notifications/solid_0_1.py`` to know. Here lines come and go: one task reads
-what the client asks, the other sends what waits in the mailbox, answers and notices alike, so that
-a client always has the ``ack`` of a URL before its first ``pub``.
+What is said is for ``notifications/solid_0_1.py`` to know, and what the client asks for is done in
+``updates_listener.py``. Here its lines are read, and what waits in the mailbox is sent, answers and
+notices alike, so that a client always has the ``ack`` of a URL before its first ``pub``.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 from dataclasses import dataclass
 
 from podstead.core.agents import Agent
 from podstead.core.clock import Clock
-from podstead.core.errors import RequestRefused, ServerTrouble
-from podstead.core.identifiers import ResourcePath
-from podstead.notifications.hub import Hub, Watch
-from podstead.notifications.mailbox import Ending, Letter, Mailbox, MailboxClosed, WatchEnded
-from podstead.notifications.notices import Notice
+from podstead.notifications.history import History
+from podstead.notifications.hub import Hub
+from podstead.notifications.mailbox import Ending, Mailbox, MailboxClosed
 from podstead.notifications.readers import Subscriber
 from podstead.notifications.solid_0_1 import (
     GREETING,
@@ -26,26 +23,22 @@ from podstead.notifications.solid_0_1 import (
     PROTOCOL,
     UNKNOWN_PROTOCOL,
     Conversation,
-    Forget,
     Offer,
-    Say,
-    Subscribe,
     offer_of,
 )
 from podstead.web import websocket
 from podstead.web.asgi import Headers
+from podstead.web.authentication import LimitedAuthentication
 from podstead.web.open_sockets import OpenSockets
 from podstead.web.request import Request
 from podstead.web.response import Response
+from podstead.web.updates_listener import Arrivals, LineSender, Listener
 from podstead.web.websocket import SocketClosed, WebSocket
-
-logger = logging.getLogger("podstead.web")
 
 SEND_TIMEOUT_S = 30.0
 """How long a client may take nothing at all."""
 
 _CLOSE_TIMEOUT_S = 5.0
-_LONGEST_MESSAGE = 16 * 1024
 _CLOSE_CODES = {
     Ending.SLOW: websocket.TRY_AGAIN_LATER,
     Ending.STOPPING: websocket.GOING_AWAY,
@@ -59,21 +52,33 @@ _EXPLANATION = b"This is a WebSocket that speaks solid-0.1. Connect to it, and s
 @dataclass(frozen=True, slots=True)
 class SocketRules:
     """How sockets of solid-0.1 behave: ``is_open`` lets them watch what they may not read (L-10);
-    ``heartbeat_s`` is how often an idle one hears something."""
+    ``heartbeat_s`` is how often an idle one hears something; ``is_alone`` says that no other worker
+    commits changes."""
 
     max_urls: int
     heartbeat_s: float
     is_open: bool
+    is_alone: bool = True
 
 
 class UpdatesSocket:
     """Answers at the address of the socket."""
 
     def __init__(
-        self, *, base_url: str, hub: Hub, sockets: OpenSockets, clock: Clock, rules: SocketRules
+        self,
+        *,
+        base_url: str,
+        hub: Hub,
+        history: History,
+        authentication: LimitedAuthentication,
+        sockets: OpenSockets,
+        clock: Clock,
+        rules: SocketRules,
     ) -> None:
         self._base_url = base_url
         self._hub = hub
+        self._history = history
+        self._authentication = authentication
         self._sockets = sockets
         self._clock = clock
         self._rules = rules
@@ -91,6 +96,8 @@ class UpdatesSocket:
         """Serve one socket to its end. Raises RateLimited before it is taken up."""
         with self._sockets.admit(request.client_address, agent) as mailbox:
             offer = offer_of(socket.offered)
+            opened_after = None if self._rules.is_alone else await self._hub.newest_sequence()
+            arrivals = Arrivals(self._hub, self._clock, opened_after)
             with contextlib.suppress(SocketClosed):
                 await socket.accept(PROTOCOL if offer is Offer.THIS else None)
                 if offer is Offer.OTHERS:
@@ -99,10 +106,15 @@ class UpdatesSocket:
                     return
                 origin = request.fields.get(b"origin")
                 subscriber = Subscriber(agent, origin, is_unchecked=self._rules.is_open)
-                await self._serve(socket, request, subscriber, mailbox)
+                await self._serve(socket, request, subscriber, mailbox, arrivals)
 
     async def _serve(
-        self, socket: WebSocket, request: Request, subscriber: Subscriber, mailbox: Mailbox
+        self,
+        socket: WebSocket,
+        request: Request,
+        subscriber: Subscriber,
+        mailbox: Mailbox,
+        arrivals: Arrivals,
     ) -> None:
         scheme = self._base_url.partition(":")[0]
         conversation = Conversation(
@@ -110,7 +122,20 @@ class UpdatesSocket:
             aliases=[f"{scheme}://{request.host}"],
             max_urls=self._rules.max_urls,
         )
-        listener = _Listener(self._hub, socket, subscriber, conversation, mailbox)
+        listener = Listener(
+            socket,
+            mailbox,
+            conversation,
+            hub=self._hub,
+            history=self._history,
+            sender=LineSender(
+                self._authentication,
+                base_url=self._base_url,
+                opener=subscriber,
+                client_address=request.client_address,
+            ),
+            arrivals=arrivals,
+        )
         reading = asyncio.create_task(listener.run())
         try:
             ending = await self._speak(socket, listener, mailbox, subscriber)
@@ -123,7 +148,7 @@ class UpdatesSocket:
                     await socket.close(_CLOSE_CODES[ending], ending.value)
 
     async def _speak(
-        self, socket: WebSocket, listener: _Listener, mailbox: Mailbox, subscriber: Subscriber
+        self, socket: WebSocket, listener: Listener, mailbox: Mailbox, subscriber: Subscriber
     ) -> Ending:
         """Send what there is to say until something ends it. Raises SocketClosed."""
         await socket.send(GREETING)
@@ -151,78 +176,3 @@ class UpdatesSocket:
             return self._rules.heartbeat_s
         left_s = agent.expires_at_s - self._clock.now_ms() / 1000
         return min(self._rules.heartbeat_s, max(left_s, 0.0))
-
-
-class _Listener:
-    """What the client of one socket asks for, and hears of."""
-
-    def __init__(
-        self,
-        hub: Hub,
-        socket: WebSocket,
-        subscriber: Subscriber,
-        conversation: Conversation,
-        mailbox: Mailbox,
-    ) -> None:
-        self._hub = hub
-        self._socket = socket
-        self._subscriber = subscriber
-        self._conversation = conversation
-        self._mailbox = mailbox
-        self._watches: dict[ResourcePath, Watch] = {}
-
-    def lines_of(self, letter: Letter) -> list[str]:
-        """What to say of a letter."""
-        if isinstance(letter, Notice):
-            return self._conversation.publish(letter)
-        if not isinstance(letter, WatchEnded):
-            return [letter]
-        if self._is_watching(letter.topic):  # again already
-            return []
-        self._watches.pop(letter.topic, None)
-        return self._conversation.end(letter.topic)
-
-    async def run(self) -> None:
-        """Do what the client asks until it has gone."""
-        try:
-            while True:
-                message = await self._socket.receive()
-                if len(message) > _LONGEST_MESSAGE:
-                    self._mailbox.put("error: Message too long")
-                elif isinstance(message, bytes):
-                    self._mailbox.put("warning Unrecognized message (binary)")
-                else:
-                    for line in message.splitlines() or [""]:
-                        await self._obey(line)
-        except SocketClosed:
-            return
-        except Exception:
-            logger.exception("A socket ended in an error that nothing foresaw")
-        finally:
-            self._mailbox.close()
-
-    async def _obey(self, line: str) -> None:
-        asked = self._conversation.read(line)
-        if isinstance(asked, Say):
-            self._mailbox.put(asked.line)
-        elif isinstance(asked, Subscribe):
-            self._mailbox.put(await self._subscribe(asked))
-        elif isinstance(asked, Forget):
-            watch = self._watches.pop(asked.topic, None)
-            if watch is not None:
-                watch.close()
-
-    async def _subscribe(self, asked: Subscribe) -> str:
-        """What to answer. Nothing is awaited between the watch and this, see the module's text."""
-        topic = asked.topic
-        if not self._is_watching(topic):
-            try:
-                self._watches[topic] = await self._hub.watch(topic, self._subscriber, self._mailbox)
-            except RequestRefused:
-                return self._conversation.refuse(asked)
-            except ServerTrouble:
-                return "error: The server cannot take this on at the moment"
-        return self._conversation.accept(asked)
-
-    def _is_watching(self, topic: ResourcePath) -> bool:
-        return topic in self._watches and self._watches[topic].is_open

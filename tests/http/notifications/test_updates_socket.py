@@ -8,6 +8,8 @@ from collections import Counter
 
 import pytest
 
+from podstead.core.identifiers import ResourcePath
+from podstead.notifications.readers import Readers, Subscriber
 from podstead.storage.records import PodRemoval, Version
 from podstead.storage.sqlite import SqliteStore
 from podstead.web import updates_socket
@@ -440,6 +442,174 @@ async def test_a_credential_that_expires_closes_the_socket(start: Start) -> None
         with pytest.raises(Closed) as closed:
             await socket.receive()
         assert closed.value.code == 1008
+
+
+# --- when a subscription begins ------------------------------------------------------------------
+
+
+class Decisions:
+    """Holds up the decision about each right to read until it is told to go on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: asyncio.Queue[str] = asyncio.Queue()
+        self.go_on = asyncio.Event()
+        decide = Readers.check
+
+        async def check(readers: Readers, topic: ResourcePath, subscriber: Subscriber) -> None:
+            await self.asked.put(topic)
+            await self.go_on.wait()
+            await decide(readers, topic, subscriber)
+
+        monkeypatch.setattr(Readers, "check", check)
+
+
+@pytest.fixture
+def decisions(monkeypatch: pytest.MonkeyPatch) -> Decisions:
+    return Decisions(monkeypatch)
+
+
+async def test_a_subscription_counts_from_its_arrival(server: Server, decisions: Decisions) -> None:
+    """A client writes without waiting for the answer."""
+    await server.alice.put(DOC, BODY, TURTLE)
+    async with watching(server) as socket:
+        await socket.send(f"auth {server.alice.authorization}\nsub {BASE}{DOC}")
+        assert await decisions.asked.get() == DOC
+        for number in range(3):
+            await server.alice.put(DOC, f"<> <#n> {number}.", TURTLE)
+        decisions.go_on.set()
+        assert await socket.receive_all(4) == [f"ack {BASE}{DOC}", *pubs(DOC, DOC, DOC)]
+        assert await heard(server, socket) == []
+
+
+async def test_a_subscription_counts_from_its_arrival_though_others_are_before_it(
+    server: Server, decisions: Decisions
+) -> None:
+    async with watching(server) as socket:
+        await socket.send(f"sub {BASE}{FOLDER}")
+        await socket.send(f"sub {BASE}{DOC}")
+        assert await decisions.asked.get() == FOLDER
+        await server.alice.put(DOC, BODY, TURTLE)
+        decisions.go_on.set()
+        lines = await socket.receive_all(4)
+        assert Counter(lines) == Counter(
+            [f"ack {BASE}{FOLDER}", f"ack {BASE}{DOC}", *pubs(FOLDER, DOC)]
+        )
+        assert await heard(server, socket) == []
+
+
+async def test_what_was_missed_is_told_to_who_may_read_it_alone(
+    server: Server, decisions: Decisions
+) -> None:
+    """The rules are those at the time of the telling, as for all notices."""
+    await server.alice.put(DOC, BODY, TURTLE)
+    async with watching(server, token_of="bob") as socket:
+        await socket.send(f"sub {BASE}{DOC}")
+        assert await decisions.asked.get() == DOC
+        await server.alice.put(DOC, "<> a <#other>.", TURTLE)
+        await server.put_acl(DOC)
+        decisions.go_on.set()
+        assert await socket.receive() == f"err {BASE}{DOC} forbidden"
+
+
+# --- credentials on the socket -------------------------------------------------------------------
+
+
+async def test_a_browser_hears_of_private_resources_by_lines(start: Start) -> None:
+    """The fields of a GET of the resource (RFC 9449 section 7.1), which a page cannot set."""
+    with running_provider() as provider:
+        world = await tokens.prepared(start, MovedClock(), provider)
+        app = world.app()
+        async with watching(world.server, token_of=None) as socket:
+            for topic in (tokens.DOC, "/alice/private/"):
+                fields = app.fields("GET", f"{BASE}{topic}")
+                await socket.send(f"auth {fields['Authorization']}")
+                await socket.send(f"dpop {fields['DPoP']}")
+                await socket.send(f"sub {BASE}{topic}")
+                assert await socket.receive() == f"ack {BASE}{topic}"
+            await world.server.alice.put(tokens.DOC, BODY, TURTLE)
+            assert await socket.receive() == f"pub {BASE}{tokens.DOC}"
+
+
+async def test_a_proof_of_another_resource_or_an_earlier_use_is_refused(start: Start) -> None:
+    """RFC 9449 sections 4.3 and 11.1."""
+    with running_provider() as provider:
+        world = await tokens.prepared(start, MovedClock(), provider)
+        async with watching(world.server, token_of=None) as socket:
+            fields = world.app().fields("GET", f"{BASE}{tokens.DOC}")
+            credential = f"auth {fields['Authorization']}\ndpop {fields['DPoP']}"
+            await socket.send(f"{credential}\nsub {BASE}/alice/private/")
+            assert await socket.receive() == f"err {BASE}/alice/private/ forbidden"
+            await socket.send(f"{credential}\nsub {BASE}{tokens.DOC}")
+            assert await socket.receive() == f"ack {BASE}{tokens.DOC}"
+            await socket.send(f"{credential}\nsub {BASE}{tokens.DOC}#again")
+            assert await socket.receive() == f"err {BASE}{tokens.DOC}#again forbidden"
+
+
+async def test_a_credential_counts_for_one_subscription(server: Server) -> None:
+    async with watching(server, token_of=None) as socket:
+        await socket.send(f"auth {server.alice.authorization}")
+        for answer in ("ack /alice/private/", "err /alice/private/a forbidden"):
+            await socket.send(f"sub {answer.split()[1]}")
+            assert await socket.receive() == answer
+
+
+async def test_an_invalid_credential_subscribes_to_nothing_and_closes_nothing(
+    server: Server,
+) -> None:
+    """A-5: also of what everybody may read."""
+    async with watching(server, token_of=None) as socket:
+        for value in ("Bearer x", "undefined", "", "Basic eDp5"):
+            await socket.send(f"auth {value}\nsub {BASE}{DOC}")
+            assert await socket.receive() == f"err {BASE}{DOC} forbidden"
+        await socket.send(f"sub {BASE}{DOC}")
+        assert await socket.receive() == f"ack {BASE}{DOC}"
+
+
+async def test_invalid_credentials_on_sockets_count_for_the_limit(start: Start) -> None:
+    """A-181."""
+    server = await start(invalid_credentials_per_minute=2)
+    async with watching(server, token_of=None) as socket:
+        for _ in range(3):
+            await socket.send(f"auth Bearer x\nsub {BASE}{DOC}")
+            assert await socket.receive() == f"err {BASE}{DOC} forbidden"
+    answer = await server.public.request("GET", DOC, headers={"Authorization": "Bearer x"})
+    assert answer.status == 429
+
+
+async def test_a_credential_that_expires_ends_its_subscription_alone(start: Start) -> None:
+    """A-4."""
+    with running_provider() as provider:
+        world = await tokens.prepared(start, MovedClock(), provider)
+        alice = world.server.alice
+        async with watching(world.server, DOC, token_of=None) as socket:
+            fields = world.app().fields("GET", f"{BASE}{tokens.DOC}")
+            lines = (f"auth {fields['Authorization']}", f"dpop {fields['DPoP']}")
+            await socket.send("\n".join([*lines, f"sub {BASE}{tokens.DOC}"]))
+            assert await socket.receive() == f"ack {BASE}{tokens.DOC}"
+            await alice.put(tokens.DOC, BODY, TURTLE)
+            assert await socket.receive() == f"pub {BASE}{tokens.DOC}"
+            world.clock.move(4000)
+            await alice.put(tokens.DOC, "<> a <#later>.", TURTLE)
+            assert await socket.receive() == f"err {BASE}{tokens.DOC} forbidden"
+            await alice.put(DOC, "<> a <#later>.", TURTLE)
+            assert await socket.receive() == f"pub {BASE}{DOC}"
+
+
+async def test_a_new_credential_for_a_subscription_takes_the_place_of_the_old_one(
+    server: Server,
+) -> None:
+    """As before the old one expires: nothing is lost, and nothing is told twice."""
+    await server.alice.put(PRIVATE, BODY, TURTLE)
+    async with watching(server, token_of=None) as socket:
+        for round_ in range(4):
+            await socket.send(f"auth {server.alice.authorization}\nsub {BASE}{PRIVATE}")
+            assert await socket.receive() == f"ack {BASE}{PRIVATE}"
+            for number in range(2):
+                await server.alice.put(PRIVATE, f"<> <#n> {round_}{number}.", TURTLE)
+            assert await socket.receive_all(2) == pubs(PRIVATE, PRIVATE)
+        await socket.send(f"unsub {BASE}{PRIVATE}")
+        await server.alice.put(PRIVATE, BODY, TURTLE)
+        assert await heard(server, socket) == []
 
 
 # --- limits and the end -------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from podstead.notifications.solid_0_1 import (
     LONGEST_URL,
     Conversation,
     Forget,
+    LineCredential,
     Offer,
     Say,
     Subscribe,
@@ -206,3 +207,41 @@ def test_a_socket_has_as_many_subscriptions_as_the_limit_at_most() -> None:
     assert spoken.read("sub /alice/3") == Say("error: Subscription limit exceeded")
     spoken.read("unsub /alice/1")
     accepted(spoken, "/alice/3")
+
+
+def test_a_credential_belongs_to_the_next_subscription_alone() -> None:
+    spoken = conversation()
+    assert spoken.read("auth DPoP token") is None
+    assert spoken.read("dpop proof") is None
+    first, second = spoken.read(f"sub {ORIGIN}/a"), spoken.read(f"sub {ORIGIN}/b")
+    assert isinstance(first, Subscribe)
+    assert first.credential == LineCredential("DPoP token", "proof")
+    assert isinstance(second, Subscribe)
+    assert second.credential is None
+
+
+def test_a_subscription_that_is_refused_takes_its_credential_along() -> None:
+    spoken = conversation()
+    spoken.read("auth Bearer token")
+    assert isinstance(spoken.read("sub http://elsewhere.example/"), Say)
+    asked = spoken.read(f"sub {ORIGIN}/a")
+    assert isinstance(asked, Subscribe)
+    assert asked.credential is None
+
+
+def test_a_proof_without_a_token_is_no_credential() -> None:
+    spoken = conversation()
+    spoken.read("dpop proof")
+    asked = spoken.read(f"sub {ORIGIN}/a")
+    assert isinstance(asked, Subscribe)
+    assert asked.credential is None
+
+
+def test_a_token_may_come_without_a_proof_and_replaced() -> None:
+    spoken = conversation()
+    spoken.read("auth Bearer first")
+    spoken.read("auth Bearer second")
+    spoken.read(f"unsub {ORIGIN}/a")
+    asked = spoken.read(f"sub {ORIGIN}/a")
+    assert isinstance(asked, Subscribe)
+    assert asked.credential == LineCredential("Bearer second", None)

@@ -1,0 +1,264 @@
+"""What does the client of one solid-0.1 socket ask for, and hear of?
+
+A subscription counts from the moment its line arrives, not from when the right to it is decided:
+clients write to the resource at once, without waiting for the ``ack``. So the newest change is
+noted for each line on arrival, and what happened between that and the decision is read from the
+change log once the subscription is granted. One task reads the lines, so that none has to wait to
+be noted, and another does them in their order.
+
+With several workers, another one may have committed a write before this one, held up by something
+else, came to read a line that arrived earlier. Nobody can tell how much earlier, so what happened
+in the last moments is told as well: one line too many makes a client look again, one too few leaves
+it with an old state. What happened before the socket was open is never told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from podstead.authn.authenticate import Shown
+from podstead.core.clock import Clock
+from podstead.core.errors import RequestRefused, ServerTrouble, StorageError
+from podstead.core.identifiers import ResourcePath
+from podstead.notifications.history import History
+from podstead.notifications.hub import Hub, Watch
+from podstead.notifications.mailbox import Letter, Mailbox, WatchEnded
+from podstead.notifications.notices import Notice
+from podstead.notifications.readers import Subscriber
+from podstead.notifications.solid_0_1 import (
+    Conversation,
+    Forget,
+    LineCredential,
+    Say,
+    Subscribe,
+)
+from podstead.web.authentication import LimitedAuthentication
+from podstead.web.limits import address_key
+from podstead.web.websocket import SocketClosed, WebSocket
+
+logger = logging.getLogger("podstead.web")
+
+_LONGEST_MESSAGE = 16 * 1024
+_MOST_LINES_WAITING = 256
+_MOST_MISSED = 10_000
+"""Changes of the whole server that are looked through for one subscription."""
+_LATE_MS = 500
+"""How late a worker may come to read a line, where there are others that write."""
+_TROUBLE = "error: The server cannot take this on at the moment"
+
+
+class LineSender:
+    """Who sends the lines of a socket: whoever opened it, unless a credential comes before one."""
+
+    def __init__(
+        self,
+        authentication: LimitedAuthentication,
+        *,
+        base_url: str,
+        opener: Subscriber,
+        client_address: str,
+    ) -> None:
+        self._authentication = authentication
+        self._base_url = base_url
+        self._opener = opener
+        self._client_address = client_address
+
+    async def subscriber(self, asked: Subscribe) -> Subscriber:
+        """Who wants to hear of the topic. Raises RequestRefused, ServerTrouble."""
+        if asked.credential is None:
+            return self._opener
+        agent = await self._authentication.authenticate(
+            self._shown(asked.url, asked.credential), client_address=self._client_address
+        )
+        return replace(self._opener, agent=agent)
+
+    def _shown(self, url: str, credential: LineCredential) -> Shown:
+        """What a GET of the URL would show."""
+        absolute = f"{self._base_url}{url}" if url.startswith("/") else url
+        proof = credential.proof
+        return Shown(
+            authorization=(credential.authorization.encode(),),
+            proofs=() if proof is None else (proof.encode(),),
+            method="GET",
+            url=absolute.partition("#")[0].encode().decode("latin-1"),
+            client_address=address_key(self._client_address),
+        )
+
+
+class Arrivals:
+    """After which change did a line arrive? For the lines of one socket."""
+
+    def __init__(self, hub: Hub, clock: Clock, opened_after: int | None) -> None:
+        """``opened_after`` is the newest change when the socket was opened, if other workers may
+        have changes committed; else ``None``."""
+        self._hub = hub
+        self._clock = clock
+        self._opened_after = opened_after
+
+    async def arrived_after(self) -> int | None:
+        """For a line that is just being read; ``None`` in trouble, which will show again."""
+        try:
+            if self._opened_after is None:
+                return await self._hub.newest_sequence()
+            then = await self._hub.newest_sequence_at(self._clock.now_ms() - _LATE_MS)
+        except StorageError:
+            return None
+        return max(then, self._opened_after)
+
+
+class Listener:
+    """The client of one socket."""
+
+    def __init__(
+        self,
+        socket: WebSocket,
+        mailbox: Mailbox,
+        conversation: Conversation,
+        *,
+        hub: Hub,
+        history: History,
+        sender: LineSender,
+        arrivals: Arrivals,
+    ) -> None:
+        self._arrivals = arrivals
+        self._socket = socket
+        self._mailbox = mailbox
+        self._conversation = conversation
+        self._hub = hub
+        self._history = history
+        self._sender = sender
+        self._lines: asyncio.Queue[tuple[str | Say, int | None]]
+        self._lines = asyncio.Queue(_MOST_LINES_WAITING)
+        self._begun_after: int | None = None
+        """Where the arrival of a subscription with a credential is noted by the first of its
+        lines."""
+        self._watches: dict[ResourcePath, Watch] = {}
+        self._former: dict[ResourcePath, Watch] = {}
+        """Watches that another took the place of, until what was on its way to them is told."""
+
+    def lines_of(self, letter: Letter) -> list[str]:
+        """What to say of a letter."""
+        if isinstance(letter, Notice):
+            self._close_former(letter)
+            return self._conversation.publish(letter)
+        if not isinstance(letter, WatchEnded):
+            return [letter]
+        if self._is_watching(letter.topic):  # again already
+            return []
+        self._watches.pop(letter.topic, None)
+        return self._conversation.end(letter.topic)
+
+    async def run(self) -> None:
+        """Do what the client asks until it has gone."""
+        doing = asyncio.create_task(self._do_lines())
+        doing.add_done_callback(lambda _: self._mailbox.close())
+        try:
+            await self._read_lines()
+        except SocketClosed:
+            return
+        except Exception:
+            logger.exception("A socket ended in an error that nothing foresaw")
+        finally:
+            doing.cancel()
+            await asyncio.gather(doing, return_exceptions=True)
+
+    async def _read_lines(self) -> None:
+        while True:
+            message = await self._socket.receive()
+            arrived_after = await self._arrivals.arrived_after()
+            for line in _lines_in(message):
+                await self._lines.put((line, arrived_after))
+
+    async def _do_lines(self) -> None:
+        try:
+            while True:
+                line, arrived_after = await self._lines.get()
+                await self._obey(line, arrived_after)
+        except Exception:
+            logger.exception("A socket ended in an error that nothing foresaw")
+
+    async def _obey(self, line: str | Say, arrived_after: int | None) -> None:
+        if not self._conversation.has_credential:
+            self._begun_after = arrived_after
+        asked = line if isinstance(line, Say) else self._conversation.read(line)
+        if isinstance(asked, Say):
+            self._mailbox.put(asked.line)
+        elif isinstance(asked, Subscribe):
+            await self._subscribe(asked, self._begun_after)
+        elif isinstance(asked, Forget):
+            for watches in (self._watches, self._former):
+                watch = watches.pop(asked.topic, None)
+                if watch is not None:
+                    watch.close()
+
+    async def _subscribe(self, asked: Subscribe, arrived_after: int | None) -> None:
+        topic = asked.topic
+        is_new = not self._is_watching(topic)
+        watch = None
+        if is_new or asked.credential is not None:
+            try:
+                subscriber = await self._sender.subscriber(asked)
+                watch = await self._hub.watch(topic, subscriber, self._mailbox)
+            except RequestRefused:
+                self._mailbox.put(self._conversation.refuse(asked))
+                return
+            except ServerTrouble:
+                self._mailbox.put(_TROUBLE)
+                return
+            self._note(watch)
+        # Nothing was awaited since the watch began, so that the answer comes before its notices.
+        self._mailbox.put(self._conversation.accept(asked))
+        if watch is not None and is_new and arrived_after is not None:
+            await self._tell_missed(watch, arrived_after)
+
+    async def _tell_missed(self, watch: Watch, arrived_after: int) -> None:
+        """Tell what happened between the arrival of a line and the watch that it led to."""
+        if arrived_after >= watch.since:
+            return
+        arrived_after = max(arrived_after, watch.since - _MOST_MISSED)
+        try:
+            missed = [
+                notice
+                async for notice in self._history.read(
+                    arrived_after, watch.since, topic=watch.topic, subscriber=watch.subscriber
+                )
+            ]
+        except ServerTrouble:
+            watch.close()
+            for line in (_TROUBLE, *self._conversation.end(watch.topic)):
+                self._mailbox.put(line)
+            return
+        # All at once: the notices of one request must not be torn apart by those of another.
+        for notice in missed:
+            self._mailbox.put(notice)
+
+    def _is_watching(self, topic: ResourcePath) -> bool:
+        return topic in self._watches and self._watches[topic].is_open
+
+    def _note(self, watch: Watch) -> None:
+        """Listen by this watch from now on, and by the one before for what is under way to it."""
+        topic = watch.topic
+        former = self._former.pop(topic, None)
+        if former is not None:
+            former.close()
+        if self._is_watching(topic):
+            self._former[topic] = self._watches[topic]
+        self._watches[topic] = watch
+
+    def _close_former(self, notice: Notice) -> None:
+        former = self._former.get(notice.topic)
+        if former is not None and notice.sequence > self._watches[notice.topic].since:
+            former.close()
+            del self._former[notice.topic]
+
+
+def _lines_in(message: str | bytes) -> Sequence[str | Say]:
+    """The lines of a message, or what to say of one that has none."""
+    if len(message) > _LONGEST_MESSAGE:
+        return [Say("error: Message too long")]
+    if isinstance(message, bytes):
+        return [Say("warning Unrecognized message (binary)")]
+    return message.splitlines() or [""]
