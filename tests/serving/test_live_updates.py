@@ -47,20 +47,22 @@ def pod(server: ServerProcess) -> Pod:
     return create_pod(server)
 
 
+@pytest.mark.parametrize("credential", [["auth Bearer {}", "dpop none"], []], ids=["auth", "none"])
 @pytest.mark.parametrize("workers", [1, 2], ids="{} workers".format)
 async def test_who_writes_before_the_answer_to_its_subscription_hears_of_every_change(
-    tmp_path: Path, workers: int
+    tmp_path: Path, workers: int, credential: list[str]
 ) -> None:
     """As the WebSocket cases of solid-crud-tests do, two hundred times."""
     options = ("--workers", str(workers))
     with running_server(ServerProcess(tmp_path / "root", options=options)) as server:
         pod = create_pod(server)
-        path = f"{pod.root}private/doc.ttl"
+        path = f"{pod.root}{'private' if credential else 'public'}/doc.ttl"
+        lines = [*(line.format(pod.token) for line in credential), f"sub {path}"]
         with pod.owner() as owner:
             assert owner.put(path, "<> a <#x>.", TURTLE).status == 201
             for number in range(200):
                 async with sockets_to(server) as [socket]:
-                    for line in (f"auth Bearer {pod.token}", "dpop none", f"sub {path}"):
+                    for line in lines:
                         await socket.connection.send_str(line)
                     answer = await asyncio.to_thread(owner.put, path, f"<> <#n> {number}.", TURTLE)
                     assert answer.status == 204
