@@ -22,8 +22,8 @@ class NotificationSettings:
             "also who may not read it. What is told is its URL, and nothing else."
         ),
         reason=(
-            "Older servers told everybody, and applications in a browser cannot say who they are "
-            "when they open a socket. They hear of public resources only, unless you allow it."
+            "Older servers told everybody, and most applications in a browser do not say who they "
+            "are on a socket. Those hear of public resources only, unless you allow it."
         ),
     )
     sockets_per_address: int = setting(
