@@ -9,7 +9,8 @@ be noted, and another does them in their order.
 With several workers, another one may have committed a write before this one, held up by something
 else, came to read a line that arrived earlier. Nobody can tell how much earlier, so what happened
 in the last moments is told as well: one line too many makes a client look again, one too few leaves
-it with an old state. What happened before the socket was open is never told.
+it with an old state. What happened before the socket was open, or before something that the client
+was told of, is not.
 """
 
 from __future__ import annotations
@@ -97,6 +98,11 @@ class Arrivals:
         self._hub = hub
         self._clock = clock
         self._opened_after = opened_after
+        self._told = 0
+
+    def note_told(self, notice: Notice) -> None:
+        """Note that the client is told of this, so that it may know of all before."""
+        self._told = max(self._told, notice.sequence)
 
     async def arrived_after(self) -> int | None:
         """For a line that is just being read; ``None`` in trouble, which will show again."""
@@ -106,7 +112,7 @@ class Arrivals:
             then = await self._hub.newest_sequence_at(self._clock.now_ms() - _LATE_MS)
         except StorageError:
             return None
-        return max(then, self._opened_after)
+        return max(then, self._opened_after, self._told)
 
 
 class Listener:
@@ -142,6 +148,7 @@ class Listener:
     def lines_of(self, letter: Letter) -> list[str]:
         """What to say of a letter."""
         if isinstance(letter, Notice):
+            self._arrivals.note_told(letter)
             self._close_former(letter)
             return self._conversation.publish(letter)
         if not isinstance(letter, WatchEnded):
