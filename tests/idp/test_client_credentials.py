@@ -57,9 +57,9 @@ async def test_client_credentials_are_for_the_accounts_own_webid(desk: Office) -
     """A-67"""
     alice = await desk.new_account()
     credentials = desk.services.credentials
-    for refused in ({"web_id": f"{BASE}/bob/#me"}, {"web_id": ""}, {"name": "x" * 101}):
+    for web_id, name in ((f"{BASE}/bob/#me", ""), ("", ""), (None, "x" * 101)):
         with pytest.raises(BadRequest):
-            await credentials.create(alice, **refused)
+            await credentials.create(alice, web_id=web_id, name=name)
     assert list(await credentials.of(alice.key)) == []
 
 

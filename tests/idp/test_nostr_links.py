@@ -14,6 +14,7 @@ from podstead.core.errors import AccessDenied, NotFound, Overloaded, PodsteadErr
 from podstead.idp.factors import LastFactor, remaining_factor
 from podstead.idp.nostr.links import LinkedElsewhere, NostrLinks, ProfileRefused
 from podstead.idp.records import ACCOUNTS, NOSTR_LINKS, PASSKEYS, Account, NostrLink, Passkey
+from podstead.idp.source import OPERATOR
 from podstead.storage.records import Record
 from podstead.storage.registry import Kept
 from podstead.storage.writing import commit
@@ -91,7 +92,7 @@ async def test_nothing_stays_of_a_link_whose_profile_failed(
 ) -> None:
     desk.profiles.trouble = trouble
     with pytest.raises((ProfileRefused, type(trouble))):
-        await desk.links.link(desk.account, KEY)
+        await desk.links.link(desk.account, KEY, source=OPERATOR)
     # What is in the way of undoing it leaves a link that says that it is not published.
     kept = await desk.links.find(KEY)
     assert kept is None or not kept.value.published
@@ -100,10 +101,10 @@ async def test_nothing_stays_of_a_link_whose_profile_failed(
 
 
 async def test_a_link_that_was_there_stays_when_publishing_it_fails(desk: Desk) -> None:
-    await desk.links.link(desk.account, KEY, publish=False)
+    await desk.links.link(desk.account, KEY, source=OPERATOR, publish=False)
     desk.profiles.trouble = AccessDenied()
     with pytest.raises(ProfileRefused):
-        await desk.links.link(desk.account, KEY)
+        await desk.links.link(desk.account, KEY, source=OPERATOR)
     kept = await desk.links.find(KEY)
     assert kept is not None
     assert not kept.value.published
@@ -116,7 +117,7 @@ async def test_a_use_meanwhile_is_kept(desk: Desk) -> None:
         assert await desk.links.note_use(kept, desk.account)
 
     desk.profiles.meanwhile = sign_in
-    link = await desk.links.link(desk.account, KEY)
+    link = await desk.links.link(desk.account, KEY, source=OPERATOR)
     assert link.published
     assert link.last_used_s is not None
 
@@ -126,19 +127,19 @@ async def test_a_key_that_is_unlinked_meanwhile_is_not_named(
     desk: Desk, *, was_linked: bool
 ) -> None:
     if was_linked:
-        await desk.links.link(desk.account, KEY, publish=False)
-    desk.profiles.meanwhile = lambda: desk.links.unlink(desk.account, KEY)
+        await desk.links.link(desk.account, KEY, source=OPERATOR, publish=False)
+    desk.profiles.meanwhile = lambda: desk.links.unlink(desk.account, KEY, source=OPERATOR)
     with pytest.raises(Overloaded):
-        await desk.links.link(desk.account, KEY)
+        await desk.links.link(desk.account, KEY, source=OPERATOR)
     assert await desk.links.find(KEY) is None
     assert desk.profiles.names == set()
 
 
 async def test_a_name_goes_although_it_was_not_noted(desk: Desk) -> None:
     """As after a crash between the two."""
-    await desk.links.link(desk.account, KEY, publish=False)
+    await desk.links.link(desk.account, KEY, source=OPERATOR, publish=False)
     desk.profiles.names.add((desk.account.value.web_id, DID))
-    await desk.links.unlink(desk.account, KEY)
+    await desk.links.unlink(desk.account, KEY, source=OPERATOR)
     assert desk.profiles.names == set()
 
 
@@ -147,18 +148,18 @@ async def test_a_key_stays_linked_while_nobody_knows_whether_it_is_named(
     desk: Desk, trouble: PodsteadError
 ) -> None:
     """Our trouble is tried again; what the profile refuses would not help."""
-    await desk.links.link(desk.account, KEY)
+    await desk.links.link(desk.account, KEY, source=OPERATOR)
     desk.profiles.trouble = trouble
     with pytest.raises(type(trouble)):
-        await desk.links.unlink(desk.account, KEY)
+        await desk.links.unlink(desk.account, KEY, source=OPERATOR)
     assert await desk.links.find(KEY) is not None
     desk.profiles.trouble = AccessDenied()
-    await desk.links.unlink(desk.account, KEY)
+    await desk.links.unlink(desk.account, KEY, source=OPERATOR)
     assert await desk.links.find(KEY) is None
 
 
 async def test_a_use_counts_for_the_link_and_the_account_as_they_were(desk: Desk) -> None:
-    await desk.links.link(desk.account, KEY)
+    await desk.links.link(desk.account, KEY, source=OPERATOR)
     kept = await desk.links.find(KEY)
     assert kept is not None
     assert await desk.links.note_use(kept, desk.account)
@@ -172,11 +173,11 @@ async def test_a_use_counts_for_the_link_and_the_account_as_they_were(desk: Desk
 async def test_two_accounts_cannot_have_one_key(desk: Desk) -> None:
     """T-88"""
     other = await desk.place.new_account("bob")
-    await desk.links.link(desk.account, KEY)
+    await desk.links.link(desk.account, KEY, source=OPERATOR)
     with pytest.raises(LinkedElsewhere):
-        await desk.links.link(other, KEY)
+        await desk.links.link(other, KEY, source=OPERATOR)
     with pytest.raises(NotFound):
-        await desk.links.unlink(other, KEY)
+        await desk.links.unlink(other, KEY, source=OPERATOR)
 
 
 async def test_of_two_links_at_the_same_time_one_counts(
@@ -184,9 +185,9 @@ async def test_of_two_links_at_the_same_time_one_counts(
 ) -> None:
     """T-88: the write makes sure of it, not the look before it."""
     other = await desk.place.new_account("bob")
-    _meanwhile(monkeypatch, desk.links, lambda: desk.links.link(other, KEY))
+    _meanwhile(monkeypatch, desk.links, lambda: desk.links.link(other, KEY, source=OPERATOR))
     with pytest.raises(Overloaded):
-        await desk.links.link(desk.account, KEY)
+        await desk.links.link(desk.account, KEY, source=OPERATOR)
     kept = await desk.links.find(KEY)
     assert kept is not None
     assert kept.value.account_id == other.key
@@ -197,16 +198,16 @@ async def test_of_two_ways_to_sign_in_one_stays(
 ) -> None:
     """A-124: when both are removed at the same time."""
     for key in (KEY, OTHER):
-        await desk.links.link(desk.account, key)
+        await desk.links.link(desk.account, key, source=OPERATOR)
     await desk.without_password()
 
     async def remove_name(_self: Profiles, _web_id: str, _name: str) -> None:
         monkeypatch.undo()
-        await desk.links.unlink(desk.account, OTHER)
+        await desk.links.unlink(desk.account, OTHER, source=OPERATOR)
 
     monkeypatch.setattr(Profiles, "remove_name", remove_name)
     with pytest.raises(Overloaded):
-        await desk.links.unlink(desk.account, KEY)
+        await desk.links.unlink(desk.account, KEY, source=OPERATOR)
     assert [each.key for each in await desk.links.of_account(desk.account.key)] == [KEY]
 
 

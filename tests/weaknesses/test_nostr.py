@@ -8,11 +8,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from rdflib import OWL
 
+from podstead.app.foreign import ForeignDocuments
 from podstead.app.keys import ensure_token_key
 from podstead.app.system import SystemClock
 from podstead.config import Settings
+from podstead.core.errors import OutboundError
 from podstead.storage.root import prepare_root
 from tests.http.conftest import BASE, Server, running, with_two_pods
 from tests.http.idp_pages.conftest import sign_in
@@ -21,7 +24,6 @@ from tests.support.browser import Browser
 from tests.support.client import create_pod
 from tests.support.nostr import Change, NostrKey, nostr, tag_set_to, without, without_tag
 from tests.support.server import ServerProcess, running_server
-from tests.weaknesses.conftest import listening
 
 _OPTIONS = ("--invalid-credentials-per-minute", "0")
 
@@ -88,8 +90,8 @@ class Signers:
 
 
 @asynccontextmanager
-async def _signers(root: Path, resolver: str) -> AsyncIterator[Signers]:
-    settings = Settings(root=root, base_url=BASE, idp=True, nostr_resolvers=(resolver,))
+async def _signers(root: Path) -> AsyncIterator[Signers]:
+    settings = Settings(root=root, base_url=BASE, idp=True)
     ensure_token_key(prepare_root(settings.root).keys)
     async with running(settings) as application:
         server = await with_two_pods(application)
@@ -111,22 +113,19 @@ async def _signers(root: Path, resolver: str) -> AsyncIterator[Signers]:
         yield signers
 
 
-async def test_w_27_nobody_is_asked_about_who_signs(tmp_path: Path) -> None:
-    """A-127, D-7: not at all unless the operator says so, and then for one thing only."""
-    assert Settings(root=tmp_path).nostr_resolvers == ()
-    with listening() as (port, connections):
-        async with _signers(tmp_path / "root", f"http://127.0.0.1:{port}") as signers:
-            keys = (signers.unknown, signers.linked, signers.stated, signers.stated_twice)
-            assert [await signers.ask(key) for key in keys] == [200, 200, 200, 200]
-            assert [await signers.sign_in(key) for key in keys[:3]] == [403, 200, 200]
-    assert connections == []
-
-
-async def test_w_27_a_resolver_is_asked_where_profiles_contradict_each_other(
-    tmp_path: Path,
+async def test_w_27_nobody_is_asked_about_who_signs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A-127: so that the test before it means something."""
-    with listening() as (port, connections):
-        async with _signers(tmp_path / "root", f"http://127.0.0.1:{port}") as signers:
-            assert await signers.sign_in(signers.stated_twice) == 409
-    assert connections != []
+    """A-127, D-7: neither about requests nor about signing in."""
+    fetched: list[str] = []
+
+    async def fetch(_: ForeignDocuments, url: str, __: object) -> None:
+        fetched.append(url)
+        raise OutboundError("Nobody is to be asked")
+
+    monkeypatch.setattr(ForeignDocuments, "_fetch", fetch)
+    async with _signers(tmp_path / "root") as signers:
+        keys = (signers.unknown, signers.linked, signers.stated, signers.stated_twice)
+        assert [await signers.ask(key) for key in keys] == [200, 200, 200, 200]
+        assert [await signers.sign_in(key) for key in keys] == [403, 200, 403, 403]
+    assert fetched == []

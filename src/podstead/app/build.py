@@ -199,7 +199,6 @@ def build_application(
             nostr = provider.nostr(
                 resources=service,
                 parse=parse_rules,
-                documents=foreign,
                 uses=verification.event_uses,
             )
             linked = nostr.linked

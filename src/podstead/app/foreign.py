@@ -84,12 +84,6 @@ class ForeignDocuments:
         with self._blocked.noting(url):
             return self._guard.admit(url).origin
 
-    async def fetch_did_document(self, url: str) -> bytes:
-        """The DID document of a Nostr key (A-127). Raises OutboundError."""
-        from podstead.outbound.documents import DID_POLICY
-
-        return (await self._fetch(url, DID_POLICY)).content
-
     async def check_receiver(self, url: str) -> None:
         """Raises OutboundError for a URL to which this server sends nothing, as its text tells."""
         await self._poster_in_use().check(url)

@@ -25,8 +25,6 @@ from podstead.idp import discovery
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.certificates import CertificateKeys
 from podstead.idp.clients import ClientDirectory, ClientDocument
-from podstead.idp.nostr.resolution import DidDocuments as ForeignDids
-from podstead.idp.nostr.resolution import DidResolution
 from podstead.idp.own_tokens import OwnTokens
 from podstead.idp.passkeys.ceremonies import relying_party
 from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
@@ -195,8 +193,10 @@ class Provider:
                         sources=profiles,
                         profiles=own_profiles,
                         make=make_in_thread,
+                        store=store,
                         audit=self.accounts.audit,
                         clock=clock,
+                        randomness=self._randomness,
                     )
                     if settings.webid_tls
                     else None
@@ -220,19 +220,15 @@ class Provider:
         *,
         resources: ResourceService,
         parse: RdfParser,
-        documents: ForeignDids,
         uses: EventUses,
     ) -> NostrServices:
         """What knows the Nostr keys of accounts."""
-        resolvers = self._settings.nostr_resolvers
-        resolution = DidResolution(resolvers, documents=documents, clock=self._clock)
         return build_nostr(
             self._settings.base_url,
             accounts=self.accounts,
             store=self._store,
             resources=resources,
             parse=parse,
-            resolution=resolution if resolvers else None,
             uses=uses,
             clock=self._clock,
             randomness=self._randomness,

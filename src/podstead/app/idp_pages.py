@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -20,7 +21,8 @@ from podstead.idp.passkeys.ceremonies import CHALLENGE_S, RelyingParty
 from podstead.idp.passkeys.keeping import Passkeys
 from podstead.idp.passkeys.sign_in import PasskeySignIn
 from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
-from podstead.idp.records import PASSKEY_CHALLENGES
+from podstead.idp.records import PASSKEY_CHALLENGES, SecurityEvent
+from podstead.idp.security_events import security_events
 from podstead.idp.sessions import Sessions
 from podstead.storage.protocol import Store
 from podstead.web.idp.account_pages import AccountPages
@@ -42,9 +44,11 @@ from podstead.web.idp.pages import (
     nostr_sign_in_routes,
     page_routes,
     passkey_routes,
+    profile_key_routes,
 )
 from podstead.web.idp.passkey_endpoints import PasskeyEndpoints
 from podstead.web.idp.passkey_pages import PasskeyPages
+from podstead.web.idp.profile_key_endpoints import ProfileKeyEndpoints
 from podstead.web.idp.registration_pages import RegistrationPages
 from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.request_limit import RequestLimit
@@ -114,6 +118,19 @@ def build_pages(
         passkeys=known is not None,
         nostr=nostr is not None,
     )
+    profile_keys = None
+    if nostr is not None:
+        profile_keys = ProfileKeyEndpoints(
+            stated=nostr.stated,
+            links=nostr.links,
+            allowed=nostr.allowed,
+            sessions=sessions,
+            cookies=cookies,
+        )
+
+    async def events_of(account_id: str) -> Sequence[SecurityEvent]:
+        return await security_events(store, account_id, now_ms=clock.now_ms())
+
     pages = Pages(
         authorization=AuthorizationEndpoint(
             authorizations=authorizations,
@@ -153,8 +170,10 @@ def build_pages(
             credentials=accounts.credentials,
             passkeys=None if known is None else known.passkeys,
             nostr_links=None if nostr is None else nostr.links,
+            profile_keys=profile_keys,
             certificates=services.certificates,
             profile_issuer=services.profile_issuer,
+            events=events_of,
             sign_in=sign_in,
             cookies=cookies,
             renderer=renderer,
@@ -167,6 +186,7 @@ def build_pages(
             credentials=accounts.credentials,
             cookies=cookies,
             renderer=renderer,
+            events=events_of,
             audit=audit,
             base_url=base_url,
             pods_url=pods_url,
@@ -198,7 +218,7 @@ def build_pages(
         cookies=cookies,
     )
     routes = (*page_routes(entrance, pages), issuer_route(entrance, issuer_pages))
-    if nostr is not None:
+    if nostr is not None and profile_keys is not None:
         nostr_limit = RequestLimit("nostr", store, clock, services.nostr_requests_per_minute)
         keys = NostrKeyEndpoints(
             links=nostr.links,
@@ -225,6 +245,7 @@ def build_pages(
             *routes,
             *nostr_key_routes(entrance, keys),
             *nostr_sign_in_routes(entrance, nostr_sign_in),
+            *profile_key_routes(entrance, profile_keys),
         )
     if services.certificates is not None:
         own_certificates = CertificatePages(

@@ -10,6 +10,7 @@ from podstead.authn.event_uses import EventUses
 from podstead.authn.web_id_documents import RdfParser
 from podstead.core.clock import Clock, Randomness
 from podstead.idp.challenges import Challenges
+from podstead.idp.nostr.allowed_keys import AllowedKeys
 from podstead.idp.nostr.challenges import nostr_challenges
 from podstead.idp.nostr.events import SignedEvents
 from podstead.idp.nostr.finding import KeyOwners
@@ -17,7 +18,6 @@ from podstead.idp.nostr.linked import LinkedWebIds
 from podstead.idp.nostr.links import NostrLinks
 from podstead.idp.nostr.profile_keys import ProfileKeys
 from podstead.idp.nostr.proven_keys import ProvenKeys
-from podstead.idp.nostr.resolution import DidResolution
 from podstead.idp.nostr.sign_in import NostrSignIn
 from podstead.resources.service import ResourceService
 from podstead.storage.protocol import Store
@@ -29,6 +29,7 @@ class NostrServices:
 
     links: NostrLinks
     stated: ProfileKeys
+    allowed: AllowedKeys
     linked: LinkedWebIds
     challenges: Challenges
     events: SignedEvents
@@ -43,12 +44,11 @@ def build_nostr(
     store: Store,
     resources: ResourceService,
     parse: RdfParser,
-    resolution: DidResolution | None,
     uses: EventUses,
     clock: Clock,
     randomness: Randomness,
 ) -> NostrServices:
-    """The services of one worker; ``resolution`` is ``None`` where nobody else is asked."""
+    """The services of one worker."""
     links = NostrLinks(
         store=store,
         profiles=OwnProfiles(base_url=base_url, resources=resources),
@@ -59,6 +59,9 @@ def build_nostr(
     stated = ProfileKeys(
         base_url=base_url, store=store, accounts=accounts.accounts, parse=parse, clock=clock
     )
+    allowed = AllowedKeys(
+        store=store, stated=stated, audit=accounts.audit, clock=clock, randomness=randomness
+    )
     challenges = nostr_challenges(store, clock=clock, randomness=randomness)
     return NostrServices(
         links=links,
@@ -66,12 +69,9 @@ def build_nostr(
         linked=LinkedWebIds(KeyOwners(links=links, stated=stated, accounts=accounts.accounts)),
         challenges=challenges,
         events=SignedEvents(uses=uses, challenges=challenges, clock=clock),
+        allowed=allowed,
         sign_in=NostrSignIn(
-            owners=KeyOwners(
-                links=links, stated=stated, accounts=accounts.accounts, resolution=resolution
-            ),
-            links=links,
-            audit=accounts.audit,
+            links=links, allowed=allowed, accounts=accounts.accounts, audit=accounts.audit
         ),
         proven=ProvenKeys(store=store, audit=accounts.audit, clock=clock, randomness=randomness),
     )

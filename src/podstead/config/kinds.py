@@ -205,14 +205,6 @@ ISSUER = Kind(
 )
 """The issuer of a Solid-OIDC provider, without a slash at its end."""
 
-RESOLVER = Kind(
-    "URL",
-    "give the URL below which a resolver has DID documents, such as "
-    "https://resolver.example/.well-known/did/nostr",
-    _parse_issuer,
-)
-"""A resolver of DIDs, without a slash at the end of its URL."""
-
 NETWORK: Kind[Network] = Kind(
     "ADDRESS[/BITS]",
     "give an IP address or a network, such as 127.0.0.1 or 10.0.0.0/8",

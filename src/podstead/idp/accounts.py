@@ -29,6 +29,7 @@ from podstead.idp.records import (
     Account,
     AccountName,
 )
+from podstead.idp.security_events import noting
 from podstead.idp.source import OPERATOR, RequestSource
 from podstead.storage.former_pods import former_pod
 from podstead.storage.protocol import EntryRegistry, PodRegistry, ResourceStore, TokenRegistry
@@ -222,11 +223,14 @@ class Accounts:
         account = await self._end_all(
             account_id,
             lambda account: msgspec.structs.replace(account, password_hash=password_hash),
+            await self._noting(account_id, Event.PASSWORD_CHANGED, source),
         )
         self._audit.note(Event.PASSWORD_CHANGED, account_id=account_id)
         return account
 
-    async def set_email(self, account_id: str, email: object) -> Account:
+    async def set_email(
+        self, account_id: str, email: object, *, source: RequestSource = OPERATOR
+    ) -> Account:
         """Change the e-mail address. Raises UnusableEmail, EmailTaken, NotFound, Overloaded,
         StorageError."""
         address = check_email(email)
@@ -235,7 +239,10 @@ class Accounts:
             kept = await self._existing(account_id)
             before = kept.value.email
             changed = msgspec.structs.replace(kept.value, email=address)
-            records: list[Record] = [ACCOUNTS.replace(kept, changed)]
+            records: list[Record] = [
+                ACCOUNTS.replace(kept, changed),
+                *await self._noting(account_id, Event.EMAIL_CHANGED, source),
+            ]
             relied_on: list[Reliance] = [kept.at]
             if before is None or name_key(before) != key:
                 if await EMAILS.read(self._store, key, now_ms=self._clock.now_ms()) is not None:
@@ -366,6 +373,11 @@ class Accounts:
             raise _busy()
         facts = {"pod": account.pod}
         self._audit.note(Event.ACCOUNT_CREATED, account_id=account.account_id, **facts)
+
+    async def _noting(
+        self, account_id: str, event: Event, source: RequestSource
+    ) -> Sequence[Record]:
+        return await noting(self._store, account_id, event, source, now_ms=self._clock.now_ms())
 
     async def _existing(self, account_id: str) -> Kept[Account]:
         kept = await self.read(account_id)

@@ -51,6 +51,7 @@ from podstead.idp.records import (
 from podstead.idp.redirects import matches_redirect, redirect_host
 from podstead.idp.signing_out import read_hint
 from podstead.idp.token_service import ProviderStore
+from podstead.idp.ways import reliance_on
 from podstead.storage.records import Record, Reliance
 from podstead.storage.registry import Kept, secret_key
 from podstead.storage.writing import commit
@@ -198,6 +199,7 @@ class Authorizations:
             account_id=session.account_id,
             authenticated_s=session.authenticated_s,
             amr=session.amr,
+            way=session.way,
             here=True,
             # Whoever agreed before may have been somebody else.
             consented=False,
@@ -289,6 +291,9 @@ class Authorizations:
             raise BadRequest("The account cannot be used")
         account = kept.value
         before = await self._consents.find(account.account_id, client, request.redirect_uri)
+        way = await reliance_on(
+            self._store, interaction.way, account_id=account.account_id, now_ms=now_ms
+        )
         scopes = granted_scopes(interaction, before)
         grant = Grant(
             grant_id=self._randomness.token_hex(_ID_BYTES),
@@ -303,6 +308,7 @@ class Authorizations:
             last_used_s=now_s,
             nonce=request.nonce,
             amr=interaction.amr,
+            way=interaction.way,
         )
         lasts_s = GRANT_S if "offline_access" in scopes else SHORT_GRANT_S
         consent = Consent(
@@ -336,7 +342,7 @@ class Authorizations:
                 *await self._consents.changes(owner, client, request.redirect_uri, consent),
                 *await self._surplus(owner, now_ms),
             ],
-            relied_on=[pending.kept.at, kept.at],
+            relied_on=[pending.kept.at, kept.at, *way],
             now_ms=now_ms,
         )
         await self._clients.note_use(client.client_id, account.account_id)

@@ -12,13 +12,17 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from podstead.authn.web_id_documents import ProfileSources, WebIdDocuments
-from podstead.core.clock import Clock
+from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Conflict, NotFound
 from podstead.core.media_types import N3, SPARQL_UPDATE
 from podstead.idp.audit import Audit, Event
 from podstead.idp.records import Account
+from podstead.idp.security_events import noting
+from podstead.idp.source import RequestSource
+from podstead.idp.token_service import ProviderStore
 from podstead.rdf.rsa_key_text import NewKey, removal
 from podstead.rdf.rsa_keys import OwnKey, key_mark, keys_of
+from podstead.storage.writing import commit
 from podstead.x509.issuing import MadeCertificate
 
 MOST_OF_ONE_ACCOUNT: Final = 50
@@ -53,14 +57,18 @@ class CertificateKeys:
         sources: ProfileSources,
         profiles: Profiles,
         make: MakeCertificate,
+        store: ProviderStore,
         audit: Audit,
         clock: Clock,
+        randomness: Randomness,
     ) -> None:
         self._documents = WebIdDocuments[tuple[OwnKey, ...]](
             sources, extract=keys_of, weigh=_weight
         )
         self._profiles = profiles
         self._make = make
+        self._store = store
+        self._randomness = randomness
         self._audit = audit
         self._clock = clock
 
@@ -69,7 +77,7 @@ class CertificateKeys:
         read, StorageError."""
         return await self._documents.stored(account.web_id) or ()
 
-    async def create(self, account: Account) -> NewCertificate:
+    async def create(self, account: Account, source: RequestSource) -> NewCertificate:
         """Make a certificate, and have the profile state its key.
 
         Raises UnusableDocument, Conflict for too many, RequestRefused if the owner may not change
@@ -82,10 +90,10 @@ class CertificateKeys:
         new_key = NewKey(account.web_id, made.key.modulus, made.key.exponent)
         await self._profiles.patch(account.web_id, new_key.insertion(), N3)
         mark = key_mark(made.key.modulus)
-        self._audit.note(Event.CERTIFICATE_MADE, account_id=account.account_id, key=mark)
+        await self._note(Event.CERTIFICATE_MADE, account, mark, source)
         return NewCertificate(made, mark, now_s + VALID_S)
 
-    async def remove(self, account: Account, mark: str) -> None:
+    async def remove(self, account: Account, mark: str, source: RequestSource) -> None:
         """Remove a key, and with it every certificate that has it.
 
         Raises NotFound, UnusableDocument, RequestRefused and StorageError.
@@ -95,9 +103,15 @@ class CertificateKeys:
                 await self._profiles.patch(
                     account.web_id, removal(account.web_id, key), SPARQL_UPDATE
                 )
-                self._audit.note(Event.CERTIFICATE_REMOVED, account_id=account.account_id, key=mark)
+                await self._note(Event.CERTIFICATE_REMOVED, account, mark, source)
                 return
         raise NotFound("The profile states no such key (any more)")
+
+    async def _note(self, event: Event, account: Account, mark: str, source: RequestSource) -> None:
+        now_ms, owner = self._clock.now_ms(), account.account_id
+        noted = await noting(self._store, owner, event, source, subject=mark, now_ms=now_ms)
+        await commit(self._store, noted, now_ms=now_ms, randomness=self._randomness)
+        self._audit.note(event, account_id=owner, key=mark)
 
 
 def _weight(keys: tuple[OwnKey, ...]) -> int:

@@ -12,11 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import msgspec
-
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Overloaded
-from podstead.idp.records import CONSENTS, GRANTS, Consent, Grant
+from podstead.idp.records import CONSENTS, GRANTS, Consent, Grant, revoked
 from podstead.idp.token_service import ProviderStore
 from podstead.storage.records import Record
 from podstead.storage.registry import Kept
@@ -95,10 +93,7 @@ class Connections:
 
     async def _end(self, consents: Sequence[Kept[Consent]], grants: Sequence[Kept[Grant]]) -> bool:
         records: list[Record] = [CONSENTS.drop(each.key) for each in consents]
-        records += [
-            GRANTS.replace(each, msgspec.structs.replace(each.value, revoked=True))
-            for each in grants
-        ]
+        records += [GRANTS.replace(each, revoked(each.value)) for each in grants]
         return await commit(
             self._store,
             records,

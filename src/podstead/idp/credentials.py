@@ -15,6 +15,8 @@ from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import BadRequest, Conflict, NotFound, Overloaded
 from podstead.idp.audit import Audit, Event
 from podstead.idp.records import CREDENTIALS, Account, ClientCredential
+from podstead.idp.security_events import noting
+from podstead.idp.source import OPERATOR, RequestSource
 from podstead.idp.token_service import ProviderStore
 from podstead.storage.records import EntryAt, Record
 from podstead.storage.registry import Kept, secret_key
@@ -46,7 +48,12 @@ class ClientCredentials:
         self._randomness = randomness
 
     async def create(
-        self, account: Kept[Account], *, name: str = "", web_id: str | None = None
+        self,
+        account: Kept[Account],
+        *,
+        name: str = "",
+        web_id: str | None = None,
+        source: RequestSource = OPERATOR,
     ) -> NewCredential:
         """Make credentials that act as the account's WebID; ``name`` is for people.
 
@@ -74,7 +81,8 @@ class ClientCredentials:
             created_s=now_ms // 1000,
         )
         record = CREDENTIALS.put(credential.credential_id, credential, owner=value.account_id)
-        await self._commit(record, account.at)
+        noted = await self._noting(Event.CREDENTIAL_CREATED, credential, source)
+        await self._commit([record, *noted], account.at)
         self._audit.note(
             Event.CREDENTIAL_CREATED,
             account_id=value.account_id,
@@ -87,22 +95,37 @@ class ClientCredentials:
         kept = await CREDENTIALS.of_owner(self._store, account_id, now_ms=self._clock.now_ms())
         return sorted((each.value for each in kept), key=lambda each: each.created_s)
 
-    async def delete(self, account_id: str, credential_id: str) -> None:
+    async def delete(
+        self, account_id: str, credential_id: str, *, source: RequestSource = OPERATOR
+    ) -> None:
         """End one of an account's, and the tokens got with it. Raises NotFound for one that is not
         the account's, Overloaded, StorageError."""
         now_ms = self._clock.now_ms()
         kept = await CREDENTIALS.read(self._store, credential_id, now_ms=now_ms)
         if kept is None or kept.value.account_id != account_id:
             raise NotFound("There are no such client credentials")
-        await self._commit(CREDENTIALS.drop(credential_id), kept.at)
+        noted = await self._noting(Event.CREDENTIAL_DELETED, kept.value, source)
+        await self._commit([CREDENTIALS.drop(credential_id), *noted], kept.at)
         self._audit.note(
             Event.CREDENTIAL_DELETED, account_id=account_id, credential_id=credential_id
         )
 
-    async def _commit(self, record: Record, relied_on: EntryAt) -> None:
+    async def _noting(
+        self, event: Event, credential: ClientCredential, source: RequestSource
+    ) -> Sequence[Record]:
+        return await noting(
+            self._store,
+            credential.account_id,
+            event,
+            source,
+            subject=credential.name or credential.credential_id,
+            now_ms=self._clock.now_ms(),
+        )
+
+    async def _commit(self, records: Sequence[Record], relied_on: EntryAt) -> None:
         if not await commit(
             self._store,
-            [record],
+            records,
             relied_on=[relied_on],
             now_ms=self._clock.now_ms(),
             randomness=self._randomness,

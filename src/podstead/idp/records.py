@@ -60,6 +60,9 @@ class BrowserSession(msgspec.Struct, frozen=True):
     restricted: bool = False
     """Whether the factor is one that whoever writes the profile can give themselves: it does not
     change how the account is signed in to, nor end it (A-130)."""
+    way: str = ""
+    """The entry of the passkey or key that it began by (:mod:`podstead.idp.ways`); empty for a
+    password, and for sessions of earlier versions."""
 
 
 class AuthorizationRequest(msgspec.Struct, frozen=True):
@@ -88,6 +91,7 @@ class VerifiedFactor(msgspec.Struct, frozen=True):
     amr: tuple[str, ...] = ()
     factor: str = "passkey"
     restricted: bool = False
+    way: str = ""
 
 
 class Interaction(msgspec.Struct, frozen=True):
@@ -108,6 +112,7 @@ class Interaction(msgspec.Struct, frozen=True):
     finished: bool = False
     verified: VerifiedFactor | None = msgspec.field(default=None, name="passkey")
     amr: tuple[str, ...] = ()
+    way: str = ""
     may_state_identity: bool = False
     """Whether the person ticked the box that lets the application change who can act as them."""
     had_session: bool = False
@@ -167,6 +172,13 @@ class Grant(msgspec.Struct, frozen=True):
     nonce: str | None = None
     revoked: bool = False
     amr: tuple[str, ...] = ()
+    way: str = ""
+    """The entry of the passkey or key that the person signed in with; empty for a password."""
+
+
+def revoked(grant: Grant) -> Grant:
+    """The grant with an end: none of its tokens counts any more."""
+    return msgspec.structs.replace(grant, revoked=True)
 
 
 class AuthorizationCode(msgspec.Struct, frozen=True):
@@ -246,6 +258,30 @@ class NostrLink(msgspec.Struct, frozen=True):
     last_used_s: int | None = None
 
 
+class AllowedKey(msgspec.Struct, frozen=True):
+    """A Nostr key that signs in to an account while its profile names the key, since the owner
+    allowed it (:mod:`podstead.idp.nostr.allowed_keys`); the key of the record is the account's id
+    and the public key."""
+
+    public_key: str
+    account_id: str
+    created_s: int
+
+
+class SecurityEvent(msgspec.Struct, frozen=True):
+    """A change of how somebody gets into an account (:mod:`podstead.idp.security_events`).
+
+    ``what`` is the value of an :class:`podstead.idp.audit.Event`; ``address`` is empty for a change
+    that no client made, of which ``user_agent`` says where it came from.
+    """
+
+    at_s: int
+    what: str
+    subject: str = ""
+    address: str = ""
+    user_agent: str = ""
+
+
 class Challenge(msgspec.Struct, frozen=True):
     """Something to be signed once, by a passkey or a Nostr key (A-119, A-126); the key is the hash
     of its challenge key, which says what it is.
@@ -295,6 +331,8 @@ REVOKED_TOKENS: Final = Records("revoked", RevokedToken)
 PASSKEYS: Final = Records("passkey", Passkey)
 PASSKEY_CHALLENGES: Final = Records("passkey-challenge", Challenge)
 NOSTR_LINKS: Final = Records("nostr-key", NostrLink)
+ALLOWED_KEYS: Final = Records("allowed-key", AllowedKey)
+SECURITY_EVENTS: Final = Records("security-event", SecurityEvent)
 NOSTR_CHALLENGES: Final = Records("nostr-challenge", Challenge)
 PROFILE_KEYS: Final = Records("profile-key", ProfileKey)
 PROVEN_KEYS: Final = Records("proven-key", ProvenKey)

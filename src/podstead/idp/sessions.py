@@ -18,6 +18,7 @@ from podstead.core.errors import Overloaded
 from podstead.idp.accounts import counting_from
 from podstead.idp.records import ACCOUNTS, SESSIONS, Account, BrowserSession
 from podstead.idp.token_service import ProviderStore
+from podstead.idp.ways import reliance_on
 from podstead.storage.records import Record, Reliance
 from podstead.storage.registry import Kept, secret_key
 from podstead.storage.writing import commit
@@ -80,14 +81,16 @@ class Sessions:
         amr: tuple[str, ...] = (),
         instead_of: OpenSession | None = None,
         restricted: bool = False,
+        way: str = "",
     ) -> Begun:
         """Sign a browser in by a factor that was just verified for the account as it is kept.
 
         ``amr`` is what tokens tell of it (:mod:`podstead.idp.methods`).
         ``instead_of`` is the session that the browser had. One of the same account goes on under
         a new secret, so that clients recognise it. ``restricted`` is for a factor that whoever
-        writes the profile can give themselves. Raises Overloaded, also if the account has changed
-        meanwhile, and StorageError.
+        writes the profile can give themselves; ``way`` is the entry of the factor. Raises
+        WayRemoved if that entry is gone, Overloaded, also if the account has changed meanwhile, and
+        StorageError.
         """
         now_s = counting_from(account.value, self._clock.now_ms() // 1000)
         account_id = account.value.account_id
@@ -108,11 +111,15 @@ class Sessions:
             ),
             amr=amr,
             restricted=restricted,
+            way=way,
+        )
+        way_is_there = await reliance_on(
+            self._store, way, account_id=account_id, now_ms=self._clock.now_ms()
         )
         records = [self._put(secret_key(secret), session, now_s), *await self._surplus(account)]
         if instead_of is not None:
             records.append(SESSIONS.drop(instead_of.kept.key))
-        if not await self._commit(records, relied_on=[account.at]):
+        if not await self._commit(records, relied_on=[account.at, *way_is_there]):
             raise Overloaded("Signing in meets another change of the account: try again")
         return Begun(secret, session)
 
@@ -130,7 +137,7 @@ class Sessions:
         account = await ACCOUNTS.read(self._store, kept.value.account_id, now_ms=now_ms)
         if account is None or account.value.disabled:
             return None
-        if kept.value.created_s < account.value.valid_after_s:
+        if not _counts(kept.value, account.value):
             return None
         await self._renew(kept, now_ms // 1000)
         return OpenSession(kept, account)
@@ -147,7 +154,7 @@ class Sessions:
         """The sessions that count, the newest first. Raises StorageError."""
         now_ms = self._clock.now_ms()
         listed = await SESSIONS.of_owner(self._store, account.account_id, now_ms=now_ms)
-        counting = [each for each in listed if each.value.created_s >= account.valid_after_s]
+        counting = [each for each in listed if _counts(each.value, account)]
         return sorted(counting, key=lambda each: each.value.created_s, reverse=True)
 
     async def end(self, kept: Kept[BrowserSession]) -> None:
@@ -191,6 +198,14 @@ class Sessions:
             now_ms=self._clock.now_ms(),
             randomness=self._randomness,
         )
+
+
+def _counts(session: BrowserSession, account: Account) -> bool:
+    """Whether the session began after everything of the account was ended last, and in a way that
+    there still is: a key that only a profile named once signed in without being allowed to."""
+    if session.restricted and not session.way:
+        return False
+    return session.created_s >= account.valid_after_s
 
 
 def _end_s(session: BrowserSession, now_s: int) -> int:

@@ -11,10 +11,12 @@ class RequestSource:
     """The client of a request, as seen through trusted proxies."""
 
     address: str
-    """Its IP address; empty for the operator at the command line."""
+    """Its IP address; empty where no client made the change."""
     network: str
     """The part of the address that one customer has, by which limits count."""
     user_agent: str = ""
+    """What the client says it is, or who made a change that no client made."""
 
 
-OPERATOR: Final = RequestSource("", "")
+OPERATOR: Final = RequestSource("", "", "the operator of this server")
+PROFILE_CHANGE: Final = RequestSource("", "", "a change of the profile")

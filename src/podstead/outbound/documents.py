@@ -70,23 +70,6 @@ CLIENT_POLICY = FetchPolicy(
 )
 """Documents that a client's identifier leads to (A-51)."""
 
-DID_POLICY = FetchPolicy(
-    purpose=Purpose.DID,
-    accept="application/did+json, application/json;q=0.9",
-    content_types=frozenset(
-        {
-            "application/did+json",
-            "application/did+ld+json",
-            "application/json",
-            "application/ld+json",
-        }
-    ),
-    max_wire_bytes=64 * _KIB,
-    max_content_bytes=64 * _KIB,
-    max_redirects=1,
-)
-"""DID documents of Nostr keys, from resolvers that the operator named (A-127, A-189)."""
-
 
 @dataclass(frozen=True, slots=True)
 class Freshness:

@@ -16,7 +16,6 @@ class Purpose(Enum):
     CONTEXT = "context"
     PROVIDER = "provider"
     CLIENT = "client"
-    DID = "did"
     WEBHOOK = "webhook"
 
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
+import msgspec
 import pytest
 
 from podstead.app.system import SystemRandomness
 from podstead.config import Settings
 from podstead.idp.authorizations import VERIFIED_S
 from podstead.idp.nostr.proven_keys import PROVEN_S
-from podstead.idp.records import ACCOUNTS, NOSTR_LINKS, NostrLink
+from podstead.idp.records import ACCOUNTS, NOSTR_LINKS, SESSIONS, NostrLink
 from podstead.storage.sqlite import SqliteStore
 from podstead.storage.writing import commit
 from tests.http.conftest import BASE, Server, Start, running
@@ -37,7 +39,6 @@ from tests.support.nostr import (
     without_tag,
 )
 from tests.support.signing import decoded
-from tests.unit.outbound.peer import Peer, answer
 
 NewBrowser = Callable[[], Browser]
 LOGIN = "/idp/nostr/login"
@@ -46,6 +47,7 @@ NO_ACCOUNT = (
     "the key there"
 )
 UNKNOWN = (403, NO_ACCOUNT)
+ALICE = {"username": "alice"}
 SAME_AS = "http://www.w3.org/2002/07/owl#sameAs"
 
 
@@ -76,6 +78,34 @@ async def stated(server: Server, key: NostrKey, *names: str) -> None:
         assert answered.status < 300, answered.text
 
 
+async def unstated(server: Server, key: NostrKey) -> None:
+    """Have Alice's profile name the key no more."""
+    update = f"DELETE DATA {{ <{BASE}/alice/#me> <{SAME_AS}> <{key.did}> }}"
+    headers = {"Content-Type": "application/sparql-update"}
+    answered = await server.alice.request("PATCH", "/alice/", headers=headers, body=update.encode())
+    assert answered.status < 300, answered.text
+
+
+async def allowed(server: Server, owner: Browser, key: NostrKey, *, name: str = "alice") -> None:
+    """Have a profile name the key, and its owner allow the key to sign in."""
+    await stated(server, key, name)
+    page = await sign_in(owner, name)
+    page = await owner.send(page, "/idp/account/profile-keys", key=key.public)
+    assert "can sign in now" in page.text
+
+
+async def _status_of(app: App, tokens: dict[str, Any]) -> int:
+    """Whether the access token of an application is accepted."""
+    token = {"Authorization": f"Bearer {tokens['access_token']}"}
+    return (await app.server.public.get("/idp/me", **token)).status
+
+
+async def _allow(browser: Browser, token: str, named: str) -> Answer:
+    body = json.dumps({"key": named}).encode()
+    headers = SCRIPT | {"X-CSRF-Token": token}
+    return await browser.ask("POST", "/idp/account/profile-keys", headers=headers, body=body)
+
+
 async def log_in(
     browser: Browser, clock: MovedClock, key: NostrKey, *changes: Change, sent: object = None
 ) -> Answer:
@@ -86,13 +116,19 @@ async def log_in(
 
 
 async def log_in_to(
-    browser: Browser, page: Page, clock: MovedClock, key: NostrKey, *changes: Change
+    browser: Browser,
+    page: Page,
+    clock: MovedClock,
+    key: NostrKey,
+    *changes: Change,
+    sent: object = None,
 ) -> Answer:
     """Sign in, in the interaction of a page."""
     path = f"{page.path}/schnorr-login"
     event = key.event("POST", BASE + path, clock.now_ms() // 1000, *changes)
-    headers = {k: v for k, v in SCRIPT.items() if k != "Content-Type"} | nostr(event)
-    return await browser.ask("POST", path, headers=headers)
+    headers = {k: v for k, v in SCRIPT.items() if k != "Content-Type" or sent} | nostr(event)
+    body = None if sent is None else json.dumps(sent).encode()
+    return await browser.ask("POST", path, headers=headers, body=body)
 
 
 def error_of(answered: Answer) -> tuple[int, str]:
@@ -452,32 +488,163 @@ async def test_a_finished_interaction_takes_no_key(
 # --- by what profiles say -------------------------------------------------------------------------
 
 
-async def test_a_key_that_the_profile_names_signs_in(
-    server: Server, browser: Browser, app: App, clock: MovedClock, key: NostrKey
+@pytest.mark.parametrize("name", [None, "alice", "alice@example.org"])
+async def test_a_key_that_only_the_profile_names_signs_nobody_in(
+    server: Server,
+    browser: Browser,
+    app: App,
+    clock: MovedClock,
+    key: NostrKey,
+    caplog: pytest.LogCaptureFixture,
+    name: str | None,
 ) -> None:
-    """T-84"""
+    """Whoever may write the profile could name a key of their own, as an application may."""
     await stated(server, key, "alice")
+    sent = {"username": name} if name else None
+    with caplog.at_level(logging.INFO):
+        assert error_of(await log_in(browser, clock, key, sent=sent)) == UNKNOWN
+    assert "sign-in failed" in caplog.text
     page = await browser.get(app.request())
-    answered = await log_in_to(browser, page, clock, key)
+    answered = await log_in_to(browser, page, clock, key, sent=sent)
+    assert error_of(answered)[0] == 403
+    assert (await browser.ask("GET", f"{page.path}/schnorr-complete")).status == 403
+    assert await account_of(browser) is None
+
+
+async def test_a_key_that_the_profile_names_still_proves_who_asks_for_a_resource(
+    server: Server, clock: MovedClock, key: NostrKey
+) -> None:
+    """NIP-98, and nothing more."""
+    await stated(server, key, "alice")
+    event = key.event("GET", f"{BASE}/alice/private/", clock.now_ms() // 1000)
+    answer = await server.public.request("GET", "/alice/private/", headers=nostr(event))
+    assert answer.status == 200, answer.text
+
+
+async def test_an_allowed_key_signs_in_to_the_account_that_is_named(
+    server: Server,
+    browser: Browser,
+    new_browser: NewBrowser,
+    app: App,
+    clock: MovedClock,
+    key: NostrKey,
+) -> None:
+    await allowed(server, new_browser(), key)
+    assert error_of(await log_in(browser, clock, key)) == UNKNOWN
+    assert error_of(await log_in(browser, clock, key, sent={"username": "bob"})) == UNKNOWN
+    page = await browser.get(app.request())
+    answered = await log_in_to(browser, page, clock, key, sent=ALICE)
     assert answered.status == 200, answered.text
     page = await browser.get(answered.json()["redirectUrl"])
     assert (await app.tokens(page))["id_token"]
     assert await account_of(browser) == f"{BASE}/alice/#me"
 
 
-async def test_a_key_that_two_profiles_name_signs_nobody_in(
+async def test_who_names_the_key_of_somebody_else_does_not_have_them_sign_in_to_the_wrong_account(
+    server: Server, browser: Browser, new_browser: NewBrowser, clock: MovedClock, key: NostrKey
+) -> None:
+    """Not even by allowing it: whoever signs in says which account they want."""
+    await allowed(server, new_browser(), key, name="bob")
+    for sent in (None, ALICE, {"username": ""}):
+        assert error_of(await log_in(browser, clock, key, sent=sent)) == UNKNOWN
+    other = new_browser()
+    await sign_in(other)
+    assert (await link(other, clock, key)).status == 201
+    assert (await log_in(browser, clock, key, sent={"username": "bob"})).status == 200
+    assert await account_of(browser) == f"{BASE}/alice/#me"
+
+
+async def test_an_allowed_key_signs_in_only_while_the_profile_names_it(
+    server: Server, browser: Browser, new_browser: NewBrowser, clock: MovedClock, key: NostrKey
+) -> None:
+    """And what it has signed in ends with that, with the owner told."""
+    owner = new_browser()
+    await allowed(server, owner, key)
+    assert (await log_in(browser, clock, key, sent=ALICE)).status == 200
+    await unstated(server, key)
+    assert await account_of(browser) is None
+    assert error_of(await log_in(browser, clock, key, sent=ALICE)) == UNKNOWN
+    page = await owner.get("/idp/account")
+    assert "no longer signs in" in page.text
+    assert "a change of the profile" in page.text
+    await stated(server, key, "alice")
+    assert error_of(await log_in(browser, clock, key, sent=ALICE)) == UNKNOWN
+
+
+async def test_the_owner_sees_an_allowed_key_and_ends_it(
     server: Server,
     browser: Browser,
+    new_browser: NewBrowser,
+    app: App,
     clock: MovedClock,
     key: NostrKey,
-    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A-127: exactly one account, or 409."""
-    await stated(server, key, "alice", "bob")
-    with caplog.at_level(logging.INFO):
-        assert error_of(await log_in(browser, clock, key))[0] == 409
+    owner = new_browser()
+    await allowed(server, owner, key)
+    page = await browser.get(app.request())
+    answered = await log_in_to(browser, page, clock, key, sent=ALICE)
+    tokens = await app.tokens(await browser.get(answered.json()["redirectUrl"]))
+    assert await _status_of(app, tokens) == 200
+    clock.pass_s(601)  # ending needs no new sign-in
+    page = await owner.get("/idp/account")
+    assert "can sign in" in page.text
+    page = await owner.send(page, f"/idp/account/profile-keys/{key.public}")
+    assert "no longer signs in" in page.text
+    assert "can sign in</span>" not in page.text
     assert await account_of(browser) is None
-    assert "sign-in failed" in caplog.text
+    assert await _status_of(app, tokens) == 401
+    assert error_of(await log_in(browser, clock, key, sent=ALICE)) == UNKNOWN
+
+
+@pytest.mark.parametrize("named", ["0" * 64, "x", ""])
+async def test_only_keys_of_the_profile_can_be_allowed(browser: Browser, named: str) -> None:
+    page = await sign_in(browser)
+    answered = await _allow(browser, csrf_token(page), named)
+    assert answered.status == 404
+
+
+async def test_allowing_a_key_needs_a_fresh_sign_in(
+    server: Server, browser: Browser, clock: MovedClock, key: NostrKey
+) -> None:
+    await stated(server, key, "alice")
+    page = await sign_in(browser)
+    clock.pass_s(601)
+    assert (await _allow(browser, csrf_token(page), key.public)).status == 403
+    page = await browser.send(
+        await browser.get("/idp/account"), "/idp/account/profile-keys", key=key.public
+    )
+    assert page.path == "/idp/login"
+
+
+async def test_programs_read_which_keys_sign_in(
+    server: Server, browser: Browser, clock: MovedClock, key: NostrKey
+) -> None:
+    await stated(server, key, "alice")
+    page = await sign_in(browser)
+    path = "/idp/account/profile-keys"
+    [listed] = (await browser.ask("GET", path, headers=SCRIPT)).json()["keys"]
+    assert (listed["pubkey"], listed["inProfile"]) == (key.public, True)
+    assert listed["signsInSince"] is None
+    assert (await _allow(browser, csrf_token(page), key.public)).status == 204
+    one = (await browser.ask("GET", f"{path}/{key.public}", headers=SCRIPT)).json()
+    assert one["signsInSince"] == "2027-01-15T08:00:00Z"
+    headers = SCRIPT | {"X-CSRF-Token": csrf_token(page)}
+    ended = [
+        (await browser.ask("DELETE", f"{path}/{key.public}", headers=headers)).status
+        for _ in range(2)
+    ]
+    assert ended == [204, 404]
+
+
+async def test_a_session_that_such_a_key_began_in_an_earlier_version_is_over(
+    browser: Browser, store: SqliteStore, clock: MovedClock
+) -> None:
+    await sign_in(browser)
+    [kept] = await SESSIONS.page(store, now_ms=clock.now_ms())
+    changed = msgspec.structs.replace(kept.value, factor="nostr", restricted=True)
+    record = SESSIONS.replace(kept, changed)
+    assert await commit(store, [record], now_ms=clock.now_ms(), randomness=SystemRandomness())
+    assert await account_of(browser) is None
 
 
 async def test_the_link_comes_before_what_profiles_say(
@@ -489,21 +656,57 @@ async def test_the_link_comes_before_what_profiles_say(
     assert await account_of(browser) == f"{BASE}/alice/#me"
 
 
-async def test_a_disabled_account_does_not_stand_in_the_way(
-    server: Server, browser: Browser, clock: MovedClock, key: NostrKey, store: SqliteStore
-) -> None:
-    await stated(server, key, "alice", "bob")
-    await change_account(store, disabled=True)
-    assert (await log_in(browser, clock, key)).status == 200
-    assert await account_of(browser) == f"{BASE}/bob/#me"
-
-
 async def test_a_disabled_account_is_closed_to_the_keys_of_its_profile(
-    server: Server, browser: Browser, clock: MovedClock, key: NostrKey, store: SqliteStore
+    server: Server,
+    browser: Browser,
+    new_browser: NewBrowser,
+    clock: MovedClock,
+    key: NostrKey,
+    store: SqliteStore,
 ) -> None:
-    await stated(server, key, "alice")
+    await allowed(server, new_browser(), key)
     await change_account(store, disabled=True)
-    assert error_of(await log_in(browser, clock, key))[0] == 401
+    assert error_of(await log_in(browser, clock, key, sent=ALICE))[0] == 401
+
+
+# --- when a linked key goes -----------------------------------------------------------------------
+
+
+async def test_unlinking_a_key_ends_what_it_has_signed_in(
+    browser: Browser, new_browser: NewBrowser, app: App, clock: MovedClock, linked: NostrKey
+) -> None:
+    """Browsers, and what applications got in them; other sessions go on."""
+    page = await browser.get(app.request())
+    answered = await log_in_to(browser, page, clock, linked)
+    tokens = await app.tokens(await browser.get(answered.json()["redirectUrl"]))
+    owner = new_browser()
+    page = await sign_in(owner)
+    page = await owner.send(page, f"/idp/account/nostr/{linked.public}")
+    assert "The Nostr key is unlinked" in page.text
+    assert await account_of(browser) is None
+    assert await _status_of(app, tokens) == 401
+    assert await account_of(owner) is not None
+
+
+async def test_who_unlinks_the_key_that_they_signed_in_with_is_signed_out(
+    browser: Browser, clock: MovedClock, linked: NostrKey
+) -> None:
+    assert (await log_in(browser, clock, linked)).status == 200
+    page = await browser.get("/idp/account")
+    page = await browser.send(page, f"/idp/account/nostr/{linked.public}")
+    assert page.path == "/idp/login"
+    assert "signed out here as well" in page.text
+
+
+async def test_a_key_that_is_unlinked_during_a_sign_in_signs_nobody_in(
+    browser: Browser, new_browser: NewBrowser, app: App, clock: MovedClock, linked: NostrKey
+) -> None:
+    page = await browser.get(app.request())
+    assert (await log_in_to(browser, page, clock, linked)).status == 200
+    owner = new_browser()
+    await owner.send(await sign_in(owner), f"/idp/account/nostr/{linked.public}")
+    assert (await browser.ask("GET", f"{page.path}/schnorr-complete")).status == 403
+    assert await account_of(browser) is None
 
 
 # --- what only a linked key may do ----------------------------------------------------------------
@@ -533,11 +736,11 @@ async def _asks(browser: Browser, clock: MovedClock, token: str) -> dict[str, in
 
 
 async def test_a_key_that_only_the_profile_names_changes_nothing_about_the_account(
-    server: Server, browser: Browser, clock: MovedClock, key: NostrKey
+    server: Server, browser: Browser, new_browser: NewBrowser, clock: MovedClock, key: NostrKey
 ) -> None:
-    """T-92, A-130: whoever may write the profile could name a key of their own."""
-    await stated(server, key, "alice")
-    assert (await log_in(browser, clock, key)).status == 200
+    """T-92, A-130: whoever holds it has proven nothing to the account's owner."""
+    await allowed(server, new_browser(), key)
+    assert (await log_in(browser, clock, key, sent=ALICE)).status == 200
     page = await browser.get("/idp/account")
     refused = await _asks(browser, clock, csrf_token(page))
     for asks_for_the_password in ("password", "email"):
@@ -558,11 +761,11 @@ async def test_a_linked_key_changes_what_others_may(
 
 
 async def test_signing_in_again_needs_more_than_the_profile(
-    server: Server, browser: Browser, clock: MovedClock, key: NostrKey
+    server: Server, browser: Browser, new_browser: NewBrowser, clock: MovedClock, key: NostrKey
 ) -> None:
     """T-92: and says so, instead of asking for it over and over."""
-    await stated(server, key, "alice")
-    status, error = error_of(await log_in(browser, clock, key, sent={"again": True}))
+    await allowed(server, new_browser(), key)
+    status, error = error_of(await log_in(browser, clock, key, sent={"again": True} | ALICE))
     assert status == 403
     assert "profile" in error
     assert await account_of(browser) is None
@@ -575,139 +778,20 @@ async def test_a_linked_key_is_enough_to_sign_in_again(
 
 
 async def test_an_interaction_gives_no_more_to_the_key_of_a_profile(
-    server: Server, browser: Browser, app: App, clock: MovedClock, key: NostrKey
+    server: Server,
+    browser: Browser,
+    new_browser: NewBrowser,
+    app: App,
+    clock: MovedClock,
+    key: NostrKey,
 ) -> None:
     """T-92"""
-    await stated(server, key, "alice")
+    await allowed(server, new_browser(), key)
     page = await browser.get(app.request())
-    answered = await log_in_to(browser, page, clock, key)
+    answered = await log_in_to(browser, page, clock, key, sent=ALICE)
     await browser.get(answered.json()["redirectUrl"])
     answered = await browser.ask("POST", "/idp/passkey/register/options", headers=SCRIPT)
     assert answered.status == 403
-
-
-# --- what resolvers say ---------------------------------------------------------------------------
-
-
-@pytest.fixture
-async def resolver() -> AsyncIterator[Peer]:
-    peer = Peer()
-    await peer.start()
-    yield peer
-    await peer.stop()
-
-
-def did_document(key: NostrKey, **members: object) -> bytes:
-    return json.dumps({"id": key.did, **members}).encode()
-
-
-@pytest.fixture
-async def resolved(start: Start, clock: MovedClock, resolver: Peer, key: NostrKey) -> Server:
-    """A server that asks the resolver; the profiles of Alice and Bob name one key."""
-    server = await start(clock=clock, idp=True, nostr_resolvers=(resolver.url("/did"),))
-    await stated(server, key, "alice", "bob")
-    return server
-
-
-def says(resolver: Peer, key: NostrKey, content: bytes) -> None:
-    resolver.replies[f"/did/{key.public}.json"] = answer(
-        body=content, content_type="application/did+json"
-    )
-
-
-@pytest.mark.parametrize("name", ["alsoKnownAs", "profile"])
-async def test_a_resolver_tells_profiles_apart(
-    resolved: Server, resolver: Peer, clock: MovedClock, key: NostrKey, name: str
-) -> None:
-    """T-91, with a link back."""
-    web_id = f"{BASE}/bob/#me"
-    said = [web_id, 7, "npub1x"] if name == "alsoKnownAs" else {"webid": web_id}
-    says(resolver, key, did_document(key, **{name: said}))
-    browser = Browser(resolved.application)
-    assert (await log_in(browser, clock, key)).status == 200
-    assert await account_of(browser) == web_id
-    answered = await browser.ask("POST", "/idp/passkey/register/options", headers=SCRIPT)
-    assert answered.status == 403  # A-130
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        pytest.param({"alsoKnownAs": [f"{BASE}/alice/#me", f"{BASE}/bob/#me"]}, id="both"),
-        pytest.param({"alsoKnownAs": [f"{BASE}/bob/"]}, id="the document"),
-        pytest.param({"alsoKnownAs": ["https://b.example/#me"]}, id="somebody elsewhere"),
-        pytest.param({"alsoKnownAs": f"{BASE}/bob/#me"}, id="no list"),
-        pytest.param({"id": "did:nostr:" + "0" * 64, "alsoKnownAs": [f"{BASE}/bob/#me"]}, id="id"),
-        pytest.param({"id": None, "alsoKnownAs": [f"{BASE}/bob/#me"]}, id="no id"),
-        pytest.param(
-            {"alsoKnownAs": [f"{BASE}/bob/#me", *(f"https://{n}" for n in range(16))]}, id="many"
-        ),
-    ],
-)
-async def test_a_resolver_that_names_no_one_of_them_changes_nothing(
-    resolved: Server, resolver: Peer, clock: MovedClock, key: NostrKey, said: dict[str, object]
-) -> None:
-    """T-91"""
-    says(resolver, key, json.dumps({"id": key.did} | said).encode())
-    browser = Browser(resolved.application)
-    assert error_of(await log_in(browser, clock, key))[0] == 409
-    assert len(resolver.requests) == 1
-
-
-@pytest.mark.parametrize("content", [b"{", b"[]", b'{"id": 1, "id": 2}', b"\xff"])
-async def test_a_resolver_that_sends_rubbish_changes_nothing(
-    resolved: Server, resolver: Peer, clock: MovedClock, key: NostrKey, content: bytes
-) -> None:
-    says(resolver, key, content)
-    browser = Browser(resolved.application)
-    assert error_of(await log_in(browser, clock, key))[0] == 409
-
-
-async def test_a_resolver_gives_nobody_an_account_whose_profile_does_not_link_back(
-    start: Start, resolver: Peer, clock: MovedClock, key: NostrKey
-) -> None:
-    """T-91, without a link back. And nobody is asked when the answer would be of no use: they
-    would learn who signs in here (W-27)."""
-    server = await start(clock=clock, idp=True, nostr_resolvers=(resolver.url("/did"),))
-    says(resolver, key, did_document(key, alsoKnownAs=[f"{BASE}/bob/#me"]))
-    browser = Browser(server.application)
-    assert error_of(await log_in(browser, clock, key))[0] == 403
-    await stated(server, key, "alice")
-    assert (await log_in(browser, clock, key)).status == 200
-    assert await account_of(browser) == f"{BASE}/alice/#me"
-    assert resolver.requests == []
-
-
-async def test_what_resolvers_say_is_kept_for_minutes(
-    resolved: Server, resolver: Peer, clock: MovedClock, key: NostrKey
-) -> None:
-    """A-127: five minutes, and a minute for nothing."""
-    browser = Browser(resolved.application)
-    path = f"/did/{key.public}.json"
-    asked = []
-    for reply, wait_s in ((b"{}", 59), (b"{}", 1), (None, 60), (None, 239), (None, 1)):
-        says(resolver, key, reply or did_document(key, alsoKnownAs=[f"{BASE}/bob/#me"]))
-        await log_in(browser, clock, key)
-        asked.append(len(resolver.requests))
-        clock.pass_s(wait_s)
-    await log_in(browser, clock, key)
-    asked.append(len(resolver.requests))
-    assert asked == [1, 1, 2, 2, 2, 3]
-    assert {each.path for each in resolver.requests} == {path}
-
-
-@pytest.mark.parametrize(
-    ("paths", "status"), [(["/none"], 409), ([":1/"], 409), ([":1/", "/none", "/did"], 200)]
-)
-async def test_of_several_resolvers_the_first_that_knows_the_key_is_heard(
-    start: Start, clock: MovedClock, resolver: Peer, key: NostrKey, paths: list[str], status: int
-) -> None:
-    """One that cannot be reached knows none."""
-    says(resolver, key, did_document(key, alsoKnownAs=[f"{BASE}/bob/#me"]))
-    urls = tuple("http://localhost:1" if path == ":1/" else resolver.url(path) for path in paths)
-    server = await start(clock=clock, idp=True, nostr_resolvers=urls)
-    await stated(server, key, "alice", "bob")
-    assert (await log_in(Browser(server.application), clock, key)).status == status
 
 
 # --- making an account ----------------------------------------------------------------------------

@@ -43,7 +43,6 @@ async def test_no_document_is_fetched_from_a_name_of_our_own(
         foreign.fetch_profile,
         foreign.fetch_client_document,
         foreign.fetch_provider_document,
-        foreign.fetch_did_document,
     ]
     try:
         for fetch in ways:

@@ -55,16 +55,6 @@ class IdentitySettings:
         Group.IDENTITY,
         "A provider whose tokens are not accepted.",
     )
-    nostr_resolvers: tuple[str, ...] = several(
-        "nostr-resolver",
-        kinds.RESOLVER,
-        Group.IDENTITY,
-        (
-            "Who is asked for the DID document of a Nostr key, at URL/KEY.json, when somebody "
-            "signs in with a key that several profiles of this server name."
-        ),
-        reason="Without any, nobody learns who signs in here, and such a key signs nobody in.",
-    )
     require_ath: bool = setting(
         False,
         "require-ath",

@@ -1,12 +1,11 @@
 """Which WebID does a request act as that a Nostr key signs? (A-149)
 
-The same as of whoever signs in with the key, except that nobody else is asked: that would tell them
-who reads what (D-7).
+A key that a profile names proves its agent to resources like one that is linked, and nothing more.
 """
 
 from __future__ import annotations
 
-from podstead.idp.nostr.finding import KeyAmbiguous, KeyOwners
+from podstead.idp.nostr.finding import KeyOwners
 from podstead.nostr.errors import InvalidEvent
 
 
@@ -14,16 +13,12 @@ class LinkedWebIds:
     """Implements LinkedKeys of :mod:`podstead.authn.signed_requests`."""
 
     def __init__(self, owners: KeyOwners) -> None:
-        """``owners`` must ask nobody else."""
         self._owners = owners
 
     async def web_id_of(self, public_key: str) -> str | None:
         """The WebID of the one account that has the key. Raises InvalidEvent if the account is
         disabled, StorageError, Overloaded."""
-        try:
-            owner = await self._owners.find(public_key)
-        except KeyAmbiguous:
-            return None
+        owner = await self._owners.find(public_key)
         if owner is None:
             return None
         account = owner.account.value
@@ -32,6 +27,6 @@ class LinkedWebIds:
         return account.web_id
 
     async def is_linked(self, public_key: str) -> bool:
-        """Whether the key is in the link table. Raises KeyAmbiguous, StorageError, Overloaded."""
+        """Whether the key is in the link table. Raises StorageError, Overloaded."""
         owner = await self._owners.find(public_key)
         return owner is not None and owner.link is not None

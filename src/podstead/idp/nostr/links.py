@@ -7,6 +7,7 @@ everybody to see, which has no part in what the table says.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Final, Protocol
 
@@ -17,7 +18,11 @@ from podstead.core.errors import Conflict, NotFound, Overloaded, PodsteadError, 
 from podstead.idp.audit import Audit, Event
 from podstead.idp.factors import remaining_factor
 from podstead.idp.records import NOSTR_LINKS, Account, NostrLink
+from podstead.idp.security_events import noting
+from podstead.idp.source import RequestSource
 from podstead.idp.token_service import ProviderStore
+from podstead.idp.ways import ending
+from podstead.nostr.npub import npub
 from podstead.storage.records import Record, Reliance
 from podstead.storage.registry import Kept
 from podstead.storage.writing import commit
@@ -88,7 +93,12 @@ class NostrLinks:
         return sorted(kept, key=lambda each: (each.value.created_s, each.key))
 
     async def link(
-        self, account: Kept[Account], public_key: str, *, publish: bool = True
+        self,
+        account: Kept[Account],
+        public_key: str,
+        *,
+        source: RequestSource,
+        publish: bool = True,
     ) -> NostrLink:
         """Link a key that its holder has proven to have, and publish it if asked to.
 
@@ -98,7 +108,7 @@ class NostrLinks:
         """
         before = await self.find(public_key)
         if before is None:
-            kept = await self._add(account, public_key)
+            kept = await self._add(account, public_key, source)
         elif before.value.account_id == account.value.account_id:
             kept = before
         else:
@@ -109,16 +119,19 @@ class NostrLinks:
             return await self._publish(account.value, public_key)
         except PodsteadError as error:
             if before is None:
-                await self._take_back(account, kept)
+                await self._take_back(account, kept, source)
             if isinstance(error, RequestRefused):
                 raise ProfileRefused from error
             raise
 
-    async def unlink(self, account: Kept[Account], public_key: str) -> bool:
-        """Unlink a key of the account; False if its profile could not be changed, and may go on to
-        name the key.
+    async def unlink(
+        self, account: Kept[Account], public_key: str, *, source: RequestSource
+    ) -> str:
+        """Unlink a key of the account, and end what began by it; the way that it was
+        (:mod:`podstead.idp.ways`). The profile may go on to name the key if it cannot be changed.
 
-        The profile is changed first, since a key that it names might be taken for the account's.
+        The profile is changed first, since requests signed with a key that it names are taken for
+        the account's.
         Raises NotFound, LastFactor, Overloaded, StorageError.
         """
         kept = await self.find(public_key)
@@ -127,10 +140,9 @@ class NostrLinks:
         stays = await remaining_factor(
             self._store, account, without=kept.at, now_ms=self._clock.now_ms()
         )
-        is_unpublished = await self._unpublish(account.value, public_key)
-        await self._commit([NOSTR_LINKS.drop(kept.key)], [account.at, kept.at, stays])
-        self._note(Event.NOSTR_KEY_UNLINKED, kept.value)
-        return is_unpublished
+        await self._unpublish(account.value, public_key)
+        await self._drop(kept, [account.at, kept.at, stays], source)
+        return kept.at.entry
 
     async def note_use(self, kept: Kept[NostrLink], account: Kept[Account]) -> bool:
         """Note that somebody signed in to the account with the key; False if either has changed
@@ -140,13 +152,18 @@ class NostrLinks:
 
     # --- parts --------------------------------------------------------------------------------
 
-    async def _add(self, account: Kept[Account], public_key: str) -> Kept[NostrLink]:
+    async def _add(
+        self, account: Kept[Account], public_key: str, source: RequestSource
+    ) -> Kept[NostrLink]:
         owner = account.value.account_id
         if len(await self.of_account(owner)) >= MOST_OF_ONE_ACCOUNT:
             raise Conflict(f"An account has at most {MOST_OF_ONE_ACCOUNT} keys: unlink one")
         link = NostrLink(public_key, owner, created_s=self._clock.now_ms() // 1000)
         await self._commit(
-            [NOSTR_LINKS.put(public_key, link, owner=owner)],
+            [
+                NOSTR_LINKS.put(public_key, link, owner=owner),
+                *await self._noting(Event.NOSTR_KEY_LINKED, link, source),
+            ],
             [account.at, NOSTR_LINKS.absent(public_key)],
         )
         self._note(Event.NOSTR_KEY_LINKED, link)
@@ -155,10 +172,26 @@ class NostrLinks:
             raise _busy()
         return kept
 
-    async def _take_back(self, account: Kept[Account], kept: Kept[NostrLink]) -> None:
+    async def _take_back(
+        self, account: Kept[Account], kept: Kept[NostrLink], source: RequestSource
+    ) -> None:
         """Undo what was done of linking a key, as far as it was."""
         await self._unpublish(account.value, kept.key)
-        await self._commit([NOSTR_LINKS.drop(kept.key)], [kept.at])
+        await self._drop(kept, [kept.at], source)
+
+    async def _drop(
+        self, kept: Kept[NostrLink], relied_on: Sequence[Reliance], source: RequestSource
+    ) -> None:
+        """Remove a link with everything that began by it."""
+        owner, way, now_ms = kept.value.account_id, kept.at.entry, self._clock.now_ms()
+        removal = [
+            NOSTR_LINKS.drop(kept.key),
+            *await ending(self._store, owner, way, now_ms=now_ms),
+            *await self._noting(Event.NOSTR_KEY_UNLINKED, kept.value, source),
+        ]
+        await self._commit(removal, relied_on)
+        # What began by it while it was being removed:
+        await self._commit(await ending(self._store, owner, way, now_ms=now_ms), [])
         self._note(Event.NOSTR_KEY_UNLINKED, kept.value)
 
     async def _publish(self, account: Account, public_key: str) -> NostrLink:
@@ -174,15 +207,23 @@ class NostrLinks:
                 return published
         raise _busy()
 
-    async def _unpublish(self, account: Account, public_key: str) -> bool:
-        """Whatever the table says: the profile may name the key although it was not noted."""
-        try:
+    async def _unpublish(self, account: Account, public_key: str) -> None:
+        """Whatever the table says: the profile may name the key although it was not noted. One that
+        its owner could not change either stays as it is."""
+        with contextlib.suppress(RequestRefused):
             await self._profiles.remove_name(account.web_id, did_of(public_key))
-        except NotFound:
-            return True
-        except RequestRefused:
-            return False
-        return True
+
+    async def _noting(
+        self, event: Event, link: NostrLink, source: RequestSource
+    ) -> Sequence[Record]:
+        return await noting(
+            self._store,
+            link.account_id,
+            event,
+            source,
+            subject=npub(link.public_key),
+            now_ms=self._clock.now_ms(),
+        )
 
     def _note(self, event: Event, link: NostrLink) -> None:
         self._audit.note(event, account_id=link.account_id, key=link.public_key)

@@ -17,7 +17,10 @@ from podstead.core.clock import Clock
 from podstead.core.errors import BadRequest, Overloaded, RequestRefused, StorageError
 from podstead.core.identifiers import ResourcePath, parse_path, storage_root
 from podstead.idp.accounts import Accounts
-from podstead.idp.records import PROFILE_KEYS, Account, ProfileKey
+from podstead.idp.names import name_key
+from podstead.idp.nostr.allowed_keys import allowed_key, ending_allowed_key
+from podstead.idp.records import ALLOWED_KEYS, PROFILE_KEYS, USERNAMES, Account, ProfileKey
+from podstead.idp.source import PROFILE_CHANGE
 from podstead.rdf.graph import Dataset
 from podstead.rdf.nostr_keys import stated_keys
 from podstead.storage.protocol import EntryRegistry, PodRegistry
@@ -52,14 +55,34 @@ class ProfileKeyRecords:
         keys = stated_keys(said.default, pod.owner) if pod is not None else frozenset[str]()
         named = {f"{key}{path}": ProfileKey(key) for key in sorted(keys)}
         known = {each.key for each in before}
+        gone = sorted(known - named.keys())
         return (
-            *(PROFILE_KEYS.drop(key) for key in sorted(known - named.keys())),
+            *(PROFILE_KEYS.drop(key) for key in gone),
+            *await self._ending(path, [key.removesuffix(path) for key in gone]),
             *(
                 PROFILE_KEYS.put(key, record, owner=path)
                 for key, record in named.items()
                 if key not in known
             ),
         )
+
+    async def _ending(self, path: ResourcePath, keys: Sequence[str]) -> Sequence[Record]:
+        """What ends that keys sign in which the profile names no more."""
+        if not keys:
+            return ()
+        now_ms, name = self._clock.now_ms(), name_key(path.strip("/"))
+        account = await USERNAMES.read(self._store, name, now_ms=now_ms)
+        if account is None:
+            return ()
+        records: list[Record] = []
+        for public_key in keys:
+            key = allowed_key(account.value.account_id, public_key)
+            allowed = await ALLOWED_KEYS.read(self._store, key, now_ms=now_ms)
+            if allowed is not None:
+                records += await ending_allowed_key(
+                    self._store, allowed, PROFILE_CHANGE, now_ms=now_ms
+                )
+        return records
 
 
 class ProfileKeys:
@@ -98,9 +121,11 @@ class ProfileKeys:
 
     async def states(self, account: Account, public_key: str) -> bool:
         """Whether the account's profile states the key now. Raises StorageError, Overloaded."""
-        return public_key in await self._keys_of(account.web_id)
+        return public_key in await self.keys_of(account)
 
-    async def _keys_of(self, web_id: str) -> frozenset[str]:
+    async def keys_of(self, account: Account) -> frozenset[str]:
+        """The keys that the account's profile states now. Raises StorageError, Overloaded."""
+        web_id = account.web_id
         url = web_id.partition("#")[0]
         if not url.startswith(f"{self._base_url}/"):
             return frozenset()

@@ -15,7 +15,10 @@ from podstead.idp.accounts import Joined
 from podstead.idp.audit import Audit, Event
 from podstead.idp.nostr.events import Proof
 from podstead.idp.records import NOSTR_LINKS, PROVEN_KEYS, Account, NostrLink, ProvenKey
+from podstead.idp.security_events import first_event
+from podstead.idp.source import RequestSource
 from podstead.idp.token_service import ProviderStore
+from podstead.nostr.npub import npub
 from podstead.storage.registry import Kept, secret_key
 from podstead.storage.writing import commit
 
@@ -59,7 +62,7 @@ class ProvenKeys:
         key = secret_key(browser)
         return await PROVEN_KEYS.read(self._store, key, now_ms=self._clock.now_ms())
 
-    def joined(self, proven: Kept[ProvenKey], account: Account) -> Joined:
+    def joined(self, proven: Kept[ProvenKey], source: RequestSource, account: Account) -> Joined:
         """What makes the key one of a new account, in the write that makes the account."""
         public_key, owner = proven.value.public_key, account.account_id
         link = NostrLink(public_key, owner, created_s=account.created_s)
@@ -67,6 +70,13 @@ class ProvenKeys:
             records=(
                 NOSTR_LINKS.put(public_key, link, owner=owner),
                 PROVEN_KEYS.drop(proven.key),
+                first_event(
+                    owner,
+                    Event.NOSTR_KEY_LINKED,
+                    source,
+                    subject=npub(public_key),
+                    now_ms=self._clock.now_ms(),
+                ),
             ),
             relied_on=(NOSTR_LINKS.absent(public_key), proven.at),
             refusal=ProofGone(),

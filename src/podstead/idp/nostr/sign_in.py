@@ -1,7 +1,8 @@
 """Is this the person of the account? Signing in with a Nostr key (A-125, A-130).
 
-A key that is linked to an account is as good as any other factor of it. One that only the profile
-names is a weaker one: whoever may write the profile could name their own.
+A key that is linked to an account, by somebody who proved to hold it, is as good as any other
+factor of it. A key that only a profile names signs in where the account's owner allowed that key
+(:mod:`podstead.idp.nostr.allowed_keys`), and is a weaker factor.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.errors import AccessDenied, Overloaded
+from podstead.idp.accounts import Accounts
 from podstead.idp.audit import Audit, Event
+from podstead.idp.names import MOST_EMAIL_CHARACTERS
+from podstead.idp.nostr.allowed_keys import AllowedKeys
 from podstead.idp.nostr.events import Proof
-from podstead.idp.nostr.finding import KeyAmbiguous, KeyOwner, KeyOwners
 from podstead.idp.nostr.links import NostrLinks
-from podstead.idp.records import Account
+from podstead.idp.records import Account, NostrLink
 from podstead.idp.sign_in import AccountDisabled
 from podstead.storage.registry import Kept
 
@@ -23,7 +26,7 @@ _ATTEMPTS: Final = 4
 
 
 class KeyUnknown(AccessDenied):
-    """The key is of no account here. Told to who holds the key only."""
+    """The key signs in to no account here. Told to who holds the key only."""
 
     known_text = "No account linked"
 
@@ -48,56 +51,76 @@ class KeyNotEnough(AccessDenied):
 
 @dataclass(frozen=True, slots=True)
 class SignedInByKey:
-    """The account that a key is of; ``restricted`` if only its profile says so (A-130)."""
+    """The account that a key is of, and the entry of the key (:mod:`podstead.idp.ways`);
+    ``restricted`` if only the account's profile names the key (A-130)."""
 
     account: Kept[Account]
+    way: str
     restricted: bool
 
 
 class NostrSignIn:
     """Signs in by keys that were proven."""
 
-    def __init__(self, *, owners: KeyOwners, links: NostrLinks, audit: Audit) -> None:
-        self._owners = owners
+    def __init__(
+        self, *, links: NostrLinks, allowed: AllowedKeys, accounts: Accounts, audit: Audit
+    ) -> None:
         self._links = links
+        self._allowed = allowed
+        self._accounts = accounts
         self._audit = audit
 
-    async def sign_in(self, proof: Proof, *, only_linked: bool = False) -> SignedInByKey:
-        """The account of the key that a proof is of.
+    async def sign_in(
+        self, proof: Proof, *, name: str = "", only_linked: bool = False
+    ) -> SignedInByKey:
+        """The account that somebody signs in to who has proven to hold a key.
 
-        Raises KeyUnknown, KeyAmbiguous, AccountDisabled, KeyNotEnough for a key that only a profile
-        names where ``only_linked`` will do, Overloaded, StorageError.
+        ``name`` is the e-mail address or pod's name that they typed, if any; a key that only a
+        profile names is looked for in that account alone. Raises KeyUnknown, AccountDisabled,
+        KeyNotEnough for a key that is not linked where ``only_linked`` will do, Overloaded,
+        StorageError.
         """
-        for _ in range(_ATTEMPTS):
-            owner = await self._owner(proof.public_key)
-            account = owner.account.value
-            if account.disabled:
-                self.failed(account.account_id)
-                raise AccountDisabled
-            if only_linked and owner.link is None:
-                self.failed(account.account_id)
-                raise KeyNotEnough
-            if await self._note_use(owner):
-                self._audit.note(Event.SIGNED_IN, account_id=account.account_id, factor=FACTOR)
-                return SignedInByKey(owner.account, restricted=owner.link is None)
-        raise Overloaded("The account is being changed elsewhere: try again")
+        link = await self._links.find(proof.public_key)
+        if link is not None:
+            return await self._by_link(link)
+        account = (
+            await self._accounts.find(name) if 0 < len(name) <= MOST_EMAIL_CHARACTERS else None
+        )
+        allowed = (
+            None if account is None else await self._allowed.find(account.value, proof.public_key)
+        )
+        if account is None or allowed is None:
+            self.failed()
+            raise KeyUnknown
+        self._check_usable(account.value)
+        if only_linked:
+            self.failed(account.value.account_id)
+            raise KeyNotEnough
+        return self._signed_in(SignedInByKey(account, allowed.at.entry, restricted=True))
 
     def failed(self, account_id: str | None = None) -> None:
         """Note that somebody could not sign in with a key."""
         self._audit.note(Event.SIGN_IN_FAILED, account_id=account_id, factor=FACTOR)
 
-    async def _owner(self, public_key: str) -> KeyOwner:
-        """Raises KeyUnknown, KeyAmbiguous."""
-        try:
-            owner = await self._owners.find(public_key)
-        except KeyAmbiguous:
-            self.failed()
-            raise
-        if owner is None:
-            self.failed()
-            raise KeyUnknown
-        return owner
+    async def _by_link(self, found: Kept[NostrLink]) -> SignedInByKey:
+        link: Kept[NostrLink] | None = found
+        for _ in range(_ATTEMPTS):
+            account = None if link is None else await self._accounts.read(link.value.account_id)
+            if link is None or account is None:
+                self.failed()
+                raise KeyUnknown
+            self._check_usable(account.value)
+            if await self._links.note_use(link, account):
+                return self._signed_in(SignedInByKey(account, link.at.entry, restricted=False))
+            link = await self._links.find(found.key)
+        raise Overloaded("The account is being changed elsewhere: try again")
 
-    async def _note_use(self, owner: KeyOwner) -> bool:
-        """False if the account or its link has changed meanwhile."""
-        return owner.link is None or await self._links.note_use(owner.link, owner.account)
+    def _check_usable(self, account: Account) -> None:
+        if account.disabled:
+            self.failed(account.account_id)
+            raise AccountDisabled
+
+    def _signed_in(self, signed_in: SignedInByKey) -> SignedInByKey:
+        account_id = signed_in.account.value.account_id
+        self._audit.note(Event.SIGNED_IN, account_id=account_id, factor=FACTOR)
+        return signed_in

@@ -26,7 +26,10 @@ from podstead.idp.passkeys.ceremonies import (
     response_of,
 )
 from podstead.idp.records import PASSKEYS, Account, Challenge, Passkey
+from podstead.idp.security_events import noting
 from podstead.idp.sessions import OpenSession
+from podstead.idp.source import RequestSource
+from podstead.idp.ways import ending
 from podstead.storage.records import Record, Reliance
 from podstead.storage.registry import Kept, secret_key
 from podstead.storage.writing import commit
@@ -88,7 +91,13 @@ class Passkeys:
         return Offer(issued, handle, present)
 
     async def add(
-        self, signed_in: OpenSession, *, challenge_key: str, credential: Credential, name: str
+        self,
+        signed_in: OpenSession,
+        *,
+        challenge_key: str,
+        credential: Credential,
+        name: str,
+        source: RequestSource,
     ) -> Passkey:
         """Keep the passkey that a browser made for an offer of this session.
 
@@ -107,7 +116,7 @@ class Passkeys:
             credential, challenge=bytes.fromhex(challenge_of(challenge_key))
         )
         passkey = self._made(account.value, taken, created, credential, label)
-        await self._keep(account, passkey)
+        await self._keep(account, passkey, source)
         self._audit.note(Event.PASSKEY_ADDED, account_id=passkey.account_id, aaguid=passkey.aaguid)
         return passkey
 
@@ -122,8 +131,9 @@ class Passkeys:
         changed = msgspec.structs.replace(kept.value, name=label)
         await self._commit([PASSKEYS.replace(kept, changed)], [kept.at])
 
-    async def remove(self, account: Kept[Account], key: str) -> None:
-        """Let nobody sign in by a passkey any more.
+    async def remove(self, account: Kept[Account], key: str, source: RequestSource) -> str:
+        """Let nobody sign in by a passkey any more, and end what began by it; the way that it was
+        (:mod:`podstead.idp.ways`).
 
         Raises NotFound, Conflict if it is the only way to sign in to the account, Overloaded,
         StorageError.
@@ -133,8 +143,17 @@ class Passkeys:
         stays = await remaining_factor(
             self._store, account, without=kept.at, now_ms=self._clock.now_ms()
         )
-        await self._commit([PASSKEYS.drop(key)], [account.at, kept.at, stays])
+        way, now_ms = kept.at.entry, self._clock.now_ms()
+        removal = [
+            PASSKEYS.drop(key),
+            *await ending(self._store, account_id, way, now_ms=now_ms),
+            *await self._noting(Event.PASSKEY_REMOVED, kept.value, source),
+        ]
+        await self._commit(removal, [account.at, kept.at, stays])
+        # What began by it while it was being removed:
+        await self._commit(await ending(self._store, account_id, way, now_ms=now_ms), [])
         self._audit.note(Event.PASSKEY_REMOVED, account_id=account_id, aaguid=kept.value.aaguid)
+        return way
 
     # --- parts --------------------------------------------------------------------------------
 
@@ -163,13 +182,26 @@ class Passkeys:
             created_s=self._clock.now_ms() // 1000,
         )
 
-    async def _keep(self, account: Kept[Account], passkey: Passkey) -> None:
+    async def _noting(
+        self, event: Event, passkey: Passkey, source: RequestSource
+    ) -> Sequence[Record]:
+        return await noting(
+            self._store,
+            passkey.account_id,
+            event,
+            source,
+            subject=passkey.name,
+            now_ms=self._clock.now_ms(),
+        )
+
+    async def _keep(self, account: Kept[Account], passkey: Passkey, source: RequestSource) -> None:
         key = passkey_key(passkey.credential_id)
         known = await PASSKEYS.read(self._store, key, now_ms=self._clock.now_ms())
         if known is not None:
             raise Conflict("This passkey is known already")
         record = PASSKEYS.put(key, passkey, owner=account.value.account_id)
-        await self._commit([record], [account.at, PASSKEYS.absent(key)])
+        noted = await self._noting(Event.PASSKEY_ADDED, passkey, source)
+        await self._commit([record, *noted], [account.at, PASSKEYS.absent(key)])
 
     async def _existing(self, account_id: str, key: str) -> Kept[Passkey]:
         kept = await PASSKEYS.read(self._store, key, now_ms=self._clock.now_ms())

@@ -45,6 +45,8 @@ class SignedInByPasskey:
     kept: Kept[Account]
     uid: str
     """Empty for signing in without an application."""
+    way: str
+    """The entry of the passkey (:mod:`podstead.idp.ways`)."""
     amr: tuple[str, ...]
     """What tokens tell of it (:mod:`podstead.idp.methods`)."""
 
@@ -96,6 +98,7 @@ class PasskeySignIn:
         return SignedInByPasskey(
             account,
             suffix_of(challenge_key),
+            kept.at.entry,
             methods.of_passkey(backup_eligible=assertion.backup_eligible),
         )
 

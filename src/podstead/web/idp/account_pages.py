@@ -37,8 +37,10 @@ from podstead.web.errors import status_of
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.cookies import Cookies, Header, Notice
 from podstead.web.idp.login_page import again_path
+from podstead.web.idp.profile_key_endpoints import ProfileKeyEndpoints
 from podstead.web.idp.rendering import Renderer, json_answer, see_other
-from podstead.web.idp.shown import browser_name, machine_time, shown_day
+from podstead.web.idp.self_service import EventsOf
+from podstead.web.idp.shown import browser_name, machine_time, shown_day, shown_time
 from podstead.web.idp.shown_applications import shown_applications
 from podstead.web.idp.submissions import Submission
 from podstead.web.idp.visits import ACCOUNT_PATH, LOGIN_PATH, Visit
@@ -84,8 +86,10 @@ class AccountPages:
         credentials: ClientCredentials,
         passkeys: Passkeys | None,
         nostr_links: NostrLinks | None,
+        profile_keys: ProfileKeyEndpoints | None,
         certificates: CertificateKeys | None,
         profile_issuer: ProfileIssuer,
+        events: EventsOf,
         sign_in: BrowserSignIn,
         cookies: Cookies,
         renderer: Renderer,
@@ -98,8 +102,10 @@ class AccountPages:
         self._credentials = credentials
         self._passkeys = passkeys
         self._nostr_links = nostr_links
+        self._profile_keys = profile_keys
         self._certificates = certificates
         self._profile_issuer = profile_issuer
+        self._events = events
         self._sign_in = sign_in
         self._cookies = cookies
         self._renderer = renderer
@@ -126,7 +132,9 @@ class AccountPages:
         owner = visit.owner()
         try:
             await self._check_current(visit, owner, sent)
-            await self._accounts.set_email(owner.account.account_id, sent.text("email"))
+            await self._accounts.set_email(
+                owner.account.account_id, sent.text("email"), source=visit.source
+            )
         except (UnusableEmail, EmailTaken, WrongCurrentPassword) as error:
             return await self._form_error(visit, "email", error, typed_email=sent.text("email"))
         return self._changed(visit, "email-changed")
@@ -282,10 +290,18 @@ class AccountPages:
             identity_scope=IDENTITY_SCOPE,
             issuer=self._profile_issuer.issuer,
             issuer_is_named=await self._issuer_is_named(owner),
+            profile_keys=(
+                () if self._profile_keys is None else await self._profile_keys.shown(account)
+            ),
+            events=[
+                (each, browser_name(each.user_agent) if each.address else each.user_agent)
+                for each in await self._events(account.account_id)
+            ],
             certificates=self._certificates is not None,
             certificate_keys=await self._certificate_keys(owner),
             machine_time=machine_time,
             shown_day=shown_day,
+            shown_time=shown_time,
         )
 
     async def _certificate_keys(self, owner: OpenSession) -> Sequence[OwnKey] | None:

@@ -69,10 +69,12 @@ class BrowserSignIn:
         factor: str = PASSWORD,
         amr: tuple[str, ...] | None = None,
         restricted: bool = False,
+        way: str = "",
     ) -> SignedInHere:
         """Begin a session for an account of which a factor was just verified, or just chosen;
         ``amr`` is what tokens tell of a factor that is no password, and it is ``restricted`` if it
-        is a weaker one (A-130). Who has asked to stay signed in does, also when they sign in
+        is a weaker one (A-130); ``way`` is the entry of a factor that is no password
+        (:mod:`podstead.idp.ways`). Who has asked to stay signed in does, also when they sign in
         again."""
         before = visit.open_session
         lasting = lasting or (
@@ -88,6 +90,7 @@ class BrowserSignIn:
             user_agent=visit.user_agent,
             instead_of=visit.open_session,
             restricted=restricted,
+            way=way,
         )
         cookies = [self._cookies.keep_session(begun.secret, lasting=lasting)]
         marks = self._known_browsers.signed_in(self._cookies.marks(visit.request), account.value)

@@ -65,7 +65,7 @@ class CertificatePages:
         """
         owner = await self._recent_owner(visit)
         try:
-            new = await self._certificates.create(owner.account)
+            new = await self._certificates.create(owner.account, visit.source)
         except UnusableDocument as error:
             raise _unreadable() from error
         if not visit.wants_page:
@@ -77,7 +77,7 @@ class CertificatePages:
         changing the profile raises."""
         owner = await self._recent_owner(visit)
         try:
-            await self._certificates.remove(owner.account, visit.segment)
+            await self._certificates.remove(owner.account, visit.segment, visit.source)
         except UnusableDocument as error:
             raise _unreadable() from error
         if visit.wants_page:

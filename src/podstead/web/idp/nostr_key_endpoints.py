@@ -19,7 +19,8 @@ from podstead.idp.sessions import OpenSession, Sessions
 from podstead.nostr.npub import npub
 from podstead.web.idp.cookies import Cookies, Notice
 from podstead.web.idp.login_page import again_path
-from podstead.web.idp.rendering import json_answer, see_other
+from podstead.web.idp.removed_ways import way_removed
+from podstead.web.idp.rendering import json_answer
 from podstead.web.idp.request_limit import RequestLimit
 from podstead.web.idp.shown import machine_time
 from podstead.web.idp.step_up import check_recent
@@ -98,7 +99,9 @@ class NostrKeyEndpoints:
         if proof.content_digest is not None:
             request = await with_checked_content(request, proof.content_digest)
         publish = _choice(await read_submission(request), "publish")
-        link = await self._links.link(owner.owner, proof.public_key, publish=publish)
+        link = await self._links.link(
+            owner.owner, proof.public_key, source=visit.source, publish=publish
+        )
         body = {"pubkey": link.public_key, "did": did_of(link.public_key)}
         return json_answer(201, body, self._cookies.keep_notice(Notice("nostr-key-linked")))
 
@@ -119,12 +122,13 @@ class NostrKeyEndpoints:
         await visit.submission()
         owner = visit.owner()
         check_recent(self._sessions, owner, again_at=again_path("nostr"))
-        await self._links.unlink(owner.owner, visit.segment)
+        way = await self._links.unlink(owner.owner, visit.segment, source=visit.source)
         is_stated = await self._is_stated(owner.account, visit.segment)
-        if visit.wants_page:
-            notice = Notice("nostr-key-stated" if is_stated else "nostr-key-unlinked")
-            return see_other(ACCOUNT_PATH, self._cookies.keep_notice(notice))
-        return json_answer(200, {"inProfile": True}) if is_stated else json_answer(204, None)
+        notice = "nostr-key-stated" if is_stated else "nostr-key-unlinked"
+        response = way_removed(visit, self._cookies, way, notice=notice)
+        if is_stated and not visit.wants_page:
+            return json_answer(200, {"inProfile": True}, *response.headers)
+        return response
 
     def _recent_owner(self, visit: Visit) -> OpenSession:
         owner = visit.owner()

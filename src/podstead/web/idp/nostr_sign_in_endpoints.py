@@ -2,8 +2,9 @@
 
 The browser's extension (NIP-07) signs an event for the address that it is sent to. In an
 interaction that address is of one use already; without one, the event also answers a challenge.
-Content is not needed: it says whether the person wants to stay signed in (``remember``), and
-whether they sign in again for what only a linked key may do (``again``).
+Content is not needed: it says whether the person wants to stay signed in (``remember``), whether
+they sign in again for what only a linked key may do (``again``), and what they typed as their name
+(``username``), without which a key that only a profile names signs nobody in.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from podstead.idp.nostr.events import EventInvalid, Proof, SignedEvents
 from podstead.idp.nostr.proven_keys import ProvenKeys
 from podstead.idp.nostr.sign_in import FACTOR, KeyUnknown, NostrSignIn, SignedInByKey
 from podstead.web.errors import status_of
-from podstead.web.idp.browser_sign_in import BrowserSignIn
+from podstead.web.idp.browser_sign_in import BrowserSignIn, typed_login
 from podstead.web.idp.cookies import Header
 from podstead.web.idp.interaction_pages import UID_SEGMENT
 from podstead.web.idp.nostr_key_endpoints import SIGN_IN_PATH
@@ -84,7 +85,7 @@ class NostrSignInEndpoints:
         path = f"{INTERACTION_PATH}/{pending.uid}"
         proof = await self._proof(visit, f"{path}/schnorr-login", answers_challenge=False)
         sent = await _content(visit, proof)
-        signed_in = await self._account(visit, proof)
+        signed_in = await self._account(visit, proof, sent)
         await self._verified.note(
             pending,
             signed_in.account,
@@ -92,6 +93,7 @@ class NostrSignInEndpoints:
             amr=NOSTR_KEY,
             lasting=sent.ticked("remember"),
             restricted=signed_in.restricted,
+            way=signed_in.way,
         )
         return _succeeded(f"{path}/schnorr-complete")
 
@@ -106,7 +108,7 @@ class NostrSignInEndpoints:
         await self._limit.count(visit)
         proof = await self._proof(visit, SIGN_IN_PATH, answers_challenge=True)
         sent = await _content(visit, proof)
-        signed_in = await self._account(visit, proof, only_linked=sent.ticked("again"))
+        signed_in = await self._account(visit, proof, sent, only_linked=sent.ticked("again"))
         begun = await self._sign_in.begin(
             visit,
             signed_in.account,
@@ -114,6 +116,7 @@ class NostrSignInEndpoints:
             factor=FACTOR,
             amr=NOSTR_KEY,
             restricted=signed_in.restricted,
+            way=signed_in.way,
         )
         return _succeeded(ACCOUNT_PATH, *begun.cookies)
 
@@ -148,12 +151,14 @@ class NostrSignInEndpoints:
             raise
 
     async def _account(
-        self, visit: Visit, proof: Proof, *, only_linked: bool = False
+        self, visit: Visit, proof: Proof, sent: Submission, *, only_linked: bool = False
     ) -> SignedInByKey:
         """Raises what :meth:`NostrSignIn.sign_in` does; the browser has proven to hold the key,
         whatever comes of it."""
         try:
-            return await self._nostr_sign_in.sign_in(proof, only_linked=only_linked)
+            return await self._nostr_sign_in.sign_in(
+                proof, name=typed_login(sent), only_linked=only_linked
+            )
         except KeyUnknown:
             if self._registration_open:
                 await self._proven.keep(proof, browser=visit.browser)

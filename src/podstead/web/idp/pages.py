@@ -21,10 +21,12 @@ from podstead.web.idp.nostr_key_endpoints import (
 from podstead.web.idp.nostr_sign_in_endpoints import NostrSignInEndpoints
 from podstead.web.idp.passkey_endpoints import PASSKEY_PATH, PasskeyEndpoints
 from podstead.web.idp.passkey_pages import PASSKEYS_PATH, PasskeyPages
+from podstead.web.idp.profile_key_endpoints import PROFILE_KEYS_PATH, ProfileKeyEndpoints
 from podstead.web.idp.registration_pages import REGISTRATION_PATH, RegistrationPages
 from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.idp.self_service import (
     CREDENTIALS_PATH,
+    EVENTS_PATH,
     GRANTS_PATH,
     SESSIONS_PATH,
     SelfService,
@@ -97,6 +99,7 @@ def page_routes(entrance: Entrance, pages: Pages) -> tuple[Route, ...]:
             POST=own.end_session,
             DELETE=own.end_session,
         ),
+        route(EVENTS_PATH, is_page=False, GET=own.list_events),
         route(GRANTS_PATH, is_page=False, GET=own.list_grants),
         route(
             f"{GRANTS_PATH}/{{id}}",
@@ -178,6 +181,21 @@ def nostr_key_routes(entrance: Entrance, endpoints: NostrKeyEndpoints) -> tuple[
             GET=endpoints.get,
             POST=endpoints.unlink,
             DELETE=endpoints.unlink,
+        ),
+    )
+
+
+def profile_key_routes(entrance: Entrance, endpoints: ProfileKeyEndpoints) -> tuple[Route, ...]:
+    """The addresses of the Nostr keys that profiles name."""
+    route = entrance.route
+    return (
+        route(PROFILE_KEYS_PATH, is_page=False, GET=endpoints.list, POST=endpoints.allow),
+        route(
+            f"{PROFILE_KEYS_PATH}/{{key}}",
+            is_page=False,
+            GET=endpoints.get,
+            POST=endpoints.end,
+            DELETE=endpoints.end,
         ),
     )
 

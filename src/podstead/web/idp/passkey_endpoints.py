@@ -99,6 +99,7 @@ class PasskeyEndpoints:
             challenge_key=challenge_key,
             credential=credential,
             name=sent.text("name") or browser_name(visit.user_agent),
+            source=visit.source,
         )
         return json_answer(200, {"success": True})
 
@@ -137,7 +138,12 @@ class PasskeyEndpoints:
         if verified.uid:
             return await self._on_to_interaction(visit, verified, lasting=lasting)
         signed_in = await self._sign_in.begin(
-            visit, verified.kept, lasting=lasting, factor=FACTOR, amr=verified.amr
+            visit,
+            verified.kept,
+            lasting=lasting,
+            factor=FACTOR,
+            amr=verified.amr,
+            way=verified.way,
         )
         return self._succeeded(verified, ACCOUNT_PATH, *signed_in.cookies)
 
@@ -151,7 +157,12 @@ class PasskeyEndpoints:
     ) -> Response:
         pending = await self._authorizations.pending(verified.uid, browser=visit.browser)
         await self._verified.note(
-            pending, verified.kept, factor=FACTOR, lasting=lasting, amr=verified.amr
+            pending,
+            verified.kept,
+            factor=FACTOR,
+            lasting=lasting,
+            amr=verified.amr,
+            way=verified.way,
         )
         return self._succeeded(verified, f"{INTERACTION_PATH}/{pending.uid}/passkey-complete")
 

@@ -11,6 +11,7 @@ from podstead.idp.sessions import Sessions
 from podstead.storage.registry import Kept
 from podstead.web.idp.cookies import Cookies, Notice
 from podstead.web.idp.login_page import again_path
+from podstead.web.idp.removed_ways import way_removed
 from podstead.web.idp.rendering import json_answer, see_other
 from podstead.web.idp.shown import machine_time
 from podstead.web.idp.step_up import check_recent
@@ -54,8 +55,9 @@ class PasskeyPages:
         await visit.submission()
         owner = visit.owner()
         check_recent(self._sessions, owner, again_at=again_path("passkeys"))
-        await self._passkeys.remove(owner.owner, path_segment(visit, _KEY_SEGMENT))
-        return self._done(visit, "passkey-removed")
+        key = path_segment(visit, _KEY_SEGMENT)
+        way = await self._passkeys.remove(owner.owner, key, visit.source)
+        return way_removed(visit, self._cookies, way, notice="passkey-removed")
 
     def _done(self, visit: Visit, notice: str) -> Response:
         if visit.wants_page:

@@ -130,7 +130,7 @@ class RegistrationPages:
         password = check_password(sent.text("password"))
         if sent.text("confirmPassword") != sent.text("password"):
             raise PasswordsDiffer
-        joined = self._joined(sent, proven)
+        joined = self._joined(visit, sent, proven)
         await self._registration.count(visit.request.client_address)
         return await self._accounts.create(
             name=username,
@@ -142,7 +142,7 @@ class RegistrationPages:
         )
 
     def _joined(
-        self, sent: Submission, proven: Kept[ProvenKey] | None
+        self, visit: Visit, sent: Submission, proven: Kept[ProvenKey] | None
     ) -> Callable[[Account], Joined] | None:
         """What links the Nostr key of the form to the account. Raises ProofGone for another than
         the browser has proven."""
@@ -151,7 +151,7 @@ class RegistrationPages:
             return None
         if self._proven_keys is None or proven is None or proven.value.public_key != wanted:
             raise ProofGone
-        return partial(self._proven_keys.joined, proven)
+        return partial(self._proven_keys.joined, proven, visit.source)
 
     async def _created(
         self, visit: Visit, created: NewAccount, pending: Pending | None

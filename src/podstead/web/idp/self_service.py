@@ -5,14 +5,14 @@ Programs read and delete them as JSON; the forms of the account page post to the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 from podstead.core.errors import AccessDenied, NotFound
 from podstead.idp.audit import Audit, Event
 from podstead.idp.connections import Connection, Connections
 from podstead.idp.credentials import ClientCredentials
-from podstead.idp.records import BrowserSession
+from podstead.idp.records import BrowserSession, SecurityEvent
 from podstead.idp.sessions import Sessions
 from podstead.web.idp.cookies import Cookies, Notice
 from podstead.web.idp.login_page import again_path
@@ -24,7 +24,12 @@ from podstead.web.response import Response
 
 SESSIONS_PATH: Final = f"{ACCOUNT_PATH}/sessions"
 GRANTS_PATH: Final = f"{ACCOUNT_PATH}/grants"
+EVENTS_PATH: Final = f"{ACCOUNT_PATH}/events"
 CREDENTIALS_PATH: Final = f"{ACCOUNT_PATH}/client-credentials"
+
+
+EventsOf = Callable[[str], Awaitable[Sequence[SecurityEvent]]]
+"""The events of an account, the newest first. Raises StorageError."""
 
 
 class SelfService:
@@ -38,6 +43,7 @@ class SelfService:
         credentials: ClientCredentials,
         cookies: Cookies,
         renderer: Renderer,
+        events: EventsOf,
         audit: Audit,
         base_url: str,
         pods_url: str,
@@ -47,6 +53,7 @@ class SelfService:
         self._credentials = credentials
         self._cookies = cookies
         self._renderer = renderer
+        self._events = events
         self._audit = audit
         self._base_url = base_url
         self._pods_url = pods_url
@@ -107,6 +114,15 @@ class SelfService:
                 return application.connection_ids
         return (shown_id,)
 
+    # --- changes of how the person signs in ---------------------------------------------------
+
+    async def list_events(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated."""
+        account_id = visit.owner().account.account_id
+        return json_answer(
+            200, {"events": [_shown_event(each) for each in await self._events(account_id)]}
+        )
+
     # --- client credentials -------------------------------------------------------------------
 
     async def list_credentials(self, visit: Visit) -> Response:
@@ -137,7 +153,10 @@ class SelfService:
                 return see_other(again_path("credentials"))
             raise AccessDenied("Sign in again: this needs a sign-in of the last ten minutes")
         created = await self._credentials.create(
-            owner.owner, name=sent.text("name"), web_id=sent.text("webId") or None
+            owner.owner,
+            name=sent.text("name"),
+            web_id=sent.text("webId") or None,
+            source=visit.source,
         )
         credential = created.credential
         if visit.wants_page:
@@ -156,7 +175,9 @@ class SelfService:
     async def end_credential(self, visit: Visit) -> Response:
         """Raises NotAuthenticated, WrongFormToken, NotFound."""
         await visit.submission()
-        await self._credentials.delete(visit.owner().account.account_id, visit.segment)
+        await self._credentials.delete(
+            visit.owner().account.account_id, visit.segment, source=visit.source
+        )
         return self._gone(visit, "credential-removed")
 
     # --- parts --------------------------------------------------------------------------------
@@ -191,6 +212,16 @@ def _named(shown: list[dict[str, object]], name: str) -> Mapping[str, object]:
         if each["id"] == name:
             return each
     raise NotFound("There is nothing of that name (any more)")
+
+
+def _shown_event(event: SecurityEvent) -> dict[str, object]:
+    return {
+        "at": machine_time(event.at_s),
+        "what": event.what,
+        "subject": event.subject,
+        "address": event.address or None,
+        "userAgent": event.user_agent,
+    }
 
 
 def _shown_session(session: BrowserSession, *, current: str) -> dict[str, object]:

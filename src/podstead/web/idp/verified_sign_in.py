@@ -40,6 +40,7 @@ class VerifiedSignIn:
         lasting: bool,
         amr: tuple[str, ...] = (),
         restricted: bool = False,
+        way: str,
     ) -> None:
         """Note it in the interaction; ``amr`` is what tokens tell of it. Raises Overloaded,
         StorageError."""
@@ -50,6 +51,7 @@ class VerifiedSignIn:
             factor=factor,
             amr=amr,
             restricted=restricted,
+            way=way,
         )
         await self.authorizations.factor_verified(pending, verified)
 
@@ -74,6 +76,7 @@ class VerifiedSignIn:
             factor=factor,
             amr=verified.amr,
             restricted=verified.restricted,
+            way=verified.way,
         )
         pending = await self.authorizations.pending(uid, browser=visit.browser)
         await self.authorizations.signed_in(pending, signed_in.session)

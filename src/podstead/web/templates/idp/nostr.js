@@ -56,11 +56,16 @@
     const signer = await extension();
     const { address, again, afterwards } = part.dataset;
     const asked = address ? { u: address } : await post("/idp/nostr/challenge", {}, { purpose: "sign-in" });
+    const name = document.getElementById("username");
     const remember = document.getElementById("remember");
     const answer = await post(
       new URL(asked.u).pathname,
       await signed(signer, asked.u, asked.challenge),
-      { remember: Boolean(remember && remember.checked), again: Boolean(again) },
+      {
+        username: name ? name.value : "",
+        remember: Boolean(remember && remember.checked),
+        again: Boolean(again),
+      },
     );
     location.assign(afterwards || answer.redirectUrl);
   }

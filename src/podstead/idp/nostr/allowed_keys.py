@@ -1,0 +1,130 @@
+"""Which Nostr keys of a profile sign in although nobody linked them? Those that its owner allowed.
+
+A key that a profile names proves who makes a request, and signs nobody in: whoever may write the
+profile could name a key of their own. The owner can allow single keys on the account page. Such a
+key still signs in only while the profile names it, and only whoever names the account that they
+want: otherwise somebody could state the key of another person and have them sign in to a strange
+account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from podstead.core.clock import Clock, Randomness
+from podstead.core.errors import Conflict, NotFound, Overloaded
+from podstead.idp.audit import Audit, Event
+from podstead.idp.nostr.finding import StatedKeys
+from podstead.idp.records import ALLOWED_KEYS, Account, AllowedKey
+from podstead.idp.security_events import noting
+from podstead.idp.source import RequestSource
+from podstead.idp.token_service import ProviderStore
+from podstead.idp.ways import ending
+from podstead.nostr.npub import npub
+from podstead.storage.protocol import EntryRegistry
+from podstead.storage.records import Record, Reliance
+from podstead.storage.registry import Kept
+from podstead.storage.writing import commit
+
+MOST_OF_ONE_ACCOUNT: Final = 50
+
+
+class AllowedKeys:
+    """Allows keys to sign in, and ends that."""
+
+    def __init__(
+        self,
+        *,
+        store: ProviderStore,
+        stated: StatedKeys,
+        audit: Audit,
+        clock: Clock,
+        randomness: Randomness,
+    ) -> None:
+        self._store = store
+        self._stated = stated
+        self._audit = audit
+        self._clock = clock
+        self._randomness = randomness
+
+    async def of_account(self, account_id: str) -> Sequence[Kept[AllowedKey]]:
+        """The keys that an account's owner has allowed. Raises StorageError."""
+        return await ALLOWED_KEYS.of_owner(self._store, account_id, now_ms=self._clock.now_ms())
+
+    async def find(self, account: Account, public_key: str) -> Kept[AllowedKey] | None:
+        """The permission of a key to sign in to an account, while the profile names the key.
+        Raises StorageError, Overloaded."""
+        key = allowed_key(account.account_id, public_key)
+        kept = await ALLOWED_KEYS.read(self._store, key, now_ms=self._clock.now_ms())
+        if kept is None or not await self._stated.states(account, public_key):
+            return None
+        return kept
+
+    async def allow(self, account: Kept[Account], public_key: str, source: RequestSource) -> None:
+        """Let a key sign in that the profile names. Raises NotFound for another one, Conflict for
+        too many, Overloaded, StorageError."""
+        if not await self._stated.states(account.value, public_key):
+            raise NotFound("Your profile names no such key (any more)")
+        owner = account.value.account_id
+        key, now_ms = allowed_key(owner, public_key), self._clock.now_ms()
+        present = await self.of_account(owner)
+        if any(each.key == key for each in present):
+            return
+        if len(present) >= MOST_OF_ONE_ACCOUNT:
+            raise Conflict(f"An account has at most {MOST_OF_ONE_ACCOUNT} such keys: end one first")
+        allowed = AllowedKey(public_key, owner, created_s=now_ms // 1000)
+        event = Event.PROFILE_KEY_ALLOWED
+        await self._commit(
+            [
+                ALLOWED_KEYS.put(key, allowed, owner=owner),
+                *await noting(
+                    self._store, owner, event, source, subject=npub(public_key), now_ms=now_ms
+                ),
+            ],
+            [account.at, ALLOWED_KEYS.absent(key)],
+        )
+        self._audit.note(event, account_id=owner, key=public_key)
+
+    async def end(self, account: Account, public_key: str, source: RequestSource) -> None:
+        """Let a key sign in no more, and end what began by it. Raises NotFound, Overloaded,
+        StorageError."""
+        owner, now_ms = account.account_id, self._clock.now_ms()
+        key = allowed_key(owner, public_key)
+        kept = await ALLOWED_KEYS.read(self._store, key, now_ms=now_ms)
+        if kept is None:
+            raise NotFound("This key does not sign in (any more)")
+        await self._commit(
+            await ending_allowed_key(self._store, kept, source, now_ms=now_ms), [kept.at]
+        )
+        # What began by it while it was being removed:
+        await self._commit(await ending(self._store, owner, kept.at.entry, now_ms=now_ms), [])
+        self._audit.note(Event.PROFILE_KEY_ENDED, account_id=owner, key=public_key)
+
+    async def _commit(self, records: Sequence[Record], relied_on: Sequence[Reliance]) -> None:
+        if not await commit(
+            self._store,
+            records,
+            relied_on=relied_on,
+            now_ms=self._clock.now_ms(),
+            randomness=self._randomness,
+        ):
+            raise Overloaded("The account is being changed elsewhere: try again")
+
+
+def allowed_key(account_id: str, public_key: str) -> str:
+    """Under which key the permission of a Nostr key is kept."""
+    return f"{account_id}.{public_key}"
+
+
+async def ending_allowed_key(
+    store: EntryRegistry, kept: Kept[AllowedKey], source: RequestSource, *, now_ms: int
+) -> Sequence[Record]:
+    """What ends a permission, with everything that began by it. Raises StorageError."""
+    owner, subject = kept.value.account_id, npub(kept.value.public_key)
+    event = Event.PROFILE_KEY_ENDED
+    return [
+        ALLOWED_KEYS.drop(kept.key),
+        *await ending(store, owner, kept.at.entry, now_ms=now_ms),
+        *await noting(store, owner, event, source, subject=subject, now_ms=now_ms),
+    ]

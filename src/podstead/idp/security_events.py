@@ -1,0 +1,61 @@
+"""What has changed in how somebody gets into an account? Noted for its owner, who sees the list.
+
+An event is an entry of its own, in the write that changes what it tells of. The newest are kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Final
+
+from podstead.idp.audit import Event
+from podstead.idp.records import SECURITY_EVENTS, SecurityEvent
+from podstead.idp.source import RequestSource
+from podstead.storage.protocol import EntryRegistry
+from podstead.storage.records import Record
+
+MOST_EVENTS: Final = 100
+"""How many an account keeps; the oldest go."""
+_MARK_CHARACTERS: Final = 16
+
+
+async def noting(
+    store: EntryRegistry,
+    account_id: str,
+    event: Event,
+    source: RequestSource,
+    *,
+    subject: str = "",
+    now_ms: int,
+) -> Sequence[Record]:
+    """What notes an event; ``subject`` names what it is about. Raises StorageError."""
+    before = await SECURITY_EVENTS.of_owner(store, account_id, now_ms=now_ms)
+    surplus = sorted(each.key for each in before)[: max(0, len(before) + 1 - MOST_EVENTS)]
+    return [
+        first_event(account_id, event, source, subject=subject, now_ms=now_ms),
+        *(SECURITY_EVENTS.drop(key) for key in surplus),
+    ]
+
+
+def first_event(
+    account_id: str, event: Event, source: RequestSource, *, subject: str = "", now_ms: int
+) -> Record:
+    """What notes an event of an account that has none yet."""
+    noted = SecurityEvent(
+        at_s=now_ms // 1000,
+        what=event.value,
+        subject=subject,
+        address=source.address,
+        user_agent=source.user_agent,
+    )
+    mark = hashlib.sha256(f"{event.value} {subject}".encode()).hexdigest()[:_MARK_CHARACTERS]
+    return SECURITY_EVENTS.put(f"{account_id}.{now_ms:015d}.{mark}", noted, owner=account_id)
+
+
+async def security_events(
+    store: EntryRegistry, account_id: str, *, now_ms: int
+) -> Sequence[SecurityEvent]:
+    """The events of an account, the newest first. Raises StorageError."""
+    kept = await SECURITY_EVENTS.of_owner(store, account_id, now_ms=now_ms)
+    return [each.value for each in sorted(kept, key=lambda each: each.key, reverse=True)]

@@ -1,0 +1,133 @@
+"""``/idp/account/profile-keys``: the Nostr keys that a person's profile names without being linked.
+
+Such a key proves who makes a request, and signs nobody in unless the owner allows it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.core.errors import NotFound, ServerTrouble
+from podstead.idp.nostr.allowed_keys import AllowedKeys
+from podstead.idp.nostr.finding import StatedKeys
+from podstead.idp.nostr.links import NostrLinks, did_of
+from podstead.idp.records import Account
+from podstead.idp.sessions import Sessions
+from podstead.nostr.npub import npub
+from podstead.storage.records import EntryId
+from podstead.web.idp.cookies import Cookies, Notice
+from podstead.web.idp.login_page import again_path
+from podstead.web.idp.removed_ways import way_removed
+from podstead.web.idp.rendering import json_answer, see_other
+from podstead.web.idp.shown import machine_time
+from podstead.web.idp.step_up import check_recent
+from podstead.web.idp.visits import ACCOUNT_PATH, Visit
+from podstead.web.response import Response
+
+PROFILE_KEYS_PATH: Final = f"{ACCOUNT_PATH}/profile-keys"
+
+
+@dataclass(frozen=True, slots=True)
+class StatedKey:
+    """A key that is not linked: whether the profile names it, and since when it may sign in."""
+
+    public_key: str
+    is_stated: bool
+    allowed_s: int | None
+    way: EntryId | None
+
+
+class ProfileKeyEndpoints:
+    """Lists the keys, and allows them to sign in, for the account page and for programs."""
+
+    def __init__(
+        self,
+        *,
+        stated: StatedKeys,
+        links: NostrLinks,
+        allowed: AllowedKeys,
+        sessions: Sessions,
+        cookies: Cookies,
+    ) -> None:
+        self._stated = stated
+        self._links = links
+        self._allowed = allowed
+        self._sessions = sessions
+        self._cookies = cookies
+
+    async def of(self, account: Account) -> Sequence[StatedKey]:
+        """The keys that are not linked to the account and that its profile names, or that may sign
+        in once it does. Raises StorageError, Overloaded."""
+        linked = {each.key for each in await self._links.of_account(account.account_id)}
+        stated = await self._stated.keys_of(account)
+        allowed = {
+            each.value.public_key: each
+            for each in await self._allowed.of_account(account.account_id)
+        }
+        keys = sorted((stated - linked) | allowed.keys())
+        return [
+            StatedKey(
+                key,
+                is_stated=key in stated,
+                allowed_s=allowed[key].value.created_s if key in allowed else None,
+                way=allowed[key].at.entry if key in allowed else None,
+            )
+            for key in keys
+        ]
+
+    async def shown(self, account: Account) -> Sequence[StatedKey] | None:
+        """The same for the account page; ``None`` where the profile cannot be read, which keeps
+        nobody from the rest."""
+        try:
+            return await self.of(account)
+        except ServerTrouble:
+            return None
+
+    async def list(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated, StorageError, Overloaded."""
+        listed = await self.of(visit.owner().account)
+        return json_answer(200, {"keys": [_shown(each) for each in listed]})
+
+    async def get(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated, NotFound, StorageError, Overloaded."""
+        return json_answer(200, _shown(await self._named(visit)))
+
+    async def allow(self, visit: Visit) -> Response:
+        """Let a key sign in. Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound,
+        Conflict, StorageError, Overloaded."""
+        sent = await visit.submission()
+        owner = visit.owner()
+        check_recent(self._sessions, owner, again_at=again_path("nostr"))
+        await self._allowed.allow(owner.owner, sent.text("key"), visit.source)
+        if visit.wants_page:
+            notice = Notice("profile-key-allowed")
+            return see_other(ACCOUNT_PATH, self._cookies.keep_notice(notice))
+        return json_answer(204, None)
+
+    async def end(self, visit: Visit) -> Response:
+        """Let a key sign in no more. Raises NotAuthenticated, WrongFormToken, NotFound,
+        StorageError, Overloaded."""
+        await visit.submission()
+        account = visit.owner().account
+        key = await self._named(visit)
+        await self._allowed.end(account, key.public_key, visit.source)
+        return way_removed(visit, self._cookies, key.way or "", notice="profile-key-ended")
+
+    async def _named(self, visit: Visit) -> StatedKey:
+        for each in await self.of(visit.owner().account):
+            if each.public_key == visit.segment:
+                return each
+        raise NotFound("There is no such key (any more)")
+
+
+def _shown(key: StatedKey) -> dict[str, object]:
+    allowed_s = key.allowed_s
+    return {
+        "pubkey": key.public_key,
+        "npub": npub(key.public_key),
+        "did": did_of(key.public_key),
+        "inProfile": key.is_stated,
+        "signsInSince": None if allowed_s is None else machine_time(allowed_s),
+    }

@@ -1,0 +1,207 @@
+"""What the owner of an account is told about changes of how they get in: what, when, from where."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from podstead.app.accounts import build_accounts
+from podstead.app.system import SystemRandomness
+from podstead.config import Settings
+from podstead.idp.security_events import MOST_EVENTS
+from podstead.storage.sqlite import SqliteStore
+from tests.http.conftest import BASE, Start, password_of
+from tests.http.idp_pages.conftest import App, MovedClock, csrf_token, sign_in
+from tests.http.idp_pages.nostr_browser import link
+from tests.http.idp_pages.test_passkeys import SCRIPT, listed, log_in, register
+from tests.support.asgi import Answer
+from tests.support.browser import Browser, Page
+from tests.support.nostr import NostrKey
+from tests.support.passkeys import SoftAuthenticator
+
+NewBrowser = Callable[[], Browser]
+NEW = "quite another one"
+PEER = "192.0.2.17"
+
+
+@pytest.fixture
+def key() -> SoftAuthenticator:
+    return SoftAuthenticator(BASE)
+
+
+@pytest.fixture
+async def owner(browser: Browser) -> Browser:
+    """Alice's browser, at an address of its own."""
+    browser.peer = PEER
+    await sign_in(browser)
+    return browser
+
+
+async def events(browser: Browser) -> list[dict[str, Any]]:
+    answer = await browser.ask("GET", "/idp/account/events", headers=SCRIPT)
+    assert answer.status == 200, answer.text
+    found: list[dict[str, Any]] = answer.json()["events"]
+    return found
+
+
+async def told(browser: Browser) -> list[str]:
+    return [each["what"] for each in await events(browser)]
+
+
+async def post(browser: Browser, path: str, **sent: str) -> Page:
+    return await browser.send(await browser.get("/idp/account"), f"/idp/account/{path}", **sent)
+
+
+async def change_password(browser: Browser) -> Page:
+    return await post(browser, "password", current=password_of("alice"), new=NEW, confirm=NEW)
+
+
+async def test_a_new_account_has_nothing_to_tell(owner: Browser) -> None:
+    assert await events(owner) == []
+    assert "Nothing has changed yet" in (await owner.get("/idp/account")).text
+
+
+async def test_each_way_in_that_comes_or_goes_is_told_with_time_and_address(
+    owner: Browser, clock: MovedClock, key: SoftAuthenticator
+) -> None:
+    nostr_key = NostrKey.new()
+    await register(owner, key)
+    clock.pass_s(1)
+    assert (await link(owner, clock, nostr_key)).status == 201
+    clock.pass_s(1)
+    await post(owner, "client-credentials", name="backup")
+    clock.pass_s(1)
+    [passkey] = await listed(owner)
+    await post(owner, f"passkeys/{passkey['id']}")
+    clock.pass_s(1)
+    await post(owner, f"nostr/{nostr_key.public}")
+    clock.pass_s(1)
+    await post(owner, "email", email="new@example.org", current=password_of("alice"))
+    clock.pass_s(1)
+    await change_password(owner)
+    found = await events(owner)
+    assert [(each["what"], each["subject"][:6]) for each in found] == [
+        ("password changed", ""),
+        ("e-mail address changed", ""),
+        ("Nostr key unlinked", "npub1" + found[2]["subject"][5]),
+        ("passkey removed", "my key"),
+        ("client credentials created", "backup"),
+        ("Nostr key linked", "npub1" + found[5]["subject"][5]),
+        ("passkey added", "my key"),
+    ]
+    assert {each["address"] for each in found} == {PEER}
+    assert found[-1]["at"] == "2027-01-15T08:00:00Z"
+    assert found[0]["at"] == "2027-01-15T08:00:06Z"
+    page = await owner.get("/idp/account")
+    for shown in ("Passkey added", "Password changed", PEER, "Firefox", "15 January 2027, 08:00"):
+        assert shown in page.text
+
+
+async def test_nobody_else_sees_them(owner: Browser, new_browser: NewBrowser) -> None:
+    await change_password(owner)
+    other = new_browser()
+    await sign_in(other, "bob")
+    assert await events(other) == []
+    assert (await new_browser().ask("GET", "/idp/account/events", headers=SCRIPT)).status == 401
+
+
+async def test_a_passkey_that_is_removed_ends_what_it_has_signed_in(
+    owner: Browser, new_browser: NewBrowser, key: SoftAuthenticator, app: App
+) -> None:
+    """Browsers, and what applications got in them; other sessions go on."""
+    await register(owner, key)
+    thief = new_browser()
+    assert (await log_in(thief, key)).status == 200
+    page = await thief.get(app.request())
+    page = await thief.send(page, f"{page.path}/confirm")
+    tokens = await app.tokens(page)
+    [passkey] = await listed(owner)
+    page = await post(owner, f"passkeys/{passkey['id']}")
+    assert "The passkey is removed" in page.text
+    assert (await thief.get("/idp/account")).path == "/idp/login"
+    assert await app.refresh(tokens["refresh_token"]) == 400
+    assert (await owner.get("/idp/account")).path == "/idp/account"
+
+
+async def test_who_removes_the_passkey_that_they_signed_in_with_is_signed_out(
+    owner: Browser, new_browser: NewBrowser, key: SoftAuthenticator
+) -> None:
+    await register(owner, key)
+    [passkey] = await listed(owner)
+    page = await sign_in_by(owner, key)
+    removed = await ask(owner, page, f"/idp/account/passkeys/{passkey['id']}")
+    assert removed.status == 204
+    assert "podstead-session" not in owner.cookies
+    assert (await owner.get("/idp/account")).path == "/idp/login"
+
+
+async def sign_in_by(browser: Browser, key: SoftAuthenticator) -> Page:
+    assert (await log_in(browser, key)).status == 200
+    return await browser.get("/idp/account")
+
+
+async def ask(browser: Browser, page: Page, path: str, **sent: str) -> Answer:
+    headers = SCRIPT | {"X-CSRF-Token": csrf_token(page)}
+    return await browser.ask("DELETE", path, headers=headers, body=json.dumps(sent).encode())
+
+
+async def test_what_another_passkey_has_signed_in_goes_on(
+    owner: Browser, new_browser: NewBrowser, key: SoftAuthenticator
+) -> None:
+    other_key, other = SoftAuthenticator(BASE), new_browser()
+    await register(owner, key)
+    [passkey] = await listed(owner)
+    await register(owner, other_key)
+    assert (await log_in(other, other_key)).status == 200
+    await post(owner, f"passkeys/{passkey['id']}")
+    assert (await other.get("/idp/account")).path == "/idp/account"
+
+
+async def test_certificates_are_told_as_well(start: Start, clock: MovedClock) -> None:
+    server = await start(
+        clock=clock, idp=True, webid_tls=True, trusted_proxies=(), client_cert_header=None
+    )
+    browser = Browser(server.application)
+    page = await sign_in(browser)
+    page = await browser.send(page, "/idp/account/certificates")
+    page = await browser.get("/idp/account")
+    [form] = [each for each in page.forms if each.action.startswith("/idp/account/certificates/")]
+    clock.pass_s(1)
+    await browser.send(page, form.action)
+    mark = form.action.rpartition("/")[2]
+    assert [(each["what"], each["subject"]) for each in await events(browser)] == [
+        ("key of a client certificate removed", mark),
+        ("client certificate made", mark),
+    ]
+
+
+async def test_what_the_operator_does_is_told_as_theirs(
+    owner: Browser, store: SqliteStore, settings: Settings, clock: MovedClock
+) -> None:
+    """Who works on the data root is no client, and has no address."""
+    services = build_accounts(settings, store=store, clock=clock, randomness=SystemRandomness())
+    account = await services.accounts.find("alice")
+    assert account is not None
+    await services.credentials.create(account, name="backup")
+    [event] = await events(owner)
+    assert (event["what"], event["address"]) == ("client credentials created", None)
+    assert "by the operator of this server" in (await owner.get("/idp/account")).text
+
+
+async def test_the_newest_are_kept(owner: Browser, clock: MovedClock) -> None:
+    page = await owner.get("/idp/account")
+    for index in range(MOST_EVENTS // 2 + 5):
+        clock.pass_s(1)
+        headers = SCRIPT | {"X-CSRF-Token": csrf_token(page)}
+        body = json.dumps({"name": str(index)}).encode()
+        path = "/idp/account/client-credentials"
+        made = await owner.ask("POST", path, headers=headers, body=body)
+        clock.pass_s(1)
+        assert (await ask(owner, page, f"{path}/{made.json()['id']}")).status == 204
+    found = await events(owner)
+    assert len(found) == MOST_EVENTS
+    assert found[0]["what"] == "client credentials deleted"
+    assert found[-1]["subject"] == "5"
