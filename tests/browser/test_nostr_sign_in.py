@@ -53,8 +53,8 @@ def linked(page: Page, extension: Extension, provider: ServerProcess, person: Pe
 
 
 @pytest.fixture
-def stating(extension: Extension, provider: ServerProcess, person: Person) -> Person:
-    """Somebody whose profile names the key of the extension."""
+def stating(extension: Extension, provider: ServerProcess, person: Person, page: Page) -> Person:
+    """Somebody who allows the key of the extension to sign in, which only their profile names."""
     with Client(provider) as client:
         sent = {"email": person.email, "password": PASSWORD}
         answer = client.request(
@@ -68,6 +68,11 @@ def stating(extension: Extension, provider: ServerProcess, person: Person) -> Pe
         update = f"INSERT DATA {{ <{person.web_id}> {same} <{extension.key.did}> }}"
         answer = client.request("PATCH", f"/{person.name}/", update, headers)
     assert answer.status < 300, answer.text
+    page.goto(f"{provider.base_url}/idp/login")
+    type_password(page, person)
+    page.get_by_role("button", name="Allow signing in").click()
+    page.get_by_text("The key of your profile can sign in now").wait_for()
+    page.context.clear_cookies()
     return person
 
 
@@ -91,6 +96,7 @@ def test_an_application_gets_a_code_by_a_linked_key(page: Page, linked: Person, 
     """T-83"""
     page.goto(app.request())
     press(page)
+    allow(page)
     page.wait_for_url(f"{app.redirect_uri}?code=**")
     assert "state=the-state" in page.url
 
@@ -124,10 +130,25 @@ def test_a_linked_key_signs_in_again(page: Page, linked: Person, provider: Serve
     page.wait_for_url("**/idp/account#sign-in")
 
 
-def test_a_key_that_the_profile_names_signs_in(page: Page, stating: Person, app: App) -> None:
+def allow(page: Page) -> None:
+    """Agree to the application, which the person has not allowed before."""
+    page.get_by_role("button", name="Allow", exact=True).click()
+
+
+def type_name(page: Page, person: Person) -> None:
+    page.get_by_label("E-mail address or pod name").fill(person.name)
+
+
+def test_an_allowed_key_of_the_profile_signs_in_to_the_account_that_is_named(
+    page: Page, stating: Person, app: App
+) -> None:
     """T-84"""
     page.goto(app.request())
     press(page)
+    assert problem(page).startswith("No account here has this key")
+    type_name(page, stating)
+    press(page)
+    allow(page)
     page.wait_for_url(f"{app.redirect_uri}?code=**")
 
 
@@ -136,6 +157,7 @@ def test_a_key_that_only_the_profile_names_is_not_enough_to_sign_in_again(
 ) -> None:
     """T-92: the person is sent to sign in again, and told what will do."""
     page.goto(f"{provider.base_url}/idp/login")
+    type_name(page, stating)
     press(page)
     page.wait_for_url("**/idp/account")
     page.get_by_role("button", name="Link a Nostr key").click()
@@ -162,6 +184,7 @@ def test_a_key_without_an_account_gets_one(
     page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_label("Password, once more").fill(PASSWORD)
     page.get_by_role("button", name="Make the account").click()
+    allow(page)
     page.wait_for_url(f"{app.redirect_uri}?code=**")
     page.context.clear_cookies()
     page.goto(app.request())
@@ -206,6 +229,8 @@ def test_an_event_that_was_not_asked_for_signs_nobody_in(
     assert problem(page) == said
     extension.change(page, "event => event")
     press(page)
+    if where == "an application":
+        allow(page)
     page.wait_for_url("**/idp/account" if where == "the account" else f"{app.redirect_uri}?code=**")
 
 
@@ -221,6 +246,7 @@ def test_an_event_signs_in_once(page: Page, linked: Person, app: App) -> None:
     page.goto(app.request())
     page.route("**/schnorr-login", send_twice)
     press(page)
+    allow(page)
     page.wait_for_url(f"{app.redirect_uri}?code=**")
     assert [status for status, _ in answers] == [200, 401]
     assert answers[1][1] == {"success": False, "error": "The event was used already"}
@@ -264,6 +290,7 @@ def test_who_declines_to_sign_can_sign_in_otherwise(
     press(page)
     assert problem(page) == NOT_SIGNED
     type_password(page, linked)
+    allow(page)
     page.wait_for_url(f"{app.redirect_uri}?code=**")
 
 

@@ -140,7 +140,6 @@ def example(row: Row[Any]) -> str:
         "context-origin": "https://contexts.example",
         "accepted-issuer": "https://login.example/realm/",
         "refused-issuer": "https://login.example",
-        "nostr-resolver": "https://resolver.example/.well-known/did/nostr",
         "allow-private-origin": "http://10.0.0.5:8080",
         "passkey-rp-id": "pods.example",
         "passkey-origin": "https://login.pods.example",
