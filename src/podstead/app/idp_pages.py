@@ -20,6 +20,7 @@ from podstead.idp.keys import ProviderKeys
 from podstead.idp.passkeys.ceremonies import CHALLENGE_S, RelyingParty
 from podstead.idp.passkeys.keeping import Passkeys
 from podstead.idp.passkeys.sign_in import PasskeySignIn
+from podstead.idp.pod_tokens import PodTokens
 from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
 from podstead.idp.records import PASSKEY_CHALLENGES, SecurityEvent
 from podstead.idp.security_events import security_events
@@ -44,12 +45,15 @@ from podstead.web.idp.pages import (
     nostr_sign_in_routes,
     page_routes,
     passkey_routes,
+    pod_token_routes,
     profile_key_routes,
 )
 from podstead.web.idp.passkey_endpoints import PasskeyEndpoints
 from podstead.web.idp.passkey_pages import PasskeyPages
+from podstead.web.idp.pod_token_pages import PodTokenPages
 from podstead.web.idp.profile_key_endpoints import ProfileKeyEndpoints
 from podstead.web.idp.registration_pages import RegistrationPages
+from podstead.web.idp.remaining_ways import RemainingWays
 from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.request_limit import RequestLimit
 from podstead.web.idp.self_service import SelfService
@@ -128,6 +132,16 @@ def build_pages(
             cookies=cookies,
         )
 
+    pod_tokens = PodTokens(store=store, audit=audit, clock=clock, randomness=randomness)
+    remaining = RemainingWays(
+        credentials=accounts.credentials,
+        tokens=pod_tokens,
+        passkeys=None if known is None else known.passkeys,
+        links=None if nostr is None else nostr.links,
+        profile_keys=profile_keys,
+        certificates=services.certificates,
+    )
+
     async def events_of(account_id: str) -> Sequence[SecurityEvent]:
         return await security_events(store, account_id, now_ms=clock.now_ms())
 
@@ -173,6 +187,8 @@ def build_pages(
             profile_keys=profile_keys,
             certificates=services.certificates,
             profile_issuer=services.profile_issuer,
+            pod_tokens=pod_tokens,
+            remaining=remaining,
             events=events_of,
             sign_in=sign_in,
             cookies=cookies,
@@ -217,7 +233,11 @@ def build_pages(
         sessions=sessions,
         cookies=cookies,
     )
-    routes = (*page_routes(entrance, pages), issuer_route(entrance, issuer_pages))
+    routes = (
+        *page_routes(entrance, pages),
+        *pod_token_routes(entrance, PodTokenPages(pod_tokens, cookies)),
+        issuer_route(entrance, issuer_pages),
+    )
     if nostr is not None and profile_keys is not None:
         nostr_limit = RequestLimit("nostr", store, clock, services.nostr_requests_per_minute)
         keys = NostrKeyEndpoints(

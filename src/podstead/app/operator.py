@@ -16,18 +16,15 @@ from podstead.config import Settings, StartRefused
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import NotFound, RootUnusable, StorageError
 from podstead.idp.audit import Audit, Event
-from podstead.pods.provision import VERSION_BYTES, IssuedToken, TokenPolicy, issue_and_record
+from podstead.pods.provision import IssuedToken, TokenPolicy, issue_and_record
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
 from podstead.storage.records import (
-    Committed,
     PodRecord,
     TokenRecord,
-    TokenRevocation,
-    Version,
-    Write,
 )
 from podstead.storage.sqlite import SqliteStore
+from podstead.storage.tokens import revoke_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +82,13 @@ class TokenDesk:
         return pod
 
     async def _revoke(self, tokens: Sequence[TokenRecord]) -> None:
-        now_ms = self.clock.now_ms()
-        records = tuple(
-            TokenRevocation(token.token_id, at_s=now_ms // 1000)
-            for token in tokens
-            if token.revoked_s is None
-        )
-        if not records:
-            return
-        version = Version(self.randomness.token_hex(VERSION_BYTES))
-        outcome = await self.store.commit(Write(version=version, at_ms=now_ms, records=records))
-        if not isinstance(outcome, Committed):
+        valid = [token for token in tokens if token.revoked_s is None]
+        if not await revoke_tokens(
+            self.store, valid, now_ms=self.clock.now_ms(), randomness=self.randomness
+        ):
             raise StorageError("The revocation could not be recorded.")
-        for record in records:
-            self.audit.note(Event.POD_TOKEN_REVOKED, token=record.token_id)
+        for token in valid:
+            self.audit.note(Event.POD_TOKEN_REVOKED, token=token.token_id)
 
 
 @asynccontextmanager

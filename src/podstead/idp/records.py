@@ -63,6 +63,8 @@ class BrowserSession(msgspec.Struct, frozen=True):
     way: str = ""
     """The entry of the passkey or key that it began by (:mod:`podstead.idp.ways`); empty for a
     password, and for sessions of earlier versions."""
+    common_password: bool = False
+    """Whether it began by a password that is guessed first, of which the person is warned."""
 
 
 class AuthorizationRequest(msgspec.Struct, frozen=True):

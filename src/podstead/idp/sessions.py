@@ -82,15 +82,16 @@ class Sessions:
         instead_of: OpenSession | None = None,
         restricted: bool = False,
         way: str = "",
+        common_password: bool = False,
     ) -> Begun:
         """Sign a browser in by a factor that was just verified for the account as it is kept.
 
         ``amr`` is what tokens tell of it (:mod:`podstead.idp.methods`).
         ``instead_of`` is the session that the browser had. One of the same account goes on under
         a new secret, so that clients recognise it. ``restricted`` is for a factor that whoever
-        writes the profile can give themselves; ``way`` is the entry of the factor. Raises
-        WayRemoved if that entry is gone, Overloaded, also if the account has changed meanwhile, and
-        StorageError.
+        writes the profile can give themselves; ``way`` is the entry of the factor, and
+        ``common_password`` tells that it is a password which is guessed first. Raises WayRemoved if
+        that entry is gone, Overloaded, also if the account has changed meanwhile, and StorageError.
         """
         now_s = counting_from(account.value, self._clock.now_ms() // 1000)
         account_id = account.value.account_id
@@ -112,6 +113,7 @@ class Sessions:
             amr=amr,
             restricted=restricted,
             way=way,
+            common_password=common_password,
         )
         way_is_there = await reliance_on(
             self._store, way, account_id=account_id, now_ms=self._clock.now_ms()

@@ -28,6 +28,7 @@ from podstead.idp.names import EmailTaken, UnusableEmail
 from podstead.idp.nostr.links import NostrLinks
 from podstead.idp.passkeys.keeping import Passkeys
 from podstead.idp.passwords import UnusablePassword
+from podstead.idp.pod_tokens import PodTokens
 from podstead.idp.profile_issuer import ProfileIssuer
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in import SignInFailed
@@ -38,6 +39,7 @@ from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.cookies import Cookies, Header, Notice
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.profile_key_endpoints import ProfileKeyEndpoints
+from podstead.web.idp.remaining_ways import RemainingWays
 from podstead.web.idp.rendering import Renderer, json_answer, see_other
 from podstead.web.idp.self_service import EventsOf
 from podstead.web.idp.shown import browser_name, machine_time, shown_day, shown_time
@@ -89,6 +91,8 @@ class AccountPages:
         profile_keys: ProfileKeyEndpoints | None,
         certificates: CertificateKeys | None,
         profile_issuer: ProfileIssuer,
+        pod_tokens: PodTokens,
+        remaining: RemainingWays,
         events: EventsOf,
         sign_in: BrowserSignIn,
         cookies: Cookies,
@@ -105,6 +109,8 @@ class AccountPages:
         self._profile_keys = profile_keys
         self._certificates = certificates
         self._profile_issuer = profile_issuer
+        self._pod_tokens = pod_tokens
+        self._remaining = remaining
         self._events = events
         self._sign_in = sign_in
         self._cookies = cookies
@@ -158,7 +164,9 @@ class AccountPages:
         kept = await self._accounts.read(owner.account.account_id)
         if kept is None:
             raise NotFound("The account is gone")
-        signed_in = await self._sign_in.begin(visit, kept, lasting=owner.session.lasting)
+        signed_in = await self._sign_in.begin(
+            visit, kept, lasting=owner.session.lasting, password=sent.text("new")
+        )
         return self._changed(visit, "password-changed", *signed_in.cookies)
 
     async def sign_out(self, visit: Visit) -> Response:
@@ -292,6 +300,13 @@ class AccountPages:
             issuer_is_named=await self._issuer_is_named(owner),
             profile_keys=(
                 () if self._profile_keys is None else await self._profile_keys.shown(account)
+            ),
+            pod_tokens=await self._pod_tokens.of(account),
+            common_password=owner.session.common_password,
+            remaining=(
+                await self._remaining.of(account)
+                if visit.notice is not None and visit.notice.name == "password-changed"
+                else ()
             ),
             events=[
                 (each, browser_name(each.user_agent) if each.address else each.user_agent)

@@ -7,6 +7,7 @@ from typing import Final
 
 from podstead.idp import methods
 from podstead.idp.audit import Event
+from podstead.idp.common_passwords import is_common
 from podstead.idp.known_browsers import KnownBrowsers
 from podstead.idp.records import Account, BrowserSession
 from podstead.idp.sessions import OpenSession, Sessions
@@ -52,7 +53,8 @@ class BrowserSignIn:
         account = await self._verified(
             visit, typed_login(sent), sent.text("password"), Event.SIGNED_IN
         )
-        return await self.begin(visit, account, lasting=sent.ticked("remember"))
+        password = sent.text("password")
+        return await self.begin(visit, account, lasting=sent.ticked("remember"), password=password)
 
     async def confirm(self, visit: Visit, owner: OpenSession, password: str) -> None:
         """Make sure that who is signed in knows the password. Raises SignInFailed, RateLimited."""
@@ -70,12 +72,13 @@ class BrowserSignIn:
         amr: tuple[str, ...] | None = None,
         restricted: bool = False,
         way: str = "",
+        password: str = "",
     ) -> SignedInHere:
         """Begin a session for an account of which a factor was just verified, or just chosen;
         ``amr`` is what tokens tell of a factor that is no password, and it is ``restricted`` if it
         is a weaker one (A-130); ``way`` is the entry of a factor that is no password
-        (:mod:`podstead.idp.ways`). Who has asked to stay signed in does, also when they sign in
-        again."""
+        (:mod:`podstead.idp.ways`), and ``password`` is what was typed. Who has asked to stay
+        signed in does, also when they sign in again."""
         before = visit.open_session
         lasting = lasting or (
             before is not None
@@ -91,6 +94,7 @@ class BrowserSignIn:
             instead_of=visit.open_session,
             restricted=restricted,
             way=way,
+            common_password=is_common(password),
         )
         cookies = [self._cookies.keep_session(begun.secret, lasting=lasting)]
         marks = self._known_browsers.signed_in(self._cookies.marks(visit.request), account.value)

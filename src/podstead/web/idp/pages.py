@@ -21,6 +21,7 @@ from podstead.web.idp.nostr_key_endpoints import (
 from podstead.web.idp.nostr_sign_in_endpoints import NostrSignInEndpoints
 from podstead.web.idp.passkey_endpoints import PASSKEY_PATH, PasskeyEndpoints
 from podstead.web.idp.passkey_pages import PASSKEYS_PATH, PasskeyPages
+from podstead.web.idp.pod_token_pages import POD_TOKENS_PATH, PodTokenPages
 from podstead.web.idp.profile_key_endpoints import PROFILE_KEYS_PATH, ProfileKeyEndpoints
 from podstead.web.idp.registration_pages import REGISTRATION_PATH, RegistrationPages
 from podstead.web.idp.replies import INTERACTION_PATH
@@ -127,6 +128,21 @@ def page_routes(entrance: Entrance, pages: Pages) -> tuple[Route, ...]:
 def issuer_route(entrance: Entrance, pages: IssuerPages) -> Route:
     """The address of the statement that names this provider in the profile."""
     return entrance.route(ISSUER_PATH, is_page=False, GET=pages.get, POST=pages.restore)
+
+
+def pod_token_routes(entrance: Entrance, pages: PodTokenPages) -> tuple[Route, ...]:
+    """The addresses of the tokens of a person's pod."""
+    route = entrance.route
+    return (
+        route(POD_TOKENS_PATH, is_page=False, GET=pages.list),
+        route(
+            f"{POD_TOKENS_PATH}/{{id}}",
+            is_page=False,
+            GET=pages.get,
+            POST=pages.revoke,
+            DELETE=pages.revoke,
+        ),
+    )
 
 
 def certificate_routes(entrance: Entrance, pages: CertificatePages) -> tuple[Route, ...]:

@@ -116,7 +116,7 @@ class RegistrationPages:
             return self._form(pending, proven, sent, errors={field: str(error)}, status=status)
         if self._proven_keys is not None and proven is not None and sent.text("nostrKey"):
             self._proven_keys.linked(proven, created.account)
-        return await self._created(visit, created, pending)
+        return await self._created(visit, created, pending, sent.text("password"))
 
     async def _proven(self, visit: Visit) -> Kept[ProvenKey] | None:
         """The Nostr key that the browser has proven to hold and that no account has (A-131)."""
@@ -154,12 +154,12 @@ class RegistrationPages:
         return partial(self._proven_keys.joined, proven, visit.source)
 
     async def _created(
-        self, visit: Visit, created: NewAccount, pending: Pending | None
+        self, visit: Visit, created: NewAccount, pending: Pending | None, password: str
     ) -> Response:
         kept = await self._accounts.read(created.account.account_id)
         if kept is None:
             raise NotFound("The account is gone again")
-        signed_in = await self._sign_in.begin(visit, kept, lasting=False)
+        signed_in = await self._sign_in.begin(visit, kept, lasting=False, password=password)
         path = ACCOUNT_PATH
         if pending is not None:
             await self._authorizations.signed_in(pending, signed_in.session)

@@ -1,0 +1,56 @@
+"""``/idp/account/tokens``: the simple tokens of a person's pod, which the operator made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.core.errors import NotFound
+from podstead.idp.pod_tokens import PodTokens
+from podstead.storage.records import TokenRecord
+from podstead.web.idp.cookies import Cookies, Notice
+from podstead.web.idp.rendering import json_answer, see_other
+from podstead.web.idp.shown import machine_time
+from podstead.web.idp.visits import ACCOUNT_PATH, Visit
+from podstead.web.response import Response
+
+POD_TOKENS_PATH: Final = f"{ACCOUNT_PATH}/tokens"
+
+
+@dataclass(frozen=True, slots=True)
+class PodTokenPages:
+    """Lists and revokes tokens, for the account page and for programs."""
+
+    tokens: PodTokens
+    cookies: Cookies
+
+    async def list(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated."""
+        listed = await self.tokens.of(visit.owner().account)
+        return json_answer(200, {"tokens": [_shown(each) for each in listed]})
+
+    async def get(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated, NotFound."""
+        for each in await self.tokens.of(visit.owner().account):
+            if each.token_id == visit.segment:
+                return json_answer(200, _shown(each))
+        raise NotFound("There is no such token (any more)")
+
+    async def revoke(self, visit: Visit) -> Response:
+        """Raises NotAuthenticated, WrongFormToken, NotFound."""
+        await visit.submission()
+        await self.tokens.revoke(visit.owner().account, visit.segment, visit.source)
+        if visit.wants_page:
+            notice = self.cookies.keep_notice(Notice("token-revoked"))
+            return see_other(ACCOUNT_PATH, notice)
+        return json_answer(204, None)
+
+
+def _shown(token: TokenRecord) -> dict[str, object]:
+    expires_s = token.expires_s
+    return {
+        "id": token.token_id,
+        "webId": token.web_id,
+        "issued": machine_time(token.issued_s),
+        "expires": None if expires_s is None else machine_time(expires_s),
+    }

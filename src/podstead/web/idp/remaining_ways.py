@@ -1,0 +1,116 @@
+"""What still lets somebody act as a person after they changed their password? With a way to end it.
+
+A new password ends sessions and what applications got. Everything else that proves who somebody is
+stays until it is removed, one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from podstead.authn.web_id_documents import UnusableDocument
+from podstead.idp.certificates import CertificateKeys
+from podstead.idp.credentials import ClientCredentials
+from podstead.idp.nostr.links import NostrLinks
+from podstead.idp.passkeys.keeping import Passkeys
+from podstead.idp.pod_tokens import PodTokens
+from podstead.idp.records import Account
+from podstead.nostr.npub import npub
+from podstead.web.idp.certificate_pages import CERTIFICATES_PATH
+from podstead.web.idp.nostr_key_endpoints import KEYS_PATH
+from podstead.web.idp.passkey_pages import PASSKEYS_PATH
+from podstead.web.idp.pod_token_pages import POD_TOKENS_PATH
+from podstead.web.idp.profile_key_endpoints import PROFILE_KEYS_PATH, ProfileKeyEndpoints
+from podstead.web.idp.self_service import CREDENTIALS_PATH
+
+
+@dataclass(frozen=True, slots=True)
+class RemainingWay:
+    """Something that acts as the person without the password."""
+
+    kind: str
+    name: str
+    ended_at: str | None
+    """The path that a form is posted to in order to end it; ``None`` if only a change of the
+    profile does."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemainingWays:
+    """Lists them; what a server does not have is ``None``."""
+
+    credentials: ClientCredentials
+    tokens: PodTokens
+    passkeys: Passkeys | None
+    links: NostrLinks | None
+    profile_keys: ProfileKeyEndpoints | None
+    certificates: CertificateKeys | None
+
+    async def of(self, account: Account) -> Sequence[RemainingWay]:
+        """Those of an account. Raises StorageError."""
+        parts: Sequence[Callable[[Account], Awaitable[Sequence[RemainingWay]]]] = (
+            self._passkeys,
+            self._nostr_keys,
+            self._profile_keys,
+            self._certificates,
+            self._credentials,
+            self._tokens,
+        )
+        return [each for part in parts for each in await part(account)]
+
+    async def _passkeys(self, account: Account) -> Sequence[RemainingWay]:
+        if self.passkeys is None:
+            return ()
+        return [
+            RemainingWay("Passkey", each.value.name, f"{PASSKEYS_PATH}/{each.key}")
+            for each in await self.passkeys.of_account(account.account_id)
+        ]
+
+    async def _nostr_keys(self, account: Account) -> Sequence[RemainingWay]:
+        if self.links is None:
+            return ()
+        return [
+            RemainingWay("Nostr key", npub(each.key), f"{KEYS_PATH}/{each.key}")
+            for each in await self.links.of_account(account.account_id)
+        ]
+
+    async def _profile_keys(self, account: Account) -> Sequence[RemainingWay]:
+        if self.profile_keys is None:
+            return ()
+        return [
+            RemainingWay(
+                "Nostr key of your profile",
+                npub(each.public_key),
+                None if each.allowed_s is None else f"{PROFILE_KEYS_PATH}/{each.public_key}",
+            )
+            for each in await self.profile_keys.shown(account) or ()
+        ]
+
+    async def _certificates(self, account: Account) -> Sequence[RemainingWay]:
+        if self.certificates is None:
+            return ()
+        try:
+            keys = await self.certificates.of(account)
+        except UnusableDocument:  # which no certificate is accepted by either
+            return ()
+        return [
+            RemainingWay("Client certificate", each.mark, f"{CERTIFICATES_PATH}/{each.mark}")
+            for each in keys
+        ]
+
+    async def _credentials(self, account: Account) -> Sequence[RemainingWay]:
+        return [
+            RemainingWay(
+                "Client credentials",
+                each.name or each.credential_id,
+                f"{CREDENTIALS_PATH}/{each.credential_id}",
+            )
+            for each in await self.credentials.of(account.account_id)
+        ]
+
+    async def _tokens(self, account: Account) -> Sequence[RemainingWay]:
+        return [
+            RemainingWay("Token of your pod", each.token_id, f"{POD_TOKENS_PATH}/{each.token_id}")
+            for each in await self.tokens.of(account)
+        ]
