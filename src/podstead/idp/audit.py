@@ -35,6 +35,8 @@ class Event(Enum):
     POD_TOKEN_CREATED = "token of a pod created"  # noqa: S105 - the name of what happened
     POD_TOKEN_REVOKED = "token of the pod revoked"  # noqa: S105 - the name of what happened
     ISSUER_CHANGED = "issuer of the identity provider changed"
+    PROFILE_KEY_NAMED = "Nostr key named by the profile"
+    PROFILE_KEY_UNNAMED = "Nostr key no longer named by the profile"
     PROFILE_KEY_ALLOWED = "Nostr key of the profile allowed to sign in"
     PROFILE_KEY_ENDED = "Nostr key of the profile no longer signs in"
     CERTIFICATE_MADE = "client certificate made"

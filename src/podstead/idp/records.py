@@ -274,7 +274,7 @@ class SecurityEvent(msgspec.Struct, frozen=True):
     """A change of how somebody gets into an account (:mod:`podstead.idp.security_events`).
 
     ``what`` is the value of an :class:`podstead.idp.audit.Event`; ``address`` is empty for a change
-    that no client made, of which ``user_agent`` says where it came from.
+    that no client made. ``by`` says how a change came about that was no request to the provider.
     """
 
     at_s: int
@@ -282,6 +282,7 @@ class SecurityEvent(msgspec.Struct, frozen=True):
     subject: str = ""
     address: str = ""
     user_agent: str = ""
+    by: str = ""
 
 
 class Challenge(msgspec.Struct, frozen=True):

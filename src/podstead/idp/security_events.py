@@ -48,6 +48,7 @@ def first_event(
         subject=subject,
         address=source.address,
         user_agent=source.user_agent,
+        by=source.by,
     )
     mark = hashlib.sha256(f"{event.value} {subject}".encode()).hexdigest()[:_MARK_CHARACTERS]
     return SECURITY_EVENTS.put(f"{account_id}.{now_ms:015d}.{mark}", noted, owner=account_id)

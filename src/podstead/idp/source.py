@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from podstead.core.requester import requester, requester_address
+
 
 @dataclass(frozen=True, slots=True)
 class RequestSource:
@@ -15,8 +17,14 @@ class RequestSource:
     network: str
     """The part of the address that one customer has, by which limits count."""
     user_agent: str = ""
-    """What the client says it is, or who made a change that no client made."""
+    """What the client says it is."""
+    by: str = ""
+    """How the change came about, if not by a request to the provider."""
 
 
-OPERATOR: Final = RequestSource("", "", "the operator of this server")
-PROFILE_CHANGE: Final = RequestSource("", "", "a change of the profile")
+OPERATOR: Final = RequestSource("", "", by="the operator of this server")
+
+
+def profile_change() -> RequestSource:
+    """The source of what follows from a change of the profile, by whatever request."""
+    return RequestSource(requester_address() or "", requester(), by="a change of the profile")

@@ -12,8 +12,9 @@ from podstead.app.accounts import build_accounts
 from podstead.app.system import SystemRandomness
 from podstead.config import Settings
 from podstead.idp.security_events import MOST_EVENTS
+from podstead.nostr.npub import npub
 from podstead.storage.sqlite import SqliteStore
-from tests.http.conftest import BASE, Start, password_of
+from tests.http.conftest import BASE, Server, Start, password_of
 from tests.http.idp_pages.conftest import App, MovedClock, csrf_token, sign_in
 from tests.http.idp_pages.nostr_browser import link
 from tests.http.idp_pages.test_passkeys import SCRIPT, listed, log_in, register
@@ -189,6 +190,42 @@ async def test_what_the_operator_does_is_told_as_theirs(
     [event] = await events(owner)
     assert (event["what"], event["address"]) == ("client credentials created", None)
     assert "by the operator of this server" in (await owner.get("/idp/account")).text
+
+
+async def test_a_key_that_an_application_names_in_the_profile_is_told(
+    server: Server, owner: Browser
+) -> None:
+    """It signs nobody in, yet requests signed with it act as the owner."""
+    keys = sorted(NostrKey.new().public for _ in range(3))
+    names = ", ".join(f"<did:nostr:{key}>" for key in keys)
+    statement = f"<{BASE}/alice/#me> <http://www.w3.org/2002/07/owl#sameAs> {names}"
+    for word in ("INSERT", "DELETE"):
+        update = f"{word} DATA {{ {statement} }}".encode()
+        headers = {"Content-Type": "application/sparql-update"}
+        answer = await server.alice.request(
+            "PATCH", "/alice/", headers=headers, body=update, peer="192.0.2.44"
+        )
+        assert answer.status < 300, answer.text
+    found = await events(owner)
+    assert {each["what"] for each in found} == {
+        "Nostr key named by the profile",
+        "Nostr key no longer named by the profile",
+    }
+    for each in found:
+        assert each["subject"] == f"{npub(keys[0])} and 2 more"
+        assert (each["address"], each["by"]) == ("192.0.2.44", "a change of the profile")
+    page = await owner.get("/idp/account")
+    assert "by a change of the profile" in page.text
+
+
+async def test_a_linked_key_that_is_published_is_told_once(
+    owner: Browser, clock: MovedClock
+) -> None:
+    key = NostrKey.new()
+    assert (await link(owner, clock, key)).status == 201
+    clock.pass_s(1)
+    await post(owner, f"nostr/{key.public}")
+    assert await told(owner) == ["Nostr key unlinked", "Nostr key linked"]
 
 
 async def test_the_newest_are_kept(owner: Browser, clock: MovedClock) -> None:

@@ -17,10 +17,20 @@ from podstead.core.clock import Clock
 from podstead.core.errors import BadRequest, Overloaded, RequestRefused, StorageError
 from podstead.core.identifiers import ResourcePath, parse_path, storage_root
 from podstead.idp.accounts import Accounts
+from podstead.idp.audit import Event
 from podstead.idp.names import name_key
 from podstead.idp.nostr.allowed_keys import allowed_key, ending_allowed_key
-from podstead.idp.records import ALLOWED_KEYS, PROFILE_KEYS, USERNAMES, Account, ProfileKey
-from podstead.idp.source import PROFILE_CHANGE
+from podstead.idp.records import (
+    ALLOWED_KEYS,
+    NOSTR_LINKS,
+    PROFILE_KEYS,
+    USERNAMES,
+    Account,
+    ProfileKey,
+)
+from podstead.idp.security_events import noting
+from podstead.idp.source import profile_change
+from podstead.nostr.npub import npub
 from podstead.rdf.graph import Dataset
 from podstead.rdf.nostr_keys import stated_keys
 from podstead.storage.protocol import EntryRegistry, PodRegistry
@@ -56,33 +66,52 @@ class ProfileKeyRecords:
         named = {f"{key}{path}": ProfileKey(key) for key in sorted(keys)}
         known = {each.key for each in before}
         gone = sorted(known - named.keys())
+        came = [key for key in named if key not in known]
         return (
             *(PROFILE_KEYS.drop(key) for key in gone),
-            *await self._ending(path, [key.removesuffix(path) for key in gone]),
-            *(
-                PROFILE_KEYS.put(key, record, owner=path)
-                for key, record in named.items()
-                if key not in known
+            *(PROFILE_KEYS.put(key, named[key], owner=path) for key in came),
+            *await self._of_account(
+                path,
+                came=[key.removesuffix(path) for key in came],
+                gone=[key.removesuffix(path) for key in gone],
             ),
         )
 
-    async def _ending(self, path: ResourcePath, keys: Sequence[str]) -> Sequence[Record]:
-        """What ends that keys sign in which the profile names no more."""
-        if not keys:
+    async def _of_account(
+        self, path: ResourcePath, *, came: Sequence[str], gone: Sequence[str]
+    ) -> Sequence[Record]:
+        """What tells the owner of keys that the profile names now, or no more, and ends that the
+        latter sign in. Of a key that is linked they are told when that is done or undone."""
+        if not came and not gone:
             return ()
         now_ms, name = self._clock.now_ms(), name_key(path.strip("/"))
         account = await USERNAMES.read(self._store, name, now_ms=now_ms)
         if account is None:
             return ()
+        owner = account.value.account_id
         records: list[Record] = []
-        for public_key in keys:
-            key = allowed_key(account.value.account_id, public_key)
+        for public_key in gone:
+            key = allowed_key(owner, public_key)
             allowed = await ALLOWED_KEYS.read(self._store, key, now_ms=now_ms)
             if allowed is not None:
                 records += await ending_allowed_key(
-                    self._store, allowed, PROFILE_CHANGE, now_ms=now_ms
+                    self._store, allowed, profile_change(), now_ms=now_ms
+                )
+        kept = await NOSTR_LINKS.of_owner(self._store, owner, now_ms=now_ms)
+        linked = {each.key for each in kept}
+        for event, keys in ((Event.PROFILE_KEY_NAMED, came), (Event.PROFILE_KEY_UNNAMED, gone)):
+            told = [key for key in keys if key not in linked]
+            if told:
+                records += await noting(
+                    self._store, owner, event, profile_change(), subject=_shown(told), now_ms=now_ms
                 )
         return records
+
+
+def _shown(keys: Sequence[str]) -> str:
+    """The keys of one change, in one event however many they are."""
+    more = "" if len(keys) == 1 else f" and {len(keys) - 1} more"
+    return npub(keys[0]) + more
 
 
 class ProfileKeys:

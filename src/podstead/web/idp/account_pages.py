@@ -309,7 +309,7 @@ class AccountPages:
                 else ()
             ),
             events=[
-                (each, browser_name(each.user_agent) if each.address else each.user_agent)
+                (each, each.by or browser_name(each.user_agent))
                 for each in await self._events(account.account_id)
             ],
             certificates=self._certificates is not None,

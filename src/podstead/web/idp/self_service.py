@@ -221,6 +221,7 @@ def _shown_event(event: SecurityEvent) -> dict[str, object]:
         "subject": event.subject,
         "address": event.address or None,
         "userAgent": event.user_agent,
+        "by": event.by or None,
     }
 
 
