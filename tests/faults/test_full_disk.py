@@ -7,6 +7,8 @@ last byte. Elsewhere its disk is as good as full by the floor that it is told to
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +18,7 @@ import pytest
 
 from podstead.storage.layout import RootLayout
 from tests.support.client import Client, Pod, create_pod
-from tests.support.server import ServerProcess
+from tests.support.server import DEADLINE_S, ServerProcess
 from tests.support.small_disk import SmallDisk, small_disk
 from tests.support.waiting import wait_until
 from tests.support.wire import Wire, compose
@@ -80,6 +82,15 @@ def filling(tmp_path: Path) -> Iterator[Filling]:
             server.close()
 
 
+def revoke_tokens(filling: Filling, pod: Pod) -> None:
+    """As the operator does, beside the running server."""
+    disk, root = filling.disk, filling.server.root
+    podstead = (sys.executable, "-m", "podstead.cli") if disk is None else disk.podstead
+    command = (*podstead, "token", "revoke", "--pod", pod.name, "--root", str(root))
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+    assert ended.returncode == 0, ended.stderr
+
+
 def wait_until_refused(client: Client, pod: Pod) -> None:
     """The free space is looked at now and then, so a few bytes may still get in."""
     probe = f"{pod.root}private/probe"
@@ -113,7 +124,7 @@ def documents(pod: Pod, count: int) -> list[str]:
 def test_on_a_full_disk_reading_and_deleting_go_on_and_nothing_new_is_stored(
     filling: Filling, tmp_path: Path
 ) -> None:
-    pod = create_pod(filling.server)
+    pod, other = create_pod(filling.server), create_pod(filling.server)
     small, large = documents(pod, 40), f"{pod.root}private/large"
     with pod.owner() as owner:
         for path in small:
@@ -130,6 +141,9 @@ def test_on_a_full_disk_reading_and_deleting_go_on_and_nothing_new_is_stored(
             assert owner.delete(path).status == 204
             assert owner.get(path).status == 404
         assert owner.delete(large).status == 204
+        revoke_tokens(filling, other)
+        with other.owner() as revoked:
+            assert revoked.get(other.root).status == 401
     assert filling.server.errors.count("disk is full") == 1
     filling.make_room()
     with pod.owner() as owner:

@@ -139,7 +139,8 @@ async def check_disk(root: Path, pod: Pod, model: Model, used_at_first: int) -> 
         await store.sweep(now_ms=time.time_ns() // 1_000_000 + A_DAY_MS)
     finally:
         await store.close()
-    fixed = sum(fixed_charge(ResourcePath(path)) for path in model)
+    paths = [path for path, thing in model.items() if thing and path != shared_container(pod)]
+    fixed = sum(fixed_charge(ResourcePath(path)) for path in paths)
     assert await used_bytes(root, pod) == used_at_first + sum(sizes) + fixed
     files = [path for path in RootLayout(root).blobs.rglob("*") if path.is_file()]
     large = [size for size in sizes if size > INLINE_BYTES]

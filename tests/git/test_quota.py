@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+from pathlib import Path
 
 import apsw
 import pytest
 
 from podstead.storage.sqlite import SqliteStore
-from tests.git.conftest import MIB, Start, new_work, noise
+from tests.git.conftest import MIB, OPTIONS, Start, new_work, noise
 from tests.support.client import Pod, create_pod
 from tests.support.git import Git, url_of
-from tests.support.server import ServerProcess
+from tests.support.server import ServerProcess, running_server
+from tests.support.small_disk import small_disk
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.needs("git")
@@ -33,6 +36,34 @@ def test_a_push_to_a_full_disk_is_refused_and_cloning_goes_on(start: Start, git:
     assert refused.code != 0
     assert "507" in refused.errors
     assert git.with_token(pod.token).cloned(url, "clone").tip() == tip
+
+
+def test_a_push_ends_when_the_disk_fills_up_while_it_arrives(tmp_path: Path, git: Git) -> None:
+    """Before it has taken what others need, and nothing of it stays."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    with small_disk(place, size_bytes=48 * MIB) as disk, contextlib.ExitStack() as servers:
+        # Where there can be no small disk, none is ever free enough.
+        floor_bytes = 2**53 if disk is None else 16 * MIB
+        server = ServerProcess(place / "root", OPTIONS)
+        if disk is not None:
+            server.command = disk.command
+        servers.enter_context(running_server(server))
+        pod = create_pod(server)
+        url = url_of(pod, "private/notes")
+        work = new_work(git, pod)
+        work("push", "--quiet", url, "main")
+        server.stop()
+        server.options = (*OPTIONS, "--min-free-bytes", str(floor_bytes))
+        server.start()
+        tip = work.tip()
+        work.commit("large", noise(100 * MIB))
+        refused = work.ends("-c", f"http.postBuffer={1024 * MIB}", "push", url, "main")
+        assert refused.code != 0
+        assert "507" in refused.errors
+        if disk is not None:
+            wait_until(lambda: disk.free_bytes > 40 * MIB, "the room that the push had taken")
+        assert git.with_token(pod.token).branches(url)["refs/heads/main"] == tip
 
 
 def used_bytes(server: ServerProcess, pod: Pod) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import apsw
 import pytest
 
 from podstead.core.errors import DiskFull, Overloaded
-from podstead.storage import disk_space
+from podstead.storage import disk_space, private_files
 from podstead.storage.buckets import BucketRate
 from podstead.storage.disk_space import DiskSpace, Space
 from podstead.storage.layout import RootLayout
@@ -111,6 +112,20 @@ def test_the_system_is_asked_now_and_then_only(
     given(monkeypatch, total_bytes=GIB, free_bytes=GIB)
     now_s = 2 * disk_space.LASTS_S
     space.check()
+
+
+def test_the_system_is_asked_anew_when_much_was_stored_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fast disk could otherwise be filled within the time that a reading is good for."""
+    space = DiskSpace(tmp_path, now_s=lambda: 0.0)
+    given(monkeypatch, total_bytes=GIB, free_bytes=GIB)
+    space.check()
+    given(monkeypatch, total_bytes=GIB, free_bytes=0)
+    for _ in range(3):
+        space.check(MIB)
+    with pytest.raises(DiskFull):
+        space.check(MIB)
 
 
 def test_a_disk_that_does_not_say_how_full_it_is_is_written_to(
@@ -237,3 +252,17 @@ async def test_a_current_database_opens_without_a_byte_being_written(layout: Roo
     before = layout.database.read_bytes()
     prepare_root(layout.root)
     assert layout.database.read_bytes() == before
+
+
+def test_a_private_file_that_cannot_be_written_leaves_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a key would be found at the next start."""
+
+    def fail(*_arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(private_files, "write_all", fail)
+    with pytest.raises(OSError, match="No space"):
+        private_files.write_private(tmp_path / "key", b"secret")
+    assert list(tmp_path.iterdir()) == []

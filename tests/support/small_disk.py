@@ -14,18 +14,15 @@ _HOLD = 'mount -t tmpfs -o size="$1" tmpfs "$2" && echo mounted && exec cat'
 
 
 class SmallDisk:
-    """A file system of so many bytes, which processes started by :attr:`command` see at ``place``.
-
-    The test itself sees it at :attr:`files`.
-    """
+    """A file system of so many bytes, which commands that begin with :attr:`podstead` see at
+    ``place``, and the test itself at :attr:`files`; :attr:`command` starts a server there."""
 
     def __init__(self, holder: subprocess.Popen[str], place: Path) -> None:
         self.place = place
         self.files = Path(f"/proc/{holder.pid}/root") / place.relative_to("/")
         enter = f"nsenter --target {holder.pid} --user --preserve-credentials --mount"
-        self.command: Sequence[str] = (
-            *enter.split(), sys.executable, "-m", "podstead.cli", "start",
-        )  # fmt: skip
+        self.podstead: Sequence[str] = (*enter.split(), sys.executable, "-m", "podstead.cli")
+        self.command: Sequence[str] = (*self.podstead, "start")
         self._ballast = self.files / "ballast"
 
     @property

@@ -165,8 +165,7 @@ class Repositories:
         async with self._one_at_a_time:
             self._to_tidy.discard(name)
             try:
-                await self._pack(name, container)
-                if await self._is_wasteful(name, container):
+                if await self._pack(name, container):
                     await self._prune(name, container)
             except StorageError:
                 if await self._directories.exists(name):
@@ -177,17 +176,12 @@ class Repositories:
                 with contextlib.suppress(StorageError):  # the next push, or start, charges
                     await self._charge(name, container)
 
-    async def _pack(self, name: RepositoryName, container: ResourcePath) -> None:
+    async def _pack(self, name: RepositoryName, container: ResourcePath) -> bool:
+        """Join packs if there are many. Tells whether much of what is there then is reached by no
+        branch or tag, or is there twice."""
         owned = await self.join(name, container)
         try:
             await self._git(owned, "gc", "--auto", "--quiet", time_limit_s=_TIDYING_LIMIT_S)
-        finally:
-            owned.claim.release()
-
-    async def _is_wasteful(self, name: RepositoryName, container: ResourcePath) -> bool:
-        """Whether much of a repository is reached by no branch or tag, or is there twice."""
-        owned = await self.join(name, container)
-        try:
             # What a push brings is one pack, also if it replaces all that was there before.
             reached = await self._git(
                 owned,

@@ -140,20 +140,21 @@ class GitService:
         admitted: _Admitted,
     ) -> GitAnswer:
         storage = storage_root(asked.container)
+        body = await self._room.admit(body, storage, more_bytes=1)  # an empty push takes some, too
         left_bytes = await self._room.left_bytes(storage)
-        body = await self._room.admit(body, storage)
         limit_bytes = max(min(self._max_body_bytes, left_bytes or self._max_body_bytes), 1)
         owned = await self._own(asked, caller, admitted)
 
         async def permit() -> None:
             await self._check_again(asked, caller, owned)
 
+        content = _content(asked, transfer, body, limit_bytes=limit_bytes)
         try:
             running = await self._start(
                 asked,
                 caller,
                 transfer,
-                _then(permit, _content(asked, transfer, body, limit_bytes=limit_bytes)),
+                _then(permit, self._room.while_on_disk(content)),
                 name=owned.name,
                 holding=owned.claim.descriptor,
                 changes={

@@ -31,8 +31,10 @@ RESERVE_SHARE: Final = 32
 """On a small file system the reserve is one part of so many."""
 
 LASTS_S: Final = 0.2
-"""How long one reading of the free space is good for: within it, a fast disk takes in less than the
-floor."""
+"""How long one reading of the free space is good for."""
+
+LASTS_BYTES: Final = 4 * 1024 * 1024
+"""How much may be stored on one reading: a fast disk takes in more than the floor in no time."""
 
 _EXHAUSTED_BYTES: Final = 1024 * 1024
 _PRIVATE_FILE: Final = 0o600
@@ -81,15 +83,20 @@ class DiskSpace:
         self._now_s = now_s
         self._is_low = False
         self._read_again_s = 0.0
+        self._new_bytes = 0
+        """What was said to be stored since the last reading."""
 
     # --- new content --------------------------------------------------------------------------
 
-    def check(self) -> None:
-        """Raise DiskFull if there is no room for new content."""
+    def check(self, new_bytes: int = 0) -> None:
+        """Raise DiskFull if there is no room for new content, of which so much is about to be
+        stored."""
         now_s = self._now_s()
-        if now_s >= self._read_again_s:
+        self._new_bytes += new_bytes
+        if now_s >= self._read_again_s or self._new_bytes >= LASTS_BYTES:
             self._is_low = self._read()
             self._read_again_s = now_s + LASTS_S
+            self._new_bytes = 0
         if self._is_low:
             raise DiskFull
 
@@ -134,11 +141,15 @@ class DiskSpace:
         except OSError:
             return False
 
+    def look_again(self) -> None:
+        """Forget the last reading: a write has just failed for want of space."""
+        self._read_again_s = 0.0
+
     # --- the reserve --------------------------------------------------------------------------
 
     def release(self) -> bool:
         """Give the reserve up; whether that made room. Never raises."""
-        self._read_again_s = 0.0
+        self.look_again()
         held_bytes = self._held_bytes()
         try:
             os.truncate(self._reserve, 0)

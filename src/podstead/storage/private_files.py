@@ -15,11 +15,14 @@ _PRIVATE_FILE = 0o600
 def write_private(path: Path, content: bytes) -> None:
     """Make a file that is not there yet, and return once its content is on the disk.
 
-    Its name is durable after :func:`sync_directory`. Raises OSError.
+    Its name is durable after :func:`sync_directory`. Raises OSError, and leaves no file then.
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE_FILE)
     try:
         write_all(descriptor, [content])
         sync_content(descriptor)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
     finally:
         os.close(descriptor)

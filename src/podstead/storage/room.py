@@ -17,8 +17,9 @@ from podstead.core.operation import RequestBody
 class Space(Protocol):
     """The disk."""
 
-    def check(self) -> None:
-        """Raise DiskFull if there is no room for new content."""
+    def check(self, new_bytes: int = 0) -> None:
+        """Raise DiskFull if there is no room for new content, of which so much is about to be
+        stored."""
 
 
 class Usage(Protocol):
@@ -59,6 +60,12 @@ class Room:
         bounded = _BodyWithinQuota(self, body, storage, used_bytes, more_bytes)
         bounded.check(body.size_bytes or 0)
         return bounded
+
+    async def while_on_disk(self, content: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """The content as it is; raises DiskFull when the disk fills up while it arrives."""
+        async for piece in content:
+            self._space.check(len(piece))
+            yield piece
 
     async def left_bytes(self, storage: ResourcePath | None) -> int | None:
         """How much more a storage may be charged for; ``None`` without a bound. Raises

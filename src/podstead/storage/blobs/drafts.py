@@ -72,7 +72,7 @@ class BlobDraft:
         self._waiting_bytes += len(piece)
         self.size_bytes += len(piece)
         if self._waiting_bytes >= CHUNK_BYTES:
-            self._space.check()
+            self._space.check(self._waiting_bytes)
             await self._run(self._write)
 
     async def sync(self) -> None:

@@ -206,7 +206,7 @@ class SqliteStore:
 
     async def commit(self, write: Write) -> CommitOutcome:
         if write.puts and write.stores_content:
-            self._space.check()
+            self._space.check(sum(put.body.size_bytes for put in write.puts))
         return await self._use().writer.commit(write)
 
     async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]:

@@ -99,6 +99,7 @@ class WriteConnection:
         results say that they failed. The room is for those that store no new content."""
         if not self._is_full(error):
             return failures(jobs, error)
+        self._space.look_again()
         small = [job for job in jobs if not (isinstance(job, Write) and job.stores_content)]
         if not small or not self._make_room():
             return failures(jobs, _full(error))
