@@ -76,3 +76,12 @@ def test_a_program_that_does_not_say_who_it_is_may_not_watch_what_is_private(
         f"err {url} forbidden",
         f"err {home.url} forbidden",
     ]
+
+
+def test_a_program_that_says_who_it_is_in_lines_hears_of_what_is_private(
+    client: ClientProcess, home: Home
+) -> None:
+    """A page cannot set header fields on a WebSocket. It need not wait for the answer."""
+    url = home.put("private.ttl", "<> a <#x>.")
+    report = client.run("writesAtOnce", home.agent, url=url, token=home.pod.token).value
+    assert report == ["protocol solid-0.1", f"ack {url}", f"pub {url}"]

@@ -105,3 +105,18 @@ export async function watches({ url, container, token, fetch }) {
   socket.close(1000);
   return { protocol: socket.protocol, heard: heard.lines, pong: await pong, closed: await closed };
 }
+
+/** Says who it is in lines, as a page has to, and writes without waiting for any answer. */
+export async function writesAtOnce({ url, token, fetch }) {
+  const address = (await fetch(url, { method: "HEAD" })).headers.get("updates-via");
+  const heard = new Heard();
+  const socket = new WebSocketOfWs(address, ["solid-0.1"]);
+  socket.on("message", (data) => heard.add(data.toString()));
+  await new Promise((resolve, reject) => socket.on("open", resolve).on("error", reject));
+  socket.send(`auth Bearer ${token}`);
+  socket.send(`sub ${url}`);
+  await fetch(url, { method: "PUT", body: "<> a <#y>.", headers: { "Content-Type": "text/turtle" } });
+  await heard.until((lines) => lines.length === 3);
+  socket.terminate();
+  return heard.lines;
+}
