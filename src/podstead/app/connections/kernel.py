@@ -11,7 +11,7 @@ For Linux: elsewhere the structures differ.
 from __future__ import annotations
 
 import ctypes
-import fcntl
+import os
 import resource
 import socket
 import struct
@@ -30,8 +30,6 @@ _LIBRARY.getsockname.argtypes = [_INT, _POINTER, _POINTER]
 _LIBRARY.getsockopt.argtypes = [_INT, _INT, _INT, _POINTER, _POINTER]
 _LIBRARY.setsockopt.argtypes = [_INT, _INT, _INT, _POINTER, ctypes.c_uint32]
 _LIBRARY.shutdown.argtypes = [_INT, _INT]
-_LIBRARY.close.argtypes = [_INT]
-_LIBRARY.fcntl.argtypes = [_INT, _INT, _INT]
 
 _STATUS = Path("/proc/self/status")
 _MOST_DESCRIPTORS = 65_536
@@ -74,6 +72,9 @@ class Descriptors:
         self._buffer = ctypes.create_string_buffer(_TCP_INFO_BYTES)
         self._length = ctypes.c_uint32()
         self._length_at = ctypes.addressof(self._length)
+        # Held, so that connections can be ended also when no descriptor is left.
+        self._nothing = os.open(os.devnull, os.O_RDONLY)
+        self._own = os.dup(self._nothing)
 
     def connected(self) -> Iterator[tuple[int, bytes]]:
         """Each with the name of its peer, see :func:`read_name`."""
@@ -110,8 +111,8 @@ class Descriptors:
         The HTTP server sees the end and closes its descriptor. With ``abort`` the system then drops
         what the client has not taken, instead of keeping it for minutes.
         """
-        own: int = _LIBRARY.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 0)
-        if own < 0:
+        own = self._own
+        if _LIBRARY.dup3(descriptor, own, os.O_CLOEXEC) < 0:
             return False
         try:
             self._length.value = _NAME_BYTES
@@ -124,7 +125,7 @@ class Descriptors:
                 _LIBRARY.setsockopt(*option, _RESET_ON_CLOSE, len(_RESET_ON_CLOSE))
             return bool(_LIBRARY.shutdown(own, socket.SHUT_RDWR) == 0)
         finally:
-            _LIBRARY.close(own)
+            _LIBRARY.dup3(self._nothing, own, os.O_CLOEXEC)
 
 
 def attach_filter(descriptor: int, code: bytes) -> bool:

@@ -148,8 +148,9 @@ class Supervisor:
 
     def _end(self, known: _Known, *, abort: bool) -> None:
         # It stays known until the HTTP server has closed it, or it would be met again.
-        known.is_ended = True
-        self._descriptors.end(known.descriptor, known.name, port=self._port, abort=abort)
+        known.is_ended = self._descriptors.end(
+            known.descriptor, known.name, port=self._port, abort=abort
+        )
 
 
 def holder_of(peer: Peer, trusted: tuple[Network, ...]) -> Network | None:

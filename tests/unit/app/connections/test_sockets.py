@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import socket
 import sys
 from collections.abc import Iterator
 from ipaddress import ip_network
+from pathlib import Path
 
 import pytest
 
@@ -132,6 +134,21 @@ def test_connections_are_found_and_ended(listener: socket.socket) -> None:
         assert descriptors.end(accepted.fileno(), name, port=port, abort=False)
         assert client.recv(1) == b""
         assert accepted.recv(1) == b"", "its owner sees the end, too"
+
+
+def test_connections_are_ended_when_no_descriptor_is_left(listener: socket.socket) -> None:
+    descriptors, port = Descriptors(), port_of(listener)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with connected(listener) as (client, accepted), contextlib.ExitStack() as held:
+        name = name_of(accepted.fileno())
+        highest = max(int(each.name) for each in Path("/proc/self/fd").iterdir())
+        held.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1, hard))
+        with contextlib.suppress(OSError):
+            while True:
+                held.callback(os.close, os.dup(accepted.fileno()))
+        assert descriptors.end(accepted.fileno(), name, port=port, abort=False)
+        assert client.recv(1) == b""
 
 
 def test_a_descriptor_that_stands_for_something_else_by_now_is_left_alone(
