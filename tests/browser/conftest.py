@@ -127,6 +127,11 @@ def new_person(provider: ServerProcess) -> Person:
     return Person(name, json.loads(answer.body)["webId"])
 
 
+def allow(page: Page) -> None:
+    """Allow the application on the page that asks, as it does for one on this device."""
+    page.get_by_role("button", name="Allow", exact=True).click()
+
+
 @dataclass(frozen=True, slots=True)
 class App:
     """An application that has registered itself."""

@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
-from tests.browser.conftest import CHECK, PASSWORD, App, Person, sign_in
+from tests.browser.conftest import CHECK, PASSWORD, App, Person, allow, sign_in
 from tests.browser.nostr_extension import Extension
 from tests.support.client import Client
 from tests.support.nostr import NostrKey
@@ -128,11 +128,6 @@ def test_a_linked_key_signs_in_again(page: Page, linked: Person, provider: Serve
     page.goto(f"{provider.base_url}/idp/login?again=passkeys")
     press(page)
     page.wait_for_url("**/idp/account#sign-in")
-
-
-def allow(page: Page) -> None:
-    """Agree to the application, which the person has not allowed before."""
-    page.get_by_role("button", name="Allow", exact=True).click()
 
 
 def type_name(page: Page, person: Person) -> None:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, ViewportSize, expect
 
-from tests.browser.conftest import CHECK, PASSWORD, App, Person, sign_in
+from tests.browser.conftest import CHECK, PASSWORD, App, Person, allow, sign_in
 from tests.browser.tour import tour
 from tests.support.server import ServerProcess
 
@@ -34,7 +34,7 @@ def test_axe_finds_nothing_on_any_page(
     assert len(seen) == TOUR_PAGES
 
 
-TOUR_PAGES = 21
+TOUR_PAGES = 22
 
 
 def test_axe_finds_what_is_wrong(page: Page, axe: str) -> None:
@@ -102,6 +102,7 @@ def test_an_answer_by_form_gets_to_the_application(
     page.get_by_label("E-mail address or pod name").fill(person.name)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in", exact=True).click()
+    allow(page)
     if not scripts:
         page.get_by_role("button", name="Go on").click()
     page.wait_for_url(app.redirect_uri)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, BrowserContext, CDPSession, Page
 
-from tests.browser.conftest import CHECK, App, Person, new_person, sign_in
+from tests.browser.conftest import CHECK, App, Person, allow, new_person, sign_in
 from tests.support.server import ServerProcess, running_server
 
 Scheme = Literal["light", "dark"]
@@ -113,6 +113,7 @@ def test_an_application_gets_its_answer_by_a_passkey(
     enrol(page, provider, person)
     page.goto(app.request())
     use(page)
+    allow(page)
     page.wait_for_url(f"{app.redirect_uri}?code=**")
     [passkey] = device.passkeys()
     assert passkey["isResidentCredential"]
