@@ -1,8 +1,10 @@
 """Which requirements does the server meet, and which tests show it?
 
-The requirements stand in ``requirements/*.toml``, one file for each part of the protocol. A test
-names the one requirement it shows in its name: ``test_p_3_a_401_has_a_challenge`` shows P-3.
-Tests are found by reading their source, so no test is run and nothing is imported.
+The requirements are in ``requirements/*.toml``, one file for each section of the page, and what they
+cite in ``sources.toml``. A conformance test names the one requirement that it shows:
+``test_p_3_a_401_has_a_challenge`` shows P-3. A section with ``shown_anywhere`` is shown by every test
+of the suite whose docstring cites the requirement. Tests are found by reading their source, so no
+test is run and nothing is imported.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 FOLDER = Path(__file__).resolve().parent
+TESTS = FOLDER.parent
 LEVELS = {
     "M": "must, by the specification",
     "S": "should, by the specification",
@@ -24,9 +28,15 @@ LEVELS = {
     "R": "our recommendation where the specifications are silent",
 }
 
+CITATION = re.compile(r"\b([A-Z])-([1-9][0-9]*)\b(?: to \1-([1-9][0-9]*)\b)?")
+"""A requirement as prose cites it, ``A-62``, or several in a row, ``A-62 to A-68``."""
 _TEST_NAME = re.compile(r"test_([a-z])_([0-9]+)_\w+")
 _NO_CONFORMANCE_TESTS = {"test_catalogue.py"}
+_NO_CITING_TESTS = {"conformance", "weaknesses"}
+"""Folders whose tests have lists of their own."""
 _OPEN = {"skip", "skipif", "xfail", "importorskip"}
+
+TestNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +50,7 @@ class Requirement:
     statement: str
     """What is required, in one sentence."""
     source: str
-    """Where it comes from; empty where the level says it all."""
+    """Names of ``sources.toml`` with sections, by semicolons; empty where the level says it all."""
     not_tested: str
     """Why no test here shows it; empty if one does."""
 
@@ -52,6 +62,8 @@ class Section:
     name: str
     """The name of its file, without its ending."""
     title: str
+    shown_anywhere: bool
+    """Whether tests outside this folder show its requirements, by citing them."""
     requirements: tuple[Requirement, ...]
 
 
@@ -60,9 +72,10 @@ class ConformanceTest:
     """One test function."""
 
     file: str
+    """Its path in the folder that was searched."""
     name: str
     requirement: str | None
-    """The ID in its name; ``None`` if there is none."""
+    """The ID that it shows; ``None`` if there is none."""
     is_open: bool
     """Whether it, or a case of it, is expected to fail or may be skipped."""
 
@@ -79,18 +92,48 @@ def sections(folder: Path = FOLDER) -> list[Section]:
 def conformance_tests(folder: Path = FOLDER) -> list[ConformanceTest]:
     """All tests, by file and then as they stand in it."""
     return [
-        test
+        ConformanceTest(path.name, node.name, _named(node), is_open)
         for path in sorted(folder.glob("test_*.py"))
         if path.name not in _NO_CONFORMANCE_TESTS
-        for test in _tests_in(path)
+        for node, is_open in _tests_in(path)
     ]
+
+
+def citing_tests(folder: Path = TESTS) -> list[ConformanceTest]:
+    """All tests outside the conformance suite that cite requirements, once for each requirement."""
+    return [
+        ConformanceTest(path.relative_to(folder).as_posix(), node.name, cited, is_open)
+        for path in sorted(folder.rglob("test_*.py"))
+        if path.parent.name not in _NO_CITING_TESTS
+        for node, is_open in _tests_in(path)
+        for cited in sorted(set(cited_ids(ast.get_docstring(node) or "")))
+    ]
+
+
+def cited_ids(text: str) -> Iterator[str]:
+    """The IDs that a text cites, in their order; a range is all that it spans."""
+    for match in CITATION.finditer(text):
+        first = int(match[2])
+        for number in range(first, int(match[3] or first) + 1):
+            yield f"{match[1]}-{number}"
+
+
+def sources(folder: Path = FOLDER) -> dict[str, str]:
+    """The addresses of what is cited, by name."""
+    return tomllib.loads((folder / "sources.toml").read_text(encoding="utf-8"))
+
+
+def cited_sources(requirement: Requirement) -> list[str]:
+    """What a requirement's source cites: each a name, and sections after it."""
+    return requirement.source.split("; ") if requirement.source else []
 
 
 def _section(path: Path) -> Section:
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     title = content.pop("title")
+    shown_anywhere = content.pop("shown_anywhere", False)
     requirements = tuple(_requirement(id_, entry) for id_, entry in content.items())
-    return Section(path.stem, title, requirements)
+    return Section(path.stem, title, shown_anywhere, requirements)
 
 
 def _requirement(id_: str, entry: dict[str, str]) -> Requirement:
@@ -109,7 +152,8 @@ def _requirement(id_: str, entry: dict[str, str]) -> Requirement:
     )
 
 
-def _tests_in(path: Path) -> Iterator[ConformanceTest]:
+def _tests_in(path: Path) -> Iterator[tuple[TestNode, bool]]:
+    """Each test function, and whether it is open."""
     module = ast.parse(path.read_text(encoding="utf-8"))
     module_is_open = any(
         _is_open(statement)
@@ -120,11 +164,12 @@ def _tests_in(path: Path) -> Iterator[ConformanceTest]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith(
             "test_"
         ):
-            match = _TEST_NAME.fullmatch(node.name)
-            requirement = f"{match[1].upper()}-{match[2]}" if match else None
-            yield ConformanceTest(
-                path.name, node.name, requirement, module_is_open or _is_open(node)
-            )
+            yield node, module_is_open or _is_open(node)
+
+
+def _named(node: TestNode) -> str | None:
+    match = _TEST_NAME.fullmatch(node.name)
+    return f"{match[1].upper()}-{match[2]}" if match else None
 
 
 def _is_open(node: ast.AST) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -11,8 +12,12 @@ from tests.conformance.catalogue import (
     CatalogueError,
     ConformanceTest,
     Section,
+    cited_ids,
+    cited_sources,
+    citing_tests,
     conformance_tests,
     sections,
+    sources,
 )
 
 NUMBERS = {
@@ -26,11 +31,38 @@ NUMBERS = {
     },
     "6-notifications": {"N": {*range(1, 27), *range(30, 33)}},
     "7-live-updates": {"L": {*range(1, 13)}},
-}
-"""All there are: P to W, N and L number the rules; S, F and M number the tables."""
+    "8-authentication": {
+        "A": {
+            *range(1, 14), 15, *range(30, 35), *range(100, 115), *range(140, 153),
+            *range(160, 173), *range(180, 193),
+        }
+    },
+    "9-identity-provider": {
+        "A": {
+            *range(40, 69), *range(70, 73), *range(74, 77), *range(80, 85), 86,
+            *range(90, 99), *range(115, 132),
+        }
+    },
+}  # fmt: skip
+"""All there are: P to W, N, L and A number the rules; S, F and M number the tables."""
 
 SECTIONS = sections()
 TESTS = conformance_tests()
+KNOWN = {requirement.id for section in SECTIONS for requirement in section.requirements}
+
+ROOT = Path(__file__).resolve().parents[2]
+CITING_FILES = sorted(
+    path
+    for folder, suffix in (("src", "py"), ("tests", "py"), ("docs", "md"), ("scripts", "py"))
+    for path in (ROOT / folder).rglob(f"*.{suffix}")
+    if "node_modules" not in path.parts
+    and path != Path(__file__).resolve()
+    # The weaknesses are numbered on their own, in weaknesses.toml.
+    and path.parent.name != "weaknesses"
+)
+NO_CITATIONS = {"P-256", "P-384", "P-521", "P-999"}
+"""Elliptic curves, and what the tests invent as one."""
+UNREADABLE = re.compile(r"\b[Ii]ssue [0-9]+|\([Ii]ssue: |\b[Pp]ipeline of [0-9]|\bauth-[A-Z]-[0-9]")
 
 
 def test_every_section_is_there() -> None:
@@ -49,7 +81,8 @@ def test_every_requirement_is_listed_in_its_order(section: Section) -> None:
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.name)
 def test_every_requirement_is_either_tested_or_says_why_not(section: Section) -> None:
-    tested = {test.requirement for test in TESTS}
+    tests = citing_tests() if section.shown_anywhere else TESTS
+    tested = {test.requirement for test in tests}
     wrong = [
         requirement.id
         for requirement in section.requirements
@@ -59,8 +92,37 @@ def test_every_requirement_is_either_tested_or_says_why_not(section: Section) ->
 
 
 def test_every_test_names_a_requirement() -> None:
-    known = {requirement.id for section in SECTIONS for requirement in section.requirements}
-    assert [test.name for test in TESTS if test.requirement not in known] == []
+    assert [test.name for test in TESTS if test.requirement not in KNOWN] == []
+
+
+def test_every_source_is_one_that_the_page_links_to() -> None:
+    named = [
+        (requirement.id, source)
+        for section in SECTIONS
+        for requirement in section.requirements
+        for source in cited_sources(requirement)
+    ]
+    beginnings = tuple(f"{name}{end}" for name in sources() for end in (" ", ", "))
+    unknown = [
+        (id_, source)
+        for id_, source in named
+        if source not in sources() and not source.startswith(beginnings)
+    ]
+    assert unknown == []
+
+
+@pytest.mark.parametrize("path", CITING_FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_whatever_is_cited_is_defined(path: Path) -> None:
+    """In code, tests and documentation, wherever in them."""
+    text = path.read_text(encoding="utf-8")
+    unknown = sorted({id_ for id_ in cited_ids(text)} - KNOWN - NO_CITATIONS)
+    assert unknown == []
+
+
+@pytest.mark.parametrize("path", CITING_FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_nothing_cites_what_only_its_authors_can_read(path: Path) -> None:
+    """The number of a task or the part of a plan says nothing to whoever has the repository only."""
+    assert UNREADABLE.findall(path.read_text(encoding="utf-8")) == []
 
 
 def test_no_two_tests_have_one_name() -> None:

@@ -1,4 +1,4 @@
-"""What may the operator do with accounts, beside a running server? (Issue 4, command line.)
+"""What may the operator do with accounts, beside a running server?
 
 The server sees each change with its next request. Nobody is asked for the password of an account
 here: whoever may write to the data root is the operator.

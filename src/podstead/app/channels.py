@@ -183,7 +183,7 @@ def state_tag(metadata: Metadata) -> str:
 
 
 async def _check_receiver(foreign: ForeignDocuments, url: str) -> None:
-    """Raises Unprocessable for a URL to which this server sends nothing (A-187, D-8)."""
+    """Raises Unprocessable for a URL to which this server sends nothing (A-187, A-190)."""
     try:
         await foreign.check_receiver(url)
     except OutboundError as error:

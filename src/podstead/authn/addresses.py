@@ -16,7 +16,7 @@ _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 def is_usable_address(url: str, *, allow_loopback: bool) -> bool:
     """Whether it is an absolute https URL without a user name (A-107, A-162); ``allow_loopback``
-    takes plain http on this machine as well (D-8)."""
+    takes plain http on this machine as well."""
     if (
         len(url) > MAX_ADDRESS_CHARACTERS
         or not url.isprintable()

@@ -27,7 +27,7 @@ class CertificateRules:
     """What the deployment asks of certificates."""
 
     allow_loopback: bool = False
-    """Take WebIDs of plain http on this machine (D-8)."""
+    """Take WebIDs of plain http on this machine (A-162)."""
     least_key_bits: int = 2048
 
 

@@ -82,7 +82,7 @@ def read_common_claims(token: CompactToken, *, audience: str, now_s: int) -> Com
 
 def read_claims(token: CompactToken, *, now_s: int, allow_loopback: bool) -> TokenClaims:
     """Check what a token for resource servers says; ``allow_loopback`` takes plain http on this
-    machine (D-8).
+    machine (A-190).
 
     Raises InvalidJose.
     """

@@ -62,7 +62,7 @@ class TokenRules:
     """What the operator chose about tokens."""
 
     allow_loopback: bool = False
-    """Take providers and WebIDs of plain http on this machine (D-8)."""
+    """Take providers and WebIDs of plain http on this machine (A-190)."""
     allowed_issuers: frozenset[str] = frozenset()
     """If any, no other provider is believed (A-112); without a slash at their ends."""
     denied_issuers: frozenset[str] = frozenset()

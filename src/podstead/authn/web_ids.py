@@ -1,4 +1,4 @@
-"""Does a WebID trust this provider to speak for it? (Solid-OIDC section 9.1, A-109)
+"""Does a WebID trust this provider to speak for it? (Solid-OIDC section 6.1, A-109)
 
 Anybody can run a provider that issues tokens for any WebID; what makes one believable is that the
 WebID's own document names the provider by ``solid:oidcIssuer``. Documents of this server are read

@@ -23,7 +23,7 @@ class AuthenticationMethod(Enum):
 
     @property
     def is_of_one_url(self) -> bool:
-        """Whether the credential is for the URL of its request only (Q-22)."""
+        """Whether the credential is for the URL of its request only."""
         return self in (AuthenticationMethod.DPOP, AuthenticationMethod.NIP98)
 
 

@@ -74,7 +74,7 @@ def choose(accept: str | None, offered: Sequence[str]) -> str | None:
 
 
 def prefers_html(accept: str | None) -> bool:
-    """Whether HTML is preferred to JSON and to every RDF type (C-27, Q-15, P-17).
+    """Whether HTML is preferred to JSON and to every RDF type (C-27, P-17).
 
     True for a browser's header; ``*/*`` and an absent header prefer nothing.
     """

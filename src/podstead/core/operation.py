@@ -56,7 +56,7 @@ class Operation:
     """One request on a resource, headers decoded and not yet trusted.
 
     ``link_types`` are the targets of request Link headers with ``rel=type``. ``signed_url`` tells
-    that the credential is bound to the request's URL, so that a redirect would break it (Q-22).
+    that the credential is bound to the request's URL, so that a redirect would break it (A-102).
     """
 
     method: str

@@ -2,7 +2,7 @@
 
 A Slug is a hint: what a name cannot hold is replaced, and what cannot become a name is ignored, so
 that the caller makes up a name itself. Only three things are refused: a name that belongs to an
-auxiliary resource (Q-31), a NUL, and a name that is too long (Q-30). Whether the name is still free
+auxiliary resource, a NUL, and a name that is too long (C-5). Whether the name is still free
 is the caller's to find out.
 """
 

@@ -133,7 +133,7 @@ class ClientDirectory:
         clock: Clock,
         randomness: Randomness,
     ) -> None:
-        """``allow_http`` takes plain http addresses of this machine (D-8)."""
+        """``allow_http`` takes plain http addresses of this machine (A-190)."""
         self._store = store
         self._documents = documents
         self._parse = parse

@@ -1,7 +1,7 @@
 """What is left to do before a client gets its code? The stages of an authorization (A-55 to A-57).
 
 Pure. Signing in comes before consent; both may have happened before, in which case the person sees
-nothing. Consent is never implied by a session alone (D-4). Signing in on the very page that names
+nothing. Consent is never implied by a session alone. Signing in on the very page that names
 the client and what it gets counts as consent once, unless the client had a say in whether that page
 or the one for consent is shown; even then lasting access is not included.
 """

@@ -1,4 +1,4 @@
-"""Which passwords may be chosen, and how are they kept? (A-93, D-10)
+"""Which passwords may be chosen, and how are they kept? (A-93)
 
 Length is the only rule. A password is brought to one Unicode form first, since the same keys give
 different code points on different devices. Hashing takes time and memory on purpose, so it is done

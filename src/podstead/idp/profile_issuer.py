@@ -1,6 +1,6 @@
 """Does the profile of an account name this provider, and how does it come to again? (A-109)
 
-A provider speaks for a WebID because the WebID's document names it (Solid-OIDC section 9.1). Our
+A provider speaks for a WebID because the WebID's document names it (Solid-OIDC section 6.1). Our
 own is no exception: who removes the statement from their profile, or names another provider
 instead, means it. Then no token of ours is accepted for the WebID, while signing in here still
 leads to the account page, which offers to restore the statement.

@@ -2,7 +2,7 @@
 
 Browsers and libraries write the same URL in several ways before they send it, and sign what they
 were given. So both are brought to one spelling, byte for byte and without ever decoding anything
-(P-7): nothing that would name another resource, or another query, becomes the same.
+(A-144): nothing that would name another resource, or another query, becomes the same.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """May this server fetch from a URL, judged by its text alone?
 
-A URL is accepted only if every parser reads it alike (A-187, W-11): what a WHATWG parser would
+A URL is accepted only if every parser reads it alike (A-187): what a WHATWG parser would
 repair (tabs, backslashes, missing slashes, percent-encoded hosts) or read in its own way (decimal,
 octal, hexadecimal and short IPv4 notations) is refused instead of interpreted. The accepted URL is
 taken apart once, into a :class:`Target`, and nothing parses the text again. Pure: names are not
@@ -79,7 +79,7 @@ class UrlRules:
 
     ``own_origins`` are never fetched over the network, by either scheme (A-190).
     ``private_origins`` may lead to private networks, with any port and by http too.
-    ``loopback_allowed`` opens loopback names and addresses likewise (D-8).
+    ``loopback_allowed`` opens loopback names and addresses likewise (A-190).
     """
 
     own_origins: frozenset[Origin] = frozenset()

@@ -1,7 +1,7 @@
 """What does a new pod hold? Containers, profile, indexes and access rules, as puts of one write.
 
 Pure. The profile triples stand in the pod root's own description, because the WebID
-``{base}/<pod>/#me`` makes the root container the profile document (Q-17, C-1). The root is
+``{base}/<pod>/#me`` makes the root container the profile document (A-98). The root is
 therefore publicly readable itself (``accessTo``), and nothing below it is (no public ``default``).
 """
 

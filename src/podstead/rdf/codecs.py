@@ -97,7 +97,7 @@ class Document:
 
     @property
     def graph(self) -> Graph:
-        """The default graph: what the document says in formats without named graphs (Q-16)."""
+        """The default graph: what the document says in formats without named graphs."""
         return self.dataset.default
 
     def with_prefixes(self, prefixes: Mapping[str, str]) -> Document:
@@ -198,7 +198,7 @@ def _dataset(quads: list[Quad], essence: str) -> Dataset:
 
 
 def repair_missing_final_dot(content: bytes, *, limits: RdfLimits = DEFAULT_LIMITS) -> bytes | None:
-    """Q-5's one tolerance, for POST: Turtle whose only defect is that its last ``.`` is missing.
+    """R-12's one tolerance, for POST: Turtle whose only defect is that its last ``.`` is missing.
 
     The bytes with the dot added on a line of its own; ``None`` if they need no repair, or have
     another defect.
@@ -221,7 +221,7 @@ def serialize(
 
     IRIs are written relative to ``base_iri`` where that reads well (Turtle), absolute without it.
     A document that was JSON-LD keeps its context, if ``base_iri`` is given.
-    Formats without named graphs get the default graph (Q-16), and none but JSON-LD directions of
+    Formats without named graphs get the default graph, and none but JSON-LD directions of
     texts (``rdf12``). Raises UnsupportedRdfType, and NotExpressible for what RDF/XML cannot say.
     """
     # What was read from another syntax has no direction, so it need not be looked through.

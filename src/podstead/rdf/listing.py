@@ -272,4 +272,4 @@ _WRITERS: Final[Mapping[str, Callable[[str, Graph], _Writer]]] = MappingProxyTyp
     }
 )
 LISTING_TYPES: Final = tuple(_WRITERS)
-"""The media types that a container can be had as, the default first (Q-15)."""
+"""The media types that a container can be had as, the default first (C-27)."""

@@ -87,7 +87,7 @@ class Patch:
 
     @property
     def reads_managed(self) -> bool:
-        """Whether its conditions may be about what the server states of a container (Q-3)."""
+        """Whether its conditions may be about what the server states of a container (C-13)."""
         return self.semantics is Semantics.ONE_SOLUTION and self.has_conditions
 
 
@@ -115,7 +115,7 @@ def apply_to_container(
     container_url: str,
     budget_steps: int = DEFAULT_BUDGET_STEPS,
 ) -> Graph:
-    """What a container's owner states about it after a patch (C-13, Q-3).
+    """What a container's owner states about it after a patch (C-13).
 
     ``managed`` is what the server states; it is read for patches with ``reads_managed`` only, and
     may be empty for others. SPARQL sees the own triples alone, so that a variable never stands for

@@ -82,7 +82,7 @@ class Contents:
     ) -> Content:
         """The content to store at the situation's target, as this version.
 
-        ``posted`` allows for Q-5's one tolerance. Raises MalformedRdf, BadRequest for an unknown
+        ``posted`` allows for R-12's one tolerance. Raises MalformedRdf, BadRequest for an unknown
         context where the content must be understood, Conflict for statements that only the
         server makes, AccessDenied or NotAuthenticated for a change of identity that the agent may
         not make.

@@ -2,7 +2,7 @@
 
 The form holds no hyphen, so a version part ends at the last one.
 
-A container's version part joins its own version and its members' (Q-28): the tag changes with its
+A container's version part joins its own version and its members' (P-25): the tag changes with its
 description and with everything that its listing shows.
 """
 
@@ -47,5 +47,5 @@ def stored_tag(metadata: Metadata) -> str:
 
 def last_modified_ms(metadata: Metadata) -> int:
     """When the resource changed, in Unix milliseconds: of a container, the later of its own
-    change and the last change of its membership (P-8, Q-28), as If-Modified-Since needs."""
+    change and the last change of its membership (P-8), as If-Modified-Since needs."""
     return max(metadata.modified_ms, metadata.members_modified_ms or 0)

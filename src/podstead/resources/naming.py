@@ -21,7 +21,7 @@ class NameProposal:
         randomness: Randomness,
         max_slug_bytes: int,
     ) -> None:
-        """Raises AccessDenied for a Slug that names an auxiliary resource (Q-31), BadRequest for
+        """Raises AccessDenied for a Slug that names an auxiliary resource (C-5), BadRequest for
         one that is too long."""
         self._container = operation.target
         self._slash = "/" if wants_container else ""

@@ -38,7 +38,7 @@ class Received:
 
 def check_content_type(operation: Operation) -> None:
     """Refuse a write without Content-Type (P-6), unless it creates a container and has no body,
-    whose type would say nothing (Q-1).
+    whose type would say nothing (C-9).
 
     Depends on the request alone. Raises BadRequest.
     """
@@ -61,7 +61,7 @@ def asks_for_nothing(operation: Operation, received: Received) -> bool:
 
 
 def check_type_links(operation: Operation) -> None:
-    """Refuse a PUT whose type link contradicts its URL (Q-4, C-10, C-11). Raises Conflict."""
+    """Refuse a PUT whose type link contradicts its URL (C-10, C-11). Raises Conflict."""
     if is_container(operation.target):
         if LDP_NON_RDF_SOURCE in operation.link_types:
             raise Conflict("A URL ending in a slash is a container, not a non-RDF source")

@@ -127,7 +127,7 @@ class ResourceService:
         raise Overloaded("The resource is changing too fast to be read")
 
     async def _absent(self, exchange: Exchange, situation: Situation) -> Outcome:
-        """What a reader of a URL without a resource learns (Q-22, C-30)."""
+        """What a reader of a URL without a resource learns (C-30)."""
         if situation.may_be_described:
             return self._reader.no_description(exchange.operation)
         moved = await self._moved(exchange, situation)
@@ -136,7 +136,7 @@ class ResourceService:
         return moved
 
     async def _moved(self, exchange: Exchange, situation: Situation) -> Outcome | None:
-        """The way to the target's other slash form, for whoever may read what is there (Q-22)."""
+        """The way to the target's other slash form, for whoever may read what is there (RFC 9110 15.4.2)."""
         twin = situation.twin
         if twin is None or exchange.operation.signed_url:
             return None

@@ -56,7 +56,7 @@ class Metadata:
     body (its user triples). ``members_version`` and ``members_modified_ms`` are set on containers
     only: the version changes whenever what the listing shows does (a member is created, replaced
     or deleted, or the membership of a member container changes); the time only when the
-    container's own membership changes (P-8, Q-28). Times are Unix milliseconds.
+    container's own membership changes (P-8). Times are Unix milliseconds.
     """
 
     path: ResourcePath

@@ -109,7 +109,7 @@ def check_storable(graph: Graph, *, subject_url: str, of_storage_root: bool) -> 
 
     Raises BadRequest if it names more groups than can be decided, and Conflict if it belongs to
     the root of a storage and leaves nobody Control there (W-4). That it is RDF and could be parsed
-    the caller has seen by having a graph (W-6, Q-18).
+    the caller has seen by having a graph (W-6).
     """
     document = _document(graph, subject_url)
     if len(document.groups()) > MAX_GROUPS:

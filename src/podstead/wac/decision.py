@@ -3,7 +3,7 @@
 Pure: the rules, who asks, and from which origin come in as values. The modes of all matching
 authorizations add up (W-16), Write brings Append with it and nothing else entails anything (W-15).
 
-The origin rule (W-17, Q-19). Every web origin is trusted until the applying rules themselves name
+The origin rule (W-17). Every web origin is trusted until the applying rules themselves name
 origins for a mode; then a request with an ``Origin`` header holds that mode only if the mode is
 open to everyone or one of those authorizations names its origin. Agent and origin may be named by
 different authorizations, and one that names only origins gives no agent anything. Without the

@@ -198,7 +198,7 @@ class EffectiveAcls:
         except UnknownContext:
             raise
         except RequestRefused:
-            # W-7, Q-18: fail closed for all; the owner rule keeps the owner's Control.
+            # W-7: fail closed for all; the owner rule keeps the owner's Control.
             return DENYING_ACL
         return read_acl(graph, subject_url=self._base_url + subject_of(metadata.path))
 

@@ -146,7 +146,7 @@ def post(target: ResourcePath) -> Requirements:
 
 
 def put(target: ResourcePath, snapshot: Snapshot) -> Requirements:
-    """PUT of an existing (W-33) or new resource (W-34, W-37, Q-12)."""
+    """PUT of an existing (W-33) or new resource (W-34, W-37)."""
     return _change(target, snapshot, (Mode.WRITE,))
 
 

@@ -1,6 +1,6 @@
 """What does ``WAC-Allow`` say? The header text for the modes that are held on a resource.
 
-WAC, section 6.1 "wac-allow HTTP Header"; sent on every answer to GET and HEAD (W-50, Q-14). The
+WAC, section 6.1 "wac-allow HTTP Header"; sent on every answer to GET and HEAD (W-50). The
 modes are those on that resource alone: a DELETE that the parent forbids takes nothing away (W-56).
 """
 
@@ -16,7 +16,7 @@ def wac_allow(user: Modes, public: Modes) -> str:
     """The header value: both groups, even if empty, modes in one fixed order (W-51, W-52).
 
     ``user`` are the modes of the requesting agent, the public ones included. Both are complete,
-    so Append stands beside Write (W-54, Q-13).
+    so Append stands beside Write (W-54).
     """
     return f'user="{_listed(user)}",public="{_listed(public)}"'
 

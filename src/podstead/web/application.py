@@ -1,4 +1,4 @@
-"""What happens to every request, whatever it asks? The ASGI application (pipeline of 0.4).
+"""What happens to every request, whatever it asks? The ASGI application.
 
 Read the request, answer OPTIONS, authenticate, dispatch, and put the headers on that every
 response carries. A refusal raised anywhere below becomes a response here, and so does trouble,

@@ -73,14 +73,14 @@ def read_address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def is_loopback_url(url: str) -> bool:
-    """Whether the host of an absolute URL is this machine's own (D-8)."""
+    """Whether the host of an absolute URL is this machine's own."""
     return urlsplit(url).hostname in ("localhost", "127.0.0.1", "::1")
 
 
 def served_hosts(base_url: str, *, port: int, aliases: tuple[str, ...] = ()) -> frozenset[str]:
     """Every Host value that means this server: the base URL's authority and the aliases.
 
-    On a loopback base URL the loopback names on the listening port are aliases too (A-11, D-8).
+    On a loopback base URL the loopback names on the listening port are aliases too (A-11).
     """
     hosts = hosts_of(base_url) | {alias.lower() for alias in aliases}
     if is_loopback_url(base_url):

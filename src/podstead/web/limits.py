@@ -66,7 +66,7 @@ class InvalidCredentialLimit:
 @dataclass(frozen=True, slots=True)
 class PodCreationLimit:
     """Counts created pods per address and hour; loopback peers of a loopback deployment are not
-    limited (A-181, D-8)."""
+    limited (A-181)."""
 
     counters: RateCounters
     clock: Clock

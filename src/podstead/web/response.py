@@ -134,12 +134,12 @@ class Responder:
         target = exchange.operation.target
         headers: Headers = [(b"link", _links(target, None, self._base_url))]
         denied = isinstance(error, NotAuthenticated | AccessDenied)
-        if denied or exchange.operation.method in _SAFE:
+        if denied or exchange.operation.method in _SAFE:  # A-9, W-50
             _add_wac_allow(headers, exchange)
         if exchange.operation.method in _SAFE:
             headers.append(self._updates_via)
         if isinstance(error, UnsupportedMediaType | NotFound):
-            # Of a missing resource, clients learn from these whether and how to make it (K-7).
+            # Of a missing resource, clients learn from these whether and how to make it (rdflib.js).
             headers += _method_headers(target)
         if isinstance(error, PreconditionFailed) and exchange.existing is not None:
             headers.append((b"etag", stored_tag(exchange.existing).encode("ascii")))
@@ -265,7 +265,7 @@ def _links(
         links.append((base_url + storage_description_of(root), SOLID_STORAGE_DESCRIPTION))
         stream = base_url + stream_of_resource(base_url + target)
         links.append((stream, SOLID_UPDATES_VIA_STREAMING_HTTP))
-    if owner is not None:  # P-33; clients look for the one or the other (K-5)
+    if owner is not None:  # P-33; clients look for the one or the other
         links += [(owner, SOLID_OWNER), (owner, SOLID_POD_OWNER)]
     links += [(iri, "type") for iri in _types(target, kind, rdf=rdf)]
     return link_header(links).encode("ascii")

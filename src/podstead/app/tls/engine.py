@@ -1,7 +1,7 @@
 """What goes over the wire of a TLS connection? A machine of bytes in and bytes out, without I/O.
 
 The only module that knows pyOpenSSL. The standard library cannot ask for a certificate that nobody
-vouches for (auth-P-1): it asks for none, or refuses what no certificate authority has signed.
+vouches for: it asks for none, or refuses what no certificate authority has signed.
 
 A client's certificate is asked for, not demanded, and whatever certificate is shown is taken. The
 handshake proves that the client has its key, and nothing else (A-160). Every connection makes a

@@ -38,7 +38,7 @@ class _Payload(OAuth2Payload):
 class LibraryRequest(OAuth2Request):
     """A request as the library reads it.
 
-    Whether plain http may be used is decided for the whole server (D-8), so the library sees no
+    Whether plain http may be used is decided for the whole server, so the library sees no
     address of ours.
     """
 

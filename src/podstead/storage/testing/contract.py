@@ -177,7 +177,7 @@ class ContractSuite:
             assert metadata.members_modified_ms == NOW_MS + 1
 
     async def test_a_new_or_gone_member_changes_its_container(self, engine: Engine) -> None:
-        """P-8, Q-28."""
+        """P-8."""
         store = await engine.open_store()
         await plant(store)
         before = await read_present(store, CONTAINER)
@@ -190,7 +190,7 @@ class ContractSuite:
         assert (after.members_version, after.members_modified_ms) == (deleted, NOW_MS + 2)
 
     async def test_a_replaced_member_changes_no_time_of_its_container(self, engine: Engine) -> None:
-        """P-8, Q-28."""
+        """P-8."""
         store = await engine.open_store()
         await plant(store)
         await commit(store, write(put("/alice/c/a"), at_ms=NOW_MS + 1))

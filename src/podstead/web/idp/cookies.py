@@ -1,4 +1,4 @@
-"""What does a browser keep for us, and how is it told? The provider's cookies (A-57, A-61, P-11).
+"""What does a browser keep for us, and how is it told? The provider's cookies (A-57, A-61).
 
 Four: the session, the secret that ties sign-ins under way to the browser that began them, a short
 notice for the next page, and the marks of the accounts that the browser has signed in to. None can
