@@ -20,8 +20,8 @@ _INTRODUCTION = """\
 <!-- Written by `make docs` from tests/conformance. -->
 
 What the Solid specifications, public conformance tests and existing clients ask of the server, and
-the tests that show that it holds. Every change to the server runs them, so what is marked as holding
-holds. [Sources](#sources) links to what the requirements cite.
+the tests that show that it holds. Every change to the server runs them, so what is marked as
+holding holds. [Sources](#sources) links to what the requirements cite.
 
 The tests of the protocol run over a socket against a `podstead start` of their own, and alone with
 `make test ARGS=tests/conformance`. Each is named for its requirement: `test_p_3_…` shows P-3. The

@@ -60,7 +60,7 @@ def test_a_write_needs_no_body(owner: Owner, name: str, method: str) -> None:
 
 
 def test_a_container_needs_no_type_without_a_body(owner: Owner) -> None:
-    """Q-1: whether there is a body shows only when its end has come."""
+    """C-9: whether there is a body shows only when its end has come."""
     assert over_http2(owner, f"{owner.root}empty/", "--request", "PUT").status == 201
     body = ("--upload-file", "-", "--header", "Content-Type:")
     assert over_http2(owner, f"{owner.root}full/", *body, sent=b"<> a <#X>.").status == 400

@@ -149,7 +149,7 @@ def test_another_host_is_misdirected(owner: Owner, host: str) -> None:
 
 @pytest.mark.parametrize("host", ["LocalHost:{port}", "127.0.0.1:{port}", "[::1]:{port}"])
 def test_this_machine_has_several_names(owner: Owner, host: str) -> None:
-    """A-11, D-8."""
+    """A-11, A-190."""
     request = compose("GET", owner.root, host=host.format(port=owner.server.port))
     assert owner.exchange(request).status == 200
 

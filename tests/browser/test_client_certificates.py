@@ -1,6 +1,6 @@
 """A browser sends its certificate with whatever any page asks for; only its owner's wish counts.
 
-T-119, A-170: with a real browser that holds a certificate, and pages of this server and of others.
+A-170: with a real browser that holds a certificate, and pages of this server and of others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Linking Nostr keys on the account page, by an extension of the browser (T-83, T-88 to T-90)."""
+"""Linking Nostr keys on the account page, by an extension of the browser."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def did_document(provider: ServerProcess, key: NostrKey) -> Answer:
 def test_a_key_is_linked_shown_and_unlinked(
     page: Page, extension: Extension, provider: ServerProcess, person: Person
 ) -> None:
-    """T-83, T-90: what the extension is asked to sign is for that alone."""
+    """What the extension is asked to sign is for that alone."""
     sign_in(page, provider, person)
     link(page)
     page.get_by_text("The whole key").click()
@@ -122,7 +122,6 @@ def test_the_extension_is_asked_for_one_thing_only(
 def test_rules_may_name_the_webid_or_the_key(
     page: Page, extension: Extension, provider: ServerProcess, person: Person, other_person: Person
 ) -> None:
-    """T-99"""
     place = f"/{other_person.name}/shared/"
     sent = {"username": other_person.name, "password": PASSWORD}
     json_type = {"Content-Type": "application/json"}
@@ -179,7 +178,6 @@ def test_a_key_of_another_account_is_refused(
     person: Person,
     other_person: Person,
 ) -> None:
-    """T-88"""
     sign_in(page, provider, person)
     link(page)
     context = chromium.new_context()
@@ -196,7 +194,7 @@ def test_a_key_of_another_account_is_refused(
 def test_without_an_extension_the_page_says_so(
     page: Page, provider: ServerProcess, person: Person
 ) -> None:
-    """T-89: and goes on to work."""
+    """And goes on to work."""
     page.clock.install(time=time.time())
     sign_in(page, provider, person)
     page.clock.pause_at(time.time() + 10)
@@ -213,7 +211,7 @@ def test_without_an_extension_the_page_says_so(
 def test_an_extension_may_come_late(
     page: Page, context: BrowserContext, provider: ServerProcess, person: Person
 ) -> None:
-    """T-89: after the button was pressed, even."""
+    """After the button was pressed, even."""
     extension = Extension(NostrKey.new())
     extension.install(context, there=False)
     page.clock.install(time=time.time())
@@ -229,7 +227,6 @@ def test_an_extension_may_come_late(
 def test_who_declines_can_try_again(
     page: Page, extension: Extension, provider: ServerProcess, person: Person
 ) -> None:
-    """T-89"""
     sign_in(page, provider, person)
     extension.refuse(page)
     press(page)
@@ -255,7 +252,7 @@ def test_an_event_that_was_not_asked_for_links_nothing(
     change: str,
     said: str,
 ) -> None:
-    """T-86: of another key, time or address."""
+    """Of another key, time or address."""
     sign_in(page, provider, person)
     extension.change(page, change)
     press(page)
@@ -271,7 +268,7 @@ def test_an_answer_is_good_once_and_in_its_browser_only(
     provider: ServerProcess,
     person: Person,
 ) -> None:
-    """T-87, A-126"""
+    """A-126"""
     sign_in(page, provider, person)
     context = chromium.new_context()
     other = context.new_page()
@@ -331,7 +328,7 @@ def test_a_key_is_unlinked_without_scripts(
 def test_axe_finds_nothing_where_keys_are(
     chromium: Browser, provider: ServerProcess, person: Person, axe: str, scheme: Scheme
 ) -> None:
-    """Issue 4, 5: with the whole key shown, and with something that went wrong, on a phone."""
+    """With the whole key shown, and with something that went wrong, on a phone."""
     context = chromium.new_context(color_scheme=scheme, viewport={"width": 375, "height": 700})
     extension = Extension(NostrKey.new())
     extension.install(context)

@@ -1,4 +1,4 @@
-"""Signing in with a Nostr key, by an extension of the browser (T-83 to T-92)."""
+"""Signing in with a Nostr key, by an extension of the browser."""
 
 from __future__ import annotations
 
@@ -93,7 +93,6 @@ def type_password(page: Page, person: Person) -> None:
 
 
 def test_an_application_gets_a_code_by_a_linked_key(page: Page, linked: Person, app: App) -> None:
-    """T-83"""
     page.goto(app.request())
     press(page)
     allow(page)
@@ -137,7 +136,6 @@ def type_name(page: Page, person: Person) -> None:
 def test_an_allowed_key_of_the_profile_signs_in_to_the_account_that_is_named(
     page: Page, stating: Person, app: App
 ) -> None:
-    """T-84"""
     page.goto(app.request())
     press(page)
     assert problem(page).startswith("No account here has this key")
@@ -150,7 +148,7 @@ def test_an_allowed_key_of_the_profile_signs_in_to_the_account_that_is_named(
 def test_a_key_that_only_the_profile_names_is_not_enough_to_sign_in_again(
     page: Page, stating: Person, provider: ServerProcess
 ) -> None:
-    """T-92: the person is sent to sign in again, and told what will do."""
+    """The person is sent to sign in again, and told what will do."""
     page.goto(f"{provider.base_url}/idp/login")
     type_name(page, stating)
     press(page)
@@ -166,7 +164,7 @@ def test_a_key_that_only_the_profile_names_is_not_enough_to_sign_in_again(
 def test_a_key_without_an_account_gets_one(
     page: Page, extension: Extension, person: Person, app: App
 ) -> None:
-    """T-85, A-131"""
+    """A-131"""
     page.goto(app.request())
     press(page)
     assert problem(page) == NO_ACCOUNT
@@ -215,7 +213,6 @@ def test_an_event_that_was_not_asked_for_signs_nobody_in(
     change: str,
     said: str,
 ) -> None:
-    """T-86"""
     key = list(extension.key.secret.to_bytes(32, "big"))
     page.goto(app.request() if where == "an application" else f"{provider.base_url}/idp/login")
     signed = f"changed => NostrTools.finalizeEvent(changed, Uint8Array.from({key}))"
@@ -230,7 +227,6 @@ def test_an_event_that_was_not_asked_for_signs_nobody_in(
 
 
 def test_an_event_signs_in_once(page: Page, linked: Person, app: App) -> None:
-    """T-87"""
     answers: list[tuple[int, object]] = []
 
     def send_twice(route: Route) -> None:
@@ -250,7 +246,6 @@ def test_an_event_signs_in_once(page: Page, linked: Person, app: App) -> None:
 def test_without_an_extension_the_page_says_so_and_stays_of_use(
     page: Page, provider: ServerProcess, person: Person
 ) -> None:
-    """T-89"""
     page.goto(f"{provider.base_url}/idp/login")
     press(page)
     assert problem(page).startswith(NO_EXTENSION)
@@ -262,7 +257,7 @@ def test_without_an_extension_the_page_says_so_and_stays_of_use(
 def test_an_extension_may_come_late(
     context: BrowserContext, page: Page, provider: ServerProcess, person: Person
 ) -> None:
-    """T-89: it is waited for."""
+    """It is waited for."""
     extension = Extension(NostrKey.new())
     extension.install(context, there=False)
     page.clock.install(time=time.time())
@@ -279,7 +274,6 @@ def test_an_extension_may_come_late(
 def test_who_declines_to_sign_can_sign_in_otherwise(
     page: Page, extension: Extension, linked: Person, app: App
 ) -> None:
-    """T-89"""
     page.goto(app.request())
     extension.refuse(page)
     press(page)
@@ -290,7 +284,7 @@ def test_who_declines_to_sign_can_sign_in_otherwise(
 
 
 def test_keys_alone_are_enough(page: Page, linked: Person, provider: ServerProcess) -> None:
-    """Issue 4, 5: the keys of the keyboard."""
+    """The keys of the keyboard."""
     page.goto(f"{provider.base_url}/idp/login")
     expect(page.get_by_label("E-mail address or pod name")).to_be_focused()
     for _ in range(8):
@@ -314,7 +308,7 @@ def test_without_scripts_no_key_is_offered(chromium: Browser, provider: ServerPr
 def test_axe_finds_nothing_where_a_key_signs_in(
     chromium: Browser, provider: ServerProcess, app: App, axe: str, scheme: Scheme
 ) -> None:
-    """Issue 4, 5: with the button, with what went wrong, and with the form that links the key."""
+    """With the button, with what went wrong, and with the form that links the key."""
     context = chromium.new_context(color_scheme=scheme, viewport={"width": 375, "height": 700})
     Extension(NostrKey.new()).install(context)
     page = context.new_page()

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.needs("chromium")
 def test_axe_finds_nothing_on_any_page(
     chromium: Browser, provider: ServerProcess, app: App, person: Person, axe: str, scheme: Scheme
 ) -> None:
-    """Issue 4, 5: labels, contrast, landmarks, titles, names of everything that can be used."""
+    """Labels, contrast, landmarks, titles, names of everything that can be used."""
     context = chromium.new_context(color_scheme=scheme)
     page = context.new_page()
     seen = {}
@@ -65,7 +65,7 @@ def test_every_page_fits_a_phone_and_has_a_title_of_its_own(
 def test_no_page_asks_anybody_else_or_breaks_its_policy(
     context: BrowserContext, provider: ServerProcess, app: App, person: Person
 ) -> None:
-    """Issue 4, 5; A-45."""
+    """A-45."""
     asked: list[str] = []
     complaints: list[str] = []
     page = context.new_page()
@@ -116,7 +116,7 @@ def test_an_answer_by_form_gets_to_the_application(
 
 
 def test_signing_in_and_allowing_with_keys_only(page: Page, app: App, person: Person) -> None:
-    """Issue 4, 5: the first field has the focus, and Enter sends a form."""
+    """The first field has the focus, and Enter sends a form."""
     page.goto(app.request(prompt="consent"))
     _has_focus(page, "E-mail address or pod name")
     page.keyboard.type(person.name)

@@ -1,4 +1,4 @@
-"""Passkeys in a browser, with its own authenticator (T-71 to T-80)."""
+"""Passkeys in a browser, with its own authenticator."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def problem(page: Page) -> str:
 def test_an_application_gets_its_answer_by_a_passkey(
     page: Page, device: Device, provider: ServerProcess, app: App, person: Person
 ) -> None:
-    """T-71: added after signing in by password, and used without typing anything."""
+    """Added after signing in by password, and used without typing anything."""
     enrol(page, provider, person)
     page.goto(app.request())
     use(page)
@@ -158,7 +158,6 @@ def test_a_passkey_is_of_the_domain_that_the_operator_chose(
 def test_signing_in_without_an_application(
     page: Page, device: Device, provider: ServerProcess, person: Person
 ) -> None:
-    """T-72"""
     enrol(page, provider, person)
     page.goto(f"{provider.base_url}/idp/login")
     page.get_by_label("E-mail address or pod name").fill("a name that does not matter")
@@ -188,7 +187,6 @@ def test_the_browser_suggests_the_passkey_by_itself(
 def test_who_is_not_verified_does_not_get_in(
     page: Page, device: Device, provider: ServerProcess, person: Person
 ) -> None:
-    """T-76"""
     enrol(page, provider, person)
     device.verify(False)
     page.goto(f"{provider.base_url}/idp/login")
@@ -202,7 +200,7 @@ def test_who_is_not_verified_does_not_get_in(
 def test_a_copy_is_noticed(
     page: Page, device: Device, provider: ServerProcess, person: Person
 ) -> None:
-    """T-78: refused, noted for the operator, and shown to the owner. Counting nothing is fine."""
+    """Refused, noted for the operator, and shown to the owner. Counting nothing is fine."""
     enrol(page, provider, person)
     [passkey] = device.passkeys()
     page.goto(f"{provider.base_url}/idp/login")
@@ -222,7 +220,7 @@ def test_a_copy_is_noticed(
 def test_one_device_has_one_passkey_of_an_account(
     page: Page, device: Device, provider: ServerProcess, person: Person
 ) -> None:
-    """T-79, W-30: the second time it is told what there is; another device may have one as well."""
+    """The second time it is told what there is; another device may have one as well."""
     sign_in(page, provider, person)
     add(page, provider)
     page.get_by_role("button", name="Remove my laptop").wait_for()
@@ -240,7 +238,7 @@ def test_one_device_has_one_passkey_of_an_account(
 def test_names_and_removal(
     page: Page, device: Device, provider: ServerProcess, person: Person
 ) -> None:
-    """T-80: what was removed signs nobody in any more."""
+    """What was removed signs nobody in any more."""
     sign_in(page, provider, person)
     add(page, provider)
     page.get_by_text("Rename", exact=True).first.click()
@@ -260,7 +258,7 @@ def test_names_and_removal(
 def test_a_passkey_of_another_port_is_refused(
     page: Page, device: Device, provider: ServerProcess, person: Person, tmp_path: Path
 ) -> None:
-    """T-77: browsers tell hosts apart, and the server tells origins."""
+    """Browsers tell hosts apart, and the server tells origins."""
     enrol(page, provider, person)
     with running_server(ServerProcess(root=tmp_path / "root", options=["--idp"])) as other:
         page.goto(f"{provider.base_url}/idp/login")
@@ -291,7 +289,7 @@ def test_a_passkey_of_another_port_is_refused(
 def test_axe_finds_nothing_where_passkeys_are(
     chromium: Browser, provider: ServerProcess, person: Person, axe: str, scheme: Scheme
 ) -> None:
-    """Issue 4, 5: with a form open, and with something that went wrong."""
+    """With a form open, and with something that went wrong."""
     context = chromium.new_context(color_scheme=scheme, viewport={"width": 375, "height": 700})
     page = context.new_page()
     device_of(context, page)

@@ -1,4 +1,4 @@
-"""A page out of a pod has no part in the visitor's session (A-61, R-15, T-40)."""
+"""A page out of a pod has no part in the visitor's session (A-61, R-15)."""
 
 from __future__ import annotations
 
@@ -78,7 +78,6 @@ def visitor(page: Page, provider: ServerProcess, person: Person, stored_page: st
 
 
 def test_it_cannot_read_the_account(visitor: Page) -> None:
-    """T-40."""
     assert visitor.evaluate(READ) == "TypeError"
     assert visitor.evaluate(READ_BLINDLY) == "opaque:"
     assert "read" not in visitor.evaluate(FRAME)
@@ -91,7 +90,7 @@ def test_it_cannot_read_the_account(visitor: Page) -> None:
 def test_it_cannot_change_anything(
     visitor: Page, provider: ServerProcess, person: Person, path: str
 ) -> None:
-    """T-40: neither by a script nor by a form."""
+    """Neither by a script nor by a form."""
     assert visitor.evaluate(SEND, path) == "opaque"
     assert _still_signed_in(visitor, provider, person)
     visitor.go_back()

@@ -1,4 +1,4 @@
-"""An application in a browser, on a page of another origin (protocol.md, section 9.3, K-13).
+"""An application in a browser, on a page of another origin.
 
 The browser decides by what the server answers whether the page's script may ask, and what of an
 answer it sees; no other client does that.
@@ -99,7 +99,7 @@ def script(page: Page, home: Home) -> Script:
 
 
 def test_a_page_creates_reads_changes_lists_and_deletes(script: Script, home: Home) -> None:
-    """K-13: each of these methods is preceded by a preflight that has no credentials."""
+    """Each of these methods is preceded by a preflight that has no credentials."""
     url = home.url + "card"
     assert script.fetch("PUT", url, DOCUMENT, TURTLE).status == 201
     assert home.triples("card") == triples(DOCUMENT, "text/turtle", url)
@@ -113,7 +113,7 @@ def test_a_page_creates_reads_changes_lists_and_deletes(script: Script, home: Ho
 
 
 def test_a_page_sends_the_headers_of_solid(script: Script, home: Home) -> None:
-    """K-13: Slug, Link and preconditions are none that browsers send without asking."""
+    """Slug, Link and preconditions are none that browsers send without asking."""
     headers = TURTLE | {
         "Slug": "box",
         "Link": '<http://www.w3.org/ns/ldp#BasicContainer>; rel="type"',
@@ -128,7 +128,7 @@ def test_a_page_sends_the_headers_of_solid(script: Script, home: Home) -> None:
 
 
 def test_a_page_sees_what_the_answer_says(script: Script, home: Home) -> None:
-    """K-13: all headers that applications read are exposed, with what the server sent."""
+    """All headers that applications read are exposed, with what the server sent."""
     url = home.put("card", DOCUMENT)
     seen = script.fetch("GET", url).headers
     sent = home.get("card").headers
@@ -154,7 +154,7 @@ def test_a_page_sees_what_the_answer_says(script: Script, home: Home) -> None:
 def test_a_page_without_a_token_sees_a_401_and_no_page_to_sign_in_on(
     page: Page, home: Home, accept: str
 ) -> None:
-    """K-13: no redirect, no HTML, and the challenge is exposed."""
+    """No redirect, no HTML, and the challenge is exposed."""
     url = home.put("card", DOCUMENT)
     seen = Script(page).fetch("GET", url, headers={"Accept": accept})
     assert (seen.status, seen.url, seen.redirected) == (401, url, False)
@@ -164,7 +164,7 @@ def test_a_page_without_a_token_sees_a_401_and_no_page_to_sign_in_on(
 
 
 def test_a_page_sees_403_404_and_409_as_they_are(page: Page, home: Home, other: Agent) -> None:
-    """K-13: a refusal is an answer for the script, too."""
+    """A refusal is an answer for the script, too."""
     home.put("box/card", DOCUMENT)
     assert Script(page, other).fetch("GET", home.url + "box/card").status == 403
     owner = Script(page, home.agent)
@@ -174,21 +174,20 @@ def test_a_page_sees_403_404_and_409_as_they_are(page: Page, home: Home, other: 
 
 
 def test_a_page_with_a_wrong_token_sees_the_401(page: Page, home: Home) -> None:
-    """K-13."""
     url = home.put("card", DOCUMENT)
     script = Script(page, Agent(home.pod.web_id, "wrong"))
     assert script.fetch("GET", url).status == 401
 
 
 def test_a_page_follows_the_redirect_to_a_container(script: Script, home: Home) -> None:
-    """K-13: from the name without its slash, with the credentials, and lets the script read."""
+    """From the name without its slash, with the credentials, and lets the script read."""
     home.put("box/", "")
     seen = script.fetch("GET", home.url + "box")
     assert (seen.status, seen.url) == (200, home.url + "box/")
 
 
 def test_what_was_stored_as_html_has_no_power_over_the_pod(browser: Browser, home: Home) -> None:
-    """K-13: a page out of a pod has an origin of its own, which no other page shares."""
+    """A page out of a pod has an origin of its own, which no other page shares."""
     home.put("page.html", "<!doctype html><title>x</title>", "text/html")
     home.put("page.html.acl", home.pod.acl(home.path + "page.html", public=["Read"]))
     context = browser.new_context()

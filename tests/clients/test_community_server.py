@@ -1,5 +1,5 @@
 """People of the Community Solid Server use resources here, signed in at home, and ours use theirs
-(K-6, A-109)."""
+(A-109)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def let_in(home: Home, web_id: str, *modes: str) -> None:
 def test_a_guest_reads_and_writes_what_they_may(
     application: ClientProcess, community: CommunityServer, carol: ForeignAgent, home: Home
 ) -> None:
-    """K-6: one sign-in, a fresh proof for each request."""
+    """One sign-in, a fresh proof for each request."""
     home.put("doc", "hello", "text/plain")
     let_in(home, carol.web_id, "Read", "Write")
     result = ask(
@@ -170,7 +170,7 @@ def ask_there(person: Person, method: str, url: str, body: str | None = None) ->
 def test_the_community_server_lets_our_people_in(
     application: ClientProcess, community: CommunityServer, carol: ForeignAgent, alice: Person
 ) -> None:
-    """T-39: it reads our configuration, our keys and the WebID's document."""
+    """It reads our configuration, our keys and the WebID's document."""
     doc = f"{carol.pod_url}for-alice"
     rules = (
         f"<#owner> a <{ACL}Authorization>; <{ACL}agent> <{carol.web_id}>;"

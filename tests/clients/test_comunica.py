@@ -2,7 +2,7 @@
 
 An update is evaluated by the client. What changes is sent as PATCH with SPARQL Update where the
 document is there and ``Accept-Patch`` names it, and as PUT where the document is missing and
-``Allow`` names PUT (K-7); so a 404 has to say both.
+``Allow`` names PUT; so a 404 has to say both.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def test_a_container_is_queried_for_its_members(comunica: ClientProcess, home: H
 
 
 def test_a_profile_is_queried_by_its_webid(comunica: ClientProcess, home: Home) -> None:
-    """K-5: a source may have a fragment."""
+    """A source may have a fragment."""
     web_id = home.pod.web_id
     query = f"SELECT ?storage WHERE {{ <{web_id}> pim:storage ?storage }}"
     found = _select(comunica, home, query, web_id)
@@ -245,7 +245,7 @@ def test_a_document_in_json_ld_is_updated_and_stays_json_ld(
 
 
 def test_a_missing_document_is_made_by_a_put(comunica: ClientProcess, home: Home) -> None:
-    """K-7, P-11, C-2: the 404 says that PUT makes it; containers on the way are made as well."""
+    """P-11, C-2: the 404 says that PUT makes it; containers on the way are made as well."""
     url = home.url + "new/things"
     query = f'INSERT DATA {{ <{url}#a> foaf:name "A"; foaf:knows [ foaf:name "B" ] }}'
     report = _update(comunica, home, query, sources=[url])
@@ -281,7 +281,7 @@ def test_what_is_found_in_one_document_is_written_to_another(
 
 
 def test_a_container_is_described_and_its_members_stay(comunica: ClientProcess, home: Home) -> None:
-    """Q-3."""
+    """C-13."""
     member = home.put("note.txt", "text", "text/plain")
     container = URIRef(home.url)
     query = f'INSERT DATA {{ <{home.url}> <{RDFS.label}> "Notes" }}'

@@ -1,4 +1,4 @@
-"""@solid-notifications/discovery finds descriptions (protocol.md, section 9.3, K-12)."""
+"""@solid-notifications/discovery finds descriptions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def discovery(start_client: StartClient) -> ClientProcess:
 def test_the_storage_description_is_found_from_everything_in_the_storage(
     discovery: ClientProcess, home: Home, name: str
 ) -> None:
-    """K-12: by HEAD, whose Link is taken apart by the library; then read as Turtle."""
+    """By HEAD, whose Link is taken apart by the library; then read as Turtle."""
     if name:
         home.put(name, "", "image/png" if name.endswith(".png") else "text/turtle")
     report = discovery.run("findStorageDescription", home.agent, url=home.url + name)
@@ -32,7 +32,6 @@ def test_the_storage_description_is_found_from_everything_in_the_storage(
 
 
 def test_the_description_of_a_resource_is_found(discovery: ClientProcess, home: Home) -> None:
-    """K-12."""
     url = home.put("photo.png", b"png", "image/png")
     home.put("photo.png.meta", f'<{url}> <{TITLE}> "Bern".')
     report = discovery.run("findDescription", home.agent, url=url)

@@ -173,7 +173,6 @@ def test_the_server_has_exactly_the_bytes_whoever_asks_and_after_a_restart(
 
 @FORMS
 def test_a_key_that_no_rule_names_gets_nothing(form: str, correspondence: Correspondence) -> None:
-    """T-93."""
     correspondence.put(form, TEXT)
     with pytest.raises(ClientFailed, match="not read: 403"):
         correspondence.get(form, NostrKey.new(), correspondence.writer)
@@ -194,7 +193,7 @@ def test_bytes_that_somebody_changed_are_not_read(
 def test_a_key_that_may_only_read_stores_nothing(
     correspondence: Correspondence, home: Home
 ) -> None:
-    """T-93: and what is there stays as it was."""
+    """And what is there stays as it was."""
     correspondence.put("NIP-44", TEXT)
     before = hashlib.sha256(home.get("letter").body).digest()
     rules = documented_rules(home.pod, correspondence.writer).replace(

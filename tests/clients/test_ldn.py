@@ -1,4 +1,4 @@
-"""A sender of Linked Data Notifications (protocol.md, section 9.3, K-14)."""
+"""A sender of Linked Data Notifications."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def sender(start_client: StartClient) -> ClientProcess:
 def test_anybody_sends_a_notification_and_only_the_owner_reads_it(
     sender: ClientProcess, home: Home, content_type: str
 ) -> None:
-    """K-14: the inbox is in the profile, and the public may append to it, nothing else."""
+    """The inbox is in the profile, and the public may append to it, nothing else."""
     server = home.pod.server
     sent = sender.run(
         "send", about=home.pod.web_id, notification=NOTIFICATION, type=content_type
@@ -62,7 +62,7 @@ def test_anybody_sends_a_notification_and_only_the_owner_reads_it(
 def test_somebody_with_a_token_sends_as_well(
     sender: ClientProcess, home: Home, other: Agent
 ) -> None:
-    """K-14: what the public may, everybody may."""
+    """What the public may, everybody may."""
     sent = sender.run(
         "send",
         other,

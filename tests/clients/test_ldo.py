@@ -213,7 +213,7 @@ def test_the_root_of_a_storage_is_found_from_a_document(ldo: ClientProcess, home
 
 
 def test_the_storage_is_found_from_the_webid(ldo: ClientProcess, home: Home) -> None:
-    """K-5. The pod is read first: of a WebID at a container, such as ours (Q-17), the library
+    """The pod is read first: of a WebID at a container, such as ours (A-98), the library
     makes a container whose URL has the fragment, and finds nothing in it."""
     pod = home.url.removesuffix(home.path) + home.pod.root
     assert ldo.run("storageOf", home.agent, pod=pod).value == [pod]
@@ -248,7 +248,7 @@ def test_all_that_is_said_of_a_subject_is_deleted(ldo: ClientProcess, home: Home
 # --- deletion of resources ----------------------------------------------------------------------
 #
 # This release takes 205 for a deletion that was done, and 404; it tells 204, which is what we
-# answer (Q-9), as an error. These are the consequences.
+# answer, as an error. These are the consequences.
 
 
 def test_a_document_is_deleted_and_told_as_an_error(ldo: ClientProcess, home: Home) -> None:
@@ -359,7 +359,7 @@ def test_a_refusal_is_told_as_what_it_is(
 
 
 def test_the_rule_in_effect_is_found_where_it_is(ldo: ClientProcess, home: Home) -> None:
-    """W-3, W-10, K-4: climbing from one ACL that is missing to the next."""
+    """W-3, W-10: climbing from one ACL that is missing to the next."""
     url = home.put("nested/post.ttl", POST)
     value = ldo.run("getRule", home.agent, url=url).value
     assert value["type"] == "getWacRuleSuccess"

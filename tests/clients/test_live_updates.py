@@ -30,7 +30,7 @@ def public_document(home: Home, pod: Pod) -> str:
 def test_an_application_is_not_made_to_reload_by_its_own_changes(
     client: ClientProcess, home: Home, public_document: str
 ) -> None:
-    """K-11, L-7: rdflib counts each of its changes, one without effect too, and each line."""
+    """L-7: rdflib counts each of its changes, one without effect too, and each line."""
     report = client.run("changesOfItsOwn", home.agent, url=public_document, count=CHANGES)
     assert report.value == {
         "notes": [str(number) for number in range(CHANGES)],
@@ -48,7 +48,7 @@ def test_an_application_is_not_made_to_reload_by_its_own_changes(
 def test_an_application_shows_what_somebody_else_changed(
     client: ClientProcess, home: Home, public_document: str
 ) -> None:
-    """K-11, L-5."""
+    """L-5."""
     report = client.run("changesOfOthers", home.agent, url=public_document)
     assert report.value == {"before": 0, "notes": ["mine", "theirs"]}
     assert len(report.sent("GET")) == 2

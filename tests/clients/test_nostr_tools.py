@@ -32,7 +32,7 @@ def key_let_in(client: ClientProcess, home: Home) -> str:
 
 
 def test_an_object_is_signed_stored_and_read(client: ClientProcess, home: Home) -> None:
-    """T-93, T-94, T-99: the library's own examples sign the method in lower case."""
+    """The library's own examples sign the method in lower case."""
     name = key_let_in(client, home)
     note = {"text": "Grüße \U0001f511", "n": 1.5, "inner": {"b": None, "a": [True]}}
     url = home.url + "note"
@@ -50,7 +50,6 @@ def test_an_object_is_signed_stored_and_read(client: ClientProcess, home: Home) 
 def test_another_object_than_the_signed_one_is_not_stored(
     client: ClientProcess, home: Home
 ) -> None:
-    """T-94."""
     name = key_let_in(client, home)
     sent = client.run(
         "send",
@@ -65,7 +64,6 @@ def test_another_object_than_the_signed_one_is_not_stored(
 
 
 def test_a_key_that_no_rule_names_is_refused(client: ClientProcess, home: Home) -> None:
-    """T-93."""
     home.put("note", "x", "text/plain")
     client.run("makeKey", name="stranger")
     read = client.run("send", name="stranger", url=home.url + "note", method="get").value
@@ -82,7 +80,6 @@ def test_the_url_is_signed_as_it_stands_in_a_program(client: ClientProcess, home
 
 
 def test_a_token_is_for_one_request(client: ClientProcess, home: Home) -> None:
-    """T-96, T-95."""
     name = key_let_in(client, home)
     home.put("note", "x", "text/plain")
     url = home.url + "note"

@@ -1,4 +1,4 @@
-"""Applications hear of changes with the libraries that they have (protocol.md, section 6)."""
+"""Applications hear of changes with the libraries that they have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""rdflib.js reads, changes, makes and deletes (protocol.md, section 9.3)."""
+"""rdflib.js reads, changes, makes and deletes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def turtle(content: str, url: str) -> Triples:
 def test_a_document_is_loaded(
     rdflib_js: ClientProcess, home: Home, content_type: str, content: str
 ) -> None:
-    """K-10: what the library has in its store is what the document says."""
+    """What the library has in its store is what the document says."""
     url = home.put("card", content, content_type)
     loaded = rdflib_js.run("load", home.agent, url=url).value
     assert triples("\n".join(loaded), N_TRIPLES, url) == home.triples("card")
@@ -59,13 +59,12 @@ def test_a_document_is_loaded(
 
 
 def test_a_missing_document_is_known_to_be_missing(rdflib_js: ClientProcess, home: Home) -> None:
-    """K-7."""
     report = rdflib_js.run("loadMissing", home.agent, url=home.url + "nothing")
     assert report.value == {"status": 404, "nonexistent": True}
 
 
 def test_headers_are_read_as_metadata(rdflib_js: ClientProcess, home: Home) -> None:
-    """K-10: links as the library's own parser takes them apart; no Content-Location."""
+    """Links as the library's own parser takes them apart; no Content-Location."""
     url = home.put("card", "<#me> a <#it>.")
     assert rdflib_js.run("readMetadata", home.agent, url=url).value == {
         "describedBy": [url + ".meta"],
@@ -77,7 +76,7 @@ def test_headers_are_read_as_metadata(rdflib_js: ClientProcess, home: Home) -> N
 
 
 def test_a_description_is_followed(rdflib_js: ClientProcess, home: Home) -> None:
-    """K-10: ``describedby``, in lower case, leads to what is said of a photo."""
+    """``describedby``, in lower case, leads to what is said of a photo."""
     url = home.put("photo.png", b"png", "image/png")
     home.put("photo.png.meta", f'<{url}> <http://purl.org/dc/terms/title> "Bern".')
     assert rdflib_js.run("loadWithDescription", home.agent, url=url).value == "Bern"
@@ -86,7 +85,7 @@ def test_a_description_is_followed(rdflib_js: ClientProcess, home: Home) -> None
 def test_a_container_lists_its_members_with_what_they_are(
     rdflib_js: ClientProcess, home: Home
 ) -> None:
-    """K-11: the triples from which SolidOS draws its listing."""
+    """The triples from which SolidOS draws its listing."""
     home.put("card", "<#me> a <#it>.")
     home.put("photo.png", b"12345", "image/png")
     home.put("box/", "")
@@ -113,7 +112,7 @@ def test_a_container_lists_its_members_with_what_they_are(
 def test_the_owner_may_edit_also_what_is_not_there_yet(
     rdflib_js: ClientProcess, home: Home, name: str
 ) -> None:
-    """K-7: WAC-Allow and Accept-Patch, on a 404 as well."""
+    """WAC-Allow and Accept-Patch, on a 404 as well."""
     if name != "nothing":
         home.put(name, "")
     report = rdflib_js.run("editable", home.agent, url=home.url + name)
@@ -121,14 +120,13 @@ def test_the_owner_may_edit_also_what_is_not_there_yet(
 
 
 def test_a_reader_may_not_edit(rdflib_js: ClientProcess, home: Home) -> None:
-    """K-7: WAC-Allow without Write and Append."""
+    """WAC-Allow without Write and Append."""
     url = home.put("card", "<#me> a <#it>.")
     home.put("card.acl", home.pod.acl(home.path + "card", public=["Read"]))
     assert rdflib_js.run("editable", url=url).value == {"before": None, "after": False}
 
 
 def test_who_may_append_may_edit(rdflib_js: ClientProcess, home: Home) -> None:
-    """K-7."""
     url = home.put("card", "<#me> a <#it>.")
     home.put("card.acl", home.pod.acl(home.path + "card", public=["Read", "Append"]))
     assert rdflib_js.run("editable", url=url).value == {"before": None, "after": "SPARQL"}
@@ -137,7 +135,7 @@ def test_who_may_append_may_edit(rdflib_js: ClientProcess, home: Home) -> None:
 def test_a_refused_document_is_not_editable(
     rdflib_js: ClientProcess, home: Home, other: Agent
 ) -> None:
-    """K-7: also the 403 says by WAC-Allow that nothing is allowed."""
+    """Also the 403 says by WAC-Allow that nothing is allowed."""
     url = home.put("card", "<#me> a <#it>.")
     assert rdflib_js.run("editable", other, url=url).value["after"] is False
 
@@ -162,7 +160,7 @@ def test_statements_are_inserted_and_deleted(
     change: dict[str, str],
     after: tuple[str, ...],
 ) -> None:
-    """K-8: and the store of the library says the same as the server."""
+    """And the store of the library says the same as the server."""
     url = home.put("card", '<#me> <http://xmlns.com/foaf/0.1/name> "Alice"; <#age> 42.')
     report = rdflib_js.run("rename", home.agent, url=url, protocol=protocol, **change)
     [patch] = report.sent("PATCH")
@@ -176,7 +174,7 @@ def test_statements_are_inserted_and_deleted(
 def test_an_update_makes_a_document(
     rdflib_js: ClientProcess, home: Home, protocol: str | None
 ) -> None:
-    """K-7, K-8: with the containers on the way; the library looks before, and meets a 404."""
+    """With the containers on the way; the library looks before, and meets a 404."""
     url = home.url + "a/b/card"
     report = rdflib_js.run("insertUnread", home.agent, url=url, name="Alice", protocol=protocol)
     assert [sent.status for sent in report.sent("PATCH")] == [201]
@@ -188,7 +186,6 @@ def test_an_update_makes_a_document(
 def test_blank_nodes_are_inserted(
     rdflib_js: ClientProcess, home: Home, protocol: str | None
 ) -> None:
-    """K-8."""
     url = home.put("card", '<#me> <#name> "Alice".')
     rdflib_js.run("insertAddress", home.agent, url=url, city="Bern", protocol=protocol)
     expected = '<#me> <#name> "Alice"; <#address> [ <#city> "Bern" ].'
@@ -202,7 +199,7 @@ def test_blank_nodes_are_inserted(
 def test_what_is_said_of_a_blank_node_is_changed(
     rdflib_js: ClientProcess, home: Home, protocol: str | None, to: str | None, after: str
 ) -> None:
-    """K-8: the WHERE has variables for blank nodes; the one beside it stays."""
+    """The WHERE has variables for blank nodes; the one beside it stays."""
     url = home.put("card", ADDRESS)
     moved = {} if to is None else {"to": to}
     report = rdflib_js.run(
@@ -220,7 +217,6 @@ def test_what_is_said_of_a_blank_node_is_changed(
 def test_a_blank_node_is_deleted_with_all_that_is_said_of_it(
     rdflib_js: ClientProcess, home: Home, protocol: str | None
 ) -> None:
-    """K-8."""
     url = home.put("card", '<#me> <#name> "Alice". <#him> <#address> [ <#city> "Bern" ].')
     rdflib_js.run("removeAddress", home.agent, url=url, city="Bern", protocol=protocol)
     assert home.triples("card") == turtle('<#me> <#name> "Alice".', url)
@@ -236,7 +232,7 @@ def test_a_blank_node_is_deleted_with_all_that_is_said_of_it(
 def test_a_change_with_its_where_first(
     rdflib_js: ClientProcess, home: Home, behaviour: str, after: str
 ) -> None:
-    """K-8: as the older calls send it."""
+    """As the older calls send it."""
     before = '<#me> <#address> [ <#city> "Bern"; <#zip> 3000 ].'
     url = home.put("card", before)
     report = rdflib_js.run(behaviour, home.agent, url=url, city="Bern")
@@ -247,7 +243,7 @@ def test_a_change_with_its_where_first(
 
 
 def test_a_change_of_several_documents(rdflib_js: ClientProcess, home: Home) -> None:
-    """K-8: one that is there, and one that is not."""
+    """One that is there, and one that is not."""
     there = home.put("there", "<#me> a <#it>.")
     urls = [there, home.url + "new"]
     rdflib_js.run("updateMany", home.agent, urls=urls, name="Alice")
@@ -258,7 +254,6 @@ def test_a_change_of_several_documents(rdflib_js: ClientProcess, home: Home) -> 
 def test_a_change_without_access_fails_and_changes_nothing(
     rdflib_js: ClientProcess, home: Home
 ) -> None:
-    """K-8."""
     url = home.put("card", '<#me> <http://xmlns.com/foaf/0.1/name> "Alice".')
     home.put("card.acl", home.pod.acl(home.path + "card", public=["Read", "Append"]))
     rdflib_js.run("rename", None, url=url, to="Ali")
@@ -271,7 +266,6 @@ def test_a_change_without_access_fails_and_changes_nothing(
 
 
 def test_a_document_is_put_and_replaced(rdflib_js: ClientProcess, home: Home) -> None:
-    """K-8."""
     url = home.url + "card"
     for names in (["Alice"], ["Ali", "Al"]):
         rdflib_js.run("put", home.agent, url=url, names=names)
@@ -280,14 +274,12 @@ def test_a_document_is_put_and_replaced(rdflib_js: ClientProcess, home: Home) ->
 
 
 def test_a_document_is_put_back_from_the_store(rdflib_js: ClientProcess, home: Home) -> None:
-    """K-10."""
     url = home.put("card", ADDRESS)
     rdflib_js.run("putBack", home.agent, url=url, name="Al")
     assert home.triples("card") == turtle(ADDRESS + '<#me> foaf:nick "Al".', url)
 
 
 def test_an_empty_document_is_made_only_once(rdflib_js: ClientProcess, home: Home) -> None:
-    """K-9."""
     url = home.url + "card"
     assert rdflib_js.run("createIfNotExists", home.agent, url=url).value == 201
     assert home.triples("card") == set()
@@ -297,7 +289,7 @@ def test_an_empty_document_is_made_only_once(rdflib_js: ClientProcess, home: Hom
 
 
 def test_a_container_is_made(rdflib_js: ClientProcess, home: Home) -> None:
-    """K-9: POST of Turtle with a link to its type and a slug; Location says where it is."""
+    """POST of Turtle with a link to its type and a slug; Location says where it is."""
     report = rdflib_js.run("createContainer", home.agent, url=home.url, slug="box")
     [post] = report.requests
     assert post.headers["link"] == f'<{LDP}BasicContainer>; rel="type"'
@@ -308,7 +300,6 @@ def test_a_container_is_made(rdflib_js: ClientProcess, home: Home) -> None:
 
 
 def test_a_file_is_copied(rdflib_js: ClientProcess, home: Home) -> None:
-    """K-10."""
     url = home.put("note", "two words", "text/plain")
     rdflib_js.run("copy", home.agent, url=url, to=home.url + "copy", type="text/plain")
     assert home.get("copy").text == "two words"
@@ -318,7 +309,7 @@ def test_a_file_is_copied(rdflib_js: ClientProcess, home: Home) -> None:
 def test_a_document_or_an_empty_container_is_deleted(
     rdflib_js: ClientProcess, home: Home, name: str
 ) -> None:
-    """K-10: the store forgets it as well."""
+    """The store forgets it as well."""
     url = home.put(name, "<#me> a <#it>.")
     assert rdflib_js.run("remove", home.agent, url=url).value == 0
     assert home.members() == set()

@@ -1,4 +1,4 @@
-"""@inrupt/solid-client saves, reads, changes, lists and deletes (protocol.md, section 9.3)."""
+"""@inrupt/solid-client saves, reads, changes, lists and deletes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def named(url: str, *names: str) -> set[tuple[URIRef, URIRef, Literal]]:
 
 
 def test_a_new_dataset_is_saved(solid_client: ClientProcess, home: Home) -> None:
-    """K-1: PUT of Turtle, with If-None-Match and a link to its type."""
+    """PUT of Turtle, with If-None-Match and a link to its type."""
     url = home.url + "card"
     report = solid_client.run("saveNewDataset", home.agent, url=url, name="Alice")
     assert report.value == "Alice"
@@ -47,14 +47,13 @@ def test_a_new_dataset_is_saved(solid_client: ClientProcess, home: Home) -> None
 def test_a_new_dataset_makes_the_containers_on_the_way(
     solid_client: ClientProcess, home: Home
 ) -> None:
-    """K-1."""
     solid_client.run("saveNewDataset", home.agent, url=home.url + "a/b/card", name="Alice")
     assert home.members() == {"a/"}
     assert home.triples("a/b/card") == named(home.url + "a/b/card", "Alice")
 
 
 def test_a_new_dataset_never_replaces_another_one(solid_client: ClientProcess, home: Home) -> None:
-    """K-1: the library tells the refused precondition."""
+    """The library tells the refused precondition."""
     url = home.put("card", '<#me> <http://xmlns.com/foaf/0.1/name> "Alice".')
     with pytest.raises(ClientFailed) as failed:
         solid_client.run("saveNewDataset", home.agent, url=url, name="Mallory")
@@ -63,7 +62,7 @@ def test_a_new_dataset_never_replaces_another_one(solid_client: ClientProcess, h
 
 
 def test_a_dataset_that_was_read_is_changed(solid_client: ClientProcess, home: Home) -> None:
-    """K-1: PATCH with DELETE DATA and INSERT DATA, each with its semicolon."""
+    """PATCH with DELETE DATA and INSERT DATA, each with its semicolon."""
     url = home.put("card", '<#me> <http://xmlns.com/foaf/0.1/name> "Alice".')
     report = solid_client.run("changeDataset", home.agent, url=url, name="Alicia", nicks=["Al"])
     [patch] = report.sent("PATCH")
@@ -78,7 +77,6 @@ def test_a_dataset_that_was_read_is_changed(solid_client: ClientProcess, home: H
 def test_a_saved_dataset_is_changed_again_without_being_read(
     solid_client: ClientProcess, home: Home
 ) -> None:
-    """K-1."""
     url = home.put("card", '<#me> <http://xmlns.com/foaf/0.1/name> "Alice".')
     nicks = ["Al", "Ali", "Lis"]
     report = solid_client.run("changeDataset", home.agent, url=url, name="Alicia", nicks=nicks)
@@ -91,7 +89,7 @@ def test_a_saved_dataset_is_changed_again_without_being_read(
 def test_a_change_to_what_is_no_longer_there_still_adds(
     solid_client: ClientProcess, home: Home
 ) -> None:
-    """K-1: as SPARQL has it, DELETE DATA of an absent triple is no error."""
+    """As SPARQL has it, DELETE DATA of an absent triple is no error."""
     url = home.put("card", '<#me> <http://xmlns.com/foaf/0.1/name> "Alice".')
     report = solid_client.run("changeOutdatedDataset", home.agent, url=url)
     assert len(report.sent("PATCH")) == 2
@@ -101,7 +99,6 @@ def test_a_change_to_what_is_no_longer_there_still_adds(
 def test_blank_nodes_beside_a_change_stay_as_they_are(
     solid_client: ClientProcess, home: Home
 ) -> None:
-    """K-1."""
     document = '<#me> a _:kind; <http://xmlns.com/foaf/0.1/name> "{}". _:kind <#in> [ <#b> 1 ].'
     url = home.put("card", document.format("Alice"))
     solid_client.run("changeDataset", home.agent, url=url, name="Alicia", nicks=["Al"])
@@ -110,7 +107,7 @@ def test_blank_nodes_beside_a_change_stay_as_they_are(
 
 
 def test_a_json_ld_document_is_read_and_changed(solid_client: ClientProcess, home: Home) -> None:
-    """K-1: the library asks for Turtle, whatever is stored."""
+    """The library asks for Turtle, whatever is stored."""
     json_ld = '{"@id": "#me", "http://xmlns.com/foaf/0.1/name": "Alice"}'
     url = home.put("card", json_ld, "application/ld+json")
     assert solid_client.run("readName", home.agent, url=url).value == "Alice"
@@ -120,7 +117,6 @@ def test_a_json_ld_document_is_read_and_changed(solid_client: ClientProcess, hom
 
 
 def test_literals_of_every_kind_come_back(solid_client: ClientProcess, home: Home) -> None:
-    """K-1."""
     url = home.url + "literals"
     string = 'quotes " and \\ and\nlines, 日本'
     report = solid_client.run("saveLiterals", home.agent, url=url)
@@ -146,7 +142,6 @@ def test_literals_of_every_kind_come_back(solid_client: ClientProcess, home: Hom
 
 
 def test_a_dataset_is_deleted(solid_client: ClientProcess, home: Home) -> None:
-    """K-3."""
     url = home.put("card", "<#me> a <#it>.")
     solid_client.run("removeDataset", home.agent, url=url)
     assert home.get("card").status == 404
@@ -157,7 +152,6 @@ def test_a_dataset_is_deleted(solid_client: ClientProcess, home: Home) -> None:
 def test_what_is_not_there_is_a_404_of_the_library(
     solid_client: ClientProcess, home: Home, behaviour: str
 ) -> None:
-    """K-3."""
     with pytest.raises(ClientFailed) as failed:
         solid_client.run(behaviour, home.agent, url=home.url + "nothing")
     assert failed.value.status == 404
@@ -167,7 +161,7 @@ def test_what_is_not_there_is_a_404_of_the_library(
 def test_nobody_is_told_401_and_somebody_else_403(
     solid_client: ClientProcess, home: Home, other: Agent, behaviour: str
 ) -> None:
-    """K-13: the status is the answer, not a page to sign in on."""
+    """The status is the answer, not a page to sign in on."""
     url = home.put("card", "<#me> a <#it>.")
     for agent, status in ((None, 401), (other, 403)):
         with pytest.raises(ClientFailed) as failed:
@@ -180,7 +174,7 @@ def test_nobody_is_told_401_and_somebody_else_403(
 
 
 def test_a_container_is_made_at_a_url(solid_client: ClientProcess, home: Home) -> None:
-    """K-2: PUT without a body."""
+    """PUT without a body."""
     report = solid_client.run("makeContainerAt", home.agent, url=home.url + "box/")
     [put] = report.requests
     assert put.status == 201
@@ -191,7 +185,6 @@ def test_a_container_is_made_at_a_url(solid_client: ClientProcess, home: Home) -
 
 
 def test_a_container_is_made_with_content(solid_client: ClientProcess, home: Home) -> None:
-    """K-2."""
     url = home.url + "box/"
     solid_client.run("makeContainerWithContentAt", home.agent, url=url, name="Box")
     said = home.triples("box/")
@@ -200,7 +193,7 @@ def test_a_container_is_made_with_content(solid_client: ClientProcess, home: Hom
 
 
 def test_a_container_is_not_made_twice(solid_client: ClientProcess, home: Home) -> None:
-    """K-2: the caller is told, and what is in it stays."""
+    """The caller is told, and what is in it stays."""
     solid_client.run("makeContainerAt", home.agent, url=home.url + "box/")
     home.put("box/card", "<#me> a <#it>.")
     with pytest.raises(ClientFailed) as failed:
@@ -210,14 +203,13 @@ def test_a_container_is_not_made_twice(solid_client: ClientProcess, home: Home) 
 
 
 def test_a_container_is_made_in_a_container(solid_client: ClientProcess, home: Home) -> None:
-    """K-3: POST with a slug; the answer names the new container."""
+    """POST with a slug; the answer names the new container."""
     report = solid_client.run("makeContainerIn", home.agent, url=home.url, slug="box")
     assert report.value == home.url + "box/"
     assert home.members() == {"box/"}
 
 
 def test_a_container_in_a_container_needs_no_slug(solid_client: ClientProcess, home: Home) -> None:
-    """K-3."""
     made = {solid_client.run("makeContainerIn", home.agent, url=home.url).value for _ in range(2)}
     assert {url.removeprefix(home.url) for url in made} == home.members()
     assert len(made) == 2
@@ -227,7 +219,6 @@ def test_a_container_in_a_container_needs_no_slug(solid_client: ClientProcess, h
 def test_a_slug_that_is_taken_leads_to_another_name(
     solid_client: ClientProcess, home: Home
 ) -> None:
-    """K-3."""
     for name in ("one", "two"):
         report = solid_client.run("saveDatasetIn", home.agent, url=home.url, name=name, slug="card")
         relative = report.value.removeprefix(home.url)
@@ -239,7 +230,7 @@ def test_a_slug_that_is_taken_leads_to_another_name(
 def test_a_container_lists_its_members_with_what_they_are(
     solid_client: ClientProcess, home: Home
 ) -> None:
-    """K-3, K-11: type, media type, size and time of each."""
+    """Type, media type, size and time of each."""
     home.put("card", "<#me> a <#it>.")
     home.put("photo.png", BYTES, "image/png")
     home.put("box/", "")
@@ -261,19 +252,17 @@ def test_a_container_lists_its_members_with_what_they_are(
 
 
 def test_an_empty_container_lists_nothing(solid_client: ClientProcess, home: Home) -> None:
-    """K-3."""
     assert solid_client.run("listContainer", home.agent, url=home.url).value["members"] == []
 
 
 def test_an_empty_container_is_deleted(solid_client: ClientProcess, home: Home) -> None:
-    """K-3."""
     home.put("box/", "")
     solid_client.run("removeContainer", home.agent, url=home.url + "box/")
     assert home.members() == set()
 
 
 def test_a_container_with_members_is_not_deleted(solid_client: ClientProcess, home: Home) -> None:
-    """K-3: the library tells the conflict."""
+    """The library tells the conflict."""
     home.put("box/card", "<#me> a <#it>.")
     with pytest.raises(ClientFailed) as failed:
         solid_client.run("removeContainer", home.agent, url=home.url + "box/")
@@ -285,7 +274,7 @@ def test_a_container_with_members_is_not_deleted(solid_client: ClientProcess, ho
 
 
 def test_a_file_is_saved_in_a_container(solid_client: ClientProcess, home: Home) -> None:
-    """K-3: POST whose Slug is the file's name; the answer says where it went."""
+    """POST whose Slug is the file's name; the answer says where it went."""
     report = solid_client.run(
         "saveFileIn",
         home.agent,
@@ -300,14 +289,13 @@ def test_a_file_is_saved_in_a_container(solid_client: ClientProcess, home: Home)
 
 
 def test_a_file_is_read_as_it_was_stored(solid_client: ClientProcess, home: Home) -> None:
-    """K-3."""
     url = home.put("photo.png", BYTES, "image/png")
     file = solid_client.run("readFile", home.agent, url=url).value
     assert file == {"type": "image/png", "bytes": list(BYTES), "isRawData": True}
 
 
 def test_a_file_is_overwritten(solid_client: ClientProcess, home: Home) -> None:
-    """K-3: PUT without a precondition, new and again, also with another media type."""
+    """PUT without a precondition, new and again, also with another media type."""
     url = home.url + "a/note"
     for content_type, content in (("text/plain", b"one"), ("application/x-note", b"two")):
         report = solid_client.run(
@@ -319,7 +307,6 @@ def test_a_file_is_overwritten(solid_client: ClientProcess, home: Home) -> None:
 
 
 def test_a_file_is_deleted(solid_client: ClientProcess, home: Home) -> None:
-    """K-3."""
     url = home.put("photo.png", BYTES, "image/png")
     solid_client.run("removeFile", home.agent, url=url)
     assert home.get("photo.png").status == 404
@@ -331,7 +318,7 @@ def test_a_file_is_deleted(solid_client: ClientProcess, home: Home) -> None:
 def test_the_library_knows_data_from_files_and_what_it_may_do(
     solid_client: ClientProcess, home: Home
 ) -> None:
-    """K-4: Content-Type and WAC-Allow as the library reads them."""
+    """Content-Type and WAC-Allow as the library reads them."""
     everything = {"read": True, "append": True, "write": True}
     nothing = {"read": False, "append": False, "write": False}
     for name, content_type, raw in (("card", TURTLE, False), ("note", "text/plain", True)):
@@ -346,7 +333,6 @@ def test_the_library_knows_data_from_files_and_what_it_may_do(
 def test_what_the_public_may_do_is_seen_without_a_token(
     solid_client: ClientProcess, home: Home
 ) -> None:
-    """K-4."""
     url = f"{home.pod.server.base_url}{home.pod.root}public/"
     reading = {"read": True, "append": False, "write": False}
     described = solid_client.run("describeResource", url=url).value
@@ -354,7 +340,7 @@ def test_what_the_public_may_do_is_seen_without_a_token(
 
 
 def test_the_pods_of_a_person_are_found(solid_client: ClientProcess, home: Home) -> None:
-    """K-5: the storage is in the profile, which the library reads without a token."""
+    """The storage is in the profile, which the library reads without a token."""
     root = home.pod.server.base_url + home.pod.root
     assert solid_client.run("findPods", home.agent).value == [root]
     assert solid_client.run("isStorage", home.agent, url=root).value
@@ -363,7 +349,7 @@ def test_the_pods_of_a_person_are_found(solid_client: ClientProcess, home: Home)
 def test_the_owner_of_a_pod_is_found_where_the_operator_lets_it(
     solid_client: ClientProcess, home: Home, tmp_path: Path
 ) -> None:
-    """K-5: the podOwner link of the root; by default there is none."""
+    """The podOwner link of the root; by default there is none."""
     hidden = home.pod.server.base_url + home.pod.root
     assert solid_client.run("findPodOwner", home.agent, url=hidden).value is None
     telling = ServerProcess(root=tmp_path / "root", options=("--advertise-owners",))
@@ -374,6 +360,6 @@ def test_the_owner_of_a_pod_is_found_where_the_operator_lets_it(
 
 
 def test_the_description_of_the_server_is_found(solid_client: ClientProcess, home: Home) -> None:
-    """K-5: at the origin's /.well-known/solid, as Turtle."""
+    """At the origin's /.well-known/solid, as Turtle."""
     found = solid_client.run("readWellKnown", home.agent, url=home.url).value
     assert found == home.pod.server.base_url + "/.well-known/solid"

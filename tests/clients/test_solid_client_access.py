@@ -1,4 +1,4 @@
-"""@inrupt/solid-client reads and writes access rules (protocol.md, section 9.3, K-4)."""
+"""@inrupt/solid-client reads and writes access rules."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def private_acl(home: Home) -> str:
 def test_a_resource_without_rules_has_those_of_a_container_above(
     access: ClientProcess, home: Home, behaviour: str, content_type: str
 ) -> None:
-    """K-4: its own ACL is a 404, then the library looks upwards by HEAD."""
+    """Its own ACL is a 404, then the library looks upwards by HEAD."""
     url = home.put("it", "", content_type)
     report = access.run(behaviour, home.agent, url=url)
     assert report.value["own"] is None
@@ -58,7 +58,6 @@ def test_a_resource_without_rules_has_those_of_a_container_above(
 
 
 def test_rules_of_its_own_are_found_with_a_resource(access: ClientProcess, home: Home) -> None:
-    """K-4."""
     url = home.put("it", "<> a <#it>.")
     home.put("it.acl", home.pod.acl(home.path + "it", public=["Read"]))
     report = access.run("readInfoWithAcl", home.agent, url=url)
@@ -74,7 +73,7 @@ def test_rules_of_its_own_are_found_with_a_resource(access: ClientProcess, home:
 def test_the_way_up_to_the_server_root_ends_without_an_error(
     access: ClientProcess, home: Home, other: Agent
 ) -> None:
-    """K-4: to who may read no rules, the search goes on up to the origin's root."""
+    """To who may read no rules, the search goes on up to the origin's root."""
     root = home.pod.server.base_url + home.pod.root
     report = access.run("readInfoWithAcl", other, url=root + "public/")
     assert report.value["own"] is None
@@ -93,7 +92,7 @@ def test_the_way_up_to_the_server_root_ends_without_an_error(
 def test_the_way_up_ends_at_a_container_that_may_not_be_read(
     access: ClientProcess, home: Home, other: Agent
 ) -> None:
-    """K-4: the library gives up on the 403, although the resource itself was read."""
+    """The library gives up on the 403, although the resource itself was read."""
     url = home.put("it", "<> a <#it>.")
     home.put("it.acl", home.pod.acl(home.path + "it", public=["Read"]))
     with pytest.raises(ClientFailed) as failed:
@@ -105,7 +104,7 @@ def test_the_way_up_ends_at_a_container_that_may_not_be_read(
 def test_rules_that_the_library_saves_hold_at_once(
     access: ClientProcess, home: Home, other: Agent
 ) -> None:
-    """K-4: made from those that held before, by a PATCH that creates the ACL."""
+    """Made from those that held before, by a PATCH that creates the ACL."""
     url = home.put("it", "<> a <#it>.")
     target, server = home.path + "it", home.pod.server
     assert status(server, None, "GET", target) == 401
@@ -129,7 +128,7 @@ def test_rules_that_the_library_saves_hold_at_once(
 
 
 def test_saved_rules_can_be_narrowed_again(access: ClientProcess, home: Home, other: Agent) -> None:
-    """K-4: the second time the ACL that the first time made is changed."""
+    """The second time the ACL that the first time made is changed."""
     url = home.put("it", "<> a <#it>.")
     for modes, expected in ((READ, 200), (NOTHING, 403)):
         access.run(
@@ -147,7 +146,7 @@ def test_saved_rules_can_be_narrowed_again(access: ClientProcess, home: Home, ot
 def test_rules_for_what_a_container_holds_do_not_open_the_container(
     access: ClientProcess, home: Home
 ) -> None:
-    """K-4: acl:default as the library writes it."""
+    """``acl:default`` as the library writes it."""
     home.put("it", "<> a <#it>.")
     access.run("letPublicReadMembers", home.agent, url=home.url)
     assert status(home.pod.server, None, "GET", home.path + "it") == 200
@@ -156,7 +155,7 @@ def test_rules_for_what_a_container_holds_do_not_open_the_container(
 
 
 def test_a_group_is_let_in(access: ClientProcess, home: Home, other: Agent) -> None:
-    """K-4, K-11: acl:agentGroup with the members that a document of the pod lists."""
+    """``acl:agentGroup`` with the members that a document of the pod lists."""
     url = home.put("it", "<> a <#it>.")
     group = home.put(
         "team",
@@ -172,7 +171,6 @@ def test_a_group_is_let_in(access: ClientProcess, home: Home, other: Agent) -> N
 
 
 def test_rules_are_deleted_and_those_above_hold_again(access: ClientProcess, home: Home) -> None:
-    """K-4."""
     url = home.put("it", "<> a <#it>.")
     home.put("it.acl", home.pod.acl(home.path + "it", public=["Read"]))
     assert status(home.pod.server, None, "GET", home.path + "it") == 200
@@ -185,7 +183,7 @@ def test_rules_are_deleted_and_those_above_hold_again(access: ClientProcess, hom
 def test_an_agent_is_let_in_by_the_universal_interface(
     access: ClientProcess, home: Home, other: Agent
 ) -> None:
-    """K-4: which first asks for an ACR, the other kind of access control, and finds none."""
+    """Which first asks for an ACR, the other kind of access control, and finds none."""
     url = home.put("it", "<> a <#it>.")
     modes = {"read": True, "append": True}
     report = access.run("universallyLet", home.agent, url=url, agent=other.web_id, modes=modes)
@@ -208,7 +206,6 @@ def test_an_agent_is_let_in_by_the_universal_interface(
 def test_everybody_is_let_in_and_out_by_the_universal_interface(
     access: ClientProcess, home: Home
 ) -> None:
-    """K-4."""
     url = home.put("it", "<> a <#it>.")
     for read, expected in ((True, 200), (False, 401)):
         report = access.run("universallyLetPublic", home.agent, url=url, modes={"read": read})
@@ -217,7 +214,6 @@ def test_everybody_is_let_in_and_out_by_the_universal_interface(
 
 
 def test_the_library_finds_the_acl_of_a_resource(access: ClientProcess, home: Home) -> None:
-    """K-4."""
     url = home.put("it", "<> a <#it>.")
     home.put("it.acl", home.pod.acl(home.path + "it"))
     assert access.run("findAcl", home.agent, url=url).value == url + ".acl"

@@ -1,4 +1,4 @@
-"""What SolidOS does by rdflib.js (protocol.md, section 9.3, K-11); its listings: test_rdflib.py."""
+"""What SolidOS does by rdflib.js; its listings: test_rdflib.py."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def reads(home: Home, *agents: Agent | None) -> list[int]:
 
 
 def test_a_profile_is_read_at_the_webid(solidos: ClientProcess, home: Home) -> None:
-    """K-11: with what SolidOS looks up next; the preferences file is there as well."""
+    """With what SolidOS looks up next; the preferences file is there as well."""
     root = home.pod.server.base_url + home.pod.root
     assert solidos.run("readProfile", home.agent).value == {
         "isPerson": True,
@@ -39,7 +39,7 @@ def test_a_profile_is_read_at_the_webid(solidos: ClientProcess, home: Home) -> N
 
 
 def test_a_document_is_registered_in_the_type_index(solidos: ClientProcess, home: Home) -> None:
-    """K-11: and everybody finds it there."""
+    """And everybody finds it there."""
     url = home.url + "bookmarks"
     kind = "http://www.w3.org/2002/01/bookmark#Bookmark"
     index = solidos.run("registerInTypeIndex", home.agent, url=url, kind=kind).value
@@ -50,7 +50,7 @@ def test_a_document_is_registered_in_the_type_index(solidos: ClientProcess, home
 
 
 def test_a_whole_acl_is_put_and_put_again(solidos: ClientProcess, home: Home, other: Agent) -> None:
-    """K-11: for an agent, then for everybody who signs in, then for all."""
+    """For an agent, then for everybody who signs in, then for all."""
     url = home.put("it", "<> a <#it>.")
     assert reads(home, None, other) == [401, 403]
     shared = solidos.run("share", home.agent, url=url, how="agent", whom=other.web_id)
@@ -73,7 +73,7 @@ def test_a_whole_acl_is_put_and_put_again(solidos: ClientProcess, home: Home, ot
 def test_classes_of_agents_are_let_in(
     solidos: ClientProcess, home: Home, other: Agent, whom: str, expected: list[int]
 ) -> None:
-    """K-11: everybody who signs in, and everybody."""
+    """Everybody who signs in, and everybody."""
     url = home.put("it", "<> a <#it>.")
     solidos.run("share", home.agent, url=url, how="agentClass", whom=whom)
     assert reads(home, None, other, home.agent) == expected
@@ -82,7 +82,7 @@ def test_classes_of_agents_are_let_in(
 def test_a_group_is_made_shared_with_and_left(
     solidos: ClientProcess, home: Home, other: Agent
 ) -> None:
-    """K-11: vcard:Group in a document of the same pod; leaving it is felt at once."""
+    """``vcard:Group`` in a document of the same pod; leaving it is felt at once."""
     url = home.put("it", "<> a <#it>.")
     group = home.url + "team"
     solidos.run("makeGroup", home.agent, url=group, members=[other.web_id])

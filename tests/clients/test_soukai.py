@@ -1,7 +1,7 @@
 """soukai-solid: models of people and films, as its applications store them.
 
 It creates by PATCH with SPARQL Update, changes by ``DELETE DATA`` and ``INSERT DATA``, makes
-containers by PUT without a body and Content-Type (Q-1), and describes them at the URL that
+containers by PUT without a body and Content-Type (C-9), and describes them at the URL that
 ``describedby`` names.
 """
 
@@ -278,7 +278,7 @@ def test_a_deleted_model_leaves_a_tombstone(soukai: ClientProcess, home: Home) -
 
 
 def test_a_container_is_created_without_content(soukai: ClientProcess, home: Home) -> None:
-    """Q-1, C-9, P-21; and named by a PATCH of its description (C-30)."""
+    """C-9, P-21; and named by a PATCH of its description (C-30)."""
     report = soukai.run("createContainer", home.agent, parent=home.url, name="My Films")
     assert report.value == home.url + "my-films/"
     [put] = report.sent("PUT")
@@ -363,7 +363,7 @@ def _last_modified_s(home: Home, name: str) -> float:
 def test_a_model_is_made_public_and_private_again(
     soukai: ClientProcess, home: Home, server: ServerProcess
 ) -> None:
-    """Q-14, W-3, W-5: the library reads WAC-Allow, climbs to the effective ACL, and patches one."""
+    """W-50, W-3, W-5: the library reads WAC-Allow, climbs to the effective ACL, and patches one."""
     url = home.put("alice", ALICE)
     with Client(server) as anybody:
         for is_public, status in ((True, 200), (False, 401)):
@@ -375,7 +375,7 @@ def test_a_model_is_made_public_and_private_again(
 
 
 def test_a_profile_tells_applications_what_they_need(soukai: ClientProcess, home: Home) -> None:
-    """K-5, Q-17: from the WebID alone."""
+    """A-98: from the WebID alone."""
     pod = home.url.removesuffix(home.path) + home.pod.root
     assert soukai.run("readProfile", home.agent).value == {
         "webId": home.pod.web_id,
@@ -391,7 +391,7 @@ def test_a_profile_tells_applications_what_they_need(soukai: ClientProcess, home
 def test_a_container_is_registered_and_found_by_what_it_holds(
     soukai: ClientProcess, server: ServerProcess
 ) -> None:
-    """Q-17, C-30: the new index is told in the profile, by a PATCH of the pod's root."""
+    """A-98, C-30: the new index is told in the profile, by a PATCH of the pod's root."""
     pod = create_pod(server)
     root = f"{server.base_url}{pod.root}"
     arguments = {"pod": root, "container": f"{root}films/"}

@@ -1,10 +1,10 @@
 """Which requirements does the server meet, and which tests show it?
 
-The requirements are in ``requirements/*.toml``, one file for each section of the page, and what they
-cite in ``sources.toml``. A conformance test names the one requirement that it shows:
-``test_p_3_a_401_has_a_challenge`` shows P-3. A section with ``shown_anywhere`` is shown by every test
-of the suite whose docstring cites the requirement. Tests are found by reading their source, so no
-test is run and nothing is imported.
+The requirements are in ``requirements/*.toml``, one file for each section of the page, and what
+they cite is in ``sources.toml``. A conformance test names the one requirement that it shows:
+``test_p_3_a_401_has_a_challenge`` shows P-3. In a section with ``shown_anywhere``, every test of
+the suite shows the requirements that its docstring cites. Tests are found by reading their source,
+so no test is run and nothing is imported.
 """
 
 from __future__ import annotations
@@ -154,8 +154,10 @@ def _requirement(id_: str, entry: dict[str, str]) -> Requirement:
 
 def _tests_in(path: Path) -> Iterator[tuple[TestNode, bool]]:
     """Each test function, and whether it is open."""
-    module = ast.parse(path.read_text(encoding="utf-8"))
-    module_is_open = any(
+    text = path.read_text(encoding="utf-8")
+    module = ast.parse(text)
+    may_be_open = any(word in text for word in _OPEN)
+    module_is_open = may_be_open and any(
         _is_open(statement)
         for statement in module.body
         if isinstance(statement, ast.Assign | ast.AnnAssign)
@@ -164,7 +166,7 @@ def _tests_in(path: Path) -> Iterator[tuple[TestNode, bool]]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith(
             "test_"
         ):
-            yield node, module_is_open or _is_open(node)
+            yield node, module_is_open or (may_be_open and _is_open(node))
 
 
 def _named(node: TestNode) -> str | None:

@@ -335,7 +335,6 @@ def test_the_files_of_a_repository_are_not_served(owner: Git, pod: Pod, work: Gi
 def test_no_path_leads_to_the_repository_of_somebody_else(
     pod: Pod, server: ServerProcess, owner: Git, work: Git, climb: str
 ) -> None:
-    """T-102."""
     pushed(work, url_of(pod, "private"), by=owner)
     stranger = create_pod(server)
     with stranger.owner() as client:

@@ -66,7 +66,7 @@ def status(
 
 @pytest.mark.parametrize("use_path", [True, False])
 def test_a_helper_signs_for_clone_fetch_and_push(git: Git, pod: Pod, use_path: bool) -> None:
-    """T-98: the event names the repository, or the server where git does not tell the path."""
+    """The event names the repository, or the server where git does not tell the path."""
     let_in(pod, "notes", KEY)
     url = url_of(pod, "notes")
     signing = git.with_helper(KEY, use_path=use_path)
@@ -124,7 +124,7 @@ def test_an_event_counts_within_its_prefix_only(pod: Pod) -> None:
 
 
 def test_an_event_for_any_method_changes_no_resource(pod: Pod) -> None:
-    """T-98, A-146: not even where git could push."""
+    """A-146: not even where git could push."""
     server = pod.server
     place = let_in(pod, "notes", KEY)
     now_s = int(time.time())

@@ -230,7 +230,7 @@ FIRST = (put("alice", DOC, b"<#a> <#b> 9.", TURTLE), put("alice", OTHER, b"text"
 @settings(max_examples=100)
 @given(sequences)
 def test_answers_are_the_same_whether_or_not_they_are_kept(drawn: Sequence[Step]) -> None:
-    """Issue, speed: renderings may be kept. W-5, A-33: rules and tokens count at once."""
+    """Renderings may be kept, yet rules and tokens apply at once (W-5, A-33)."""
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(_compare(Path(folder), drawn))
 

@@ -98,7 +98,7 @@ async def test_an_unsupported_type_is_answered_with_those_that_would_do(server: 
 async def test_a_redirect_to_the_other_slash_form_is_asked_again_each_time(
     server: Server,
 ) -> None:
-    """Q-22, Q-14: else a browser keeps it for ever, also when something else is there."""
+    """P-47, P-28: else a browser keeps it for ever, also when something else is there."""
     await server.alice.put("/alice/private/c/", None, TURTLE)
     await server.alice.put("/alice/public/c/", None, TURTLE)
     for path in ("/alice/private/c", "/alice/public/c"):

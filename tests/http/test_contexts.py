@@ -79,7 +79,7 @@ async def test_what_must_be_understood_is_refused_with_an_unknown_context(
 
 
 async def test_a_context_of_a_listed_origin_is_fetched_once(start: Start, peer: Peer) -> None:
-    """R-11, D-8: through the guard, which lets a server on this machine ask this machine."""
+    """R-11, A-190: through the guard, which lets a server on this machine ask this machine."""
     server = await start(context_origins=(parse_origin(peer.url()),))
     content = document(peer.url("/names"))
     assert (await server.alice.put(PATH, content, JSON_LD)).status == 201

@@ -185,7 +185,7 @@ async def test_a_long_accept_is_honoured(server: Server) -> None:
 
 
 async def test_credentials_of_any_kind_change_nothing_of_a_preflight(server: Server) -> None:
-    """P-13, P-41, T-7: OPTIONS is not authenticated."""
+    """P-13, P-41: OPTIONS is not authenticated."""
     headers = {"Origin": ORIGIN, "Access-Control-Request-Method": "PUT"}
     answers = [
         await client.request("OPTIONS", "/alice/private/", headers={**headers, **further})

@@ -149,7 +149,7 @@ def test_the_application_knows_the_methods_that_are_walked() -> None:
 async def test_behind_a_gate_that_denies_nothing_is_told_and_nothing_is_written(
     settings: Settings, server: Server, noted: Noted, method: str
 ) -> None:
-    """Issue: one gate through which every route passes. Everything here exists or not, is public
+    """One gate through which every route passes. Everything here exists or not, is public
     or not, and its owner asks as well: whatever gets through gets past the gate."""
     put = await server.alice.put("/alice/public/doc", "<#a> <#b> 'secret'.", TURTLE)
     acl = await server.put_acl("/alice/public/doc", ("acl:agentClass foaf:Agent", "Read Write"))

@@ -1,4 +1,4 @@
-"""Who may say who a WebID is? Only whoever controls its document (issue: profile and identity).
+"""Who may say who a WebID is? Only whoever controls its document
 
 Bob may read, write and append everywhere in Alice's pod, and controls nothing. He must not become
 her by telling her document who may sign in as her, nor make a WebID of his own in her name.

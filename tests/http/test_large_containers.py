@@ -183,7 +183,7 @@ def essence_class(content_type: str) -> rdflib.URIRef:
 async def test_head_of_ten_thousand_members_reads_as_much_as_of_none(
     reads: Reads, server: Server, settings: Settings
 ) -> None:
-    """Issue: the body is not built; not a member is read for it."""
+    """The body is not built; not a member is read for it."""
     empty = "/alice/private/empty/"
     await furnish(settings, 10_000)
     await furnish(settings, 0, empty)
@@ -276,7 +276,7 @@ async def test_twenty_thousand_members_take_the_memory_of_a_few_pages(
 async def test_a_client_that_goes_away_stops_the_reading(
     reads: Reads, server: Server, settings: Settings
 ) -> None:
-    """Issue; and what was begun for it neither is kept nor keeps the next from being kept."""
+    """What was begun for it neither is kept nor keeps the next from being kept."""
     await furnish(settings, MEMBERS)
 
     async def leave(message: Message) -> None:

@@ -113,7 +113,6 @@ def nested_xml(depth: int) -> bytes:
 async def test_rdf_is_nested_so_deep(
     start: Start, content_type: str, nested: Callable[[int], bytes]
 ) -> None:
-    """T-103."""
     server = await start(max_rdf_depth=20)
     found = await statuses(server.alice, content_type, nested(20), nested(21))
     assert found == [201, 400]
@@ -123,7 +122,6 @@ async def test_rdf_is_nested_so_deep(
 
 @pytest.mark.parametrize("content_type", [TURTLE, JSON_LD, N_TRIPLES])
 async def test_rdf_has_so_many_triples(start: Start, content_type: str) -> None:
-    """T-103."""
     server = await start(max_rdf_triples=100)
 
     def content(count: int) -> bytes:
@@ -151,14 +149,14 @@ async def test_rdf_has_so_many_triples(start: Start, content_type: str) -> None:
 async def test_hostile_nesting_is_refused_and_the_server_goes_on(
     server: Server, content_type: str, content: bytes
 ) -> None:
-    """T-103: never a 5xx."""
+    """Never a 5xx."""
     assert (await server.alice.put(PATH, content, content_type)).status == 400
     assert (await server.alice.get("/alice/private/")).status == 200
 
 
 @pytest.mark.parametrize("opened", ["[ <#p> ", "("])
 async def test_deeply_nested_turtle_is_had_in_every_form(server: Server, opened: str) -> None:
-    """T-103: Turtle may be deep, since reading it takes no recursion; nor may writing it."""
+    """Turtle may be deep, since reading it takes no recursion; nor may writing it."""
     closed = {"[ <#p> ": "]", "(": ")"}[opened]
     content = f"<> <#p> {opened * 2000}1{closed * 2000}."
     assert (await server.alice.put(PATH, content, TURTLE)).status == 201
@@ -189,7 +187,7 @@ async def test_a_resource_lies_so_deep(server: Server) -> None:
 
 
 async def test_a_slug_has_so_many_bytes(start: Start) -> None:
-    """C-5, Q-30."""
+    """C-5."""
     server = await start(max_slug_bytes=8)
     taken = await server.alice.post("/alice/private/", "x", "text/plain", slug="12345678")
     assert (taken.header("location") or "").endswith("/12345678")
@@ -293,7 +291,7 @@ async def test_a_pod_has_so_many_bytes(start: Start) -> None:
 async def test_a_body_of_another_length_than_announced_leaves_nothing(
     server: Server, method: str
 ) -> None:
-    """P-54, T-110."""
+    """P-54."""
     target = PATH if method == "PUT" else "/alice/private/"
     headers = {"Content-Type": "text/plain", "Slug": "limited"}
     for pieces, length, disconnect, status in (
@@ -332,7 +330,7 @@ async def test_a_patched_document_stays_within_the_limits_of_one_that_is_sent(st
 async def test_a_body_that_is_stored_in_another_form_leaves_nothing_on_the_disk(
     start: Start, settings: Settings
 ) -> None:
-    """Q-5, C-12: what is sent is staged, and given back where something else is stored."""
+    """R-12, C-12: what is sent is staged, and given back where something else is stored."""
     server = await start(inline_body_bytes=64)
     container = "<> a <http://www.w3.org/ns/ldp#Container>."
     for _ in range(2):

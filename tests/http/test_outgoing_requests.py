@@ -1,4 +1,4 @@
-"""Where a token's issuer may be: nowhere that strangers should not make a server ask (T-60)."""
+"""Where a token's issuer may be: nowhere that strangers should not make a server ask."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ NOWHERE = [
 async def test_an_issuer_in_a_place_that_is_nobodys_business_is_refused_unasked(
     start: Start, peer: Peer, monkeypatch: pytest.MonkeyPatch, issuer: str
 ) -> None:
-    """T-60, A-187, A-188, W-11: in a deployment that is not on loopback."""
+    """A-187, A-188: in a deployment that is not on loopback."""
 
     def look_up(_host: str, *_: object, **__: object) -> list[object]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 0))]

@@ -1,4 +1,4 @@
-"""Who owns a storage, as the Link header of its root tells (P-33, K-5)."""
+"""Who owns a storage, as the Link header of its root tells (P-33)."""
 
 from __future__ import annotations
 

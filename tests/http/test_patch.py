@@ -146,7 +146,7 @@ async def test_json_ld_stays_json_ld(server: Server) -> None:
 
 
 async def test_sparql_changes_of_absent_triples_are_no_errors(server: Server) -> None:
-    """X-31, X-35, Q-8, X-33: several operations, with a trailing semicolon."""
+    """X-31, X-35, X-33: several operations, with a trailing semicolon."""
     path = "/alice/private/a.ttl"
     await server.alice.put(path, "<#a> <#b> 1.", TURTLE)
     body = "DELETE DATA { <#a> <#b> 9 } ; INSERT DATA { <#a> <#b> 2 } ;"
@@ -157,7 +157,7 @@ async def test_sparql_changes_of_absent_triples_are_no_errors(server: Server) ->
 
 
 async def test_containers_take_patches_of_their_owners_triples_only(server: Server) -> None:
-    """X-32, Q-3, C-13."""
+    """X-32, C-13."""
     container = "/alice/private/c/"
     await server.alice.put(f"{container}x", "1", "text/plain")
     insert = "INSERT DATA { <> <http://purl.org/dc/terms/title> 'T' }"
@@ -296,7 +296,7 @@ async def test_preconditions_apply_to_patches(server: Server) -> None:
 
 
 async def test_modes_come_before_preconditions(server: Server) -> None:
-    """Pipeline of 0.4: who may not make this very patch learns nothing of the document's state."""
+    """Who may not make this very patch learns nothing of the document's state."""
     path = "/alice/private/a.ttl"
     await server.alice.put(path, "<#a> <#b> 1.", TURTLE)
     await server.put_acl(path, (f"acl:agent <{server.bob_web_id}>", "Append"))

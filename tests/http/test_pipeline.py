@@ -148,7 +148,7 @@ async def test_the_body_of_a_refused_write_is_not_taken_in(server: Server) -> No
 async def test_a_server_on_this_machine_has_the_names_of_this_machine(
     server: Server, host: str, status: int
 ) -> None:
-    """A-11, D-8, T-6: and links are made from the base URL, whatever name was used."""
+    """A-11, A-190: and links are made from the base URL, whatever name was used."""
     answer = await server.public.get("/alice/", host=host)
     assert answer.status == status
     if status == 200:
@@ -172,7 +172,7 @@ async def test_a_server_on_this_machine_has_the_names_of_this_machine(
 async def test_a_public_server_has_its_own_name_and_its_aliases(
     start: Start, host: str, status: int
 ) -> None:
-    """A-11, T-6."""
+    """A-11."""
     server = await start(base_url="https://pods.example", host_aliases=("alias.example:8443",))
     assert (await server.public.get("/alice/", host=host)).status == status
 
@@ -187,7 +187,7 @@ async def test_repeated_and_missing_hosts_are_400(server: Server) -> None:
 async def test_forwarding_headers_count_from_trusted_proxies_alone(
     start: Start, trusted: bool
 ) -> None:
-    """A-12, T-6: for the host, and for whose limit is used up."""
+    """A-12: for the host, and for whose limit is used up."""
     proxies = (ip_network("10.0.0.0/8"),) if trusted else ()
     server = await start(trusted_proxies=proxies, invalid_credentials_per_minute=1)
 
@@ -233,7 +233,7 @@ RESERVED = [
 async def test_nothing_can_be_stored_or_read_below_reserved_names(
     server: Server, store: SqliteStore, method: str
 ) -> None:
-    """A-13, A-91, T-8: nothing is exempt by a prefix, and nobody owns what is below."""
+    """A-13, A-91: nothing is exempt by a prefix, and nobody owns what is below."""
     changes = await store.changes_after(0, limit=10_000)
     for target in RESERVED:
         for client in (server.public, server.alice):
@@ -252,14 +252,14 @@ async def test_nothing_can_be_stored_or_read_below_reserved_names(
     ],
 )  # fmt: skip
 async def test_no_spelling_of_a_path_leads_elsewhere(server: Server, target: str) -> None:
-    """T-102, P-50."""
+    """P-50."""
     for method in ("GET", "PUT", "DELETE"):
         answer = await server.alice.request(method, target, headers=content("text/plain"))
         assert answer.status == 400
 
 
 async def test_an_encoded_slash_is_a_part_of_a_name(server: Server) -> None:
-    """T-102, P-50: so it climbs nowhere."""
+    """P-50: so it climbs nowhere."""
     path = "/alice/..%2fbob%5c..%2f"
     assert (await server.alice.put(path, "mine", "text/plain")).status == 201
     assert "..%2Fbob%5C..%2F" in (await server.alice.get("/alice/")).text

@@ -33,7 +33,7 @@ async def create(client: Client, name: object) -> Answer:
 
 @pytest.mark.parametrize("name", ["carol", "Carol", "a", "x" * 64, "A-b_9", "-", "_", "0"])
 async def test_a_new_pod_is_answered_with_its_four_facts(server: Server, name: str) -> None:
-    """A-30, C-1, T-11: WebID and URI are spelled as the name was."""
+    """A-30, C-1: WebID and URI are spelled as the name was."""
     answer = await create(server.public, name)
     assert answer.status == 201
     assert answer.header("location") == f"{BASE}/{name}/"
@@ -52,7 +52,7 @@ async def test_a_new_pod_is_answered_with_its_four_facts(server: Server, name: s
 async def test_without_simple_tokens_there_are_three_facts(
     settings: Settings, server: Server
 ) -> None:
-    """A-34, T-19: and the tokens that there are do not work."""
+    """A-34: and the tokens that there are do not work."""
     async with running(replace(settings, simple_tokens=False)) as application:
         answer = await create(server.public.asking(application), "carol")
         assert answer.status == 201
@@ -156,7 +156,7 @@ def test_every_name_of_the_table_is_reserved() -> None:
 async def test_a_taken_name_is_409_in_any_case_and_the_pod_untouched(
     server: Server, name: str
 ) -> None:
-    """A-90, A-91, T-18."""
+    """A-90, A-91."""
     before = await server.public.get("/alice/")
     answer = await create(server.public, name)
     assert answer.status == 409
@@ -190,7 +190,7 @@ async def test_a_taken_name_is_409_in_any_case_and_the_pod_untouched(
 async def test_what_is_no_json_object_makes_no_pod(
     server: Server, body: bytes, content_type: str | None, status: int
 ) -> None:
-    """A-90, T-103."""
+    """A-90."""
     answer = await server.public.post("/.pods", body, content_type)
     assert answer.status == status
     assert set(answer.json()) == {"error", "message"}
@@ -211,7 +211,7 @@ async def test_a_body_has_so_many_bytes(start: Start) -> None:
 
 
 async def test_of_many_creations_of_one_name_one_succeeds(server: Server) -> None:
-    """A-94, T-18."""
+    """A-94."""
     names = ["carol", "Carol"] * 10
     answers = await asyncio.gather(*(create(server.public, name) for name in names))
     assert sorted(answer.status for answer in answers) == [201] + [409] * 19
@@ -272,7 +272,7 @@ async def test_an_address_makes_so_many_pods_an_hour(start: Start) -> None:
 
 
 async def test_this_machine_makes_as_many_as_it_likes_on_itself(start: Start) -> None:
-    """D-8, A-181: and only itself."""
+    """A-190, A-181: and only itself."""
     server = await start(pod_creations_per_hour=1)
     for n, peer in enumerate(["127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1"]):
         body = f'{{"name": "local-{n}"}}'.encode()
@@ -317,7 +317,7 @@ CONTENTS = [
 async def test_who_may_read_what_in_a_new_pod(
     server: Server, path: str, of_public: int, of_bob: int
 ) -> None:
-    """Issue: pods; Q-17."""
+    """A-98."""
     for accept in (TURTLE, JSON_LD):
         mine = await server.alice.get(f"/alice/{path}", accept=accept)
         assert mine.status == 200
@@ -342,7 +342,7 @@ WRITERS = [
 async def test_who_may_add_what_in_a_new_pod(
     server: Server, path: str, of_public: int, of_created: int | None
 ) -> None:
-    """Issue: pods; P-38: the inbox takes from everybody and shows to its owner."""
+    """P-38: the inbox takes from everybody and shows to its owner."""
     posted = await server.public.post(f"/alice/{path}", "{}", JSON_LD)
     assert posted.status == of_public
     by_bob = await server.bob.post(f"/alice/{path}", "{}", JSON_LD)
@@ -359,7 +359,7 @@ async def test_who_may_add_what_in_a_new_pod(
 async def test_what_is_put_into_public_is_public_and_what_into_private_is_not(
     server: Server,
 ) -> None:
-    """Issue: pods: at any depth."""
+    """At any depth."""
     for container, status in (("public", 200), ("private", 401), ("settings", 401)):
         path = f"/alice/{container}/deep/er/x.txt"
         assert (await server.alice.put(path, "x", "text/plain")).status == 201
@@ -374,7 +374,7 @@ def values(answer: Answer, url: str, subject: str, predicate: str) -> set[str]:
 
 @pytest.mark.parametrize("accept", [TURTLE, JSON_LD])
 async def test_everything_is_found_from_the_webid(server: Server, accept: str) -> None:
-    """C-1, K-5, K-14: a client that knows the WebID alone finds storage, inbox and indexes."""
+    """C-1: a client that knows the WebID alone finds storage, inbox and indexes."""
     web_id = server.alice_web_id
     document = web_id.partition("#")[0]
     answer = await server.public.get(document.removeprefix(BASE), accept=accept)
@@ -403,7 +403,6 @@ async def test_everything_is_found_from_the_webid(server: Server, accept: str) -
 
 
 async def test_the_card_and_the_indexes_say_what_they_are(server: Server) -> None:
-    """Issue: pods."""
     card = await server.public.get("/alice/profile/card")
     assert card.header("content-type") == TURTLE
     url = f"{BASE}/alice/profile/card"
@@ -419,7 +418,7 @@ async def test_the_card_and_the_indexes_say_what_they_are(server: Server) -> Non
 
 
 async def test_the_owner_can_edit_the_profile_and_containment_stays(server: Server) -> None:
-    """Issue: pods; auth-C-1: by PUT of the whole container or of its description."""
+    """By PUT of the whole container or of its description."""
     for target in ("/alice/", "/alice/.meta"):
         current = (await server.alice.get(target)).text
         changed = current.replace('"alice"', f'"Alice {len(target)}"')
@@ -434,7 +433,7 @@ async def test_the_owner_can_edit_the_profile_and_containment_stays(server: Serv
 
 
 async def test_the_address_of_a_pod_without_its_slash_leads_there(server: Server) -> None:
-    """Q-22, P-47: for whoever may read it; a missing one is as closed as the server's root."""
+    """A-102, P-47: for whoever may read it; a missing one is as closed as the server's root."""
     for client in (server.public, server.alice):
         answer = await client.get("/alice")
         assert (answer.status, answer.header("location")) == (301, f"{BASE}/alice/")

@@ -91,7 +91,7 @@ def stating(key: NostrKey = KEY, name: str = "alice") -> str:
 
 
 async def test_a_profile_is_found_as_soon_as_it_states_a_key(server: Server, index: Index) -> None:
-    """T-84: by its owner's PATCH."""
+    """By its owner's PATCH."""
     assert await index.pods() == []
     await patch(server.alice, f"INSERT DATA {{ {stating()} }}")
     assert await index.pods() == ["alice"]

@@ -244,7 +244,7 @@ async def test_without_accept_a_document_is_had_as_stored(server: Server, sent: 
 
 
 async def test_without_accept_a_container_is_turtle_whatever_was_sent(server: Server) -> None:
-    """R-4, C-27, Q-15."""
+    """R-4, C-27."""
     await server.alice.put("/alice/private/c/", '{"@id": "", "ex:p": 1}', JSON_LD)
     assert media_type(await server.alice.get("/alice/private/c/")) == TURTLE
 
@@ -428,7 +428,7 @@ async def test_named_graphs_survive_where_the_format_has_them(server: Server) ->
 async def test_of_named_graphs_only_the_default_one_is_had_where_there_are_none(
     server: Server, asked: str
 ) -> None:
-    """R-10, Q-16."""
+    """R-10."""
     await server.alice.put("/alice/private/quads", NAMED, JSON_LD)
     answer = await server.alice.get("/alice/private/quads", accept=asked)
     assert answer.status == 200
@@ -494,7 +494,7 @@ async def test_bad_rdf_changes_no_container_acl_or_description(server: Server, p
 async def test_turtle_that_only_lacks_its_last_dot_may_be_posted_but_not_put(
     server: Server, content: str
 ) -> None:
-    """Q-5."""
+    """R-12."""
     assert (await server.alice.put("/alice/private/dotless", content, TURTLE)).status == 400
     for content_type in (TURTLE, f"{TURTLE}; charset=UTF-8"):
         posted = await server.alice.post("/alice/private/", content, content_type)
@@ -509,7 +509,7 @@ async def test_turtle_that_only_lacks_its_last_dot_may_be_posted_but_not_put(
 async def test_a_long_text_is_mended_while_others_are_answered(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Q-5: it is read a second time, for which nobody else waits either."""
+    """R-12: it is read a second time, for which nobody else waits either."""
     threads: list[threading.Thread] = []
 
     def noting(content: bytes) -> bytes | None:
@@ -536,7 +536,7 @@ async def test_a_long_text_is_mended_while_others_are_answered(
 async def test_no_other_defect_is_tolerated(
     server: Server, content_type: str, content: str
 ) -> None:
-    """Q-5."""
+    """R-12."""
     answer = await server.alice.post("/alice/private/", content, content_type)
     assert answer.status == 400
     assert "contains" not in (await server.alice.get("/alice/private/")).text

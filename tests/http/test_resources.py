@@ -85,7 +85,7 @@ async def test_post_uses_a_free_slug_literally_and_never_overwrites(server: Serv
 
 
 async def test_post_slug_that_names_an_auxiliary_is_refused(server: Server) -> None:
-    """Q-31."""
+    """C-5."""
     answer = await server.alice.post("/alice/private/", "x", "text/plain", slug="x.acl")
     assert answer.status == 403
 
@@ -102,7 +102,7 @@ async def test_post_with_container_link_creates_a_container_without_body(server:
 
 @pytest.mark.parametrize("path", ["missing/", "missing.ttl", "missing/deep/"])
 async def test_post_to_nothing_is_404_and_creates_nothing(server: Server, path: str) -> None:
-    """C-6, Q-33."""
+    """C-6."""
     answer = await server.alice.post(f"/alice/private/{path}", "x", "text/plain")
     assert answer.status == 404
     assert (await server.alice.get(f"/alice/private/{path}")).status == 404
@@ -114,7 +114,7 @@ async def test_post_to_nothing_is_404_and_creates_nothing(server: Server, path: 
 async def test_404_tells_how_to_make_what_is_missing(
     server: Server, method: str, path: str
 ) -> None:
-    """K-7, P-11, P-12: rdflib and Comunica decide by it whether they can write there. It says what
+    """P-11, P-12: rdflib and Comunica decide by it whether they can write there. It says what
     OPTIONS says, so it tells nothing of the state; and those who may not read learn nothing."""
     target = f"/alice/private/{path}"
     answer = await server.alice.request(method, target)
@@ -163,7 +163,7 @@ async def test_put_on_a_slash_creates_a_container(server: Server, link: str | No
     ],
 )
 async def test_type_link_against_the_url_is_409(server: Server, path: str, link: str) -> None:
-    """C-10, C-11, Q-4."""
+    """C-10, C-11."""
     answer = await server.alice.put(f"/alice/private/{path}", None, TURTLE, link=link)
     assert answer.status == 409
     assert await members(server, "/alice/private/") == set()
@@ -177,7 +177,7 @@ async def test_container_takes_no_body_that_is_not_rdf(server: Server) -> None:
 
 
 async def test_write_without_content_type_is_400(server: Server) -> None:
-    """P-6, Q-1: the one exception is a container created without content."""
+    """P-6, C-9: the one exception is a container created without content."""
     assert (await server.alice.put("/alice/private/a", "x", None)).status == 400
     assert (await server.alice.put("/alice/private/a", None, None)).status == 400
     assert (await server.alice.post("/alice/private/", "x", None)).status == 400
@@ -190,7 +190,7 @@ async def test_write_without_content_type_is_400(server: Server) -> None:
 async def test_put_creates_a_container_without_content_and_content_type(
     server: Server, link: str | None
 ) -> None:
-    """Q-1: what SolidOS and PodOS send for a new folder."""
+    """C-9: what SolidOS and PodOS send for a new folder."""
     links = {} if link is None else {"link": link}
     created = await server.alice.put("/alice/private/x/", None, None, **links)
     assert created.status == 201
@@ -203,7 +203,7 @@ async def test_put_creates_a_container_without_content_and_content_type(
 async def test_put_on_existing_container_replaces_its_triples_and_keeps_members(
     server: Server,
 ) -> None:
-    """C-12, Q-2."""
+    """C-12, C-13."""
     await server.alice.put("/alice/private/c/a.txt", "x", "text/plain")
     for title in ("one", "two"):
         answer = await server.alice.put(
@@ -241,7 +241,7 @@ async def test_empty_turtle_is_a_document(server: Server) -> None:
 
 
 async def test_only_one_of_both_slash_forms_exists(server: Server) -> None:
-    """P-47, Q-22."""
+    """P-47, A-102."""
     await server.alice.put("/alice/private/a", "x", "text/plain")
     await server.alice.put("/alice/private/b/", None, TURTLE)
     assert (await server.alice.put("/alice/private/a/", None, TURTLE)).status == 409
@@ -255,7 +255,7 @@ async def test_only_one_of_both_slash_forms_exists(server: Server) -> None:
 
 
 async def test_a_document_never_gets_children(server: Server) -> None:
-    """P-49, Q-21."""
+    """P-49."""
     await server.alice.put("/alice/private/doc", "x", "text/plain")
     assert (await server.alice.put("/alice/private/doc/x", "y", "text/plain")).status == 409
     assert (await server.alice.put("/alice/private/doc/x/y/z", "y", "text/plain")).status == 409
@@ -275,7 +275,7 @@ async def test_a_document_never_gets_children(server: Server) -> None:
     ],
 )
 async def test_malformed_targets_are_400(server: Server, target: str) -> None:
-    """P-50, T-102."""
+    """P-50."""
     assert (await server.alice.put(target, "x", "text/plain")).status == 400
     assert (await server.public.get(target)).status == 400
 
@@ -301,7 +301,7 @@ async def test_delete_removes_from_the_listing_at_once(server: Server) -> None:
 
 
 async def test_delete_of_a_full_container_is_409_with_a_reason(server: Server) -> None:
-    """C-18, P-18, Q-32."""
+    """C-18, P-18."""
     await server.alice.put("/alice/private/c/a.ttl", "", TURTLE)
     answer = await server.alice.delete("/alice/private/c/")
     assert answer.status == 409
@@ -443,7 +443,7 @@ async def test_if_range_with_an_old_tag_gives_the_whole(server: Server) -> None:
 
 
 async def test_converted_representations_have_no_ranges(server: Server) -> None:
-    """P-27, Q-29."""
+    """P-27."""
     await server.alice.put("/alice/private/a.ttl", "<> <#b> 1.", TURTLE)
     answer = await server.alice.get(
         "/alice/private/a.ttl", accept="application/ld+json", range="bytes=0-1"
@@ -500,7 +500,7 @@ async def test_unsupported_methods_are_405_or_501_with_allow(server: Server) -> 
 
 
 async def test_options_is_204_for_everybody_and_everything(server: Server) -> None:
-    """P-13, Q-10."""
+    """P-13."""
     await server.alice.put("/alice/private/a.ttl", "", TURTLE)
     present = await server.public.request("OPTIONS", "/alice/private/a.ttl")
     absent = await server.public.request("OPTIONS", "/alice/private/b.ttl")
@@ -512,7 +512,7 @@ async def test_options_is_204_for_everybody_and_everything(server: Server) -> No
 async def test_last_modified_of_a_container_is_its_last_change_of_members(
     server: Server,
 ) -> None:
-    """P-8, Q-28: a member's new content does not move it, yet the entity tag changes."""
+    """P-8: a member's new content does not move it, yet the entity tag changes."""
     await server.alice.put("/alice/private/c/a.txt", "1", "text/plain")
     before = await server.alice.get("/alice/private/c/")
     await server.alice.put("/alice/private/c/a.txt", "22", "text/plain")

@@ -1,4 +1,4 @@
-"""What the server says of itself at its own /.well-known/solid (P-36, Q-24)."""
+"""What the server says of itself at its own /.well-known/solid (P-36, N-6)."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def token_of(client: Client) -> str:
 async def test_without_credentials_what_is_private_asks_for_them(
     server: Server, method: str
 ) -> None:
-    """T-1, P-3, A-7: the challenge names no error, since none was made."""
+    """P-3, A-7: the challenge names no error, since none was made."""
     answer = await server.public.request(method, PRIVATE, headers={"Content-Type": TURTLE})
     assert answer.status == 401
     assert challenges(answer) == [DPOP_CHALLENGE, CHALLENGE, NOSTR_CHALLENGE]
@@ -76,7 +76,6 @@ async def test_without_credentials_what_is_private_asks_for_them(
 async def test_the_token_of_another_pod_is_403_without_a_challenge(
     server: Server, method: str
 ) -> None:
-    """T-5, T-16."""
     answer = await server.bob.request(method, PRIVATE, headers={"Content-Type": TURTLE})
     assert answer.status == 403
     assert answer.header("www-authenticate") is None
@@ -86,7 +85,7 @@ async def test_the_token_of_another_pod_is_403_without_a_challenge(
 
 @pytest.mark.parametrize("scheme", ["Bearer ", "bearer ", "BEARER ", "bEaReR   "])
 async def test_the_name_of_the_scheme_has_no_case(server: Server, scheme: str) -> None:
-    """T-10, T-11, A-3: and any number of spaces."""
+    """A-3: and any number of spaces."""
     answer = await server.public.get(PRIVATE, authorization=scheme + token_of(server.alice))
     assert answer.status == 200
 
@@ -110,7 +109,7 @@ SCHEMES = {
 async def test_any_other_scheme_is_401_also_where_everybody_may_read(
     server: Server, value: str, target: str
 ) -> None:
-    """T-3, A-2, A-3, A-5: the header decides alone, with any value."""
+    """A-2, A-3, A-5: the header decides alone, with any value."""
     authorization = value.format(token=token_of(server.alice))
     answer = await server.public.get(target, authorization=authorization)
     assert answer.status == 401
@@ -132,7 +131,7 @@ async def test_any_other_scheme_is_401_also_where_everybody_may_read(
     ],
 )
 async def test_two_credentials_are_400(server: Server, values: list[str]) -> None:
-    """T-4, A-6."""
+    """A-6."""
     token = token_of(server.alice)
     headers = [("Authorization", value.format(token=token)) for value in values]
     answer = await server.public.request("GET", PRIVATE, headers=headers)
@@ -214,7 +213,7 @@ async def test_a_well_signed_token_with_a_wrong_claim_is_refused(
 
 
 async def test_an_expired_token_says_so(server: Server, key: bytes) -> None:
-    """T-14, A-9."""
+    """A-9."""
     for expiry in (1, 0, -1):
         claims = {**claims_of(token_of(server.alice)), "exp": expiry}
         answer = await server.public.get(PRIVATE, authorization=f"Bearer {issued(key, claims)}")
@@ -242,9 +241,9 @@ CHANGED_BYTES: dict[str, Callable[[str, bytes], str]] = {
     "padding": lambda token, _: f"{token}=",
     "only the signature": lambda token, _: token[token.index(".") :],
     "no dot": lambda token, _: token.replace(".", ""),
-    "a third part": lambda token, _: f"{token}.{token[-43:]}",  # T-17
+    "a third part": lambda token, _: f"{token}.{token[-43:]}",
     "a header part": lambda token, _: f"{UNSIGNED}.{token}",
-    "an unsigned JWT": lambda token, _: f"{UNSIGNED}.{token.partition('.')[0]}.",  # T-101
+    "an unsigned JWT": lambda token, _: f"{UNSIGNED}.{token.partition('.')[0]}.",
     "another key": lambda token, _: signed(b"k" * 32, token.partition(".")[0]),
     "an empty key": lambda token, _: signed(b"", token.partition(".")[0]),
     "no JSON": lambda _, key: signed(key, encode(b"webId")),
@@ -265,7 +264,7 @@ CHANGED_BYTES: dict[str, Callable[[str, bytes], str]] = {
 async def test_a_token_with_other_bytes_is_refused(
     server: Server, key: bytes, change: Callable[[str, bytes], str]
 ) -> None:
-    """T-13, T-17, T-101, A-33."""
+    """A-33."""
     forged = change(token_of(server.alice), key)
     assert_invalid(await server.public.get(PRIVATE, authorization=f"Bearer {forged}"))
 
@@ -278,7 +277,7 @@ async def test_a_token_with_other_bytes_is_refused(
 async def test_an_invalid_credential_is_401_also_where_none_is_needed(
     server: Server, method: str, target: str
 ) -> None:
-    """T-2, A-5: for every method, and nothing is stored."""
+    """A-5: for every method, and nothing is stored."""
     before = await server.alice.get("/alice/inbox/")
     answer = await server.public.request(
         method, target, body=b'{"name": "carol"}',
@@ -330,7 +329,7 @@ async def test_an_address_may_be_wrong_so_often_a_minute(start: Start) -> None:
 
 
 async def test_a_token_ends_on_its_second(start: Start) -> None:
-    """T-14, A-31: also where the same answer was given just before."""
+    """A-31: also where the same answer was given just before."""
     clock = MovedClock()
     server = await start(clock=clock, token_lifetime_s=60)
     clock.move(59)
@@ -352,7 +351,7 @@ async def test_a_token_without_lifetime_does_not_end(start: Start) -> None:
 
 
 async def test_tokens_survive_a_restart(settings: Settings, start: Start) -> None:
-    """T-12, A-32."""
+    """A-32."""
     first = await start()
     async with running(settings) as application:
         assert (await first.alice.asking(application).get(PRIVATE)).status == 200
@@ -378,7 +377,7 @@ async def test_a_key_is_rotated_twice_before_its_tokens_end(
 async def test_a_revoked_token_is_refused_at_once_and_another_is_not(
     settings: Settings, server: Server
 ) -> None:
-    """T-15, A-31, A-33: the operator does it beside the running server."""
+    """A-31, A-33: the operator does it beside the running server."""
     async with open_token_desk(settings) as desk:
         further = server.public.with_token((await desk.create("alice")).token)
         for client in (server.alice, further):
@@ -405,7 +404,7 @@ async def test_tokens_of_another_server_are_worth_nothing(
 async def test_the_key_is_the_servers_alone_and_has_no_url(
     settings: Settings, server: Server, key: bytes
 ) -> None:
-    """T-20, A-32, A-43."""
+    """A-32, A-43."""
     folder = settings.root / "keys"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE((folder / "token.key").stat().st_mode) == 0o600

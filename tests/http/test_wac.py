@@ -261,7 +261,7 @@ async def peer() -> AsyncIterator[Peer]:
 
 
 async def test_members_of_a_foreign_group(start: Start, peer: Peer) -> None:
-    """W-13, W-14, D-8: fetched, kept for a while, and what cannot be had has no members."""
+    """W-13, W-14, A-190: fetched, kept for a while, and what cannot be had has no members."""
     clock = MovedClock()
     server = await start(clock=clock)
     await make_document(server)
@@ -313,7 +313,7 @@ async def test_a_foreign_group_in_this_machine_is_no_group_of_a_public_server(
 async def test_rules_that_name_origins_bind_web_pages_to_them(
     server: Server, origins: str, origin: str | None, of_bob: int
 ) -> None:
-    """W-17, Q-19: every origin is trusted until the rules name some."""
+    """W-17: every origin is trusted until the rules name some."""
     await make_document(server)
     text = (
         f"[] a acl:Authorization; {bob(server)}; {origins} acl:accessTo <doc>; acl:mode acl:Read."
@@ -364,7 +364,7 @@ UNREADABLE = [
 async def test_an_acl_that_cannot_be_read_denies_all_and_leaves_the_owner_control(
     server: Server, store: SqliteStore, content_type: str, content: bytes
 ) -> None:
-    """W-7, Q-18: it never falls through to the container's rules, which let everyone read."""
+    """W-7: it never falls through to the container's rules, which let everyone read."""
     path = "/alice/public/doc"
     await make_document(server, path)
     await server.put_acl(path, (PUBLIC, "Read"))

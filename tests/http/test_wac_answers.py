@@ -85,7 +85,7 @@ async def test_wac_allow_of_an_acl_is_all_or_nothing(server: Server) -> None:
 
 
 async def test_refusals_of_every_method_say_what_is_held(server: Server) -> None:
-    """A-9, T-1."""
+    """A-9."""
     await make_document(server)
     for method in ("GET", "HEAD", "PUT", "POST", "DELETE"):
         answer = await server.public.request(method, DOC, headers={"Content-Type": "text/plain"})
@@ -93,7 +93,7 @@ async def test_refusals_of_every_method_say_what_is_held(server: Server) -> None
 
 
 async def test_the_root_of_a_pod_is_public_and_nothing_below_by_it(server: Server) -> None:
-    """Q-17: the public's rule has accessTo only."""
+    """A-98: the public's rule has accessTo only."""
     await server.alice.put("/alice/notes/a.txt", "x", "text/plain")
     await server.alice.put("/alice/top.txt", "x", "text/plain")
     listing = await server.public.get("/alice/")

@@ -101,7 +101,7 @@ async def test_the_password_is_nowhere_in_the_store(desk: Office) -> None:
 async def test_one_reason_is_told_in_the_order_of_the_table(
     desk: Office, name: object, email: object, password: object, known_text: str
 ) -> None:
-    """A-90, T-41"""
+    """A-90"""
     await desk.new_account()
     before = desk.rows()
     with pytest.raises((BadRequest, Conflict)) as refusal:
@@ -111,7 +111,7 @@ async def test_one_reason_is_told_in_the_order_of_the_table(
 
 
 async def test_of_twenty_creations_of_one_name_one_succeeds_whole(tmp_path: Path) -> None:
-    """A-94, T-18, W-14: also by several workers."""
+    """A-94, W-14: also by several workers."""
     async with office(tmp_path / "root") as one, office(tmp_path / "root") as other:
         desks = [one, other] * 10
 
@@ -250,7 +250,7 @@ async def owned_by(desk: Office, account_id: str) -> set[str]:
 
 
 async def test_a_new_password_ends_what_began_with_the_old_one(desk: Office) -> None:
-    """A-76, T-44: of this account and of no other."""
+    """A-76: of this account and of no other."""
     alice, bob = await desk.new_account("alice"), await desk.new_account("bob")
     await fill(desk, alice.key)
     await desk.services.accounts.set_password(alice.key, NEW_PASSWORD)
@@ -262,7 +262,7 @@ async def test_a_new_password_ends_what_began_with_the_old_one(desk: Office) -> 
 
 
 async def test_what_was_made_in_the_second_of_a_change_does_not_outlive_it(desk: Office) -> None:
-    """A-76, T-44: times are whole seconds, and changes are not."""
+    """A-76: times are whole seconds, and changes are not."""
     alice = await desk.new_account()
     now_s = desk.clock.now_ms() // 1000
     before_s = counting_from(alice.value, now_s)

@@ -55,7 +55,7 @@ async def test_a_challenge_is_of_one_kind(tmp_path: Path) -> None:
 async def test_a_challenge_is_for_nothing_else(
     tmp_path: Path, purpose: str, holder: str, account_id: str
 ) -> None:
-    """T-75; and the attempt has used it up."""
+    """And the attempt has used it up."""
     async with office(tmp_path / "root") as place:
         challenges = _challenges(place)
         key = (await challenges.issue(ADDING, holder="mine", account_id="a")).challenge_key

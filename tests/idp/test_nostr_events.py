@@ -114,7 +114,7 @@ async def test_an_address_of_one_use_needs_no_challenge(desk: Desk) -> None:
     ],
 )
 async def test_an_event_for_anything_else_proves_nothing(desk: Desk, change: Change) -> None:
-    """T-86, A-142 to A-144, A-151."""
+    """A-142 to A-144, A-151."""
     with pytest.raises(EventInvalid):
         await desk.answer(desk.event(with_tag("challenge", await desk.ask()), change))
     field = nostr(desk.event(change))["Authorization"].encode()
@@ -124,7 +124,7 @@ async def test_an_event_for_anything_else_proves_nothing(desk: Desk, change: Cha
 
 @pytest.mark.parametrize("late_s", [-61, 61])
 async def test_an_event_of_another_time_proves_nothing(desk: Desk, late_s: int) -> None:
-    """A-143, T-86."""
+    """A-143."""
     challenge = with_tag("challenge", await desk.ask())
     with pytest.raises(EventInvalid):
         await desk.answer(desk.event(challenge, set_to("created_at", desk.now_s + late_s)))
@@ -144,7 +144,6 @@ async def test_an_event_of_another_time_proves_nothing(desk: Desk, late_s: int) 
 async def test_a_forged_event_proves_nothing(
     desk: Desk, forge: Callable[[Json], Json | None]
 ) -> None:
-    """T-86."""
     event = desk.event(with_tag("challenge", await desk.ask()))
     forged = forge(event)
     with pytest.raises(EventInvalid):
@@ -152,7 +151,7 @@ async def test_a_forged_event_proves_nothing(
 
 
 async def test_an_event_counts_once(desk: Desk) -> None:
-    """T-87: where the challenge is the address as well."""
+    """Where the challenge is the address as well."""
     field = nostr(desk.event())["Authorization"].encode()
     await desk.events.verify([field], url=URL)
     with pytest.raises(EventInvalid):

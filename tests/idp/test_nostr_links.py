@@ -171,7 +171,6 @@ async def test_a_use_counts_for_the_link_and_the_account_as_they_were(desk: Desk
 
 
 async def test_two_accounts_cannot_have_one_key(desk: Desk) -> None:
-    """T-88"""
     other = await desk.place.new_account("bob")
     await desk.links.link(desk.account, KEY, source=OPERATOR)
     with pytest.raises(LinkedElsewhere):
@@ -183,7 +182,7 @@ async def test_two_accounts_cannot_have_one_key(desk: Desk) -> None:
 async def test_of_two_links_at_the_same_time_one_counts(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """T-88: the write makes sure of it, not the look before it."""
+    """The write makes sure of it, not the look before it."""
     other = await desk.place.new_account("bob")
     _meanwhile(monkeypatch, desk.links, lambda: desk.links.link(other, KEY, source=OPERATOR))
     with pytest.raises(Overloaded):

@@ -115,7 +115,7 @@ class Counting:
 
 
 async def test_unknown_and_known_accounts_take_the_same_steps(tmp_path: Path) -> None:
-    """A-182, T-43, W-15: exactly one hash, whoever is named and whatever is typed."""
+    """A-182, W-15: exactly one hash, whoever is named and whatever is typed."""
     counting = Counting()
     async with office(tmp_path / "root", passwords=counting, changes=OFF) as desk:
         await desk.new_account()
@@ -215,12 +215,12 @@ async def test_a_wait_doubles_and_a_success_ends_it(desk: Office) -> None:
 
 
 async def test_successes_never_count(desk: Office) -> None:
-    """A-181, T-37"""
+    """A-181"""
     assert [await right(desk) for _ in range(100)] == ["in"] * 100
 
 
 async def test_limits_of_zero_are_off(tmp_path: Path) -> None:
-    """A-181, H-33"""
+    """A-181"""
     async with office(tmp_path / "root", changes=OFF) as desk:
         await desk.new_account()
         assert [await outcome(desk) for _ in range(150)] == ["wrong"] * 150

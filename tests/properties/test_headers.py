@@ -191,7 +191,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def test_no_request_is_answered_with_trouble(
     running: Running, request: Asked, by_owner: bool
 ) -> None:
-    """Issue: never a 5xx for bad input; and every answer is one that can be sent."""
+    """Never a 5xx for bad input; and every answer is one that can be sent."""
     answer = running.ask(running.alice if by_owner else running.public, request)
     assert 200 <= answer.status < 500 or (answer.status == 501 and request[0] == "X")
     for name, value in answer.headers:
@@ -231,7 +231,7 @@ tags = st.lists(
 def test_whatever_an_event_says_it_opens_or_is_refused(
     running: Running, changes: dict[str, object], signed: bool, cut: int, as_password: bool
 ) -> None:
-    """T-106, T-107: also one that its key has signed."""
+    """Also one that its key has signed."""
     event = KEY.event("GET", "http://localhost:3000/alice/", int(time.time()))
     right = {**event, **changes} == event
     event |= changes

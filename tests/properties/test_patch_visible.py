@@ -268,7 +268,7 @@ class World:
 def test_what_succeeds_is_in_the_next_get(
     world: World, place: str, data: st.DataObject, length: int
 ) -> None:
-    """X-11 to X-16, X-31, X-35, C-9, C-13, Q-3: and what is refused has changed nothing."""
+    """X-11 to X-16, X-31, X-35, C-9, C-13: and what is refused has changed nothing."""
     model = world.model()
     for _ in range(length):
         world.runner.run(model.take(place, data.draw(steps(model.said.get(place)))))

@@ -95,7 +95,6 @@ def test_any_bytes_are_a_canonical_path_or_a_bad_request(raw: bytes) -> None:
 
 @given(st.text("/.%2eEfF5cC\\ab", max_size=20))
 def test_no_mixture_of_dots_and_escapes_climbs(text: str) -> None:
-    """T-102."""
     try:
         path = parse_path(f"/{text}".encode())
     except BadRequest:

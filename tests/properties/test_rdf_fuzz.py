@@ -178,7 +178,7 @@ def test_any_json_is_read_or_refused(value: object) -> None:
 
 @given(content=mutated(TURTLES))
 def test_a_repair_makes_valid_turtle_or_nothing(content: bytes) -> None:
-    """Q-5."""
+    """R-12."""
     repaired = repair_missing_final_dot(content)
     if repaired is not None:
         parse(repaired, TURTLE, base_iri=BASE)

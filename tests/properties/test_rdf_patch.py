@@ -329,7 +329,7 @@ def test_an_n3_patch_has_the_effect_that_rdflib_gives_it(
 def test_inserted_blank_nodes_never_meet_those_of_the_document(
     graph: Graph, inserts: Patterns
 ) -> None:
-    """Q-7."""
+    """X-8."""
     inserts = tuple(pattern for pattern in inserts if not variables_in([pattern]))
     patched = apply(Patch((Operation(inserts=inserts),), Semantics.ONE_SOLUTION), graph)
     judge = known_to_rdflib(graph)

@@ -170,7 +170,7 @@ def test_nothing_comes_back_as_nothing(media_type: str) -> None:
 def test_a_dataset_survives_two_formats_and_turtle_has_its_default_graph(
     first: str, second: str, dataset: Dataset
 ) -> None:
-    """R-9, Q-16: blank nodes may be shared by the graphs."""
+    """R-9: blank nodes may be shared by the graphs."""
     once = parse(serialize(dataset, first), first, base_iri=BASE)
     twice = parse(serialize(once, second), second, base_iri=BASE)
     assert_same_dataset(twice.dataset, dataset)

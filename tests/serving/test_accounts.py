@@ -1,4 +1,4 @@
-"""The operator makes, lists, changes and removes accounts beside a running server (issue 4)."""
+"""The operator makes, lists, changes and removes accounts beside a running server."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_an_account_that_was_made_is_there_at_once(server: ServerProcess, alice:
 
 
 def test_another_password_ends_tokens_of_the_one_before(server: ServerProcess, alice: str) -> None:
-    """A-76, T-44"""
+    """A-76"""
     old = token(server)
     assert status_with(server, old) == 200
     account(server, "password", "a@example.org", typed=f"{OTHER_PASSWORD}\r\n")

@@ -1,4 +1,4 @@
-"""Certificates that real proxies pass on count from them, and from nobody else (T-120, A-171)."""
+"""Certificates that real proxies pass on count from them, and from nobody else (A-171)."""
 
 from __future__ import annotations
 

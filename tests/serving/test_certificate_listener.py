@@ -190,7 +190,7 @@ def s_client(server: ServerProcess, *options: str, sent: str = "") -> str:
 def test_a_certificate_is_asked_for_only_with_webid_tls(
     make_server: MakeServer, listener: str, is_asked: bool, version: str
 ) -> None:
-    """A-160, T-122: and of no authority in particular."""
+    """A-160: and of no authority in particular."""
     server = make_server(listener=listener)
     server.start()
     report = s_client(server, version, "-msg")
@@ -200,7 +200,7 @@ def test_a_certificate_is_asked_for_only_with_webid_tls(
 
 @pytest.mark.needs("openssl")
 def test_no_session_is_resumed(server: ServerProcess, tmp_path: Path) -> None:
-    """A-160, T-121: a resumed connection would not show the certificate."""
+    """A-160: a resumed connection would not show the certificate."""
     report = s_client(server, "-tls1_2", "-reconnect")
     assert report.count("New, TLSv1.2") == 6
     assert "Reused" not in report

@@ -92,7 +92,6 @@ def stated_by_openssl(certificate: Path, who: str = "#me") -> str:
 def test_curl_reads_and_writes_as_the_webid_of_its_certificate(
     pod: Pod, tmp_path: Path, version: str, http: str
 ) -> None:
-    """T-111, issue 6, outcome."""
     state(pod, key_turtle(rsa_key()))
     shown = holder(pod.web_id).write(tmp_path)
     options = (http, f"--tlsv{version}", "--tls-max", version)
@@ -106,7 +105,7 @@ def test_curl_reads_and_writes_as_the_webid_of_its_certificate(
 @pytest.mark.needs("curl")
 @pytest.mark.needs("openssl")
 def test_certificates_that_openssl_makes_are_taken(pod: Pod, tmp_path: Path) -> None:
-    """T-111: a certificate authority of its own, as openssl makes them; the modulus as it prints
+    """A certificate authority of its own, as openssl makes them; the modulus as it prints
     it."""
     name = pod.web_id.replace("#", "\\#")
     shown = openssl(tmp_path, name)
@@ -117,7 +116,7 @@ def test_certificates_that_openssl_makes_are_taken(pod: Pod, tmp_path: Path) -> 
 @pytest.mark.needs("curl")
 @pytest.mark.needs("openssl")
 def test_the_recipe_that_loses_the_fragment_will_do(pod: Pod, tmp_path: Path) -> None:
-    """T-112, C-7: openssl takes what follows the # for a comment."""
+    """In the recipe, openssl takes what follows the # for a comment."""
     shown = openssl(tmp_path, pod.web_id)
     parsed = x509.load_pem_x509_certificate(shown[0].read_bytes())
     names = parsed.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -130,7 +129,7 @@ def test_the_recipe_that_loses_the_fragment_will_do(pod: Pod, tmp_path: Path) ->
 
 @pytest.mark.needs("curl")
 def test_a_key_counts_from_its_statement_to_its_removal(pod: Pod, tmp_path: Path) -> None:
-    """T-113: by every worker, at once."""
+    """By every worker, at once."""
     shown = holder(pod.web_id).write(tmp_path)
     for _ in range(2):
         assert [ask(pod, "private/doc", shown).status for _ in range(4)] == [401] * 4
@@ -152,7 +151,7 @@ BAD: dict[str, Callable[[str], Holder]] = {
 @pytest.mark.needs("curl")
 @pytest.mark.parametrize("case", BAD)
 def test_certificates_that_are_no_proof_are_refused(pod: Pod, tmp_path: Path, case: str) -> None:
-    """T-114: everywhere."""
+    """Everywhere."""
     state(pod, key_turtle(rsa_key()))
     files = BAD[case](pod.web_id).write(tmp_path)
     for path in PATHS:
@@ -164,7 +163,6 @@ def test_certificates_that_are_no_proof_are_refused(pod: Pod, tmp_path: Path, ca
 
 @pytest.mark.needs("curl")
 def test_who_shows_no_webid_is_the_public(pod: Pod, tmp_path: Path) -> None:
-    """T-115."""
     state(pod, key_turtle(rsa_key()))
     for shown in (None, holder(names=[x509.DNSName("example.org")]).write(tmp_path)):
         assert [ask(pod, path, shown).status for path in PATHS] == [401, 200]
@@ -172,7 +170,6 @@ def test_who_shows_no_webid_is_the_public(pod: Pod, tmp_path: Path) -> None:
 
 @pytest.mark.needs("curl")
 def test_the_first_name_that_is_good_counts(pod: Pod, tmp_path: Path) -> None:
-    """T-116."""
     state(pod, key_turtle(rsa_key()))
     shown = holder("https://example.invalid/#me", pod.web_id).write(tmp_path)
     assert ask(pod, "private/doc", shown).status == 200
@@ -180,7 +177,6 @@ def test_the_first_name_that_is_good_counts(pod: Pod, tmp_path: Path) -> None:
 
 @pytest.mark.needs("curl")
 def test_the_header_decides_where_there_is_one(pod: Pod, tmp_path: Path) -> None:
-    """T-9."""
     state(pod, key_turtle(rsa_key()))
     shown = holder(pod.web_id).write(tmp_path)
     assert ask(pod, "private/doc", shown, "--header", "Authorization: Bearer x.y").status == 401
@@ -191,7 +187,7 @@ def test_the_header_decides_where_there_is_one(pod: Pod, tmp_path: Path) -> None
 
 @pytest.mark.needs("curl")
 def test_two_commands_make_a_certificate_that_opens_the_pod(pod: Pod, tmp_path: Path) -> None:
-    """Issue 6, part 4: the statements are added with the owner's token, beside what is there."""
+    """The statements are added with the owner's token, beside what is there."""
     before = _profile(pod)
     shown = (tmp_path / "client-cert.pem", tmp_path / "client-key.pem")
     environment = {"PODSTEAD_TOKEN": pod.token, "SSL_CERT_FILE": str(CERTIFICATE)}

@@ -42,7 +42,7 @@ def get(server: ServerProcess, fields: dict[str, str]) -> Answer:
 def test_of_many_uses_of_a_proof_at_once_one_counts_whichever_worker_sees_it(
     tmp_path: Path, provider: Provider
 ) -> None:
-    """T-56, A-104, P-10."""
+    """A-104."""
     options = ("--workers", "2", "--invalid-credentials-per-minute", "0")
     with running_server(ServerProcess(tmp_path / "root", options)) as server:
         web_id, _ = with_alice(server, provider)

@@ -34,7 +34,7 @@ def with_alice(server: ServerProcess, key: NostrKey) -> str:
 def test_of_many_uses_of_an_event_at_once_one_counts_whichever_worker_sees_it(
     tmp_path: Path,
 ) -> None:
-    """T-96, A-147, P-10."""
+    """A-147."""
     key = NostrKey.new()
     options = ("--workers", "2", "--invalid-credentials-per-minute", "0")
     with running_server(ServerProcess(tmp_path / "root", options)) as server:
@@ -48,7 +48,7 @@ def test_of_many_uses_of_an_event_at_once_one_counts_whichever_worker_sees_it(
 
 
 def test_a_large_body_is_hashed_on_its_way_to_the_disk(tmp_path: Path) -> None:
-    """T-94, T-108: over a socket, in one and in chunks."""
+    """Over a socket, in one and in chunks."""
     key, body = NostrKey.new(), bytes(range(256)) * 16384
     with running_server(ServerProcess(tmp_path / "root")) as server:
         owner = {"Authorization": f"Bearer {with_alice(server, key)}"}

@@ -116,7 +116,7 @@ async def _signers(root: Path) -> AsyncIterator[Signers]:
 async def test_w_27_nobody_is_asked_about_who_signs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A-127, D-7: neither about requests nor about signing in."""
+    """A-127: neither about requests nor about signing in."""
     fetched: list[str] = []
 
     async def fetch(_: ForeignDocuments, url: str, __: object) -> None:

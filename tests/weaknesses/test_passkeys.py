@@ -56,7 +56,7 @@ def _key(server: ServerProcess) -> SoftAuthenticator:
 
 
 def test_w_1_naming_an_account_signs_nobody_in(server: ServerProcess, alice: Person) -> None:
-    """A-118, T-74: with the id of an account that has a passkey, as tokens tell it."""
+    """A-118: with the id of an account that has a passkey, as tokens tell it."""
     app: App = register(server)
     _signed_in(alice)
     assert _add(alice, _key(server)).status == 200
@@ -69,7 +69,7 @@ def test_w_1_naming_an_account_signs_nobody_in(server: ServerProcess, alice: Per
 
 
 def test_w_2_nobody_adds_a_passkey_to_anothers_account(server: ServerProcess) -> None:
-    """A-117, T-73: without signing in, and signed in as somebody else."""
+    """A-117: without signing in, and signed in as somebody else."""
     app = register(server)
     alice, eve = Person(create_account(server)), Person(create_account(server))
     subject = _subject(app, alice)
@@ -87,7 +87,7 @@ def test_w_2_nobody_adds_a_passkey_to_anothers_account(server: ServerProcess) ->
 
 
 def test_w_23_a_challenge_is_everybodys_once_and_the_servers(server: ServerProcess) -> None:
-    """A-119, T-75: any worker takes it, no client names it, and it does not last."""
+    """A-119: any worker takes it, no client names it, and it does not last."""
     alice, key = _signed_in(Person(create_account(server))), _key(server)
     assert _add(alice, key).status == 200
     keys = set()
@@ -107,7 +107,7 @@ def test_w_23_a_challenge_is_everybodys_once_and_the_servers(server: ServerProce
 
 
 def test_w_30_an_account_may_have_several_passkeys(server: ServerProcess) -> None:
-    """A-120, T-79"""
+    """A-120"""
     alice = _signed_in(Person(create_account(server)))
     keys = [_key(server) for _ in range(3)]
     assert [_add(alice, key).status for key in keys] == [200, 200, 200]

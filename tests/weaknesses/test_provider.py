@@ -32,7 +32,7 @@ EVIL = "https://evil.example"
 
 
 def test_w_5_being_signed_in_gives_an_application_nothing(alice: Person) -> None:
-    """A-56, T-30"""
+    """A-56"""
     provider = alice.account.provider
     register(provider).tokens(alice)  # signs in, and lets another application in
     app = register(provider)
@@ -45,7 +45,7 @@ def test_w_5_being_signed_in_gives_an_application_nothing(alice: Person) -> None
 
 
 def test_w_8_guessing_passwords_ends_soon(start_server: StartServer) -> None:
-    """A-180, A-181, T-37. With other addresses in headers, too (W-7)."""
+    """A-180, A-181. With other addresses in headers, too (W-7)."""
     server = start_server("--idp")
     _make_pod(server, "alice")
     guesses = [
@@ -69,7 +69,7 @@ def test_w_8_invalid_credentials_have_a_limit(start_server: StartServer) -> None
 
 
 def test_w_14_one_of_many_that_make_the_same_pod_has_it_whole(server: ServerProcess) -> None:
-    """A-94, T-18"""
+    """A-94"""
     with ThreadPoolExecutor(8) as together:
         answers = list(together.map(lambda n: _try_pod(server, "contested", f"c{n}"), range(8)))
     assert sorted(each.status for each in answers) == [201] + 7 * [409]
@@ -89,14 +89,14 @@ def test_w_14_one_of_many_that_make_the_same_pod_has_it_whole(server: ServerProc
 def test_w_15_a_password_has_eight_characters_or_more(
     server: ServerProcess, password: object
 ) -> None:
-    """A-93, T-41"""
+    """A-93"""
     sent = {"name": "weak", "email": "weak@example.org", "password": password}
     assert server.request("POST", "/.pods", json.dumps(sent), JSON).status == 400
     assert server.get("/weak/").status == 401
 
 
 def test_w_15_answers_do_not_tell_which_accounts_exist(alice: Person) -> None:
-    """A-182, T-43"""
+    """A-182"""
     provider = alice.account.provider
     known = sign_in_script(provider, alice.account.name, "a wrong password")
     unknown = sign_in_script(provider, "nobody-here", "a wrong password")
@@ -127,7 +127,7 @@ class _Counted(Argon2Passwords):
 
 
 def test_w_17_a_client_that_names_no_method_can_use_the_secret_it_gets(alice: Person) -> None:
-    """A-47, T-21: as the Inrupt library for node registers."""
+    """A-47: as the Inrupt library for node registers."""
     app = register(alice.account.provider)
     assert app.secret is not None
     assert app.tokens(alice)["access_token"]
@@ -138,14 +138,14 @@ def test_w_17_a_client_that_names_no_method_can_use_the_secret_it_gets(alice: Pe
 def test_w_18_a_client_of_a_document_gets_id_tokens_by_es256(
     alice: Person, website: Website
 ) -> None:
-    """A-51, T-22: what the Inrupt library for node takes then."""
+    """A-51: what the Inrupt library for node takes then."""
     client_id = website.publish_client("/app", CALLBACK)
     app = App(alice.account.provider, client_id)
     assert decoded(app.tokens(alice)["id_token"].split(".")[0])["alg"] == "ES256"
 
 
 def test_w_19_a_client_can_ask_about_its_tokens_and_revoke_them(alice: Person) -> None:
-    """A-82, A-83, T-35"""
+    """A-82, A-83"""
     app = register(alice.account.provider)
     token = app.tokens(alice)["access_token"]
     path = private(alice.account)
@@ -162,7 +162,7 @@ def test_w_19_a_client_can_ask_about_its_tokens_and_revoke_them(alice: Person) -
 
 
 def test_w_21_a_sign_in_belongs_to_the_browser_that_began_it(alice: Person) -> None:
-    """A-57, T-33: the address is known to the attacker, who began it for the victim to finish."""
+    """A-57: the address is known to the attacker, who began it for the victim to finish."""
     page = Person(alice.account).open(register(alice.account.provider).address())
     assert page.path.startswith("/idp/interaction/")
     for method in ("GET", "POST"):
@@ -192,7 +192,7 @@ def test_w_21_a_sign_in_belongs_to_the_browser_that_began_it(alice: Person) -> N
 def test_w_21_forms_of_other_sites_change_nothing(
     alice: Person, method: str, path: str, site: str
 ) -> None:
-    """A-60, T-33"""
+    """A-60"""
     assert alice.open(f"{alice.account.provider.base_url}/idp/login").status == 200
     sent = _send(alice, method, path, site=site, body=f"username={alice.account.name}")
     assert sent.status == 403
@@ -224,7 +224,7 @@ def test_w_22_what_applications_ask_is_shared_without_cookies(
 
 
 def test_w_24_keys_are_replaced_and_tokens_go_on_to_count(start_server: StartServer) -> None:
-    """A-44, T-38"""
+    """A-44"""
     server = start_server("--idp")
     account = _make_pod(server, "alice")
     headers = {"Authorization": f"Bearer {script_token(account)}"}

@@ -44,7 +44,7 @@ OURS = ["idp/x", "idp/token/x", ".well-known/x", ".pods/x", ".notifications/x", 
 def test_w_4_nothing_is_stored_below_the_servers_own_addresses(
     server: ServerProcess, path: str, method: str
 ) -> None:
-    """A-13, T-8"""
+    """A-13"""
     before = server.get(f"/{path}")
     answer = server.request(method, f"/{path}", "content", {"Content-Type": "text/plain"})
     assert answer.status in {404, 405}
@@ -53,14 +53,14 @@ def test_w_4_nothing_is_stored_below_the_servers_own_addresses(
 
 @pytest.mark.parametrize("name", ["idp", "IDP", "Idp", "login", "well-known", "pods", "api"])
 def test_w_4_no_pod_has_a_name_of_the_servers_own(server: ServerProcess, name: str) -> None:
-    """A-91, T-41"""
+    """A-91"""
     sent = {"name": name, "email": "someone@example.org", "password": PASSWORD}
     answer = server.request("POST", "/.pods", json.dumps(sent), JSON)
     assert (answer.status, json.loads(answer.body)["error"]) == (400, "Reserved pod name")
 
 
 def test_w_7_only_a_listed_proxy_may_speak_for_another_address(alice: Person) -> None:
-    """A-11, A-12, T-6: a proof for another host does not count by a header."""
+    """A-11, A-12: a proof for another host does not count by a header."""
     app = register(alice.account.provider)
     token = app.tokens(alice)["access_token"]
     path = private(alice.account)
@@ -77,7 +77,7 @@ def test_w_7_only_a_listed_proxy_may_speak_for_another_address(alice: Person) ->
 
 
 def test_w_10_no_address_leads_to_what_the_server_keeps_for_itself(alice: Person) -> None:
-    """A-43, T-20: not with the root open for everybody either."""
+    """A-43: not with the root open for everybody either."""
     server = alice.account.provider
     paths = [path.relative_to(server.root) for path in server.root.rglob("*") if path.is_file()]
     keys = [path for path in paths if path.parts[0] == "keys"]
@@ -118,7 +118,7 @@ def _spellings(path: Path, account: Account) -> Iterator[str]:
 async def test_w_11_a_server_for_the_public_connects_to_no_private_address(
     tmp_path: Path, stranger: Provider, host: str
 ) -> None:
-    """A-187, A-188, T-60: as the issuer of a token, and as the document of a client."""
+    """A-187, A-188: as the issuer of a token, and as the document of a client."""
     settings = Settings(root=tmp_path / "root", base_url="https://pods.example", idp=True)
     ensure_token_key(prepare_root(settings.root).keys)
     async with running(settings) as application:
@@ -159,7 +159,7 @@ def test_w_11_addresses_that_were_missed_are_forbidden(address: str) -> None:
 def test_w_11_where_the_keys_are_is_looked_at_as_well(
     alice: Person, stranger: Provider, jwks: str
 ) -> None:
-    """A-108, T-60: the issuer can be reached, and says that its keys are elsewhere."""
+    """A-108: the issuer can be reached, and says that its keys are elsewhere."""
     web_id = stranger.profile("/someone", stranger.issuer)
     described = {**stranger.configuration(), "jwks_uri": jwks}
     stranger.pages[CONFIGURATION] = Page.of(described)
@@ -177,7 +177,7 @@ INSIDE = re.compile(
 def test_w_28_errors_tell_nothing_of_the_inside_and_all_answers_are_guarded(
     alice: Person,
 ) -> None:
-    """A-186, A-192, T-106"""
+    """A-186, A-192"""
     server = alice.account.provider
     answers = [
         *(server.request("POST", path, "{", JSON) for path in ("/.pods", "/idp/reg")),
@@ -227,7 +227,6 @@ def test_w_28_what_is_secret_or_personal_does_not_get_into_the_log(
 
 
 def test_w_29_access_rules_are_guarded_themselves(alice: Person) -> None:
-    """T-100"""
     server = alice.account.provider
     for path in (f"/{alice.account.name}/.acl", f"{private(alice.account)}.acl"):
         assert server.get(path).status == 401
@@ -240,7 +239,6 @@ def test_w_29_access_rules_are_guarded_themselves(alice: Person) -> None:
 
 
 def test_w_29_no_spelling_climbs_out_of_a_public_container(alice: Person) -> None:
-    """T-102"""
     server = alice.account.provider
     with alice.owner() as owner:
         assert owner.put(f"{private(alice.account)}secret", "secret").status == 201
@@ -256,7 +254,6 @@ def test_w_29_no_spelling_climbs_out_of_a_public_container(alice: Person) -> Non
 
 
 def test_w_29_huge_and_deep_json_is_refused(server: ServerProcess) -> None:
-    """T-103"""
     huge = b'{"name": "' + 10_000_000 * b"x" + b'"}'
     deep = 100_000 * b"[" + 100_000 * b"]"
     for path in ("/.pods", "/idp/reg", "/idp/credentials"):
@@ -275,7 +272,6 @@ def test_w_29_huge_and_deep_json_is_refused(server: ServerProcess) -> None:
 
 
 def test_w_29_a_huge_profile_gets_nobody_in(alice: Person, stranger: Provider) -> None:
-    """T-103"""
     web_id = stranger.profile("/someone", stranger.issuer)
     document = stranger.pages["/someone"]
     assert isinstance(document, Page)

@@ -39,7 +39,7 @@ from tests.weaknesses.conftest import (
 def test_w_3_a_token_of_a_provider_that_the_web_id_does_not_name_is_refused(
     alice: Person, stranger: Provider
 ) -> None:
-    """A-109, T-52. The token is good in every other way: where the WebID names the provider, the
+    """A-109. The token is good in every other way: where the WebID names the provider, the
     same one counts."""
     assert _ask(alice.account, stranger.app(alice.account.web_id)).status == 401
     other = stranger.profile("/someone", stranger.issuer)
@@ -47,7 +47,7 @@ def test_w_3_a_token_of_a_provider_that_the_web_id_does_not_name_is_refused(
 
 
 def test_w_6_a_token_bound_to_a_key_and_an_id_token_are_no_bearer_tokens(alice: Person) -> None:
-    """A-76, T-34"""
+    """A-76"""
     app = register(alice.account.provider)
     tokens = app.tokens(alice)
     path = private(alice.account)
@@ -65,14 +65,14 @@ def test_w_6_a_token_bound_to_a_key_and_an_id_token_are_no_bearer_tokens(alice: 
 def test_w_12_a_token_for_no_key_or_other_servers_is_refused(
     alice: Person, stranger: Provider, change: Change
 ) -> None:
-    """A-106, A-107, T-53, T-54"""
+    """A-106, A-107"""
     web_id = _trusting(stranger)
     assert _ask(alice.account, stranger.app(web_id)).status == 403  # known, and not let in
     assert _ask(alice.account, stranger.app(web_id, change)).status == 401
 
 
 def test_w_12_a_proof_by_a_symmetric_key_is_refused(alice: Person, stranger: Provider) -> None:
-    """A-101, T-55. The key stands in the proof, so whoever has seen one can make others."""
+    """A-101. The key stands in the proof, so whoever has seen one can make others."""
     secret = b"s" * 32
     jwk = {"k": base64url(secret), "kty": "oct"}
     thumbprint = token_hash(json.dumps(jwk, separators=(",", ":")))  # RFC 7638 section 3
@@ -85,7 +85,7 @@ def test_w_12_a_proof_by_a_symmetric_key_is_refused(alice: Person, stranger: Pro
 
 
 def test_w_12_a_proof_counts_for_one_address_only(alice: Person) -> None:
-    """A-102, T-55: no slash more or less, no other port or host, and one use."""
+    """A-102: no slash more or less, no other port or host, and one use."""
     app = register(alice.account.provider)
     token = app.tokens(alice)["access_token"]
     path = private(alice.account)
@@ -107,14 +107,14 @@ def test_w_12_a_proof_counts_for_one_address_only(alice: Person) -> None:
 def test_w_13_who_shows_invalid_credentials_is_not_served_as_the_public(
     alice: Person, credentials: str
 ) -> None:
-    """A-5, T-2, T-3"""
+    """A-5"""
     path = public(alice.account)
     assert alice.account.provider.get(path).status == 200
     assert alice.account.provider.get(path, {"Authorization": credentials}).status == 401
 
 
 def test_w_16_an_id_token_is_for_the_client_and_solid_and_bound(alice: Person) -> None:
-    """A-71, T-31"""
+    """A-71"""
     app = register(alice.account.provider)
     claims = decoded(app.tokens(alice)["id_token"].split(".")[1])
     assert sorted(claims["aud"]) == sorted([app.client_id, "solid"])
@@ -123,7 +123,7 @@ def test_w_16_an_id_token_is_for_the_client_and_solid_and_bound(alice: Person) -
 
 
 def test_w_20_client_credentials_act_as_the_person_who_made_them(alice: Person) -> None:
-    """A-67, T-23"""
+    """A-67"""
     identifier, secret = alice.make_credential()
     app = App(alice.account.provider, identifier, secret)
     answer = app.ask("/idp/token", {"grant_type": "client_credentials"})
@@ -142,7 +142,7 @@ def test_w_20_a_client_that_registered_itself_is_no_agent(alice: Person) -> None
 
 
 def test_w_25_the_secret_of_tokens_is_strong_and_stays(start_server: StartServer) -> None:
-    """A-32, T-12"""
+    """A-32"""
     server = start_server()
     headers = {"Authorization": f"Bearer {_pod_token(server)}"}
     assert server.get("/alice/private/", headers).status == 200
@@ -157,7 +157,7 @@ def test_w_25_the_secret_of_tokens_is_strong_and_stays(start_server: StartServer
 
 
 def test_w_25_a_token_is_revoked_at_once(start_server: StartServer) -> None:
-    """A-33, T-15"""
+    """A-33"""
     server = start_server()
     headers = {"Authorization": f"Bearer {_pod_token(server)}"}
     assert server.get("/alice/private/", headers).status == 200
@@ -167,7 +167,6 @@ def test_w_25_a_token_is_revoked_at_once(start_server: StartServer) -> None:
 
 
 def test_w_29_unsigned_tokens_and_those_of_other_keys_are_refused(alice: Person) -> None:
-    """T-101, T-17"""
     token = script_token(alice.account)
     assert _bearer(alice.account, token).status == 200
     header, claims = (decoded(part) for part in token.split(".")[:2])

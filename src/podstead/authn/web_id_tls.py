@@ -48,7 +48,7 @@ def holder_of(web_id: str, holders: Collection[str]) -> str:
     own document (A-163). Raises InvalidCertificate.
 
     A name without a fragment stands for the one who has the key in that document: common recipes
-    for making certificates lose the fragment (A-163), and the document's owner chose whose key it is.
+    for certificates lose the fragment (A-163), and the document's owner chose whose key it is.
     """
     if web_id in holders:
         return web_id

@@ -1,4 +1,4 @@
-"""What stands in the tokens? Access tokens, ID tokens and refresh tokens (A-65 to A-72)."""
+"""What is in the tokens? Access tokens, ID tokens, refresh tokens (A-65, A-66, A-70 to A-72)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a patch make of what is stored? (X-1 to X-37)
+"""What does a patch make of what is stored? (X-1 to X-17, X-30 to X-37)
 
 The patch is read once, because its content decides which modes it needs; it is applied to each
 situation it is planned on. A container and its description are one graph, of which only the

@@ -136,7 +136,7 @@ class ResourceService:
         return moved
 
     async def _moved(self, exchange: Exchange, situation: Situation) -> Outcome | None:
-        """The way to the target's other slash form, for whoever may read what is there (RFC 9110 15.4.2)."""
+        """The way to the target's other slash form, for whoever may read what is there (P-47)."""
         twin = situation.twin
         if twin is None or exchange.operation.signed_url:
             return None

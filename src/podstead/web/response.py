@@ -1,6 +1,6 @@
 """How is an outcome said in HTTP? Status, headers and body of answers that are not refusals.
 
-The header blocks follow protocol.md 9.2; what depends on a path and kind alone is made once.
+What of the headers depends on a path and kind alone is made once.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Responder:
         if exchange.operation.method in _SAFE:
             headers.append(self._updates_via)
         if isinstance(error, UnsupportedMediaType | NotFound):
-            # Of a missing resource, clients learn from these whether and how to make it (rdflib.js).
+            # Of a missing resource, clients learn from these whether and how to create it.
             headers += _method_headers(target)
         if isinstance(error, PreconditionFailed) and exchange.existing is not None:
             headers.append((b"etag", stored_tag(exchange.existing).encode("ascii")))

@@ -1,4 +1,4 @@
-"""Applications in a browser, and the pages of ours (K-6): two libraries that sign people in.
+"""Applications in a browser, and the pages of ours: two libraries that sign people in.
 
 @inrupt/solid-client-authn-browser asks the provider again when a page is reloaded;
 @uvdsl/solid-oidc-client-browser keeps a refresh token. Everything is clicked and typed as a person
@@ -92,7 +92,7 @@ def visits(page: Page) -> list[str]:
 
 
 def test_somebody_signs_in_and_uses_their_pod(application: Application) -> None:
-    """T-25: registered by itself; requests with a token and a proof, from another site."""
+    """Registered by itself; requests with a token and a proof, from another site."""
     application.sign_in()
     url = application.account.pod_url + "private/note"
     assert application.does("Write", url, "my own words") == "201"
@@ -101,7 +101,7 @@ def test_somebody_signs_in_and_uses_their_pod(application: Application) -> None:
 
 
 def test_somebody_signs_in_with_a_passkey(application: Application) -> None:
-    """T-71: by password first, to add it; then signed out everywhere, and in again by the passkey,
+    """By password first, to add it; then signed out everywhere, and in again by the passkey,
     for tokens that are as good."""
     application.sign_in()
     page = application.page
@@ -140,7 +140,7 @@ def with_authenticator(page: Page) -> None:
 
 
 def test_a_newcomer_makes_an_account_on_the_way(application: Application) -> None:
-    """T-42: and comes back to the application with it."""
+    """And comes back to the application with it."""
     application.ask()
     page, name = application.page, f"new{application.account.name}"
     page.get_by_role("link", name="Make an account and a pod").click()
@@ -157,7 +157,7 @@ def test_a_newcomer_makes_an_account_on_the_way(application: Application) -> Non
 def test_an_application_that_has_an_identifier_is_called_by_its_name(
     application: Application,
 ) -> None:
-    """T-22: by its document; the person sees which site it is of, and where they go on to."""
+    """By its document; the person sees which site it is of, and where they go on to."""
     application.ask(client_id=application.website.origin + CLIENT)
     host = urlsplit(application.website.origin).netloc
     expect(application.page.locator(".client")).to_contain_text("Field Notes")
@@ -167,7 +167,7 @@ def test_an_application_that_has_an_identifier_is_called_by_its_name(
 
 
 def test_somebody_reloads_the_page(application: Application) -> None:
-    """T-25: asked again with ``prompt=none``, the provider answers without showing a page."""
+    """Asked again with ``prompt=none``, the provider answers without showing a page."""
     application.sign_in()
     visited = visits(application.page)
     application.page.reload()
@@ -205,7 +205,7 @@ def test_somebody_signs_out_of_the_application(application: Application) -> None
 
 
 def test_somebody_signs_out_of_the_provider(application: Application) -> None:
-    """T-36: and comes back to the application, whose document names the page."""
+    """And comes back to the application, whose document names the page."""
     application.sign_in(client_id=application.website.origin + CLIENT)
     application.press("Sign out at the provider")
     application.knows("nobody")
@@ -224,7 +224,7 @@ def test_somebody_does_not_want_to(application: Application) -> None:
 def test_another_application_gets_nothing_without_being_asked_for(
     application: Application, context: BrowserContext
 ) -> None:
-    """T-30: though the same person sits at the same browser, and is signed in."""
+    """Though the same person sits at the same browser, and is signed in."""
     application.sign_in()
     with running_application(INRUPT) as website:
         other = opened(context, website, application.account)
@@ -271,7 +271,7 @@ def other_application(
 def test_somebody_signs_in_at_an_application_of_another_kind(
     other_application: Application,
 ) -> None:
-    """T-25: a public client, which examines the access token."""
+    """A public client, which examines the access token."""
     other_application.sign_in()
     url = other_application.account.pod_url + "private/note"
     assert other_application.does("Write", url, "my own words") == "201"

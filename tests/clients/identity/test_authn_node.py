@@ -1,4 +1,4 @@
-"""@inrupt/solid-client-authn-node, by which applications on servers and scripts sign in (K-6)."""
+"""@inrupt/solid-client-authn-node, by which applications on servers and scripts sign in."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def claims(token: str) -> Json:
 def test_an_application_registers_itself_and_signs_somebody_in(
     authn: ClientProcess, person: Person
 ) -> None:
-    """T-21: the code flow with consent, then private documents by the session's fetch."""
+    """The code flow with consent, then private documents by the session's fetch."""
     came_back = person.connect(begin(authn, person))
     assert came_back.startswith(f"{APPLICATION}?")
     assert answered(came_back)["iss"] == person.account.provider.base_url
@@ -95,7 +95,7 @@ def test_somebody_does_not_want_to(authn: ClientProcess, person: Person) -> None
 def test_an_application_is_known_by_its_client_id_document(
     authn: ClientProcess, person: Person, website: Website, home: str
 ) -> None:
-    """T-22, A-51: the ID token is signed with ES256, which the library takes for granted."""
+    """A-51: the ID token is signed with ES256, which the library takes for granted."""
     if home == "in a pod":
         client_id = publish_in_pod(person)
     else:
@@ -111,7 +111,7 @@ def test_an_application_is_known_by_its_client_id_document(
 def test_somebody_is_told_which_document_cannot_be_used(
     authn: ClientProcess, person: Person, website: Website
 ) -> None:
-    """A-51, T-28: on a page, and not by the application, whose address nobody vouches for."""
+    """A-51: on a page, and not by the application, whose address nobody vouches for."""
     client_id = f"{website.origin}/missing"
     page = person.open(begin(authn, person, clientId=client_id))
     assert page.status == 400
@@ -132,7 +132,7 @@ def publish_in_pod(person: Person) -> str:
 def test_a_script_signs_in_with_client_credentials(
     authn: ClientProcess, person: Person, made: str
 ) -> None:
-    """T-23: nobody is asked anything."""
+    """Nobody is asked anything."""
     if made == "by the operator":
         client_id, secret = operator_makes_credentials(person)
     else:
@@ -159,7 +159,6 @@ def operator_makes_credentials(person: Person) -> tuple[str, str]:
 
 
 def test_a_script_with_a_wrong_secret_is_nobody(authn: ClientProcess, person: Person) -> None:
-    """T-23."""
     client_id, secret = person.make_credential()
     with pytest.raises(ClientFailed, match="invalid_client"):
         authn.run(
@@ -172,7 +171,7 @@ def test_a_script_with_a_wrong_secret_is_nobody(authn: ClientProcess, person: Pe
 
 
 def test_an_application_keeps_somebody_signed_in(authn: ClientProcess, person: Person) -> None:
-    """T-24: what it has stored, its registration and a refresh token, is enough."""
+    """What it has stored, its registration and a refresh token, is enough."""
     sign_in(authn, person)
     first = authn.run("tokensAre", name=person.account.name).value
     session = authn.run("isFoundAgain", name=person.account.name).value
@@ -197,7 +196,7 @@ def test_somebody_stays_signed_in_when_the_server_dies(
 def test_tokens_are_exchanged_for_new_ones(
     authn: ClientProcess, person: Person, website: Website
 ) -> None:
-    """T-24: with an ID token, without which the library fails, and another refresh token."""
+    """With an ID token, without which the library fails, and another refresh token."""
     client_id = website.publish_client(f"/{person.account.name}", APPLICATION)
     sign_in(authn, person, clientId=client_id)
     first = authn.run("tokensAre", name=person.account.name).value
@@ -212,7 +211,7 @@ def test_tokens_are_exchanged_for_new_ones(
 def test_a_refresh_token_that_comes_back_ends_all(
     authn: ClientProcess, person: Person, website: Website
 ) -> None:
-    """T-24: one of two holders has stolen it, so neither goes on."""
+    """One of two holders has stolen it, so neither goes on."""
     client_id = website.publish_client(f"/{person.account.name}", APPLICATION)
     sign_in(authn, person, clientId=client_id)
     name = person.account.name
@@ -248,7 +247,7 @@ def test_an_application_forgets_somebody(authn: ClientProcess, person: Person) -
 def test_an_application_has_the_provider_forget_somebody(
     authn: ClientProcess, person: Person, website: Website
 ) -> None:
-    """T-36, A-84: at once, since it shows the session's ID token; and back to the application."""
+    """A-84: at once, since it shows the session's ID token; and back to the application."""
     client_id = website.publish_client(
         f"/{person.account.name}", APPLICATION, post_logout_redirect_uris=[SIGNED_OUT]
     )
@@ -261,7 +260,7 @@ def test_an_application_has_the_provider_forget_somebody(
 def test_an_application_that_registered_no_way_back_leads_to_the_provider(
     authn: ClientProcess, person: Person
 ) -> None:
-    """T-36: as every application that registers itself by this library."""
+    """As every application that registers itself by this library."""
     sign_in(authn, person)
     end = sent_to(authn, "signsOutOfTheProvider", person, postLogoutUrl=SIGNED_OUT)
     page = person.open(end)

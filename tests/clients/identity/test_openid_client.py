@@ -130,7 +130,7 @@ def test_a_code_is_of_no_use_without_the_key_it_was_asked_with(
 def test_a_code_that_comes_twice_ends_what_came_of_it(
     openid: ClientProcess, person: Person
 ) -> None:
-    """T-29, A-64."""
+    """A-64."""
     register(openid, person)
     back = person.connect(ask(openid, person))
     tokens = do(openid, "takes", person, url=back)
@@ -164,7 +164,7 @@ def test_a_refresh_token_is_of_no_use_without_its_key(
 
 
 def test_an_access_token_is_revoked(openid: ClientProcess, person: Person) -> None:
-    """T-35, A-83: resources refuse it, and the provider says so."""
+    """A-83: resources refuse it, and the provider says so."""
     tokens = sign_in(openid, person)
     url = person.account.pod_url + "private/"
     assert do(openid, "gets", person, url=url) == 200
@@ -175,7 +175,6 @@ def test_an_access_token_is_revoked(openid: ClientProcess, person: Person) -> No
 
 
 def test_a_refresh_token_is_revoked(openid: ClientProcess, person: Person) -> None:
-    """T-35."""
     tokens = sign_in(openid, person)
     do(openid, "revokes", person, token=tokens["refreshToken"])
     with pytest.raises(ClientFailed, match="invalid_grant"):
@@ -185,7 +184,7 @@ def test_a_refresh_token_is_revoked(openid: ClientProcess, person: Person) -> No
 def test_the_provider_tells_an_application_about_its_own_tokens(
     openid: ClientProcess, person: Person
 ) -> None:
-    """T-35, A-83: and nobody else."""
+    """A-83: and nobody else."""
     tokens = sign_in(openid, person)
     told = do(openid, "introspects", person, token=tokens["accessToken"])
     assert told["active"]
@@ -211,7 +210,7 @@ def test_an_application_asks_who_it_is(openid: ClientProcess, person: Person) ->
 def test_an_application_ends_the_session_at_the_provider(
     openid: ClientProcess, person: Person
 ) -> None:
-    """T-36, A-84: with its ID token at once, and back where it registered to be."""
+    """A-84: with its ID token at once, and back where it registered to be."""
     sign_in(openid, person, post_logout_redirect_uris=[SIGNED_OUT])
     after = {"post_logout_redirect_uri": SIGNED_OUT, "state": "of mine"}
     url = do(openid, "signsOut", person, parameters=after)
@@ -220,7 +219,7 @@ def test_an_application_ends_the_session_at_the_provider(
 
 
 def test_an_application_asks_without_a_page(openid: ClientProcess, person: Person) -> None:
-    """T-30, A-55: it gets a code only while its person is signed in, and for itself."""
+    """A-55: it gets a code only while its person is signed in, and for itself."""
     register(openid, person)
     quiet = {"prompt": "none", "scope": "openid webid"}
     back = person.go_on(person.open(ask(openid, person, parameters=quiet)))
@@ -235,7 +234,7 @@ def test_an_application_asks_without_a_page(openid: ClientProcess, person: Perso
 
 
 def test_a_script_signs_in(openid: ClientProcess, person: Person) -> None:
-    """T-23, A-67: with an ID token if it wants one."""
+    """A-67: with an ID token if it wants one."""
     client_id, secret = person.make_credential()
     tokens = do(
         openid,

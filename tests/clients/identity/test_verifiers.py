@@ -78,7 +78,7 @@ def test_jose_reads_every_published_key(verifiers: ClientProcess, provider: Serv
 def test_jose_verifies_tokens_of_before_and_after_new_keys(
     verifiers: ClientProcess, tmp_path: Path
 ) -> None:
-    """T-38, A-44: but for those that somebody else may have signed as well."""
+    """A-44: but for those that somebody else may have signed as well."""
     with running_server(ServerProcess(root=tmp_path / "root", options=["--idp"])) as provider:
         person = Person(create_account(provider))
         before = hold(verifiers, person)
@@ -102,7 +102,7 @@ def replace_keys(provider: ServerProcess, *options: str) -> None:
 
 
 def test_jose_verifies_access_tokens(verifiers: ClientProcess, held: Held) -> None:
-    """T-31, A-70."""
+    """A-70."""
     read = verify(verifiers, held, held.access_token, "at+jwt")
     assert read["header"]["alg"] == "RS256"
     claims = read["claims"]
@@ -115,7 +115,7 @@ def test_jose_verifies_access_tokens(verifiers: ClientProcess, held: Held) -> No
 
 
 def test_jose_verifies_id_tokens(verifiers: ClientProcess, held: Held) -> None:
-    """T-31, A-71."""
+    """A-71."""
     claims = verify(verifiers, held, held.id_token, None)["claims"]
     assert claims["webid"] == held.account.web_id
     assert claims["aud"] == [held.client_id, "solid"]

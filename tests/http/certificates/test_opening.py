@@ -32,7 +32,7 @@ CERT = "http://www.w3.org/ns/auth/cert#"
 
 
 async def test_the_owner_of_a_key_is_let_in_and_others_are_not(world: World) -> None:
-    """T-111, A-163 (a)."""
+    """A-163 (a)."""
     answer = await world.send()
     assert (answer.status, answer.text) == (200, "text")
     assert answer.header("cache-control") == "private, no-cache"
@@ -58,7 +58,7 @@ async def test_every_method_is_let_in(world: World) -> None:
 
 
 async def test_a_key_that_was_added_or_removed_a_moment_ago_counts_as_it_is(world: World) -> None:
-    """T-113, A-168."""
+    """A-168."""
     insert = f"INSERT DATA {{ {key_turtle(world.key)} }}"
     for _ in range(2):
         await world.say()
@@ -74,7 +74,7 @@ async def test_a_key_that_was_added_or_removed_a_moment_ago_counts_as_it_is(worl
 
 
 async def test_a_name_without_its_fragment_stands_for_who_has_the_key(world: World) -> None:
-    """T-112, A-163 (b), C-7: the common recipe loses the fragment."""
+    """A-163 (b): the common recipe loses the fragment."""
     shown = world.holder(f"{BASE}/alice/")
     assert (await world.send(shown)).status == 200
     # Not somebody of another document, whatever this one says.
@@ -103,7 +103,7 @@ async def test_who_only_looks_like_the_webid_is_not_it(world: World) -> None:
 
 
 async def test_names_are_tried_in_turn(world: World) -> None:
-    """T-116, A-162: up to five."""
+    """A-162: up to five."""
     wrong = [f"{BASE}/alice/#{number}" for number in range(5)]
     other = ["urn:uuid:f81d4fae-7dec-11d0-a765-00a0c91e6bf6", "ftp://example.org/"]
     assert (await world.send(world.holder(f"{BASE}/missing#me", WEB_ID))).status == 200
@@ -112,7 +112,7 @@ async def test_names_are_tried_in_turn(world: World) -> None:
 
 
 async def test_who_shows_no_name_is_the_public(world: World) -> None:
-    """T-115, A-161: certificates are good for other things."""
+    """A-161: certificates are good for other things."""
     names = [x509.DNSName("example.org"), x509.RFC822Name("alice@example.org")]
     for shown in (
         world.holder("urn:uuid:f81d4fae-7dec-11d0-a765-00a0c91e6bf6"),
@@ -126,13 +126,12 @@ async def test_who_shows_no_name_is_the_public(world: World) -> None:
 
 
 async def test_no_names_at_all_are_no_claim(world: World) -> None:
-    """T-115."""
     shown = world.holder("urn:x", names=())
     assert (await world.send(shown, target=PUBLIC)).status == 200
 
 
 async def test_nothing_but_the_header_counts_where_there_is_one(world: World) -> None:
-    """T-9, A-2, A-172: not even to refuse it."""
+    """A-2, A-172: not even to refuse it."""
     bob = {"Authorization": world.server.bob.authorization}
     assert (await world.send(headers=bob)).status == 403
     alice = {"Authorization": world.server.alice.authorization}
@@ -216,7 +215,7 @@ def _json_key(world: World, exponent: object) -> dict[str, object]:
 
 
 async def test_profiles_in_json_ld(world: World) -> None:
-    """T-117, A-164: whatever shape they have."""
+    """A-164: whatever shape they have."""
     exponent = numbers(world.key).e
     key = _json_key(world, exponent)
     compact = {
@@ -257,7 +256,7 @@ async def test_profiles_in_json_ld(world: World) -> None:
 
 @pytest.mark.parametrize("key", ["[ {} ]", "<#key1>. <#key1> {}", "_:k. _:k {}"])
 async def test_profiles_in_turtle(world: World, key: str) -> None:
-    """T-117, A-164: keys without a name, or with one."""
+    """A-164: keys without a name, or with one."""
     said = f'<{CERT}modulus> "{modulus_hex(world.key)}"; <{CERT}exponent> {numbers(world.key).e}'
     await world.say(f"<#me> <{CERT}key> {key.format(said)} .")
     assert (await world.send()).status == 200

@@ -1,4 +1,4 @@
-"""WebIDs whose documents are on other servers (A-162, A-167, A-168, T-118)."""
+"""WebIDs whose documents are on other servers (A-162, A-167, A-168)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def page(*statements: str) -> Page:
 async def test_a_webid_elsewhere_counts_and_is_asked_once_for_five_minutes(
     world: World, elsewhere: Provider
 ) -> None:
-    """T-118, A-168."""
+    """A-168."""
     web_id = f"{elsewhere.issuer}/carol#me"
     elsewhere.pages["/carol"] = page(key_turtle(world.key))
     await world.let_in(web_id)
@@ -67,7 +67,6 @@ async def test_a_key_that_is_not_there_is_looked_for_again_soon(
 async def test_a_name_without_its_fragment_will_do_elsewhere_too(
     world: World, elsewhere: Provider
 ) -> None:
-    """T-112."""
     elsewhere.pages["/carol"] = page(key_turtle(world.key))
     await world.let_in(f"{elsewhere.issuer}/carol#me")
     assert (await world.send(world.holder(f"{elsewhere.issuer}/carol"))).status == 200
@@ -106,7 +105,7 @@ async def test_a_document_that_cannot_be_had_at_present_makes_no_certificate_inv
 
 
 async def test_documents_that_cannot_be_had_are_refused(world: World, elsewhere: Provider) -> None:
-    """T-118, A-167, A-169, A-187, A-189."""
+    """A-167, A-169, A-187, A-189."""
     web_id = f"{elsewhere.issuer}/carol#me"
     shown = world.holder(web_id)
     key = key_turtle(world.key)
@@ -139,7 +138,7 @@ async def test_this_server_goes_by_one_name(world: World) -> None:
 
 
 async def test_private_networks_are_not_asked(world: World) -> None:
-    """T-118, A-188."""
+    """A-188."""
     for host in ("10.0.0.1", "169.254.169.254", "[fd00:ec2::254]", "192.168.1.1"):
         shown = world.holder(f"https://{host}/carol#me")
         assert_refused(await world.send(shown, target=PUBLIC), NO_DOCUMENT)

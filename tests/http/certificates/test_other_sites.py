@@ -55,7 +55,7 @@ async def test_requests_of_no_other_site_are_the_owners(
 async def test_requests_of_another_site_are_the_publics(
     world: World, headers: dict[str, str]
 ) -> None:
-    """T-119, A-170: to read and to write, and they are not refused for it."""
+    """A-170: to read and to write, and they are not refused for it."""
     assert_public(await world.send(headers=headers))
     assert_public(await world.send(None, "PUT", headers=headers, body=b"x"))
     answer = await world.send(headers=headers, target=PUBLIC)

@@ -1,4 +1,4 @@
-"""Certificates that a reverse proxy passes on in a header field (A-171, T-120)."""
+"""Certificates that a reverse proxy passes on in a header field (A-171)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def passed_on(
 async def test_a_trusted_proxy_passes_a_certificate_on(
     start: Start, clock: MovedClock, form: str
 ) -> None:
-    """T-120: in each of the forms, and in no other than the one that was agreed on."""
+    """In each of the forms, and in no other than the one that was agreed on."""
     world = await behind(start, clock, form)
     write = WRITTEN[form]
     assert (await passed_on(world, write(world.holder()))).status == 200
@@ -82,7 +82,7 @@ async def test_a_trusted_proxy_passes_a_certificate_on(
 async def test_from_anybody_else_it_is_ignored_and_that_is_logged_once_in_a_while(
     start: Start, clock: MovedClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """T-120, A-12: it is not even refused, and the log does not fill up."""
+    """A-12: it is not even refused, and the log does not fill up."""
     world = await behind(start, clock)
     good, bad = world.holder(), world.holder(ends_s=-1000)
     caplog.set_level(logging.WARNING, "podstead.web")
@@ -131,7 +131,7 @@ async def test_what_is_no_certificate_is_refused(start: Start, clock: MovedClock
 
 @pytest.mark.parametrize("form", WRITTEN)
 async def test_an_empty_field_is_no_certificate(start: Start, clock: MovedClock, form: str) -> None:
-    """T-115: proxies send it for clients that have none."""
+    """Proxies send it for clients that have none."""
     world = await behind(start, clock, form)
     for value in ("", " "):
         assert_public(await passed_on(world, value))
@@ -211,7 +211,7 @@ async def test_requests_of_other_sites_are_the_publics_here_too(
 
 
 async def test_a_header_decides_here_too(start: Start, clock: MovedClock) -> None:
-    """T-9, A-172: what a proxy passes on is not even read then."""
+    """A-172: what a proxy passes on is not even read then."""
     world = await behind(start, clock)
     fields = {FIELD: "rubbish", "Authorization": world.server.alice.authorization}
     answer = await world.server.public.request("GET", PRIVATE, headers=fields, peer=PROXY)

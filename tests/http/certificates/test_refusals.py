@@ -1,4 +1,4 @@
-"""Certificates that are no proof: each test changes one thing in one that is good (section 8)."""
+"""Certificates that are no proof: each test changes one thing in one that is good."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ BAD: dict[str, tuple[Make, str]] = {
 
 @pytest.mark.parametrize("case", BAD)
 async def test_a_certificate_that_is_no_proof_is_refused(world: World, case: str) -> None:
-    """T-114, A-162, A-165, A-166, A-169: on public resources as well."""
+    """A-162, A-165, A-166, A-169: on public resources as well."""
     make, reason = BAD[case]
     assert (await world.send()).status == 200
     for target in (PRIVATE, PUBLIC, "/", "/alice/missing"):
@@ -141,7 +141,7 @@ async def test_a_key_of_other_numbers_is_another_key(world: World) -> None:
 
 
 async def test_documents_that_are_no_good_are_refused(world: World) -> None:
-    """A-111, T-103."""
+    """A-111."""
     key = key_turtle(world.key)
     many = "".join(f"<#a> <#b> {each}." for each in range(10_000))
     keys = "".join(key_turtle(world.key, f"#k{each}") for each in range(257))

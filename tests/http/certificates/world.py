@@ -1,6 +1,6 @@
 """A server that takes client certificates, and Alice, whose profile names the key of hers.
 
-Every test of a refusal changes one thing in a request that is good (section 8, T-111 to T-120).
+Every test of a refusal changes one thing in a request that is good.
 """
 
 from __future__ import annotations

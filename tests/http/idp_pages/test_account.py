@@ -118,7 +118,7 @@ async def test_a_wrong_email_form_changes_nothing(
 async def test_a_new_password_ends_everything_but_this_browser(
     browser: Browser, app: App, new_browser: NewBrowser
 ) -> None:
-    """T-44, A-61: other sessions, refresh tokens and access tokens."""
+    """A-61: other sessions, refresh tokens and access tokens."""
     other = new_browser()
     await sign_in(other)
     page = await sign_in(browser)
@@ -367,7 +367,7 @@ async def test_programs_list_and_end_grants(server: Server, script: Script, app:
 async def test_client_credentials_are_shown_once_and_work(
     server: Server, browser: Browser, account: Page
 ) -> None:
-    """T-23, A-86."""
+    """A-86."""
     page = await browser.send(account, "/idp/account/client-credentials", name="backup")
     assert page.status == 200
     id_, secret = _secrets(page)

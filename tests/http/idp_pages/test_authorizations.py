@@ -64,7 +64,7 @@ async def test_consent_is_remembered(browser: Browser, app: App) -> None:
 async def test_a_session_alone_gives_no_application_anything(
     server: Server, browser: Browser, app: App
 ) -> None:
-    """T-30, W-5, D-4."""
+    """A-56."""
     await sign_in(browser)
     refused = reply_of(go_on(await browser.get(app.request(prompt="none"))))
     assert refused["error"] == ["consent_required"]
@@ -467,7 +467,7 @@ AS_FORM = {"Content-Type": FORM}
 async def test_an_unusable_client_is_told_to_the_person(
     browser: Browser, app: App, changes: dict[str, str]
 ) -> None:
-    """T-28, A-50, A-53: a page, never a redirect."""
+    """A-50, A-53: a page, never a redirect."""
     page = await browser.get(app.request(**changes), Accept="application/json")
     assert page.status == 400
     assert page.answer.header("content-type") == "text/html; charset=utf-8"
@@ -484,7 +484,7 @@ async def test_an_unknown_client_is_told_with_what_helps(browser: Browser) -> No
 async def test_an_interaction_is_of_the_browser_that_began_it(
     browser: Browser, new_browser: NewBrowser, app: App, path: str
 ) -> None:
-    """T-33, A-57, W-21: whatever its address is known to."""
+    """A-57: whatever its address is known to."""
     page = await browser.get(app.request())
     other = new_browser()
     await sign_in(other)
@@ -555,7 +555,7 @@ async def test_an_interaction_survives_a_wrong_password(browser: Browser, app: A
 async def test_the_conformance_harness_gets_through(
     server: Server, field: str, suffix: str
 ) -> None:
-    """T-26, A-58, H-22: it knows the form when it sees one, posts to the same address with its
+    """A-58: it knows the form when it sees one, posts to the same address with its
     cookies and nothing that browsers say, and reads the way on in the body or the header."""
     app = await register(
         server,

@@ -27,7 +27,6 @@ async def hint(browser: Browser, app: App) -> str:
 
 
 async def test_with_a_hint_of_this_session_it_ends_at_once(browser: Browser, hint: str) -> None:
-    """T-36."""
     page = await browser.get(_end(id_token_hint=hint))
     assert "You are signed out" in page.text
     assert await _is_signed_out(browser)
@@ -37,7 +36,6 @@ async def test_with_a_hint_of_this_session_it_ends_at_once(browser: Browser, hin
 async def test_the_person_is_sent_on_to_where_the_application_registered(
     browser: Browser, hint: str
 ) -> None:
-    """T-36."""
     page = await browser.get(
         _end(id_token_hint=hint, post_logout_redirect_uri=AFTERWARDS, state="a b")
     )
@@ -50,7 +48,6 @@ async def test_the_person_is_sent_on_to_where_the_application_registered(
     ["https://evil.example/", f"{AFTERWARDS}/", f"{AFTERWARDS}?x", "https://app.example/callback"],
 )
 async def test_no_other_address_is_followed(browser: Browser, hint: str, uri: str) -> None:
-    """T-36."""
     page = await browser.get(_end(id_token_hint=hint, post_logout_redirect_uri=uri))
     assert "You are signed out" in page.text
     assert await _is_signed_out(browser)
@@ -64,7 +61,7 @@ async def test_an_expired_hint_is_taken(browser: Browser, hint: str, clock: Move
 
 
 async def test_without_a_hint_the_person_is_asked(browser: Browser, hint: str) -> None:
-    """T-36: any site can lead a browser here."""
+    """Any site can lead a browser here."""
     page = await browser.get(_end())
     assert "Sign out?" in page.text
     assert not await _is_signed_out(browser)

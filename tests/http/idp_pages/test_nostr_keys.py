@@ -1,4 +1,4 @@
-"""Linking Nostr keys to accounts, answer by answer (A-126 to A-129, T-86 to T-90, T-99)."""
+"""Linking Nostr keys to accounts, answer by answer (A-126 to A-129)."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ async def test_challenges_are_kept_as_hashes(
 async def test_a_key_is_linked_listed_and_published(
     server: Server, browser: Browser, account: Page, clock: MovedClock, key: NostrKey
 ) -> None:
-    """A-128, T-83"""
+    """A-128"""
     answer = await link(browser, clock, key)
     assert (answer.status, answer.json()) == (201, {"pubkey": key.public, "did": key.did})
     [listed] = await keys(browser)
@@ -218,7 +218,6 @@ async def test_a_key_belongs_to_one_account(
     clock: MovedClock,
     key: NostrKey,
 ) -> None:
-    """T-88"""
     await link(browser, clock, key)
     other = new_browser()
     await sign_in(other, "bob")
@@ -276,7 +275,7 @@ async def test_an_event_for_something_else_links_nothing(
     key: NostrKey,
     change: Callable[[dict[str, object]], None],
 ) -> None:
-    """T-86: the other checks are those of signed requests."""
+    """The other checks are those of signed requests."""
     answer = await link(browser, clock, key, change)
     assert error_of(answer) == (401, "Event invalid")
     fields = answer.header_lines("www-authenticate")
@@ -287,7 +286,6 @@ async def test_an_event_for_something_else_links_nothing(
 async def test_an_event_that_somebody_else_signed_links_nothing(
     browser: Browser, account: Page, clock: MovedClock, key: NostrKey
 ) -> None:
-    """T-86"""
     event = await signed(browser, clock, key)
     forged = {**event, "sig": NostrKey.new().sign(bytes.fromhex(event["id"])).hex()}
     assert error_of(await send(browser, forged)) == (401, "Event invalid")
@@ -297,7 +295,6 @@ async def test_an_event_that_somebody_else_signed_links_nothing(
 async def test_an_event_and_its_challenge_count_once(
     browser: Browser, account: Page, clock: MovedClock, key: NostrKey
 ) -> None:
-    """T-87"""
     event = await signed(browser, clock, key)
     assert (await send(browser, event)).status == 201
     assert error_of(await send(browser, event)) == (400, "Challenge expired or invalid")
@@ -433,7 +430,6 @@ async def test_a_key_is_not_linked_if_the_profile_cannot_name_it(
 async def test_a_key_is_unlinked_and_unpublished(
     server: Server, browser: Browser, account: Page, clock: MovedClock, key: NostrKey
 ) -> None:
-    """T-90"""
     await link(browser, clock, key)
     assert (await unlink(browser, account, key)).status == 204
     assert (await keys(browser), await names(server)) == ([], set())
@@ -666,7 +662,7 @@ async def get_signed(server: Server, clock: MovedClock, key: NostrKey, path: str
 async def test_rules_may_name_the_webid_or_the_key(
     server: Server, browser: Browser, account: Page, clock: MovedClock, key: NostrKey, named: str
 ) -> None:
-    """T-99, A-149: the key acts as the WebID once it is linked, and as itself before and after."""
+    """A-149: the key acts as the WebID once it is linked, and as itself before and after."""
     place = "/bob/shared/"
     await server.bob.put(f"{place}doc", "text", "text/plain")
     agent = ALICE if named == "the WebID" else key.did

@@ -183,7 +183,6 @@ async def test_who_asks_for_it_stays_signed_in(
 async def test_an_unlinked_key_signs_nobody_in(
     browser: Browser, clock: MovedClock, key: NostrKey, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """T-85"""
     with caplog.at_level(logging.INFO):
         answered = await log_in(browser, clock, key)
     assert error_of(answered) == UNKNOWN
@@ -209,7 +208,6 @@ WRONG = [
 async def test_an_event_for_anything_else_signs_nobody_in(
     browser: Browser, clock: MovedClock, linked: NostrKey, change: Change
 ) -> None:
-    """T-86"""
     answered = await log_in(browser, clock, linked, change)
     assert error_of(answered)[0] == 401
     assert answered.header("www-authenticate") == f'Nostr realm="{BASE}"'
@@ -219,7 +217,6 @@ async def test_an_event_for_anything_else_signs_nobody_in(
 async def test_an_event_that_another_key_signed_signs_nobody_in(
     browser: Browser, clock: MovedClock, linked: NostrKey
 ) -> None:
-    """T-86"""
     event = await signed(browser, clock, linked, purpose="sign-in")
     forged = {**event, "sig": NostrKey.new().sign(bytes.fromhex(event["id"])).hex()}
     answered = await browser.ask("POST", LOGIN, headers=SCRIPT | nostr(forged))
@@ -241,7 +238,6 @@ async def test_nothing_but_an_event_signs_anybody_in(
 async def test_an_event_signs_in_once(
     browser: Browser, new_browser: NewBrowser, clock: MovedClock, linked: NostrKey
 ) -> None:
-    """T-87"""
     event = await signed(browser, clock, linked, purpose="sign-in")
     first = await browser.ask("POST", LOGIN, headers=SCRIPT | nostr(event))
     assert first.status == 200
@@ -339,7 +335,7 @@ async def test_where_anybody_could_use_an_event_none_is_asked_for(start: Start) 
 async def test_an_application_gets_tokens_by_a_linked_key(
     browser: Browser, app: App, clock: MovedClock, linked: NostrKey
 ) -> None:
-    """T-83, A-125"""
+    """A-125"""
     page = await browser.get(app.request())
     answered = await log_in_to(browser, page, clock, linked)
     assert answered.status == 200, answered.text
@@ -407,7 +403,6 @@ async def test_an_account_that_was_changed_meanwhile_is_not_signed_in_to(
 async def test_an_unlinked_key_leaves_the_interaction_as_it_is(
     browser: Browser, app: App, clock: MovedClock, key: NostrKey
 ) -> None:
-    """T-85"""
     page = await browser.get(app.request())
     answered = await log_in_to(browser, page, clock, key)
     assert error_of(answered) == UNKNOWN
@@ -419,7 +414,7 @@ async def test_an_unlinked_key_leaves_the_interaction_as_it_is(
 async def test_an_event_is_for_one_interaction(
     browser: Browser, app: App, clock: MovedClock, linked: NostrKey
 ) -> None:
-    """T-86: for another uid, for signing in without an application, and the other way round."""
+    """For another uid, for signing in without an application, and the other way round."""
     page, other = await browser.get(app.request()), await browser.get(app.request())
     for url in (f"{other.path}/schnorr-login", LOGIN, page.path, f"{page.path}/schnorr-login/"):
         answered = await log_in_to(browser, page, clock, linked, tag_set_to("u", BASE + url))
@@ -443,7 +438,6 @@ async def test_an_event_is_for_one_interaction(
 async def test_a_wrong_event_changes_nothing_in_an_interaction(
     browser: Browser, app: App, clock: MovedClock, linked: NostrKey, change: Change
 ) -> None:
-    """T-86"""
     page = await browser.get(app.request())
     answered = await log_in_to(browser, page, clock, linked, change)
     assert error_of(answered)[0] == 401
@@ -453,7 +447,6 @@ async def test_a_wrong_event_changes_nothing_in_an_interaction(
 async def test_an_event_counts_once_in_an_interaction(
     browser: Browser, app: App, clock: MovedClock, linked: NostrKey
 ) -> None:
-    """T-87"""
     page = await browser.get(app.request())
     path = f"{page.path}/schnorr-login"
     event = linked.event("POST", BASE + path, clock.now_ms() // 1000)
@@ -738,7 +731,7 @@ async def _asks(browser: Browser, clock: MovedClock, token: str) -> dict[str, in
 async def test_a_key_that_only_the_profile_names_changes_nothing_about_the_account(
     server: Server, browser: Browser, new_browser: NewBrowser, clock: MovedClock, key: NostrKey
 ) -> None:
-    """T-92, A-130: whoever holds it has proven nothing to the account's owner."""
+    """A-130: whoever holds it has proven nothing to the account's owner."""
     await allowed(server, new_browser(), key)
     assert (await log_in(browser, clock, key, sent=ALICE)).status == 200
     page = await browser.get("/idp/account")
@@ -763,7 +756,7 @@ async def test_a_linked_key_changes_what_others_may(
 async def test_signing_in_again_needs_more_than_the_profile(
     server: Server, browser: Browser, new_browser: NewBrowser, clock: MovedClock, key: NostrKey
 ) -> None:
-    """T-92: and says so, instead of asking for it over and over."""
+    """And says so, instead of asking for it over and over."""
     await allowed(server, new_browser(), key)
     status, error = error_of(await log_in(browser, clock, key, sent={"again": True} | ALICE))
     assert status == 403
@@ -785,7 +778,6 @@ async def test_an_interaction_gives_no_more_to_the_key_of_a_profile(
     clock: MovedClock,
     key: NostrKey,
 ) -> None:
-    """T-92"""
     await allowed(server, new_browser(), key)
     page = await browser.get(app.request())
     answered = await log_in_to(browser, page, clock, key, sent=ALICE)

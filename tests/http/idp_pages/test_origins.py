@@ -1,4 +1,4 @@
-"""No other site does anything here with a visitor's session (A-46, A-60, W-21, W-22)."""
+"""No other site does anything here with a visitor's session (A-46, A-60)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TAKEN: tuple[Mapping[str, str], ...] = (
 async def test_a_request_of_another_site_does_nothing(
     browser: Browser, app: App, said: Mapping[str, str]
 ) -> None:
-    """T-33: each form, with everything right but where it comes from."""
+    """Each form, with everything right but where it comes from."""
     account = await sign_in(browser)
     token = csrf_token(account)
     page = await browser.get(app.request())
@@ -126,7 +126,7 @@ async def test_the_forms_of_an_account_need_the_sessions_token(
 )
 @pytest.mark.parametrize("method", ["OPTIONS", "GET", "POST"])
 async def test_no_other_origin_reads_a_page(browser: Browser, path: str, method: str) -> None:
-    """A-46, W-22."""
+    """A-46."""
     await sign_in(browser)
     headers = {"Origin": "https://app.example", "Sec-Fetch-Site": "cross-site"}
     answer = await browser.ask(method, path, headers=headers)

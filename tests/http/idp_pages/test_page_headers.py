@@ -37,7 +37,7 @@ async def _pages(browser: Browser, app: App) -> list[Page]:
 async def test_every_page_has_a_strict_policy_and_is_kept_nowhere(
     browser: Browser, app: App
 ) -> None:
-    """A-45, T-40."""
+    """A-45."""
     nonces = []
     for page in await _pages(browser, app):
         answer = page.answer
@@ -68,7 +68,7 @@ async def test_every_page_has_a_strict_policy_and_is_kept_nowhere(
 
 
 async def test_no_page_loads_anything(browser: Browser, app: App) -> None:
-    """Issue 4: no third-party requests, and none of the first party either."""
+    """No third-party requests, and none of the first party either."""
     for page in await _pages(browser, app):
         assert not re.search(r"<(?:img|link|iframe|object|video|audio|source)\b", page.text)
         assert not re.search(r"\bsrc=|@import|url\(", page.text)

@@ -120,7 +120,7 @@ async def test_what_is_asked_to_make_a_passkey(browser: Browser, account: Page) 
 async def test_what_is_asked_to_sign_in_is_the_same_for_everybody(
     browser: Browser, new_browser: NewBrowser, account: Page, key: SoftAuthenticator
 ) -> None:
-    """T-82, A-120, A-182: with a passkey, without one, and without an account."""
+    """A-120, A-182: with a passkey, without one, and without an account."""
     await register(browser, key)
     asked = [await options(new_browser(), "login", username=name) for name in ("alice", "bob", "x")]
     for each in asked:
@@ -138,7 +138,7 @@ async def test_what_is_asked_to_sign_in_is_the_same_for_everybody(
 async def test_a_passkey_is_added_used_named_and_removed(
     browser: Browser, new_browser: NewBrowser, account: Page, key: SoftAuthenticator
 ) -> None:
-    """A-116, A-124, T-80"""
+    """A-116, A-124"""
     added = await register(browser, key)
     assert (added.status, added.json()) == (200, {"success": True})
     [passkey] = await listed(browser)
@@ -166,7 +166,7 @@ async def test_a_passkey_is_added_used_named_and_removed(
 
 
 async def test_nobody_adds_a_passkey_without_signing_in(browser: Browser) -> None:
-    """T-73, A-117"""
+    """A-117"""
     await browser.get("/idp/login")
     for path in ("register/options", "register/verify"):
         assert refused(await ask(browser, path, {"accountId": "alice"}), 401, "Unauthorized")
@@ -175,7 +175,7 @@ async def test_nobody_adds_a_passkey_without_signing_in(browser: Browser) -> Non
 async def test_the_account_that_is_named_must_be_the_sessions(
     browser: Browser, account: Page
 ) -> None:
-    """T-73, A-117"""
+    """A-117"""
     answer = await ask(browser, "register/options", {"accountId": "0" * 32})
     assert refused(answer, 403, "Account mismatch")
     answer = await ask(browser, "register/verify", {"accountId": "0" * 32})
@@ -216,7 +216,7 @@ async def test_adding_and_removing_need_a_recent_sign_in(
 async def test_a_passkey_made_for_something_else_is_not_kept(
     browser: Browser, account: Page, key: SoftAuthenticator, wrong: dict[str, object]
 ) -> None:
-    """A-121, T-75, T-77"""
+    """A-121"""
     assert refused(await register(browser, key, **wrong), 400, "Verification failed")
     assert await listed(browser) == []
 
@@ -234,7 +234,7 @@ async def test_a_passkey_made_for_something_else_is_not_kept(
 async def test_a_passkey_of_a_wrong_kind_is_not_kept(
     browser: Browser, account: Page, key: SoftAuthenticator, changes: dict[str, Any]
 ) -> None:
-    """A-121, T-76"""
+    """A-121"""
     answer = await register(browser, replace(key, **changes))
     assert refused(answer, 400, "Verification failed")
     assert await listed(browser) == []
@@ -262,7 +262,7 @@ async def test_a_passkey_belongs_to_one_account(
 async def test_a_second_passkey_is_told_of_the_first(
     browser: Browser, account: Page, key: SoftAuthenticator
 ) -> None:
-    """T-79, A-120, A-123"""
+    """A-120, A-123"""
     first = await options(browser, "register")
     await register(browser, key)
     credential_id = key.get(first)["id"]
@@ -304,7 +304,7 @@ async def test_what_is_no_passkey_is_refused(
 async def test_a_challenge_is_good_once(
     browser: Browser, account: Page, key: SoftAuthenticator
 ) -> None:
-    """T-75, A-119: also if the first attempt failed."""
+    """A-119: also if the first attempt failed."""
     await register(browser, key)
     for wrong in ({}, {"origin": "http://evil.example"}):
         asked = await options(browser, "login")
@@ -324,7 +324,7 @@ async def test_a_challenge_expires(
     after_s: int,
     status: int,
 ) -> None:
-    """T-75, A-119"""
+    """A-119"""
     await register(browser, key)
     asked = await options(browser, "login")
     clock.pass_s(after_s)
@@ -335,7 +335,6 @@ async def test_a_challenge_expires(
 async def test_a_challenge_is_for_one_purpose(
     browser: Browser, account: Page, key: SoftAuthenticator
 ) -> None:
-    """T-75"""
     asked = await options(browser, "register")
     await register(browser, key)
     sent = {"challengeKey": asked["challengeKey"], "credential": key.get(asked)}
@@ -353,7 +352,7 @@ async def test_a_challenge_is_for_one_purpose(
 async def test_a_challenge_is_for_one_browser_and_session(
     browser: Browser, new_browser: NewBrowser, account: Page, key: SoftAuthenticator
 ) -> None:
-    """T-75, A-119"""
+    """A-119"""
     await register(browser, key)
     asked = await options(browser, "login")
     other = new_browser()
@@ -399,7 +398,7 @@ async def test_a_signature_for_something_else_signs_nobody_in(
     key: SoftAuthenticator,
     wrong: dict[str, object],
 ) -> None:
-    """A-122, T-77"""
+    """A-122"""
     await register(browser, key)
     assert refused(await log_in(new_browser(), key, **wrong), 400, "Verification failed")
 
@@ -425,7 +424,7 @@ async def test_another_authenticator_signs_nobody_in(
     caplog: pytest.LogCaptureFixture,
     changes: dict[str, Any],
 ) -> None:
-    """A-122, T-76, T-77"""
+    """A-122"""
     await register(browser, key)
     with caplog.at_level(logging.WARNING, "podstead.audit"):
         answer = await log_in(new_browser(), replace(key, **changes))
@@ -451,7 +450,7 @@ async def test_a_count_that_does_not_rise_is_a_copy(
     clock: MovedClock,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """T-78: refused, noted, shown, and the count stays."""
+    """Refused, noted, shown, and the count stays."""
     key.sign_count = 5
     await register(browser, key)
     key.sign_count = 6
@@ -508,7 +507,7 @@ async def _verified(browser: Browser, key: SoftAuthenticator, uid: str) -> Answe
 async def test_an_application_gets_tokens_by_a_passkey(
     browser: Browser, new_browser: NewBrowser, account: Page, app: App, key: SoftAuthenticator
 ) -> None:
-    """T-71, A-118"""
+    """A-118"""
     await register(browser, key)
     other = new_browser()
     page = await other.get(app.request())
@@ -549,7 +548,7 @@ async def test_tokens_tell_how_the_person_signed_in(
 async def test_tokens_tell_of_a_passkey_that_was_used_before_the_application_asked(
     browser: Browser, new_browser: NewBrowser, account: Page, app: App, key: SoftAuthenticator
 ) -> None:
-    """A-118: T-72, then an application."""
+    """A-118: and then an application."""
     await register(browser, key)
     other = new_browser()
     assert (await log_in(other, key)).status == 200
@@ -631,7 +630,7 @@ async def test_a_passkey_of_another_domain_or_page_is_refused(
 async def test_nobody_completes_what_was_not_verified(
     browser: Browser, app: App, query: str
 ) -> None:
-    """T-74, A-118"""
+    """A-118"""
     page = await browser.get(app.request())
     page = await browser.get(f"{page.path}/passkey-complete{query}")
     assert page.status == 403
@@ -689,7 +688,7 @@ async def test_the_last_way_in_stays(
     store: SqliteStore,
     clock: MovedClock,
 ) -> None:
-    """T-80, A-124: of an account without a password."""
+    """A-124: of an account without a password."""
     await register(browser, key)
     await register(browser, SoftAuthenticator(BASE))
     await _changed_account(store, clock, password_hash=None)
@@ -769,7 +768,7 @@ async def test_they_go_with_the_account(
 async def test_where_browsers_know_no_passkeys_none_are_offered(
     start: Start, caplog: pytest.LogCaptureFixture, base_url: str
 ) -> None:
-    """T-81, A-115"""
+    """A-115"""
     with caplog.at_level(logging.INFO, "podstead.app"):
         server = await start(idp=True, base_url=base_url)
     assert "use http://localhost:PORT" in caplog.text

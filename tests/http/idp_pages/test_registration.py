@@ -41,7 +41,7 @@ async def test_an_email_address_is_optional(browser: Browser) -> None:
 
 
 async def test_who_comes_from_an_application_goes_back_to_it(browser: Browser, app: App) -> None:
-    """T-42, A-95: the page names the application, as the one to sign in on does."""
+    """A-95: the page names the application, as the one to sign in on does."""
     page = await browser.get(app.request())
     uid = page.path.rpartition("/")[2]
     assert f'href="/idp/register?uid={uid}"' in page.text
@@ -75,7 +75,7 @@ async def test_who_comes_from_an_application_goes_back_to_it(browser: Browser, a
 async def test_what_is_wrong_is_said_at_its_field(
     browser: Browser, changes: dict[str, str], field: str, status: int
 ) -> None:
-    """T-41, A-95: what was typed stays, but for passwords; nothing was made."""
+    """A-95: what was typed stays, but for passwords; nothing was made."""
     page = await _register(browser, **changes)
     assert (page.status, page.path) == (status, "/idp/register")
     assert f'id="{field}-error"' in page.text

@@ -25,7 +25,7 @@ JSON = "application/json"
 async def test_without_an_application_there_is_a_page_to_sign_in(
     browser: Browser, path: str
 ) -> None:
-    """T-32, A-52."""
+    """A-52."""
     page = await browser.get(path)
     assert (page.status, page.path) == (200, path)
     assert page.form("/idp/login").fields.keys() == {"username", "password"}
@@ -100,7 +100,7 @@ async def test_what_is_no_form_is_refused(
 async def test_the_cookies_are_for_this_server_and_out_of_the_reach_of_scripts(
     server: Server,
 ) -> None:
-    """A-61, P-11: on plain http without Secure, which no client would send back."""
+    """A-61: on plain http without Secure, which no client would send back."""
     browser = Browser(server.application)
     page = await browser.get("/idp/login")
     [line] = page.answer.header_lines("set-cookie")

@@ -34,7 +34,6 @@ def files(settings: Settings) -> list[Path]:
 
 @pytest.mark.parametrize("body", [b"new", b"", LARGE], ids=["small", "empty", "large"])
 async def test_content_that_is_what_was_signed_is_stored(world: World, body: bytes) -> None:
-    """T-94."""
     assert (await world.put(body, target=NEW, signed=body)).status == 201
     answer = await world.server.alice.get(NEW)
     assert answer.status == 200
@@ -46,7 +45,7 @@ async def test_content_that_is_what_was_signed_is_stored(world: World, body: byt
 async def test_altered_content_is_refused_and_nothing_is_stored(
     world: World, settings: Settings, body: bytes, target: str
 ) -> None:
-    """T-94, A-5, A-145: neither a resource nor a file."""
+    """A-5, A-145: neither a resource nor a file."""
     before, there = await world.stored(target), files(settings)
     members = (await world.server.alice.get(PLACE)).text
     answer = await world.put(body[:-1] + b"!", target=target, signed=body)
@@ -70,7 +69,6 @@ async def test_altered_content_is_refused_and_nothing_is_stored(
 async def test_no_method_believes_altered_content(
     world: World, method: str, target: str, kind: str, body: bytes
 ) -> None:
-    """T-94."""
     members = (await world.server.alice.get(PLACE)).text
     for signed, status in ((body + b" ", 401), (body, 201)):
         event = world.event(method=method, target=target, body=signed)
@@ -92,7 +90,6 @@ async def test_a_pod_is_not_made_of_altered_content(world: World) -> None:
 
 
 async def test_content_in_pieces_of_no_announced_length_is_hashed(world: World) -> None:
-    """T-108."""
     pieces = [LARGE[start : start + 10_000] for start in range(0, len(LARGE), 10_000)]
     for signed, status in ((LARGE + b"!", 401), (LARGE, 201)):
         event = world.event(method="PUT", target=NEW, body=signed)
@@ -101,7 +98,6 @@ async def test_content_in_pieces_of_no_announced_length_is_hashed(world: World) 
 
 
 async def test_a_hash_in_upper_case_will_do(world: World) -> None:
-    """T-108."""
     digest = hashlib.sha256(b"new").hexdigest().upper()
     assert (await world.put(b"new", with_tag("payload", digest))).status == 204
 
@@ -143,7 +139,6 @@ async def test_content_that_the_method_makes_no_use_of_is_checked_too(
 async def test_an_upload_that_is_cut_off_leaves_no_resource(
     world: World, settings: Settings
 ) -> None:
-    """T-110."""
     there = files(settings)
     event = world.event(method="PUT", target=NEW, body=LARGE)
     for length in (len(LARGE), None):

@@ -24,7 +24,6 @@ from tests.unit.outbound.peer import MovedClock
 
 
 async def test_a_key_that_a_rule_names_is_let_in_and_another_is_not(world: World) -> None:
-    """T-93, T-5."""
     answer = await world.get()
     assert (answer.status, answer.text) == (200, "text")
     assert answer.header("cache-control") == "private, no-cache"
@@ -63,7 +62,6 @@ async def test_a_key_is_compared_whatever_the_case_of_its_digits_in_rules(
 
 
 async def test_a_key_is_a_member_of_a_group(world: World) -> None:
-    """T-105."""
     group = "/alice/private/group"
     member = f"<#g> <http://www.w3.org/2006/vcard/ns#hasMember> <{world.key.did}> ."
     assert (await world.server.alice.put(group, member, TURTLE)).status == 201
@@ -74,7 +72,7 @@ async def test_a_key_is_a_member_of_a_group(world: World) -> None:
 
 
 async def test_a_key_is_an_authenticated_agent(world: World) -> None:
-    """T-105, A-4."""
+    """A-4."""
     await world.let_in(("acl:agentClass acl:AuthenticatedAgent", "+Read"))
     assert (await world.get()).status == 200
     assert (await world.server.public.get(DOC)).status == 401
@@ -111,7 +109,7 @@ async def test_a_scheme_in_any_case_and_spaces_are_read(world: World, scheme: st
 
 
 async def test_the_url_is_signed_with_its_query_as_it_is_sent(world: World) -> None:
-    """T-95, T-99, A-144."""
+    """A-144."""
     asked = f"{DOC}?a=b%2fc&d"
     assert (await world.send(nostr(world.event(target=asked)), target=asked)).status == 200
     other = nostr(world.event(tag_set_to("u", f"{URL}?a=b%2Fc&d#part")))
@@ -124,7 +122,7 @@ OTHER_URL = "The event is for another URL"
 
 
 async def test_a_name_beyond_ascii_is_signed_as_people_write_it(world: World) -> None:
-    """A-144, P-7."""
+    """A-144."""
     assert (await world.server.alice.put(f"{PLACE}%C3%A9", "é", TEXT)).status == 201
     for sent in (f"{PLACE}%C3%A9", f"{PLACE}%c3%a9"):
         event = world.event(tag_set_to("u", f"{BASE}{PLACE}é"))
@@ -132,7 +130,7 @@ async def test_a_name_beyond_ascii_is_signed_as_people_write_it(world: World) ->
 
 
 async def test_another_name_of_this_machine_is_the_one_to_sign(world: World) -> None:
-    """T-109, A-11."""
+    """A-11."""
     other = tag_set_to("u", f"http://127.0.0.1:3000{DOC}")
     by_address = {"Host": "127.0.0.1:3000"}
     assert (await world.send({**nostr(world.event(other)), **by_address})).status == 200
@@ -141,7 +139,7 @@ async def test_another_name_of_this_machine_is_the_one_to_sign(world: World) -> 
 
 
 async def test_no_header_of_a_stranger_changes_what_is_to_be_signed(world: World) -> None:
-    """T-109, A-12, W-7."""
+    """A-12."""
     evil = tag_set_to("u", f"http://evil.example{DOC}")
     assert (await world.send({**nostr(world.event(evil)), "Host": "evil.example"})).status == 421
     forwarded = {"X-Forwarded-Host": "evil.example", "Forwarded": "host=evil.example"}
@@ -151,7 +149,7 @@ async def test_no_header_of_a_stranger_changes_what_is_to_be_signed(world: World
 async def test_on_plain_http_between_machines_no_request_is_signed(
     start: Start, clock: MovedClock
 ) -> None:
-    """T-104, A-148: nor is it offered."""
+    """A-148: nor is it offered."""
     base = "http://pod.example"
     server = await start(clock=clock, base_url=base)
     event = NostrKey.new().event("GET", f"{base}/alice/", clock.now_ms() // 1000)
@@ -172,7 +170,7 @@ async def test_on_https_requests_are_signed_for_https(start: Start, clock: Moved
 
 
 async def test_a_slash_is_not_corrected_since_the_event_is_for_one_url(world: World) -> None:
-    """Q-22."""
+    """A-102."""
     answer = await world.send(nostr(world.event(target=f"{DOC}/")), target=f"{DOC}/")
     assert (answer.status, answer.header("location")) == (404, None)
     moved = await world.server.alice.get(f"{DOC}/")
@@ -190,7 +188,7 @@ async def test_the_challenge_offers_to_sign_and_asks_nobody_for_a_password(world
 
 
 async def test_an_event_may_come_as_a_password(world: World) -> None:
-    """T-98, A-146."""
+    """A-146."""
     assert (await world.send(basic(world.event()))).status == 200
     written = basic(world.event(method="PUT", body=b"new"))
     assert (await world.send(written, "PUT", body=b"new")).status == 204
@@ -198,7 +196,7 @@ async def test_an_event_may_come_as_a_password(world: World) -> None:
 
 
 async def test_the_event_of_a_git_helper_reads_and_does_not_write(world: World) -> None:
-    """T-98, D-6: signed for the host and any method."""
+    """A-146: signed for the host and any method."""
     helper = (tag_set_to("u", f"{BASE}/"), tag_set_to("method", "*"))
     for number, method in enumerate(("GET", "HEAD")):
         event = world.event(*helper, set_to("content", str(number)))

@@ -1,4 +1,4 @@
-"""One thing made wrong in a request that is good is refused (section 7, T-95 to T-107)."""
+"""One thing made wrong in a request that is good is refused."""
 
 from __future__ import annotations
 
@@ -69,13 +69,12 @@ USED = "The event was used already"
 async def test_an_event_that_says_something_else_is_refused(
     world: World, change: Change, phrase: str
 ) -> None:
-    """T-95 to T-97, T-106: though it is signed."""
+    """Though it is signed."""
     assert_refused(await world.get(change), phrase)
     assert (await world.get()).status == 200
 
 
 async def test_an_event_that_is_not_signed_by_its_key_is_refused(world: World) -> None:
-    """T-97."""
     event = world.event()
     other = NostrKey.new()
     for sig, phrase in (
@@ -103,7 +102,6 @@ async def test_an_event_in_the_name_of_somebody_else_is_refused(world: World) ->
 
 
 async def test_another_id_none_or_a_key_in_upper_case_is_refused(world: World) -> None:
-    """T-97."""
     event = world.event()
     without_id = {name: value for name, value in event.items() if name != "id"}
     assert_refused(await world.send(nostr(without_id)), FORM)
@@ -115,7 +113,6 @@ async def test_another_id_none_or_a_key_in_upper_case_is_refused(world: World) -
     "content", [b"", b"[]", b"null", b"{", b"\xff", b'{"a":1,"a":1}', b"[" * 5000]
 )
 async def test_what_is_no_event_is_refused(world: World, content: bytes) -> None:
-    """T-107."""
     fields = {"Authorization": f"Nostr {base64.b64encode(content).decode() or '='}"}
     answer = await world.send(fields)
     assert_refused(answer, NO_EVENT if content else "Invalid token")
@@ -123,19 +120,19 @@ async def test_what_is_no_event_is_refused(world: World, content: bytes) -> None
 
 @pytest.mark.parametrize("token", ["", " ", "é", "a b", "a,b", '"a"', "{}"])
 async def test_what_can_be_no_token_is_refused(world: World, token: str) -> None:
-    """T-107, A-3."""
+    """A-3."""
     assert_refused(await world.send({"Authorization": f"Nostr {token}"}), "Invalid token")
 
 
 async def test_a_header_of_more_than_16_kibibytes_is_too_large(world: World) -> None:
-    """T-107, A-140."""
+    """A-140."""
     for size, status in ((16 * 1024 - 6, 401), (16 * 1024 - 5, 431)):
         answer = await world.send({"Authorization": f"Nostr {'a' * size}"})
         assert answer.status == status, size
 
 
 async def test_an_event_is_used_once(world: World) -> None:
-    """T-96, A-147: in whatever form, and by whatever spelling."""
+    """A-147: in whatever form, and by whatever spelling."""
     event = world.event()
     assert (await world.send(nostr(event))).status == 200
     assert_refused(await world.send(nostr(event)), USED)
@@ -175,7 +172,7 @@ async def test_who_guesses_at_an_event_does_not_use_it_up(world: World) -> None:
 
 
 async def test_a_refused_event_is_refused_where_all_may_read(world: World) -> None:
-    """A-5, W-13."""
+    """A-5."""
     assert (await world.server.public.get("/alice/")).status == 200
     assert_refused(await world.send(nostr(world.event()), target="/alice/"), ADDRESS)
 

@@ -421,7 +421,7 @@ async def test_rules_that_name_origins_hold_for_sockets(server: Server) -> None:
 
 
 async def test_the_operator_may_let_everybody_hear(start: Start) -> None:
-    """L-10, Q-25: legacy-notifications-open."""
+    """L-10: legacy-notifications-open."""
     server = await start(legacy_notifications_open=True)
     async with watching(server, PRIVATE, "/alice/private/", token_of=None) as socket:
         assert (await server.alice.put(PRIVATE, BODY, TURTLE)).status == 201

@@ -332,7 +332,7 @@ async def test_nothing_is_sent_to_where_it_must_not_be(server: Server, send_to: 
 
 
 async def test_only_a_loopback_server_sends_to_its_machine(start: Start) -> None:
-    """D-8."""
+    """A-190."""
     server = await start(base_url="https://pod.example", ssl_cert=None)
     for send_to in ("http://localhost:9/", "https://localhost:9/", "https://127.0.0.1:9000/"):
         sent = {

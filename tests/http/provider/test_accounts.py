@@ -53,7 +53,7 @@ def services(provider: Provider) -> AccountServices:
 
 
 async def test_a_new_pod_is_answered_with_five_facts_and_no_token(provider: Provider) -> None:
-    """A-90, A-34, T-19"""
+    """A-90, A-34"""
     answer = await create(provider, name="Bob")
     assert answer.status == 201
     assert answer.header("location") == f"{BASE}/Bob/"
@@ -103,7 +103,7 @@ async def test_the_profile_names_the_provider_and_only_where_there_is_one(
 async def test_one_reason_is_told_and_nothing_is_made(
     provider: Provider, sent: dict[str, object], status: int, error: str
 ) -> None:
-    """A-90, A-92, A-93, T-41: in the words that clients know."""
+    """A-90, A-92, A-93: in the words that clients know."""
     answer = await create(provider, **sent)
     assert (answer.status, answer.json()["error"]) == (status, error)
     assert set(answer.json()) == {"error", "message"}
@@ -114,13 +114,13 @@ async def test_one_reason_is_told_and_nothing_is_made(
 
 @pytest.mark.parametrize("name", sorted(RESERVED_NAMES - {"favicon.ico", "robots.txt"}))
 async def test_reserved_names_make_no_account_in_any_case(provider: Provider, name: str) -> None:
-    """A-91, W-4, T-41"""
+    """A-91"""
     answer = await create(provider, name=name.upper())
     assert (answer.status, answer.json()["error"]) == (400, "Reserved pod name")
 
 
 async def test_of_many_creations_of_one_name_one_succeeds(provider: Provider) -> None:
-    """A-94, T-18, W-14: and its pod and password are the winner's."""
+    """A-94: and its pod and password are the winner's."""
     answers = await asyncio.gather(
         *(
             create(provider, email=f"{index}@example.org", password=f"password {index}")
@@ -175,7 +175,7 @@ async def test_an_address_makes_so_many_accounts_an_hour(start_provider: StartPr
 async def test_a_new_password_ends_tokens_and_grants_in_the_same_second(
     provider: Provider, app: App, services: AccountServices
 ) -> None:
-    """A-76, T-44: all happens while the clock stands still."""
+    """A-76: all happens while the clock stands still."""
     tokens = await provider.tokens(app)
     code = await provider.code(app)
     script = await provider.add_credential("secret")
@@ -228,7 +228,7 @@ async def test_tokens_of_a_removed_account_open_nothing_also_of_its_successor(
 async def test_client_credentials_get_tokens_until_they_are_ended(
     provider: Provider, services: AccountServices
 ) -> None:
-    """A-67, A-86, W-20: with a secret as it is, and bound to a key or not."""
+    """A-67, A-86: with a secret as it is, and bound to a key or not."""
     account = await services.accounts.read(provider.account.account_id)
     assert account is not None
     made = await services.credentials.create(account, name="script")

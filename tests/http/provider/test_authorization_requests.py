@@ -53,7 +53,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 async def test_what_is_wrong_is_told_to_the_client(
     provider: Provider, app: App, changes: dict[str, Any], error: str
 ) -> None:
-    """A-53, T-27"""
+    """A-53"""
     reply = await provider.begin(app, **changes)
     assert isinstance(reply, Reply)
     assert (reply.redirect_uri, reply.response_mode) == (CALLBACK, "query")
@@ -106,7 +106,7 @@ UNUSABLE: dict[str, dict[str, Any]] = {
 async def test_nobody_is_sent_to_an_address_that_is_not_registered(
     provider: Provider, app: App, changes: dict[str, Any]
 ) -> None:
-    """A-53, T-28: also with prompt=none, and when more is wrong"""
+    """A-53: also with prompt=none, and when more is wrong"""
     for more in ({}, {"prompt": "none"}, {"response_type": "token"}):
         with pytest.raises(UnusableClient):
             await provider.begin(app, **changes, **more)
@@ -156,7 +156,7 @@ async def test_without_a_session_nobody_signs_in_silently(provider: Provider, ap
 
 
 async def test_a_session_is_no_consent(provider: Provider, app: App) -> None:
-    """T-30, W-5, D-4: nor is the consent to another client, or at another address of it"""
+    """A-56: nor is the consent to another client, or at another address of it"""
     assert (await silent(provider, app))["error"] == "consent_required"
     await provider.code(app)
     assert "code" in await silent(provider, app)
@@ -227,7 +227,7 @@ async def begun(provider: Provider, app: App) -> str:
 
 
 async def test_an_interaction_is_of_the_browser_that_began_it(provider: Provider, app: App) -> None:
-    """A-57, W-21"""
+    """A-57"""
     uid = await begun(provider, app)
     for browser in (None, "", "browser-2"):
         with pytest.raises(AccessDenied):

@@ -78,7 +78,7 @@ async def is_known(provider: Provider, client_id: str) -> bool:
 async def test_a_document_on_another_server_describes_its_client(
     provider: Provider, peer: Peer
 ) -> None:
-    """A-51, T-22"""
+    """A-51"""
     assert await is_known(provider, serve(peer))
     (request,) = peer.requests
     assert request.headers["accept"] == (
@@ -410,7 +410,7 @@ async def put_document(provider: Provider, path: str, content_type: str = JSON_L
 async def test_a_public_document_in_a_pod_describes_its_client(
     provider: Provider, content_type: str
 ) -> None:
-    """A-51, A-190, W-18: read without asking ourselves over the network; ES256 unless it says
+    """A-51, A-190: read without asking ourselves over the network; ES256 unless it says
     otherwise"""
     app = await put_document(provider, "/alice/public/app", content_type)
     assert await is_known(provider, app.client_id)
@@ -447,7 +447,6 @@ async def test_a_private_document_describes_nobody(provider: Provider) -> None:
 
 
 async def test_challenges_of_described_clients_count_as_well(provider: Provider) -> None:
-    """T-27"""
     app = await put_document(provider, "/alice/public/app")
     code = await provider.code(app)
     wrong = await provider.redeem(app, code, code_verifier=token_hash(app.verifier))

@@ -26,7 +26,7 @@ ALGORITHMS = "ES256 ES384 ES512 RS256 RS384 RS512 PS256 PS384 PS512 EdDSA"
 
 @pytest.mark.parametrize("path", [OPENID, OAUTH])
 async def test_the_description_is_exactly_this(provider: Provider, path: str) -> None:
-    """A-40, A-41, D-1"""
+    """A-40, A-41"""
     answer = await provider.public.get(path)
     assert answer.json() == {
         "issuer": BASE,
@@ -91,7 +91,7 @@ async def test_every_address_of_the_description_is_served(provider: Provider) ->
 async def test_descriptions_are_for_everybody_and_kept_for_minutes(
     provider: Provider, path: str
 ) -> None:
-    """A-41, A-42, A-46, W-24"""
+    """A-41, A-42, A-46"""
     answer = await provider.public.get(path)
     assert (answer.status, answer.header("content-type")) == (200, "application/json")
     assert answer.header("cache-control") == "public, max-age=300"
@@ -162,7 +162,7 @@ async def test_keys_are_published_without_what_is_secret(provider: Provider) -> 
 
 
 def test_keys_are_kept_for_the_server_alone(provider_root: tuple[Path, str]) -> None:
-    """A-43, W-10"""
+    """A-43"""
     folder = RootLayout(provider_root[0]).keys / "provider"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     files = list(folder.iterdir())
@@ -184,7 +184,7 @@ async def published(provider: Provider) -> set[str]:
 async def test_tokens_outlive_the_rotation_of_keys_on_every_worker(
     provider: Provider, app: App, start_provider: StartProvider
 ) -> None:
-    """A-44, T-38, W-24"""
+    """A-44"""
     other = await start_provider(clock=provider.clock)
     clock, workers = provider.clock, (provider, other)
     before = await published(provider)

@@ -114,7 +114,7 @@ async def test_what_is_sent_back_is_data_and_nothing_else(
 async def test_an_address_that_is_not_registered_is_not_shown_as_a_link(
     provider: Provider, app: App, redirect: str
 ) -> None:
-    """A-53, T-28"""
+    """A-53"""
     for prompt in ("none", "login"):
         query = f"client_id={app.client_id}&redirect_uri={quote(redirect)}&prompt={prompt}"
         answer = await provider.public.get(f"/idp/auth?{query}", accept="text/html")

@@ -98,7 +98,7 @@ def assert_wanted(answer: Answer) -> None:
 async def test_a_client_goes_from_a_code_to_the_document_with_nonces(
     provider: Provider,
 ) -> None:
-    """Token endpoint, userinfo and resources: one refusal, and from then on the nonce is known."""
+    """A-113: by token endpoint, userinfo and resources alike; one refusal, then it is known."""
     app = await provider.register(token_endpoint_auth_method="none")
     client = NonceClient(app.key)
     code = await provider.code(app)

@@ -68,7 +68,7 @@ AS_SENT = {
 async def test_clients_get_what_they_asked_for_and_what_they_left_out(
     provider: Provider, sent: dict[str, Any]
 ) -> None:
-    """A-47, A-48, W-17; RFC 7591 section 3.2.1"""
+    """A-47, A-48; RFC 7591 section 3.2.1"""
     answer = await provider.send_registration(sent, origin="https://app.example")
     assert answer.status == 201
     assert_not_kept(answer)
@@ -99,7 +99,7 @@ async def test_a_secret_is_not_taken_for_an_expired_one(provider: Provider) -> N
 
 
 async def test_a_client_without_a_secret_gets_none(provider: Provider) -> None:
-    """A-47, W-17"""
+    """A-47"""
     app = await provider.register(token_endpoint_auth_method="none")
     assert {"client_secret", "client_secret_expires_at"}.isdisjoint(app.metadata)
 

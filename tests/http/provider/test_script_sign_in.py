@@ -1,4 +1,4 @@
-"""``/idp/credentials``: scripts get tokens for a password (A-80, A-81, T-37)."""
+"""``/idp/credentials``: scripts get tokens for a password (A-80, A-81)."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ async def test_whoever_does_not_know_the_password_learns_nothing(
 async def test_what_is_no_such_request_is_said(
     provider: Provider, body: object, content_type: str
 ) -> None:
-    """A-80, T-37, T-103: in fixed words (A-186)."""
+    """A-80: in fixed words (A-186)."""
     assert_refused(await ask(provider, body, content_type), "invalid_request")
 
 
@@ -236,7 +236,7 @@ async def test_an_authorization_header_is_not_asked_for_nor_in_the_way(provider:
 
 
 async def test_failures_are_limited_and_successes_are_not(start_provider: StartProvider) -> None:
-    """A-181, T-37, W-8: with the settings that a server has by itself, from the first on."""
+    """A-181: with the settings that a server has by itself, from the first on."""
     provider = await start_provider()
     for _ in range(30):
         await token(provider)

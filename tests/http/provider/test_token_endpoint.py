@@ -67,7 +67,7 @@ async def test_a_code_gives_all_tokens_and_they_open_what_is_private(
 async def test_the_claims_of_an_access_token_are_exactly_these(
     provider: Provider, app: App
 ) -> None:
-    """A-70, T-31"""
+    """A-70"""
     tokens = await provider.tokens(app)
     header, claims = await provider.verified(tokens["access_token"])
     assert (header["typ"], header["alg"], set(header)) == ("at+jwt", "RS256", {"typ", "alg", "kid"})
@@ -91,7 +91,7 @@ async def test_the_claims_of_an_access_token_are_exactly_these(
 async def test_the_claims_of_an_id_token_are_exactly_these(
     provider: Provider, algorithm: str
 ) -> None:
-    """A-71, W-16, T-31; OIDC Core sections 2 and 3.1.3.6"""
+    """A-71; OIDC Core sections 2 and 3.1.3.6"""
     app = await provider.register(id_token_signed_response_alg=algorithm)
     signed_in_s = provider.clock.now_s
     code = await provider.code(app, nonce="n-1")
@@ -144,7 +144,6 @@ async def test_without_a_proof_tokens_are_bound_to_no_key(provider: Provider, ap
 async def test_a_bound_token_and_an_id_token_are_no_bearer_tokens(
     provider: Provider, app: App
 ) -> None:
-    """T-34, W-6"""
     tokens = await provider.tokens(app)
     assert await provider.get(tokens["access_token"], None) == 401
     assert await provider.get(tokens["id_token"], None) == 401
@@ -188,7 +187,7 @@ WRONG_CODE_REQUESTS = {
 async def test_a_code_is_refused_in_the_same_words_whatever_is_wrong(
     provider: Provider, app: App, changes: dict[str, str | None]
 ) -> None:
-    """A-64, T-27; RFC 7636 section 4.6"""
+    """A-64; RFC 7636 section 4.6"""
     code = await provider.code(app)
     answer = await provider.redeem(app, **{"code": code, **changes})  # type: ignore[arg-type]
     assert_refused(answer, "invalid_grant")
@@ -197,7 +196,7 @@ async def test_a_code_is_refused_in_the_same_words_whatever_is_wrong(
 
 
 async def test_the_verifier_itself_is_no_challenge(provider: Provider, app: App) -> None:
-    """T-27: a plain challenge would be equal to it"""
+    """A plain challenge would be equal to it"""
     code = await provider.code(app)
     answer = await provider.redeem(app, code, code_verifier=token_hash(app.verifier))
     assert_refused(answer, "invalid_grant")
@@ -240,7 +239,7 @@ async def test_a_missing_code_is_said_so(provider: Provider, app: App) -> None:
 async def test_a_second_use_of_a_code_ends_all_that_came_of_it(
     provider: Provider, app: App
 ) -> None:
-    """A-64, T-29; RFC 6749 section 4.1.2"""
+    """A-64; RFC 6749 section 4.1.2"""
     code = await provider.code(app)
     tokens = (await provider.redeem(app, code)).json()
     refreshed = (await provider.refresh(app, tokens["refresh_token"])).json()
@@ -297,7 +296,7 @@ async def test_codes_and_refresh_tokens_are_not_stored(provider: Provider, app: 
 
 
 async def test_refreshing_gives_everything_anew(provider: Provider, app: App) -> None:
-    """A-65, A-66, T-24"""
+    """A-65, A-66"""
     first = await provider.tokens(app, nonce="n-1")
     provider.clock.now_s += 2 * HOUR_S
     assert await provider.get(first["access_token"], app.key) == 401
@@ -315,7 +314,7 @@ async def test_refreshing_gives_everything_anew(provider: Provider, app: App) ->
 async def test_a_second_use_of_a_refresh_token_ends_its_family(
     provider: Provider, app: App
 ) -> None:
-    """A-66, T-24; RFC 9700 section 4.14.2"""
+    """A-66; RFC 9700 section 4.14.2"""
     first = await provider.tokens(app)
     second = (await provider.refresh(app, first["refresh_token"])).json()
     third = (await provider.refresh(app, second["refresh_token"])).json()
@@ -429,7 +428,7 @@ async def test_a_refresh_token_lasts_a_fortnight_and_its_family_ninety_days(
 async def test_an_account_that_counts_no_more_gets_and_uses_no_tokens(
     provider: Provider, app: App, change: dict[str, object]
 ) -> None:
-    """A-76, T-44"""
+    """A-76"""
     tokens, code = await provider.tokens(app), await provider.code(app)
     await provider.change_account(**change)
     assert await provider.get(tokens["access_token"], app.key) == 401
@@ -555,7 +554,7 @@ SECRETS = ["plain-secret", "a+b", "a b", "100%41", "p:q", "é€", "a%2Bb"]
 async def test_a_script_gets_a_token_of_its_owner(
     provider: Provider, secret: str, encode: bool
 ) -> None:
-    """A-67, A-62, W-20: both encodings, whatever the secret holds"""
+    """A-67, A-62: both encodings, whatever the secret holds"""
     credential_id = await provider.add_credential(secret)
     key = Signer.new()
     headers = basic(credential_id, secret, encode=encode)
@@ -607,7 +606,7 @@ async def test_a_script_of_a_disabled_account_gets_nothing(provider: Provider) -
 async def test_each_kind_of_client_has_its_grants(
     provider: Provider, app: App, public_app: App
 ) -> None:
-    """A-68; W-20: registering makes nobody an agent"""
+    """A-68: registering makes nobody an agent"""
     form = {"grant_type": "client_credentials"}
     answer = await provider.token(form, headers=app.authorization)
     assert_refused(answer, "unauthorized_client")
@@ -723,7 +722,7 @@ async def test_failures_are_counted_and_success_is_not_held_up(
 async def test_everything_is_there_after_a_restart_and_on_other_workers(
     provider: Provider, app: App, start_provider: StartProvider
 ) -> None:
-    """A-43, T-12"""
+    """A-43"""
     tokens, code = await provider.tokens(app), await provider.code(app)
     other: Provider = await start_provider(clock=provider.clock)
     assert await other.get(tokens["access_token"], app.key) == 200

@@ -42,7 +42,7 @@ async def revoke(provider: Provider, app: App, token: str, **form: str) -> None:
 
 
 async def test_a_client_learns_of_its_own_access_token(provider: Provider, app: App) -> None:
-    """A-83, W-19; RFC 7662 section 2.2"""
+    """A-83; RFC 7662 section 2.2"""
     tokens = await provider.tokens(app)
     shown = await introspect(provider, app, tokens["access_token"])
     claims = await provider.claims(tokens["access_token"])
@@ -119,7 +119,7 @@ async def test_introspecting_takes_a_secret(provider: Provider, public_app: App)
 
 
 async def test_a_revoked_access_token_opens_nothing(provider: Provider, app: App) -> None:
-    """T-35, A-83; others of the grant go on (RFC 7009 section 2.1)"""
+    """A-83; others of the grant go on (RFC 7009 section 2.1)"""
     tokens = await provider.tokens(app)
     await revoke(provider, app, tokens["access_token"])
     assert await provider.get(tokens["access_token"], app.key) == 401
@@ -130,7 +130,7 @@ async def test_a_revoked_access_token_opens_nothing(provider: Provider, app: App
 async def test_a_token_that_was_just_used_is_refused_when_revoked(
     provider: Provider, app: App, start_provider: StartProvider
 ) -> None:
-    """T-35: on every worker, whatever they remember of it"""
+    """On every worker, whatever they remember of it"""
     other = await start_provider(clock=provider.clock)
     tokens = await provider.tokens(app)
     for each in (provider, other):
@@ -218,7 +218,7 @@ async def userinfo(provider: Provider, token: str, key: Signer | None, **headers
 
 
 async def test_userinfo_says_what_the_scopes_let_it(provider: Provider, app: App) -> None:
-    """A-82, W-19"""
+    """A-82"""
     expected: Json = {"sub": provider.account.account_id, "webid": f"{BASE}/alice/#me"}
     personal: dict[str, Json] = {
         "openid webid": {},

@@ -1,4 +1,4 @@
-"""How often other servers are asked, and what is used meanwhile (A-110, A-111, T-58)."""
+"""How often other servers are asked, and what is used meanwhile (A-110, A-111)."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ async def test_a_provider_says_how_long_its_keys_stay_fresh(
 async def test_a_new_key_is_found_and_a_flood_of_unknown_ones_is_not_looked_for(
     world: World,
 ) -> None:
-    """T-58, A-108: one look a minute."""
+    """A-108: one look a minute."""
     provider = world.provider
     assert (await world.get(world.app())).status == 200
     world.clock.move(1)
@@ -163,7 +163,7 @@ async def test_an_address_may_have_strangers_looked_up_so_often_a_minute(world: 
 async def test_a_provider_that_does_not_answer_holds_nobody_else_up(
     world: World, elsewhere: Provider
 ) -> None:
-    """A-111, T-60: and is asked once, however many wait for it."""
+    """A-111: and is asked once, however many wait for it."""
     assert (await world.get(world.app())).status == 200
     elsewhere.pages[CONFIGURATION] = elsewhere.stalled
     apps = [world.app(set_to("iss", elsewhere.issuer)) for _ in range(5)]

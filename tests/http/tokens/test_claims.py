@@ -86,7 +86,7 @@ BAD_TOKENS: dict[str, tuple[Change, str]] = {
 async def test_a_token_that_says_something_wrong_is_refused(
     world: World, change: Change, phrase: str
 ) -> None:
-    """T-53, T-54, A-106, A-107, A-109, W-12."""
+    """A-106, A-107, A-109, W-12."""
     assert_refused(await world.get(world.app(change)), phrase)
 
 
@@ -120,7 +120,7 @@ async def test_a_token_that_was_verified_ends(world: World) -> None:
 
 
 async def test_a_token_that_its_issuer_did_not_sign_is_refused(world: World) -> None:
-    """T-101, W-3."""
+    """W-3."""
     key = Signer.new("ES256")
     claims = world.provider.claims(world.server.alice_web_id, key.thumbprint, now_s=world.now_s)
     forger, kid = Signer.new("ES256"), world.provider.keys[0].thumbprint

@@ -23,7 +23,7 @@ async def test_a_token_without_a_proof_is_refused(world: World) -> None:
 
 
 async def test_two_proofs_are_refused(world: World) -> None:
-    """T-55, A-6."""
+    """A-6."""
     app = world.app()
     first, second = app.fields("GET", URL), app.fields("GET", URL)
     fields = [*first.items(), ("DPoP", second["DPoP"])]
@@ -33,7 +33,7 @@ async def test_two_proofs_are_refused(world: World) -> None:
 
 
 async def test_two_credentials_are_a_bad_request(world: World) -> None:
-    """T-4, A-6."""
+    """A-6."""
     fields = world.app().fields("GET", URL)
     twice = [*fields.items(), ("Authorization", fields["Authorization"])]
     assert (await world.send(twice)).status == 400
@@ -58,7 +58,7 @@ async def test_what_can_be_no_token_is_refused(world: World, token: str) -> None
 
 
 async def test_a_bound_token_sent_as_bearer_is_refused(world: World) -> None:
-    """T-34, W-6."""
+    """W-6."""
     for app in (world.app(), world.app(without("cnf"))):
         answer = await world.send({"Authorization": f"Bearer {app.token}"})
         assert answer.status == 401
@@ -69,7 +69,7 @@ async def test_a_bound_token_sent_as_bearer_is_refused(world: World) -> None:
 
 
 async def test_options_is_never_authenticated(world: World) -> None:
-    """A-1, T-7."""
+    """A-1."""
     fields = {
         "Authorization": "DPoP rubbish",
         "DPoP": "rubbish",
@@ -87,14 +87,14 @@ async def test_options_is_never_authenticated(world: World) -> None:
 
 
 async def test_an_invalid_token_is_refused_where_the_public_is_let_in(world: World) -> None:
-    """T-2, A-5, W-13."""
+    """A-5, W-13."""
     assert (await world.server.public.get("/alice/")).status == 200
     fields = world.app().fields("GET", f"{BASE}/alice/", set_to("htm", "PUT"))
     assert (await world.send(fields, target="/alice/")).status == 401
 
 
 async def test_a_proof_of_another_url_is_no_reason_to_redirect(world: World) -> None:
-    """A-102, Q-22: the slash is not corrected, since the proof is for one URL only."""
+    """A-102: the slash is not corrected, since the proof is for one URL only."""
     assert (await world.server.alice.get("/alice/private/")).status == 200
     answer = await world.send(
         world.app().fields("GET", f"{BASE}/alice/private"), target="/alice/private"

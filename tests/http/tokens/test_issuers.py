@@ -24,7 +24,7 @@ from tests.unit.outbound.peer import MovedClock
 
 
 async def test_without_a_triple_no_provider_speaks_for_a_webid(world: World) -> None:
-    """T-52, W-3; and a change of the document counts at once (A-110)."""
+    """W-3; and a change of the document counts at once (A-110)."""
     app = world.app()
     assert (await world.get(app)).status == 200
     await world.name_issuer()
@@ -63,7 +63,7 @@ def published(provider: Provider, **changes: object) -> Json:
 
 
 async def test_documents_of_a_provider_that_are_no_good_are_refused(world: World) -> None:
-    """A-108, A-111, T-60: each 401, and never a 500 or the public."""
+    """A-108, A-111: each 401, and never a 500 or the public."""
     provider = world.provider
     good: Json = provider.configuration()
     bad = {

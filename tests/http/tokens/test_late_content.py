@@ -73,7 +73,7 @@ async def seen_by_bob(server: Server) -> None:
 async def test_a_simple_token_that_is_revoked_meanwhile_stores_nothing(
     server: Server, seen_by_bob: None, settings: Settings, clock: MovedClock, content_type: str
 ) -> None:
-    """A-33, T-15: neither a resource nor a file of it."""
+    """A-33: neither a resource nor a file of it."""
     before = blobs(settings)
 
     async def revoked() -> None:

@@ -33,6 +33,7 @@ def assert_wanted(answer: Answer) -> None:
 
 
 async def test_a_client_that_asks_again_with_the_nonce_gets_the_document(strict: World) -> None:
+    """A-113"""
     app = strict.app()
     refused = await strict.get(app)
     assert_wanted(refused)
@@ -55,6 +56,7 @@ async def test_a_nonce_serves_many_proofs_each_of_them_once(strict: World) -> No
 
 @pytest.mark.parametrize("nonce", ["", "other", 1, None, ["x"]])
 async def test_another_nonce_is_none(strict: World, nonce: object) -> None:
+    """A-113"""
     assert_wanted(await strict.get(strict.app(), set_to("nonce", nonce)))
 
 

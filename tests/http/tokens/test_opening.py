@@ -24,7 +24,7 @@ from tests.unit.outbound.peer import MovedClock
 
 
 async def test_a_token_of_a_provider_that_the_webid_names_opens_the_document(world: World) -> None:
-    """T-51, A-109."""
+    """A-109."""
     answer = await world.get(world.app())
     assert (answer.status, answer.text) == (200, "text")
     assert answer.header("cache-control") == "private, no-cache"
@@ -32,7 +32,7 @@ async def test_a_token_of_a_provider_that_the_webid_names_opens_the_document(wor
 
 
 async def test_the_identity_is_the_webid_and_nothing_more(world: World) -> None:
-    """T-5: another's token gives 403, without a challenge."""
+    """Another's token gives 403, without a challenge."""
     bob = world.provider.profile("/bob", world.provider.issuer)
     answer = await world.get(world.app(web_id=bob))
     assert (answer.status, answer.header_lines("www-authenticate")) == (403, [])
@@ -55,7 +55,7 @@ async def test_every_method_takes_a_proof(world: World) -> None:
 async def test_other_algorithms_of_proof_and_token_are_accepted(
     world: World, algorithm: str
 ) -> None:
-    """T-62: an RS256 proof with further members in its key, as a test harness sends it."""
+    """An RS256 proof with further members in its key, as a test harness sends it."""
     world.provider.keys.append(Signer.new(algorithm))
     key = Signer.new(algorithm)
     app = world.app(key=key)
@@ -64,13 +64,12 @@ async def test_other_algorithms_of_proof_and_token_are_accepted(
 
 
 async def test_a_proof_may_name_the_url_with_its_query(world: World) -> None:
-    """T-57."""
     fields = world.app().fields("GET", f"{URL}?a=b")
     assert (await world.send(fields, target=f"{DOC}?a=b")).status == 200
 
 
 async def test_a_proof_may_name_the_token(world: World) -> None:
-    """T-57, A-105."""
+    """A-105."""
     app = world.app()
     assert (await world.get(app, set_to("ath", token_hash(app.token)))).status == 200
     assert_refused(
@@ -125,7 +124,7 @@ async def test_a_subject_that_is_a_webid_will_do(world: World) -> None:
 async def test_a_slash_at_the_end_of_the_issuer_makes_no_difference(
     world: World, slash: str, configured: str, named: str
 ) -> None:
-    """T-59, A-40."""
+    """A-40."""
     provider = world.provider
     described = {**provider.configuration(), "issuer": f"{provider.issuer}{configured}"}
     provider.pages[CONFIGURATION] = Page.of(described)
@@ -134,7 +133,7 @@ async def test_a_slash_at_the_end_of_the_issuer_makes_no_difference(
 
 
 async def test_a_scheme_in_any_case_and_spaces_are_read(world: World) -> None:
-    """T-10, A-3."""
+    """A-3."""
     for scheme in ("dpop", "DPOP", "DPoP  "):
         fields = world.app().fields("GET", URL)
         fields["Authorization"] = fields["Authorization"].replace("DPoP", scheme)
@@ -144,7 +143,7 @@ async def test_a_scheme_in_any_case_and_spaces_are_read(world: World) -> None:
 async def test_another_name_of_this_machine_counts_in_proofs_and_not_in_webids(
     world: World,
 ) -> None:
-    """A-11, D-8."""
+    """A-11, A-190."""
     other = f"http://127.0.0.1:3000{DOC}"
     fields = {**world.app().fields("GET", other), "Host": "127.0.0.1:3000"}
     assert (await world.send(fields)).status == 200
@@ -153,7 +152,7 @@ async def test_another_name_of_this_machine_counts_in_proofs_and_not_in_webids(
 
 
 async def test_a_host_that_is_not_ours_is_misdirected(world: World) -> None:
-    """T-6, A-12, W-7: no header of a stranger changes what a proof must name."""
+    """A-12, W-7: no header of a stranger changes what a proof must name."""
     evil = f"http://evil.example{DOC}"
     fields = world.app().fields("GET", evil)
     assert (await world.send({**fields, "Host": "evil.example"})).status == 421

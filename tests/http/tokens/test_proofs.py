@@ -39,7 +39,7 @@ BAD_PROOFS: dict[str, tuple[Change, str]] = {
 async def test_a_wrong_proof_is_refused_before_anybody_is_asked(
     world: World, change: Change, phrase: str
 ) -> None:
-    """T-55, A-100."""
+    """A-100."""
     assert_refused(await world.get(world.app(), change), phrase, "invalid_dpop_proof")
     assert world.provider.asked == []
 
@@ -55,14 +55,14 @@ async def test_a_proof_that_its_key_did_not_sign_is_refused_before_anybody_is_as
 
 
 async def test_a_proof_by_another_key_is_refused_before_anybody_is_asked(world: World) -> None:
-    """T-54, A-106: a stolen token is of no use."""
+    """A-106: a stolen token is of no use."""
     answer = await world.get(world.app(), key=Signer.new("ES256"))
     assert_refused(answer, "The token is bound to another key")
     assert world.provider.asked == []
 
 
 async def test_a_proof_opens_the_document_once(world: World) -> None:
-    """T-56, A-104: an answer that was kept is none for a proof that was used."""
+    """A-104: an answer that was kept is none for a proof that was used."""
     app = world.app()
     fields = app.fields("GET", URL)
     assert (await world.send(fields)).status == 200

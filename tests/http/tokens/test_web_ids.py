@@ -20,7 +20,7 @@ from tests.support.provider import Page, Provider
 async def test_a_webid_elsewhere_counts_if_it_names_the_provider(
     world: World, elsewhere: Provider
 ) -> None:
-    """T-51, A-109."""
+    """A-109."""
     web_id = elsewhere.profile("/carol", world.provider.issuer)
     await world.let_in(web_id)
     assert (await world.get(world.app(web_id=web_id))).status == 200
@@ -48,7 +48,7 @@ async def test_a_webid_document_may_be_json_ld_and_may_have_moved(
 async def test_webid_documents_that_are_no_good_are_refused(
     world: World, elsewhere: Provider
 ) -> None:
-    """A-109, A-111, A-189, T-60, T-103."""
+    """A-109, A-111, A-189."""
     web_id = f"{elsewhere.issuer}/carol#me"
     await world.let_in(web_id)
     triple = f"<#me> <{ISSUER_TERM}> <{world.provider.issuer}>."
@@ -88,7 +88,7 @@ async def test_webid_documents_that_are_no_good_are_refused(
 
 
 async def test_a_huge_document_here_is_not_read_for_its_issuers(world: World) -> None:
-    """A-111, T-103: anybody may have a token for it."""
+    """A-111: anybody may have a token for it."""
     path = "/alice/huge"
     triple = f"<#me> <{ISSUER_TERM}> <{world.provider.issuer}>."
     for extra, phrase in ((1024 * 1024, NO_DOCUMENT), (0, None)):

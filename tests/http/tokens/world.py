@@ -1,6 +1,6 @@
 """A server, a provider that Alice's WebID names, and the refusals that her requests may get.
 
-Every test of a refusal changes one thing in a request that is good (section 4, T-51 to T-62).
+Every test of a refusal changes one thing in a request that is good.
 """
 
 from __future__ import annotations

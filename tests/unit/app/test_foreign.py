@@ -55,7 +55,7 @@ async def test_no_document_is_fetched_from_a_name_of_our_own(
 
 
 async def test_a_neighbour_on_this_machine_is_another_server(tmp_path: Path) -> None:
-    """D-8"""
+    """A-190"""
     settings = Settings(root=tmp_path, base_url="http://localhost:8080", port=3000)
     foreign = ForeignDocuments(settings, MovedClock())
     try:

@@ -204,7 +204,7 @@ BAD: dict[str, tuple[list[Change], Json, str]] = {
 async def test_what_is_no_access_token_of_ours_is_no_bearer_token(
     changes: list[Change], header: Json, phrase: str
 ) -> None:
-    """A-76, T-34, W-6."""
+    """A-76, W-6."""
     world = World()
     token = world.token(*changes, **header)
     with pytest.raises(NotAuthenticated, match=phrase) as refused:
@@ -214,7 +214,6 @@ async def test_what_is_no_access_token_of_ours_is_no_bearer_token(
 
 
 async def test_a_token_that_we_did_not_sign_is_refused() -> None:
-    """T-101."""
     world = World()
     for signer in (Signer.new("ES256"), Signer.new("RS256", rsa_bits=3072)):
         with pytest.raises(NotAuthenticated, match="Invalid token"):
@@ -223,7 +222,7 @@ async def test_a_token_that_we_did_not_sign_is_refused() -> None:
 
 
 async def test_what_the_provider_says_counts_with_every_request() -> None:
-    """A-76, T-35: a token that was verified is revoked at once."""
+    """A-76: a token that was verified is revoked at once."""
     world, key = World(), Signer.new("ES256")
     token, bound = world.token(), world.token(set_to("cnf", {"jkt": key.thumbprint}))
     await world.bearer(token)

@@ -1,4 +1,4 @@
-"""Whom a signed request names where keys are linked to accounts (A-149, T-99)."""
+"""Whom a signed request names where keys are linked to accounts (A-149)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def identity(linked: Links | None, *, as_password: bool = False) -> Identi
 
 @pytest.mark.parametrize("linked", [None, Links({}), Links({NostrKey.of(4).public: "x"})])
 async def test_a_key_that_is_linked_to_nobody_is_itself(linked: Links | None) -> None:
-    """C-5, A-149."""
+    """A-149."""
     assert await identity(linked) == Identity(
         agent=KEY.did,
         method=AuthenticationMethod.NIP98,
@@ -79,7 +79,7 @@ async def test_a_key_that_is_linked_to_nobody_is_itself(linked: Links | None) ->
 
 
 async def test_a_linked_key_is_the_webid_and_the_key() -> None:
-    """T-99, A-4: rules may name either."""
+    """A-4: rules may name either."""
     web_id = "https://pod.example/alice/#me"
     found = await identity(Links({KEY.public: web_id}))
     assert (found.agent, found.aliases) == (web_id, frozenset({KEY.did}))
@@ -198,5 +198,5 @@ async def test_an_event_for_any_method_is_about_what_lies_below_its_url(
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
 async def test_no_other_change_is_made_with_an_event_for_any_method(method: str) -> None:
-    """A-146, T-98."""
+    """A-146."""
     assert not await Git().asks(method, sequence=None, url=b"https://pod.example/alice/a")

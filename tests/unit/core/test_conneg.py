@@ -1,4 +1,4 @@
-"""Which representation an Accept header asks for (R-3 to R-5, C-27, Q-15, P-17)."""
+"""Which representation an Accept header asks for (R-3 to R-5, C-27, P-17)."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_a_header_past_the_limit_is_read_as_absent() -> None:
     ],
 )
 def test_html_is_preferred_where_it_outranks_json_and_rdf(accept: str) -> None:
-    """C-27, Q-15, P-17: browsers."""
+    """C-27, P-17: browsers."""
     assert prefers_html(accept)
 
 
@@ -199,7 +199,7 @@ def test_html_is_preferred_where_it_outranks_json_and_rdf(accept: str) -> None:
     ],
 )
 def test_html_is_not_preferred_otherwise(accept: str | None) -> None:
-    """Q-15: strictly preferred only."""
+    """C-27: strictly preferred only."""
     assert not prefers_html(accept)
 
 

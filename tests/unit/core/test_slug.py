@@ -1,4 +1,4 @@
-"""Which name a Slug header proposes (C-4, C-5, Q-30, Q-31)."""
+"""Which name a Slug header proposes (C-4, C-5)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from podstead.core.slug import MAX_NAME_BYTES, proposed_name
     ],
 )
 def test_a_valid_name_is_taken_literally(slug: bytes, name: str) -> None:
-    """C-4; the extension stays as given (Q-30)."""
+    """C-4; the extension stays as given (C-5)."""
     assert proposed_name(slug, wants_container=False) == name
 
 
@@ -69,7 +69,7 @@ def test_a_slug_is_percent_decoded_as_utf_8(slug: bytes, name: str) -> None:
     ],
 )
 def test_what_a_name_cannot_hold_is_stripped_or_replaced(slug: bytes, name: str) -> None:
-    """C-5, Q-30: sanitise."""
+    """C-5: sanitise."""
     assert proposed_name(slug, wants_container=False) == name
 
 
@@ -91,21 +91,21 @@ def test_a_slug_that_cannot_become_a_name_proposes_nothing(
 def test_the_name_of_an_auxiliary_resource_is_refused(
     slug: bytes, *, wants_container: bool
 ) -> None:
-    """Q-31: 403; a container's would be the slash twin of an ACL."""
+    """C-5: 403; a container's would be the slash twin of an ACL."""
     with pytest.raises(AccessDenied):
         proposed_name(slug, wants_container=wants_container)
 
 
 @pytest.mark.parametrize("slug", [b"a\x00b", b"a%00b", b"%00"])
 def test_a_nul_is_refused(slug: bytes) -> None:
-    """Q-30."""
+    """C-5."""
     with pytest.raises(BadRequest):
         proposed_name(slug, wants_container=False)
 
 
 @pytest.mark.parametrize("character", ["a", "\u00e9", "\U0001f600"])
 def test_the_length_of_a_name_is_limited_in_bytes(character: str) -> None:
-    """Q-30, C-5: at the limit and one past it."""
+    """C-5: at the limit and one past it."""
     size = len(character.encode())
     longest = character * (MAX_NAME_BYTES // size)
     assert proposed_name(longest.encode(), wants_container=False) is not None

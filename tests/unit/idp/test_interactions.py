@@ -88,7 +88,7 @@ CASES = list(itertools.product(PROMPTS, CONSENTS, [True, False], [True, False]))
 
 @pytest.mark.parametrize(("prompts", "consents", "here", "agreed"), CASES)
 def test_every_stage(prompts: tuple[str, ...], consents: str, here: bool, agreed: bool) -> None:
-    """A-56, D-4, W-5"""
+    """A-56"""
     waiting = interaction(prompts, here=here, consented=agreed)
     expected = expected_stage(prompts, consents, here=here, agreed=agreed)
     assert stage_of(waiting, consent(CONSENTS[consents])) is expected

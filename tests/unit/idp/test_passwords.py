@@ -1,4 +1,4 @@
-"""Which passwords may be chosen (A-93, D-10)."""
+"""Which passwords may be chosen (A-93)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=1100)
     ],
 )
 def test_length_is_the_only_rule(password: str) -> None:
-    """A-93, D-10: what existing clients and tests use is good enough."""
+    """A-93: what existing clients and tests use is good enough."""
     assert check_password(password) == password
 
 
@@ -46,7 +46,7 @@ def test_length_is_the_only_rule(password: str) -> None:
     ],
 )
 def test_others_are_refused_in_known_words(password: object, known_text: str) -> None:
-    """A-90, T-41"""
+    """A-90"""
     with pytest.raises(UnusablePassword) as refusal:
         check_password(password)
     assert refusal.value.known_text == known_text

@@ -98,7 +98,6 @@ def client(*uris: str, application_type: str = "web") -> Client:
 
 
 def test_a_request_must_name_a_registered_uri_letter_by_letter() -> None:
-    """T-28"""
     one = client("https://app.example/cb", "https://tester")
     assert matches_redirect("https://app.example/cb", one)
     assert matches_redirect("https://tester", one)

@@ -66,7 +66,7 @@ BAD = {
 
 @pytest.mark.parametrize("text", BAD.values(), ids=BAD)
 def test_what_is_no_token_of_ours_is_refused(text: str) -> None:
-    """A-75, T-101."""
+    """A-75."""
     with pytest.raises(InvalidJose, match=r"^Invalid token$"):
         read_token(text, max_characters=4096)
 
@@ -115,7 +115,7 @@ BAD_JSON = {
 
 @pytest.mark.parametrize("content", BAD_JSON.values(), ids=BAD_JSON)
 def test_json_that_could_be_read_otherwise_is_refused(content: bytes) -> None:
-    """A-114, T-103."""
+    """A-114."""
     with pytest.raises(InvalidJose):
         read_object(content)
 

@@ -1,4 +1,4 @@
-"""Both verifications of signatures, by the vectors of BIP-340 and by each other (P-9)."""
+"""Both verifications of signatures, by the vectors of BIP-340 and by each other."""
 
 from __future__ import annotations
 

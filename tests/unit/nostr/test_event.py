@@ -65,7 +65,7 @@ def test_a_known_event_has_the_id_that_its_maker_gave_it() -> None:
 @pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
 @pytest.mark.parametrize("filler", ["", "x", "xx"])
 def test_either_alphabet_and_no_padding_will_do(encode: type, unpadded: bool, filler: str) -> None:
-    """T-108, A-140."""
+    """A-140."""
     raw = json.dumps(event(set_to("content", f"ÿÿÿ>>>???{filler}")), ensure_ascii=False).encode()
     text = encode(raw).decode()
     read_event(text.rstrip("=") if unpadded else text)
@@ -86,7 +86,6 @@ def test_either_alphabet_and_no_padding_will_do(encode: type, unpadded: bool, fi
     ],
 )
 def test_base64_is_read_strictly(spoil: Callable[[str], str]) -> None:
-    """T-107, P-6."""
     text = packed(event())
     while text.endswith("="):
         text = packed(event(set_to("content", "x" * len(text))))
@@ -113,7 +112,6 @@ def test_bits_that_stand_for_nothing_are_refused() -> None:
     [b"", b"{", b"[]", b'"a"', b"1", b"null", b"\xff{}", b'{"a":NaN}', b'{"a":1}{}', b"[" * 9999],
 )
 def test_what_is_no_json_object_in_utf_8_is_refused(content: bytes) -> None:
-    """T-107."""
     refused(base64.b64encode(content).decode(), "base64 of a JSON object")
 
 
@@ -124,7 +122,6 @@ def test_a_member_named_twice_is_refused() -> None:
 
 
 def test_half_a_character_is_refused() -> None:
-    """P-4."""
     refused(packed(event(set_to("content", "\ud800"))), "base64 of a JSON object")
 
 
@@ -135,7 +132,7 @@ def test_members_that_are_not_known_are_left_alone() -> None:
 
 @pytest.mark.parametrize("name", ["id", "pubkey", "created_at", "kind", "tags", "content", "sig"])
 def test_no_member_may_be_missing(name: str) -> None:
-    """T-97: the id included."""
+    """The id included."""
     made = event()
     del made[name]
     refused(packed(made), "lacks a member")
@@ -155,7 +152,7 @@ WRONG: dict[str, Sequence[object]] = {
     ("name", "value"), [(name, value) for name, values in WRONG.items() for value in values]
 )
 def test_no_member_may_be_of_another_type(name: str, value: object) -> None:
-    """T-97, T-106: whoever signed it."""
+    """Whoever signed it."""
     refused(packed(event(set_to(name, value))), "lacks a member")
 
 
@@ -185,7 +182,6 @@ def test_an_id_of_another_form_is_refused(change: Callable[[str], object]) -> No
     ],
 )
 def test_the_id_is_that_of_what_the_event_says(name: str, value: object) -> None:
-    """T-97, W-9."""
     refused(packed({**event(), name: value}), "id of another one")
 
 
@@ -223,7 +219,7 @@ json_values = st.recursive(
     st.sampled_from(["id", "pubkey", "created_at", "kind", "tags", "content", "sig"]), json_values
 )
 def test_any_other_json_value_is_refused_and_nothing_else_happens(name: str, value: object) -> None:
-    """T-106: no error but the one that says so."""
+    """No error but the one that says so."""
     right = event()
     made = {**right, name: value}
     try:

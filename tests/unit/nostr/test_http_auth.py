@@ -48,13 +48,13 @@ def test_an_event_for_this_request_and_this_minute_is_good() -> None:
 
 @pytest.mark.parametrize("kind", [1, 22242, 27234, 27236])
 def test_events_of_other_kinds_are_refused(kind: int) -> None:
-    """T-97, A-151: NIP-42 among them."""
+    """A-151: NIP-42 among them."""
     refused("another kind", set_to("kind", kind))
 
 
 @pytest.mark.parametrize("offset_s", [-61, 61, -(10**30), 10**30])
 def test_an_event_of_another_time_is_refused(offset_s: int) -> None:
-    """T-96, A-143."""
+    """A-143."""
     refused("too old or from the future", set_to("created_at", NOW_S + offset_s))
 
 
@@ -67,7 +67,7 @@ def test_a_minute_of_difference_is_taken(offset_s: int) -> None:
 
 @pytest.mark.parametrize("name", ["u", "method"])
 def test_exactly_one_tag_says_the_url_and_one_the_method(name: str) -> None:
-    """T-95, T-106, A-142."""
+    """A-142."""
     refused(f"exactly one {name} tag", without_tag(name))
     refused(f"exactly one {name} tag", with_tag(name, "GET"))
     refused(f"exactly one {name} tag", tag_set_to(name))
@@ -75,13 +75,12 @@ def test_exactly_one_tag_says_the_url_and_one_the_method(name: str) -> None:
 
 @pytest.mark.parametrize("method", ["PUT", "*", "", "GE", "GET ", "HEAD"])
 def test_another_method_is_refused(method: str) -> None:
-    """T-95."""
     refused(OTHER_METHOD, tag_set_to("method", method))
 
 
 @pytest.mark.parametrize("method", ["get", "Get"])
 def test_a_method_in_lower_case_will_do(method: str) -> None:
-    """T-99, A-144."""
+    """A-144."""
     check(tag_set_to("method", method))
 
 
@@ -115,7 +114,6 @@ def test_a_method_in_lower_case_will_do(method: str) -> None:
     ],
 )
 def test_another_url_is_refused(signed: str) -> None:
-    """T-95, W-9."""
     refused(OTHER_URL, signed=signed)
 
 
@@ -136,7 +134,7 @@ def test_another_url_is_refused(signed: str) -> None:
     ],
 )
 def test_other_spellings_of_the_url_are_taken(signed: str, url: str) -> None:
-    """T-99, A-144."""
+    """A-144."""
     check(signed=signed, url=url)
 
 
@@ -147,7 +145,7 @@ def test_other_spellings_of_the_url_are_taken(signed: str, url: str) -> None:
 def test_two_urls_compare_if_they_are_one_and_stay_as_they_are_written(
     one: str, other: str
 ) -> None:
-    """P-7: writing a URL in the spelling that compares changes nothing twice, and joins nothing."""
+    """Writing a URL in the spelling that compares changes nothing twice, and joins nothing."""
     first = comparable_url(f"https://pod.example/{one}".encode())
     assert first is not None
     again = comparable_url(first.origin + first.path + (b"?" + first.query if first.query else b""))
@@ -161,7 +159,7 @@ def test_two_urls_compare_if_they_are_one_and_stay_as_they_are_written(
 
 
 def test_content_is_to_have_the_hash_that_the_event_says() -> None:
-    """A-145, T-108: in upper case as well."""
+    """A-145: in upper case as well."""
     for digest in (SOME, SOME.upper()):
         proven = check(with_tag("payload", digest), content=True)
         assert proven.content_digest == bytes.fromhex(SOME)
@@ -208,7 +206,7 @@ ANY_METHOD = tag_set_to("method", "*")
     ],
 )
 def test_a_helpers_event_reads_below_its_url(method: str, signed: str) -> None:
-    """T-98, A-146, D-6."""
+    """A-146."""
     check(ANY_METHOD, signed=signed, method=method, reach=Reach.SAFE)
 
 
@@ -232,7 +230,7 @@ def test_a_helpers_event_ends_at_its_url(signed: str) -> None:
 
 @pytest.mark.parametrize("method", ["PUT", "POST", "PATCH", "DELETE"])
 def test_a_helpers_event_changes_nothing(method: str) -> None:
-    """T-98, D-6."""
+    """A-146."""
     refused(OTHER_METHOD, ANY_METHOD, method=method, reach=Reach.SAFE)
     below = "https://pod.example/alice/"
     named = tag_set_to("method", method)

@@ -252,7 +252,7 @@ class Deployment:
         limits: OutboundLimits | None = None,
         extra_ca_file: Path | None = None,
     ) -> Fetcher:
-        """A fetcher in a loopback deployment (D-8), or in a strict one."""
+        """A fetcher in a loopback deployment (A-190), or in a strict one."""
         guard = Guard(
             UrlRules(
                 own_origins=own_origins,

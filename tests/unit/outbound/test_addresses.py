@@ -1,4 +1,4 @@
-"""Which IP addresses may be connected to (A-188, P-5)."""
+"""Which IP addresses may be connected to (A-188)."""
 
 from __future__ import annotations
 

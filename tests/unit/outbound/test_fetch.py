@@ -184,7 +184,7 @@ async def test_a_port_where_nobody_listens_is_unreachable(
 
 
 async def test_a_name_that_does_not_resolve_is_unreachable(deployment: Deployment) -> None:
-    """W-11: DNS errors are not swallowed."""
+    """DNS errors are not swallowed."""
     with pytest.raises(Unreachable):
         await deployment.fetcher().fetch("https://unknown.example/", PATIENT)
 

@@ -60,7 +60,7 @@ pytestmark = pytest.mark.anyio
 async def test_a_strict_deployment_never_connects_to_this_machine(
     deployment: Deployment, peer: Peer, url: str
 ) -> None:
-    """A-187, A-190, T-60, W-11."""
+    """A-187, A-190."""
     names = ScriptedResolver(
         {
             "private.example": [["127.0.0.1"]],
@@ -106,7 +106,7 @@ async def test_a_redirect_to_a_forbidden_place_is_not_followed(
 async def test_a_name_that_changes_its_address_after_the_check_stays_pinned(
     deployment: Deployment, peer: Peer
 ) -> None:
-    """A-187, T-60, rebinding: the name is looked up once per hop and never again."""
+    """A-187, rebinding: the name is looked up once per hop and never again."""
     trap = Peer("127.0.0.2")
     await trap.start(peer.port)
     try:
@@ -167,7 +167,7 @@ async def test_the_own_listening_address_is_never_connected_to(
 async def test_a_loopback_deployment_reaches_stub_servers(
     deployment: Deployment, peer: Peer, host: str
 ) -> None:
-    """D-8, A-190: the other side of the refusals."""
+    """A-190: the other side of the refusals."""
     peer.replies["/"] = answer()
     document = await deployment.fetcher().fetch(peer.url(host=host), PATIENT)
     assert document.final_url == peer.url(host=host)

@@ -1,4 +1,4 @@
-"""Which URLs may be fetched, by their text (A-187, A-190, T-60)."""
+"""Which URLs may be fetched, by their text (A-187, A-190)."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_an_admitted_url_is_taken_apart_once() -> None:
     ],
 )
 def test_a_url_that_parsers_would_repair_or_read_differently_is_refused(url: str) -> None:
-    """A-187, W-11: nothing is repaired."""
+    """A-187: nothing is repaired."""
     assert refusal(STRICT, url) is Refusal.MALFORMED
 
 
@@ -145,7 +145,7 @@ def test_a_url_with_credentials_is_refused(url: str) -> None:
 )
 @pytest.mark.parametrize("rules", [STRICT, LOOPBACK])
 def test_an_ipv4_address_in_an_unusual_notation_is_refused(rules: UrlRules, host: str) -> None:
-    """A-187, T-60: decimal, octal, hex and short notations."""
+    """A-187: decimal, octal, hex and short notations."""
     assert refusal(rules, f"https://{host}/") is Refusal.HOST
 
 
@@ -196,7 +196,7 @@ def test_privileged_and_bad_ports_are_closed(port: int) -> None:
 def test_loopback_is_refused_in_a_strict_deployment_and_open_in_a_loopback_one(
     scheme: str, host: str
 ) -> None:
-    """A-190, D-8: by http or https, at any port."""
+    """A-190: by http or https, at any port."""
     url = f"{scheme}://{host}:22/"
     assert refusal(STRICT, url) in (Refusal.HOST, Refusal.SCHEME)
     assert LOOPBACK.admit(url).reach is Reach.LOOPBACK
@@ -242,7 +242,7 @@ def test_the_own_origin_is_never_fetched(own: str, url: str) -> None:
 
 
 def test_a_neighbour_of_the_own_origin_is_foreign() -> None:
-    """D-8: stub providers run on other loopback ports."""
+    """A-190: stub providers run on other loopback ports."""
     rules = UrlRules(
         own_origins=frozenset({parse_origin("http://localhost:3000")}), loopback_allowed=True
     )

@@ -1,4 +1,4 @@
-"""Bytes to RDF and back (R-1, R-6, R-7, R-9, R-10, R-12, R-13, Q-5, Q-16)."""
+"""Bytes to RDF and back (R-1, R-6, R-7, R-9, R-10, R-12, R-13)."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def test_named_graphs_survive_where_the_format_has_them(media_type: str) -> None
 
 @pytest.mark.parametrize("media_type", [TURTLE, N_TRIPLES, RDF_XML, N3])
 def test_other_formats_get_the_default_graph_alone(media_type: str) -> None:
-    """R-10, Q-16."""
+    """R-10."""
     content = b"<http://a.example/#s> <http://a.example/#p> 1 . <#g> { <#x> <#y> 2 }"
     document = parse(content, TRIG, base_iri=BASE)
     written = serialize(document, media_type, base_iri=BASE)
@@ -418,7 +418,7 @@ def test_entities_cannot_make_gigabytes() -> None:
         parse(xml(body, declarations=long_one), RDF_XML, base_iri=BASE)
 
 
-# --- Q-5 -------------------------------------------------------------------------------------
+# --- R-12 -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -434,7 +434,7 @@ def test_entities_cannot_make_gigabytes() -> None:
     ],
 )
 def test_a_missing_last_dot_is_repaired(content: bytes) -> None:
-    """Q-5: the bodies of the converted tests 3-3.7, 3-5.7 and 3-7.7 are of this kind."""
+    """R-12: the bodies of the converted tests 3-3.7, 3-5.7 and 3-7.7 are of this kind."""
     repaired = repair_missing_final_dot(content)
     assert repaired is not None
     assert repaired.startswith(content)
@@ -461,7 +461,7 @@ def test_a_missing_last_dot_is_repaired(content: bytes) -> None:
     ],
 )
 def test_nothing_else_is_repaired(content: bytes) -> None:
-    """Q-5: one tolerance only; what is valid stays as it is."""
+    """R-12: one tolerance only; what is valid stays as it is."""
     assert repair_missing_final_dot(content) is None
 
 

@@ -1,4 +1,4 @@
-"""The representation of a container (C-23 to C-26, C-29, Q-15)."""
+"""The representation of a container (C-23 to C-26, C-29, C-27)."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_other_types_are_refused(media_type: str) -> None:
 
 
 def test_turtle_is_the_default() -> None:
-    """Q-15."""
+    """C-27."""
     assert LISTING_TYPES[0] == TURTLE
 
 

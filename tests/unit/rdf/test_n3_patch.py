@@ -83,7 +83,7 @@ def test_clauses_may_come_in_any_order_and_layout(text: str) -> None:
     ],
 )
 def test_absent_clauses_are_empty_formulas(text: str, expected: Operation) -> None:
-    """X-5, Q-35: without any clause the patch is a valid one that changes nothing."""
+    """X-5: without any clause the patch is a valid one that changes nothing."""
     assert operation(text) == expected
 
 
@@ -142,7 +142,7 @@ def test_a_question_mark_escaped_in_a_local_name_is_no_variable() -> None:
     "name", ["x", "X1", "_x", "1", "g_L3C12", "n3-0", "größe", "名", "e\u0301t"]
 )
 def test_variable_names_are_those_of_clients(name: str) -> None:
-    """K-8: rdflib makes variables of blank node labels."""
+    """rdflib.js makes variables of blank node labels."""
     patterns = operation(
         f"{TYPE} <#patch> solid:where {{ ?{name} <#p> ?{name}. ?{name}<#p>?y.}} ."
     ).where
@@ -268,7 +268,7 @@ def test_what_is_no_utf_8_is_malformed() -> None:
         (f"@forAll <#patch> . {TYPE}", "the patch is a variable"),
         (f"{TYPE} {INSERTS} <#other> a solid:InsertDeletePatch .", "more than one patch"),
         (f"{TYPE} <#other> solid:inserts {{}} .", "more than one patch"),
-        # X-4, Q-35
+        # X-4, X-5
         (INSERTS, "does not have the type"),
         (f"{INSERTS} <#patch> a solid:Patch .", "does not have the type"),
         ("<#patch> a solid:Patch .", "does not have the type"),
@@ -322,7 +322,7 @@ def test_a_nested_formula_is_refused_with_its_line() -> None:
 
 
 def test_blank_nodes_are_accepted_in_inserts_and_conditions() -> None:
-    """X-8, X-9, Q-7."""
+    """X-8, X-9."""
     found = operation(
         f"{TYPE} <#patch> solid:inserts {{ _:a <#p> [ <#q> (1) ] }};"
         "solid:where { _:b <#p> <#s> } ."
@@ -407,7 +407,7 @@ _:insert a solid:InsertDeletePatch; solid:inserts { <> a <http://example.org/Foo
     ids=["rdflib", "specification", "specification-tests"],
 )
 def test_patches_as_clients_send_them(patch: str, expected: str) -> None:
-    """K-8, X-4, X-20."""
+    """X-4, X-20."""
     stored = parse(STORED.encode(), TURTLE, base_iri=BASE).graph
     patched = apply(parse_n3_patch(patch.encode(), base_iri=BASE), stored)
     assert_same(patched, read(expected, TURTLE))

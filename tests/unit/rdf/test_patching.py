@@ -102,7 +102,7 @@ def test_blank_nodes_of_conditions_stand_for_something(make: Make) -> None:
 
 @pytest.mark.parametrize("make", [n3, sparql])
 def test_a_variable_can_be_a_blank_node_of_the_document(make: Make) -> None:
-    """K-8: this is how clients change what a blank node says."""
+    """This is how clients change what a blank node says."""
     graph = turtle("<#me> <urn:p> [ <urn:q> 1, 2 ] .")
     [node] = [object_ for _, predicate, object_ in graph if predicate == P]
     [one, two] = [o for s, _, o in graph if s == node]
@@ -112,7 +112,7 @@ def test_a_variable_can_be_a_blank_node_of_the_document(make: Make) -> None:
 
 @pytest.mark.parametrize("make", [n3, sparql])
 def test_inserted_blank_nodes_are_new_ones(make: Make) -> None:
-    """X-8, Q-7: whatever labels the document has, in this graph or in another."""
+    """X-8: whatever labels the document has, in this graph or in another."""
     graph = Graph([(BlankNode(f"n{number}"), P, ONE) for number in range(0, 10, 2)] + [(U, P, ONE)])
     elsewhere = Graph([(A, P, BlankNode("n1"))])
     patch = make(inserts=((U, Q, V), (V, Q, U)))
@@ -179,7 +179,7 @@ def test_conditions_that_hold_in_one_way_let_the_patch_pass(where: Patterns) -> 
     [((C, P, ONE),), ((A, P, ONE), (A, P, Literal("1", language="en")))],
 )
 def test_every_deleted_triple_must_be_there(deletes: Patterns) -> None:
-    """X-12, Q-8: 409; the message repeats nothing of the patch (P-16)."""
+    """X-12: 409; the message repeats nothing of the patch (P-16)."""
     with pytest.raises(PatchInapplicable, match=r"not there$") as caught:
         apply(n3(deletes=deletes), GRAPH)
     assert isinstance(caught.value, Conflict)
@@ -230,7 +230,7 @@ def test_without_a_solution_nothing_changes() -> None:
 
 
 def test_deleting_what_is_not_there_changes_nothing() -> None:
-    """X-35, Q-8."""
+    """X-35, X-12."""
     assert apply(sparql(deletes=((C, P, ONE), (A, P, ONE))), GRAPH) == GRAPH - Graph([(A, P, ONE)])
 
 
@@ -288,7 +288,7 @@ def patched_container(patch: Patch) -> Graph:
 
 @pytest.mark.parametrize("make", [n3, sparql])
 def test_the_owner_of_a_container_changes_what_is_theirs(make: Make) -> None:
-    """X-30, Q-3."""
+    """X-30, C-13."""
     patch = make(
         where=((HERE, NAME, X),),
         deletes=((HERE, NAME, X),),
@@ -302,14 +302,14 @@ def test_the_owner_of_a_container_changes_what_is_theirs(make: Make) -> None:
 
 
 def test_conditions_of_n3_see_what_the_server_states() -> None:
-    """Q-3."""
+    """C-13."""
     patch = n3(where=((HERE, CONTAINS, X),), inserts=((X, NAME, ONE),))
     assert patch.reads_managed
     assert list(patched_container(patch)) == [*OWN, (MEMBER, NAME, ONE)]
 
 
 def test_conditions_of_sparql_do_not_see_what_the_server_states() -> None:
-    """Q-3, X-32: so a variable never stands for one of the server's triples."""
+    """C-13, X-32: so a variable never stands for one of the server's triples."""
     everything = sparql(where=((X, TYPE, Y),), deletes=((X, TYPE, Y),), inserts=((X, NAME, TWO),))
     assert not everything.reads_managed
     assert list(patched_container(everything)) == [(HERE, NAME, ONE), (HERE, NAME, TWO)]
@@ -323,7 +323,7 @@ def test_conditions_of_sparql_do_not_see_what_the_server_states() -> None:
     [(HERE, CONTAINS, MEMBER), (HERE, CONTAINS, Iri(CONTAINER + "new")), MEMBER_SIZE, MODIFIED],
 )
 def test_triples_of_the_server_are_neither_inserted_nor_deleted(make: Make, triple: Triple) -> None:
-    """C-13, Q-3: 409, also where nothing would change, and whether they are there or not."""
+    """C-13: 409, also where nothing would change, and whether they are there or not."""
     for patch in (make(inserts=(triple,)), make(deletes=(triple,))):
         with pytest.raises(Conflict, match="only the server states"):
             patched_container(patch)
@@ -340,7 +340,7 @@ def test_triples_of_the_server_are_neither_inserted_nor_deleted(make: Make, trip
 def test_n3_results_that_are_the_servers_are_conflicts(
     deletes: Patterns, inserts: Patterns
 ) -> None:
-    """Q-3."""
+    """C-13."""
     where: Patterns = (
         (HERE, CONTAINS, X),
         (X, Y, Z),
@@ -351,7 +351,7 @@ def test_n3_results_that_are_the_servers_are_conflicts(
 
 
 def test_sparql_results_that_are_the_servers_are_conflicts_when_inserted() -> None:
-    """Q-3: nothing of the server's kinds gets into what is the owner's."""
+    """C-13: nothing of the server's kinds gets into what is the owner's."""
     patch = sparql(where=((X, NAME, Y),), inserts=((X, CONTAINS, X), (X, CONTAINS, MEMBER)))
     with pytest.raises(Conflict, match="only the server states"):
         patched_container(patch)

@@ -1,4 +1,4 @@
-"""Keys in documents are numbers, however they are written (A-164, T-117)."""
+"""Keys in documents are numbers, however they are written (A-164)."""
 
 from __future__ import annotations
 

@@ -126,6 +126,6 @@ def test_a_storage_is_one_at_both_urls_of_its_triples(target: str, expected: boo
 
 
 def test_not_having_looked_is_not_absence() -> None:
-    """Issue, storage: trouble never reads as absence."""
+    """Trouble never reads as absence."""
     with pytest.raises(StorageError):
         situation("/alice/x").metadata(ResourcePath("/bob/"))

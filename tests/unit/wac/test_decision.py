@@ -129,7 +129,7 @@ def test_without_rules_nothing_is_granted() -> None:
 
 
 def test_every_origin_is_trusted_while_no_rule_names_one() -> None:
-    """W-17, Q-19: else every web application would be locked out of every private resource."""
+    """W-17: else every web application would be locked out of every private resource."""
     assert held(rules(about(AGENT_BOB, "R")), asking(BOB, origin=OTHER_APP)) == "read"
 
 

@@ -52,7 +52,7 @@ async def test_rules_for_the_container_itself_do_not_reach_its_members() -> None
 
 
 async def test_rules_for_members_do_not_reach_the_container_itself() -> None:
-    """W-10, Q-17"""
+    """W-10, A-98"""
     world = pod()
     world.acl("/pod/", rule(AGENT_BOB, "R", "./", access_to=False, default=True))
     assert await world.held("/pod/", identity(BOB)) == ""
@@ -108,7 +108,7 @@ async def test_where_there_is_no_acl_at_all_nothing_is_granted() -> None:
 async def test_an_acl_that_cannot_be_understood_denies_all_but_the_owners_control(
     turtle: str, content_type: str
 ) -> None:
-    """W-7, Q-18"""
+    """W-7"""
     world = pod()
     world.acl("/pod/", rule("acl:agentClass foaf:Agent", "RWC", "./", default=True))
     world.store("/pod/doc.acl", turtle, content_type=content_type)
@@ -250,7 +250,7 @@ async def test_acls_that_never_hold_still_end_in_an_error() -> None:
 
 
 async def test_what_a_decision_relied_on_is_reported_with_every_absence() -> None:
-    """Issue 2, item 8: the decision is repeated in the write's transaction."""
+    """The decision is repeated in the write's transaction."""
     world = pod()
     version = world.acl("/pod/a/", owner_rule("./")).version
     grant = await world.grant("/pod/a/b/doc", None)

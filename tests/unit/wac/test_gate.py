@@ -84,7 +84,7 @@ async def test_every_requirement_must_be_met() -> None:
 
 
 async def test_a_grant_reports_everything_its_requirements_relied_on() -> None:
-    """Issue 2, item 8: a PUT that creates relies on the rules of the container as well."""
+    """A PUT that creates relies on the rules of the container as well."""
     world = pod()
     world.store("/pod/c/")
     version = world.acl("/pod/c/", rule(AGENT_BOB, "W", "./", default=True)).version
@@ -142,7 +142,7 @@ async def test_for_the_public_both_groups_are_the_same() -> None:
 
 
 async def test_a_grant_is_told_to_those_who_are_refused_too() -> None:
-    """Q-14: for WAC-Allow on 401 and 403"""
+    """W-50: for WAC-Allow on 401 and 403"""
     world = readable()
     assert (await world.grant("/pod/doc", None)).wac_allow == 'user="",public=""'
     assert not (await world.grant("/pod/doc", None)).public_may_read

@@ -168,7 +168,7 @@ async def test_groups_that_never_hold_still_end_in_an_error() -> None:
 
 
 async def test_a_decision_relies_on_the_local_group_documents() -> None:
-    """Issue 2, item 8: existing by version, missing as absent."""
+    """Existing by version, missing as absent."""
     world = grouped("team#a", "missing#x")
     version = world.store("/pod/team", MEMBERS).version
     reliances = (await world.grant("/pod/doc", identity(BOB))).reliances

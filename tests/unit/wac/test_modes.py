@@ -72,13 +72,13 @@ def test_replacing_requires_write_on_the_resource_and_nothing_on_its_container()
 
 
 def test_replacing_a_container_requires_write_on_it() -> None:
-    """W-33, Q-2"""
+    """W-33, C-13"""
     state = snapshot(CONTAINER, "/pod/", CONTAINER)
     assert told(modes.put(CONTAINER, state)) == {(CONTAINER, "write")}
 
 
 def test_creating_by_put_requires_append_on_the_container_and_write_on_the_new_resource() -> None:
-    """W-34, Q-12"""
+    """W-34"""
     state = snapshot(DOCUMENT, "/pod/", "/pod/c/")
     assert told(modes.put(DOCUMENT, state)) == {("/pod/c/", "append"), (DOCUMENT, "write")}
 
@@ -171,7 +171,7 @@ def test_deleting_a_document_requires_write_on_it_and_on_its_container() -> None
 
 
 def test_deleting_a_container_requires_read_on_it_too() -> None:
-    """W-39, Q-6: the answer tells whether it is empty."""
+    """W-39: the answer tells whether it is empty."""
     state = snapshot(CONTAINER, "/pod/", CONTAINER)
     assert told(modes.delete(CONTAINER, state)) == {
         (CONTAINER, "write"),

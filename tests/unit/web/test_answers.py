@@ -136,7 +136,7 @@ def test_trouble_is_left_to_the_ordinary_path(world: World) -> None:
 
 
 def test_an_answer_ends_with_the_credential_on_its_second(world: World) -> None:
-    """A-33, T-14."""
+    """A-33."""
     until_s = world.clock.now_ms() // 1000 + 60
     world.keep(scope(), response(valid_until_s=until_s))
     world.clock.move(59.999)

@@ -67,7 +67,7 @@ async def test_what_stops_arriving_is_given_up(arriving: list[Message]) -> None:
 
 @pytest.mark.parametrize("arriving", [[GONE], [part(b"ab"), GONE], [part(b"abcd"), GONE]])
 async def test_a_client_that_leaves_has_sent_nothing(arriving: list[Message]) -> None:
-    """T-110: even if all announced bytes are there, it did not say that it was done."""
+    """Even if all announced bytes are there, it did not say that it was done."""
     with pytest.raises(BadRequest):
         await body(arriving, length="4").read(limit_bytes=10)
 
