@@ -222,8 +222,16 @@ async def test_forwarding_headers_count_from_trusted_proxies_alone(
 
 # --- reserved paths ----------------------------------------------------------------------------
 
+SERVED = {"favicon.ico"}
+"""Reserved names at which the server has a document of its own."""
+
 RESERVED = [
-    *(f"/{name}{rest}" for name in sorted(RESERVED_NAMES) for rest in ("", "/", "/x")),
+    *(
+        f"/{name}{rest}"
+        for name in sorted(RESERVED_NAMES)
+        for rest in ("", "/", "/x")
+        if rest or name not in SERVED
+    ),
     "/IDP/x", "/%69dp/x", "/.well-known/x", "/.well-known/solid/x", "/%2ewell-known/x",
     "/.notifications/x", "/.pods/x", "/.pods/", "/%2Epods/x", "/.anything", "/.acl", "/.meta",
 ]  # fmt: skip

@@ -88,7 +88,7 @@ async def test_what_is_sent_back_is_data_and_nothing_else(
 ) -> None:
     """A-54; RFC 9207: a client reads one issuer, one state and no code but ours"""
     query = urlencode({"client_id": app.client_id, "redirect_uri": CALLBACK, "state": state})
-    answer = await provider.public.get(f"/idp/auth?{query}")
+    answer = await provider.public.get(f"/idp/auth?{query}", referer=CALLBACK)
     location = urlsplit(answer.header("location") or "")
     sent = parse_qs(location.query, strict_parsing=True)
     assert sent.pop("error_description")
@@ -129,10 +129,15 @@ async def test_nobody_begins_sign_ins_without_end(
     """Each is stored for an hour, and anybody may begin one"""
     monkeypatch.setattr("podstead.web.idp.authorization_endpoint.BEGUN_PER_MINUTE", 3)
     query = urlencode({"client_id": app.client_id, "redirect_uri": CALLBACK})
-    statuses = [(await provider.public.get(f"/idp/auth?{query}")).status for _ in range(5)]
-    assert statuses == [303, 303, 303, 429, 429]
+    headers = {"Referer": CALLBACK}
+
+    async def status(peer: str = "127.0.0.1") -> int:
+        target = f"/idp/auth?{query}"
+        answer = await provider.public.request("GET", target, headers=headers, peer=peer)
+        return answer.status
+
+    assert [await status() for _ in range(5)] == [303, 303, 303, 429, 429]
     assert (await provider.public.get("/idp/auth")).status == 200
-    other = await provider.public.request("GET", f"/idp/auth?{query}", peer="192.0.2.1")
-    assert other.status == 303
+    assert await status(peer="192.0.2.1") == 303
     provider.clock.now_s += 60
-    assert (await provider.public.get(f"/idp/auth?{query}")).status == 303
+    assert await status() == 303
