@@ -55,10 +55,14 @@ citing_tests_once = lru_cache(citing_tests)
 KNOWN = {requirement.id for section in SECTIONS for requirement in section.requirements}
 
 ROOT = Path(__file__).resolve().parents[2]
-CITING_FILES = {"src": "py", "tests": "py", "scripts": "py", "docs": "md"}
-"""Where requirements are cited: folders, and the endings of their files."""
+CITING_FILES = (
+    ("src", "py"), ("src", "sql"), ("src", "html"), ("tests", "py"), ("tests", "mjs"),
+    ("scripts", "py"), ("docs", "md"),
+)  # fmt: skip
+"""Where requirements and specifications are cited: folders, and endings of files."""
 NO_CITATIONS = {"P-256", "P-384", "P-521", "P-999"}
 """Elliptic curves, and what the tests invent as one."""
+SECTION = re.compile(r"(.{40}?),? sections? [0-9A-Z]\b(?=[., );:])")
 WEAKNESSES = ROOT / "tests/weaknesses/weaknesses.toml"
 UNREADABLE = re.compile(
     r"\b[Ii]ssue [0-9]+|\([Ii]ssue: |\"\"\"Issue[:,;]|\b[Pp]ipeline of [0-9]|\bauth-[A-Z]-[0-9]"
@@ -122,6 +126,27 @@ def test_whatever_is_cited_is_defined() -> None:
     assert unknown == {}
 
 
+def test_every_section_that_is_cited_is_of_a_source_that_the_page_links_to() -> None:
+    known = tuple(sources())
+    unknown = {
+        str(path): wrong
+        for path in citing_files()
+        if (wrong := [text for text in cited_sections(path) if not is_of(text, known)])
+    }
+    assert unknown == {}
+
+
+def cited_sections(path: Path) -> Iterator[str]:
+    """What stands before each "section"."""
+    text = re.sub(r"\s+(?:#:? )?", " ", (ROOT / path).read_text("utf-8"))
+    return (match[1] for match in SECTION.finditer(text))
+
+
+def is_of(text: str, names: tuple[str, ...]) -> bool:
+    """Whether it ends in one of the names, be it with the number of a version or an RFC."""
+    return text.endswith(names) or re.sub(r" [0-9][0-9.]*$", "", text).endswith(names)
+
+
 def test_nothing_cites_what_only_its_authors_can_read() -> None:
     """The number of a task or the part of a plan says nothing to whoever has the repository."""
     unreadable = {
@@ -134,7 +159,7 @@ def test_nothing_cites_what_only_its_authors_can_read() -> None:
 
 def citing_files() -> Iterator[Path]:
     """All but this one, which has examples."""
-    for folder, ending in CITING_FILES.items():
+    for folder, ending in CITING_FILES:
         for path in sorted((ROOT / folder).rglob(f"*.{ending}")):
             if "node_modules" not in path.parts and path != Path(__file__).resolve():
                 yield path.relative_to(ROOT)

@@ -66,7 +66,7 @@ class Event:
 
 
 class EventReader:
-    """Reads a stream as a browser's EventSource does (HTML, section 9.2.6)."""
+    """Reads a stream as a browser's EventSource does (WHATWG HTML, section 9.2.6)."""
 
     def __init__(self, stream: Stream, last_id: str = "") -> None:
         self.stream = stream

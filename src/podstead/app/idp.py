@@ -266,7 +266,7 @@ def protocol_routes(
 
 def _document_route(path: str, **endpoints: Endpoint) -> Route:
     """A document that is the same for everybody, and reads no cookie: a page may request it with
-    credentials too, as rdflib does with every request (Fetch section 3.2)."""
+    credentials too, as rdflib does with every request (WHATWG Fetch section 3.2)."""
     return Route(ResourcePath(path), endpoints, Access.OWN, Sharing.REFLECTED)
 
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from podstead.core.errors import RangeNotSatisfiable
 
-# RFC 9110 section 14.1: unit names compare without case; section 5.6.1: list members may be empty.
+# RFC 9110 section 14.1: unit names compare without case.
+# RFC 9110 section 5.6.1: list members may be empty.
 # Eighteen digits are more bytes than anybody stores, and keep the numbers small.
 _SINGLE_RANGE = re.compile(
     r"[Bb][Yy][Tt][Ee][Ss]=[ \t,]*(?P<first>[0-9]{0,18})-(?P<last>[0-9]{0,18})[ \t,]*"
@@ -78,7 +79,7 @@ def _suffix(length_bytes: int, complete_bytes: int) -> ByteRange | None:
     if length_bytes == 0:
         raise _unsatisfiable(complete_bytes)
     if complete_bytes == 0:
-        return None  # satisfiable by section 14.1.2, yet no Content-Range can say so
+        return None  # satisfiable by RFC 9110 section 14.1.2, yet no Content-Range can say so
     return ByteRange(max(0, complete_bytes - length_bytes), complete_bytes - 1)
 
 

@@ -251,7 +251,7 @@ class Authorizations:
 
     async def _may_speak(self, session: BrowserSession, parameters: Parameters) -> bool:
         """Whether the session can be used for a request: that of another person than an ID token
-        names cannot (OIDC Core section 3.1.2.1, ``id_token_hint``)."""
+        names cannot (OpenID Connect Core section 3.1.2.1, ``id_token_hint``)."""
         account = await self._account(session.account_id)
         if account is None or account.disabled:
             return False

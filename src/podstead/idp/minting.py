@@ -146,6 +146,6 @@ def _bound(claims: dict[str, object], subject: Subject) -> dict[str, object]:
 
 
 def _half_hash(access_token: str) -> str:
-    """OIDC Core section 3.1.3.6, for the SHA-256 of both our algorithms."""
+    """OpenID Connect Core section 3.1.3.6, for the SHA-256 of both our algorithms."""
     half = hashlib.sha256(access_token.encode("ascii")).digest()[:16]
     return base64.urlsafe_b64encode(half).rstrip(b"=").decode("ascii")

@@ -68,7 +68,7 @@ class BrowserSession(msgspec.Struct, frozen=True):
 
 
 class AuthorizationRequest(msgspec.Struct, frozen=True):
-    """The parameters of a validated authorization request (RFC 6749 section 4.1.1, OIDC Core)."""
+    """The parameters of a validated authorization request (RFC 6749 section 4.1.1)."""
 
     client_id: str
     redirect_uri: str

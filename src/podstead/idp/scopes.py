@@ -1,4 +1,4 @@
-"""What do the scopes of a request let an application do? (Solid-OIDC section 7, OIDC Core 5.4)
+"""What do the scopes of a request let an application do? (Solid-OIDC 7, OpenID Connect Core 5.4)
 
 ``webid`` is what makes an application one of Solid: its tokens name the WebID and give access to
 resources. Without it a relying party of plain OpenID Connect learns who signed in, and nothing

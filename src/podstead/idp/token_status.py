@@ -111,7 +111,7 @@ class TokenStatus:
             await self._revoke_grant(refresh.value.grant_id)
 
     async def userinfo(self, text: str, issuer: str | None) -> dict[str, object] | None:
-        """The claims about the person of a token that was just verified (OIDC Core 5.3).
+        """The claims about the person of a token that was just verified (OpenID Connect Core 5.3).
 
         ``None`` for a token of another provider, or one without the scope for it. Raises
         StorageError.

@@ -18,7 +18,7 @@ _URL: Final = re.compile(
     re.IGNORECASE,
 )
 _ESCAPE: Final = re.compile(rb"%[0-9A-Fa-f]{2}")
-# The path and special-query percent-encode sets of the URL Standard, section 1.3.
+# The path and special-query percent-encode sets of WHATWG URL, section 1.3.
 _ENCODED_IN_PATHS: Final = re.compile(rb"[\x00-\x20\x7f-\xff\"#<>?^`{}]")
 _ENCODED_IN_QUERIES: Final = re.compile(rb"[\x00-\x20\x7f-\xff\"#<>']")
 _DEFAULT_PORTS: Final = {b"http": b":80", b"https": b":443"}

@@ -17,7 +17,7 @@ from podstead.rdf.limits import RdfLimits, check_size
 
 _BYTE_ORDER_MARK: Final = "\ufeff"
 
-# SPARQL 1.1, section 19.8: PN_CHARS_BASE, and what PN_CHARS and VARNAME add to it.
+# SPARQL 1.1 Query, section 19.8: PN_CHARS_BASE, and what PN_CHARS and VARNAME add to it.
 _BASE: Final = (
     "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d"
     "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"

@@ -35,8 +35,8 @@ _AUTHENTICATION: Final = tuple(
 )
 _DID: Final = re.compile(r"did:nostr:([0-9a-f]{64})", re.IGNORECASE)
 _MULTIBASE: Final = re.compile(r"fe7010[23]([0-9a-f]{64})", re.IGNORECASE)
-"""Base 16, the code of a secp256k1 key, and its compressed form (Multikey, CID 1.0 section 2.2.2).
-A Nostr key is the x coordinate alone."""
+"""Base 16, the code of a secp256k1 key, and its compressed form (Multikey, Controlled Identifiers
+section 2.2.2). A Nostr key is the x coordinate alone."""
 _COORDINATE_BYTES: Final = 32
 
 

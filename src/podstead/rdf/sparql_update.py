@@ -84,7 +84,7 @@ def _blocks(document: Document, request: _Request, disguise: Disguise) -> dict[_
     for block in request.blocks:
         graph = graphs.get(block.graph_name)
         blocks[block] = () if graph is None else disguise.patterns(graph)
-        # SPARQL 1.1, section 19.8, note 7.
+        # SPARQL 1.1 Query, section 19.8, note 7.
         if block.keyword.startswith("DELETE") and blank_nodes_in(blocks[block]):
             request.refuse(
                 f"the {block.keyword} block has a blank node, and what is deleted must be named",

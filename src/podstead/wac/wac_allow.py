@@ -1,7 +1,8 @@
 """What does ``WAC-Allow`` say? The header text for the modes that are held on a resource.
 
-WAC, section 6.1 "wac-allow HTTP Header"; sent on every answer to GET and HEAD (W-50). The
-modes are those on that resource alone: a DELETE that the parent forbids takes nothing away (W-56).
+Web Access Control, section 6.1 "wac-allow HTTP Header"; sent on every answer to GET and HEAD
+(W-50). The modes are those on that resource alone: a DELETE that the parent forbids takes nothing
+away (W-56).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ import { Fetcher, Namespace, graph, sym } from "rdflib";
 
 const LDP = Namespace("http://www.w3.org/ns/ldp#");
 
-/** LDN, sections 3.1 and 3.2: `about` is what the notification is for, as a rule a WebID. */
+/** Linked Data Notifications, sections 3.1 and 3.2: `about` is what the notification is for, as a rule a WebID. */
 export async function send({ about, notification, type, fetch }) {
   const store = graph();
   await new Fetcher(store, { fetch }).load(about);

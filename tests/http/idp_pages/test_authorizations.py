@@ -375,7 +375,7 @@ async def test_a_sign_in_that_is_too_old_is_not_taken(
 async def test_a_session_is_taken_for_the_person_of_the_hint_alone(
     browser: Browser, app: App, new_browser: NewBrowser
 ) -> None:
-    """OIDC Core 3.1.2.1: by an ID token of ours; an access token is none."""
+    """OpenID Connect Core 3.1.2.1: by an ID token of ours; an access token is none."""
     await sign_in(browser)
     tokens = await app.tokens(await _confirm(browser, await browser.get(app.request())))
     bob = new_browser()
@@ -431,7 +431,7 @@ async def test_what_the_application_registered_in_its_query_stays(server: Server
 
 
 async def test_the_request_may_come_as_a_form_of_another_site(browser: Browser, app: App) -> None:
-    """OIDC Core 3.1.2.1: browsers send no cookies with it, so it goes on by GET."""
+    """OpenID Connect Core 3.1.2.1: browsers send no cookies with it, so it goes on by GET."""
     await sign_in(browser)
     kept = dict(browser.cookies)
     browser.cookies.clear()

@@ -130,7 +130,7 @@ async def test_applications_go_on_unless_they_are_signed_out_too(
 async def test_the_form_of_an_application_leads_to_the_same_page(
     browser: Browser, hint: str
 ) -> None:
-    """RP-Initiated Logout section 2: by POST as well, with which browsers send no cookies."""
+    """OpenID Connect RP-Initiated Logout section 2: by POST as well, without cookies."""
     kept = dict(browser.cookies)
     browser.cookies.clear()
     answer = await browser.ask(

@@ -43,7 +43,7 @@ def assert_refused(answer: Answer) -> None:
 async def test_a_token_of_our_own_is_refused_once_the_profile_names_others(
     server: Server, browser: Browser, app: App
 ) -> None:
-    """Solid-OIDC section 9.1: for the token of an application and for the owner's own."""
+    """Solid-OIDC section 6.1: for the token of an application and for the owner's own."""
     await sign_in(browser)
     application = server.public.with_token(await app_token(browser, app))
     for client in (application, server.alice):

@@ -200,7 +200,7 @@ async def test_consent_that_is_taken_back_is_asked_for_again(provider: Provider,
 async def test_the_session_of_another_person_does_not_answer_for_who_is_hinted_at(
     provider: Provider, app: App
 ) -> None:
-    """OIDC Core section 3.1.2.1, ``id_token_hint``"""
+    """OpenID Connect Core section 3.1.2.1, ``id_token_hint``"""
     tokens = await provider.tokens(app)
     provider.clock.now_s += 7 * 24 * 3600  # long expired
     assert "code" in await silent(provider, app, id_token_hint=tokens["id_token"])

@@ -111,8 +111,8 @@ async def test_descriptions_are_for_everybody_and_kept_for_minutes(
 async def test_descriptions_are_readable_by_pages_that_send_credentials(
     provider: Provider, path: str
 ) -> None:
-    """Fetch section 3.2.5: SolidOS requests everything with ``credentials: include``, and a browser
-    shares such an answer only with the origin that it names. Cookies change nothing in it."""
+    """WHATWG Fetch section 3.2.5: SolidOS requests everything with ``credentials: include``, and a
+    browser shares such an answer only with the origin that it names. Cookies change nothing."""
     plain = await provider.public.get(path)
     for origin in ("https://app.example", "http://localhost:8080"):
         answer = await provider.public.get(

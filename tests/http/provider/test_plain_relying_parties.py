@@ -35,7 +35,7 @@ async def userinfo(provider: Provider, token: str, key: Signer | None = None) ->
 async def test_without_the_webid_scope_a_token_opens_no_resource(
     provider: Provider, app: App, scope: str
 ) -> None:
-    """Solid-OIDC section 9: ``webid`` is what asks for access as a WebID."""
+    """Solid-OIDC section 7: ``webid`` is what asks for access as a WebID."""
     tokens = await plain_tokens(provider, app, scope)
     assert await provider.get(tokens["access_token"], None) == 401
     claims = await provider.claims(tokens["access_token"])

@@ -91,7 +91,7 @@ async def test_the_claims_of_an_access_token_are_exactly_these(
 async def test_the_claims_of_an_id_token_are_exactly_these(
     provider: Provider, algorithm: str
 ) -> None:
-    """A-71; OIDC Core sections 2 and 3.1.3.6"""
+    """A-71; OpenID Connect Core sections 2 and 3.1.3.6"""
     app = await provider.register(id_token_signed_response_alg=algorithm)
     signed_in_s = provider.clock.now_s
     code = await provider.code(app, nonce="n-1")

@@ -236,7 +236,7 @@ async def test_userinfo_says_what_the_scopes_let_it(provider: Provider, app: App
 
 
 async def test_userinfo_takes_tokens_without_a_key_and_posts(provider: Provider, app: App) -> None:
-    """OIDC Core section 5.3.1"""
+    """OpenID Connect Core section 5.3.1"""
     form = {"grant_type": "authorization_code", "code": await provider.code(app)}
     form |= {"redirect_uri": CALLBACK, "code_verifier": app.verifier}
     token = (await provider.token(form, headers=app.authorization)).json()["access_token"]

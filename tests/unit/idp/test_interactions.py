@@ -150,7 +150,7 @@ def test_scopes_that_were_not_asked_for_are_not_given() -> None:
 
 @pytest.mark.parametrize("prompts", PROMPTS, ids=" ".join)
 def test_a_session_is_taken_unless_a_fresh_sign_in_is_asked_for(prompts: tuple[str, ...]) -> None:
-    """OIDC Core section 3.1.2.1"""
+    """OpenID Connect Core section 3.1.2.1"""
     new = begun(request(prompts=prompts), session(), browser_hash="b", now_s=NOW_S)
     taken = FRESH.isdisjoint(prompts)
     assert new.account_id == ("alice" if taken else None)

@@ -10,7 +10,7 @@ import pytest
 from podstead.wac.modes import Mode, Modes, with_entailed
 from podstead.wac.wac_allow import wac_allow
 
-# WAC, section 6.1: access-param = permission-group OWS "=" OWS access-modes
+# Web Access Control, section 6.1: access-param = permission-group OWS "=" OWS access-modes
 _GRAMMAR = re.compile(r'user="([a-z]+( [a-z]+)*)?",public="([a-z]+( [a-z]+)*)?"')
 
 

@@ -1,4 +1,4 @@
-"""What do the bytes of an event stream say? Server-Sent Events (HTML, section 9.2.6). Pure.
+"""What do the bytes of an event stream say? Server-Sent Events (WHATWG HTML, section 9.2.6). Pure.
 
 Bytes come in pieces as the network has them; events come out when they are complete.
 """

@@ -1,9 +1,10 @@
 """How does a receiver hear over one long HTTP response? Events, and streams of messages.
 
-``EventSourceChannel2023`` sends Server-Sent Events (HTML, section 9.2), each with the place of its
-change in the log as its id, so that a receiver that comes back hears what it missed: all of it,
-once, and in order (N-23). ``StreamingHTTPChannel2023`` sends one message a chunk, on a channel or
-on the stream that every resource has anyway (N-22); it has no ids, so nothing can be heard again.
+``EventSourceChannel2023`` sends Server-Sent Events (WHATWG HTML, section 9.2), each with the place
+of its change in the log as its id, so that a receiver that comes back hears what it missed: all of
+it, once, and in order (N-23). ``StreamingHTTPChannel2023`` sends one message a chunk, on a channel
+or on the stream that every resource has anyway (N-22); it has no ids, so nothing can be heard
+again.
 """
 
 from __future__ import annotations

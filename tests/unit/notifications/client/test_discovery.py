@@ -31,7 +31,7 @@ COMMUNITY = """<../> a <http://www.w3.org/ns/pim/space#Storage>;
   <http://www.w3.org/ns/solid/notifications#channelType>
     <http://www.w3.org/ns/solid/notifications#WebhookChannel2023>.
 """
-# The example of the protocol (NP, section 4.1), with the types of this test.
+# The example of Solid Notifications Protocol, section 4.1, with the types of this test.
 OF_THE_PROTOCOL = """{
   "@context": ["https://www.w3.org/ns/solid/notification/v1"],
   "id": "https://pods.example/",

@@ -1,4 +1,4 @@
-"""Server-Sent Events: the examples of HTML, section 9.2, and pieces of any size."""
+"""Server-Sent Events: the examples of WHATWG HTML, section 9.2, and pieces of any size."""
 
 from __future__ import annotations
 
