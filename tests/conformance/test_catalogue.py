@@ -238,3 +238,26 @@ def test_a_requirement_that_is_not_written_as_it_should_be_is_refused(
     (tmp_path / "requirements/1-x.toml").write_text(f"title = 'X'\n{entry}\n")
     with pytest.raises(CatalogueError):
         sections(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("Who asks? (A-1, RFC 9110 section 11)", ["A-1"]),
+        ("A-62 to A-64, P-3: refused", ["A-62", "A-63", "A-64", "P-3"]),
+        ("UTF-8, SHA-256, NIP-98, ES-256, X-Forwarded-For, RFC-7 and A-01", []),
+    ],
+)
+def test_requirements_are_found_where_prose_cites_them(text: str, ids: list[str]) -> None:
+    assert list(cited_ids(text)) == ids
+
+
+def test_a_test_outside_the_suite_shows_what_its_docstring_cites(tmp_path: Path) -> None:
+    (tmp_path / "http").mkdir()
+    (tmp_path / "http/test_x.py").write_text(
+        '"""All of it (A-9)."""\n\ndef test_it():\n    """A-1, A-2: it holds."""\n    # A-3\n'
+    )
+    assert citing_tests(tmp_path) == [
+        ConformanceTest("http/test_x.py", "test_it", requirement, is_open=False)
+        for requirement in ("A-1", "A-2")
+    ]

@@ -23,7 +23,7 @@ from podstead.core.slug import MAX_NAME_BYTES, proposed_name
     ],
 )
 def test_a_valid_name_is_taken_literally(slug: bytes, name: str) -> None:
-    """C-4; the extension stays as given (C-5)."""
+    """C-4; the extension stays as given."""
     assert proposed_name(slug, wants_container=False) == name
 
 

@@ -1,4 +1,4 @@
-"""The representation of a container (C-23 to C-26, C-29, C-27)."""
+"""The representation of a container (C-23 to C-27, C-29)."""
 
 from __future__ import annotations
 

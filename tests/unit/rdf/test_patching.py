@@ -230,7 +230,7 @@ def test_without_a_solution_nothing_changes() -> None:
 
 
 def test_deleting_what_is_not_there_changes_nothing() -> None:
-    """X-35, X-12."""
+    """X-35."""
     assert apply(sparql(deletes=((C, P, ONE), (A, P, ONE))), GRAPH) == GRAPH - Graph([(A, P, ONE)])
 
 

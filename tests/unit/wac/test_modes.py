@@ -72,7 +72,7 @@ def test_replacing_requires_write_on_the_resource_and_nothing_on_its_container()
 
 
 def test_replacing_a_container_requires_write_on_it() -> None:
-    """W-33, C-13"""
+    """W-33"""
     state = snapshot(CONTAINER, "/pod/", CONTAINER)
     assert told(modes.put(CONTAINER, state)) == {(CONTAINER, "write")}
 
