@@ -1,0 +1,29 @@
+"""Does the README of the tests name the folders that there are?"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+_TESTS = Path(__file__).resolve().parents[1]
+_TEXT = (_TESTS / "README.md").read_text(encoding="utf-8")
+_ROWS = re.findall(r"^\| `(\w+)/` \| (.*)$", _TEXT, re.MULTILINE)
+
+
+def test_each_folder_has_one_row() -> None:
+    folders = {
+        path.name
+        for path in _TESTS.iterdir()
+        if path.is_dir() and not path.name.startswith(("_", "."))
+    }
+    assert sorted(folder for folder, _ in _ROWS) == sorted(folders)
+
+
+def test_each_file_and_folder_that_is_named_exists() -> None:
+    for folder, cells in _ROWS:
+        for name in re.findall(r"`([\w/]+\.py)`", cells):
+            assert (_TESTS / folder / name).is_file(), name
+    for name in re.findall(r"`((?:\w+/)+\w+)`", _TEXT):
+        assert (_TESTS / name).is_dir() or (_TESTS.parent / name).is_dir(), name
+    for name in re.findall(r"ARGS=\"?(tests/[\w/]+)", _TEXT):
+        assert (_TESTS.parent / name).is_dir(), name
