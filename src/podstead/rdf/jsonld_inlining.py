@@ -1,13 +1,13 @@
-"""How does a document do without references to contexts, and what of them does it use?
+"""How are references to contexts replaced by the contexts, and which parts of them are needed?
 
-JSON-LD 1.1 API, section 4.1 (context processing) seen from the side of references: a context is
-named by URL in a node, in an array, as the scoped context of a term, or by ``@import``, and a
-context so named may name others. Each reference is replaced by what it refers to.
+JSON-LD 1.1 API, section 4.1 (context processing) as far as references go: a context is named by URL
+in a node, in an array, as the scoped context of a term, or by ``@import``, and a context so named
+may name others. Each reference is replaced by what it refers to.
 
-Of a context only the definitions that the document can reach are written in, because the parser
-works through all it is given: a definition is kept if its term, or the prefix of a compact name,
-occurs anywhere in the document or in a definition kept. A document's own definitions are therefore
-all kept, and what the document means is the same.
+The parser works through everything it is given, so only the definitions that the document can reach
+are inlined: a definition is kept if its term, or the prefix of a compact name, occurs anywhere in
+the document or in a definition that is kept. A document's own definitions are therefore all kept,
+and the document means the same as before.
 """
 
 from __future__ import annotations
@@ -19,12 +19,17 @@ from podstead.rdf.errors import MalformedRdf, RdfTooComplex, UnknownContext
 from podstead.rdf.json_text import Json
 from podstead.rdf.jsonld_contexts import ContextSource
 
-# A prefix is looked for in front of the first colon, not behind megabytes of text.
+# No prefix is longer; without a bound, every long text would be searched for a colon.
 _MAX_PREFIX_LENGTH = 256
 
 
 def names_in(value: Json) -> Iterator[str]:
-    """Every name by which a context could give meaning to something in a JSON value."""
+    """Every name in a JSON value that a context could give a meaning to.
+
+    Too many rather than too few: texts are among them, since which keys hold texts depends on the
+    contexts that are still to be chosen.
+    """
+    # A stack of our own, here and below: nesting is up to the sender.
     pending = [value]
     while pending:
         current = pending.pop()
@@ -45,7 +50,7 @@ def refers(value: Json) -> bool:
     pending = [value]
     while pending:
         current = pending.pop()
-        if isinstance(current, str):
+        if isinstance(current, str):  # a string in place of a context is a URL
             return True
         if isinstance(current, list):
             pending.extend(current)
@@ -71,11 +76,11 @@ def _containers(definition: dict[str, Json]) -> list[Json]:
 class ContextsInPlay:
     """The definitions that one document can reach.
 
-    ``unknown`` are the URLs of contexts that it needs and that are not at hand, in the order found.
-    ``scoped_terms``, ``json_terms``, ``type_map_terms`` and ``graph_terms`` are the terms with a
-    scoped context, of type ``@json``, and with ``@type`` or ``@graph`` as container (with it, the
-    other kinds of container); ``none_names`` and ``array_names`` are the names of ``@none``, and of
-    ``@list`` and ``@set``.
+    ``unknown`` holds the URLs of contexts that it needs and that are not at hand, in the order
+    found. ``scoped_terms`` have a scoped context, ``json_terms`` are of type ``@json``;
+    ``type_map_terms`` and ``graph_terms`` have ``@type`` or ``@graph`` among their containers (the
+    latter are kept with all their containers). ``none_names`` are the names of ``@none``,
+    ``array_names`` those of ``@list`` and ``@set``.
     """
 
     def __init__(
@@ -87,19 +92,22 @@ class ContextsInPlay:
         max_terms: int,
         keep_type_maps: bool = False,
     ) -> None:
-        """``references`` hold absolute URLs; ``names`` are those in the document, and grow.
+        """``references`` hold absolute URLs; ``names`` are those in the document, and are added to.
 
-        ``None`` means all names: a document that refers to nothing needs no choice. What is
-        inlined has no maps by type, unless they are to be kept.
+        ``None`` means all names: a document that refers to nothing needs no choice. Type maps are
+        removed from what is inlined, unless they are to be kept.
         """
         self._keep_type_maps = keep_type_maps
         self._contexts = contexts
         self._names = names
         self._terms_left = max_terms
+        # Each part of a context, with the terms of it that have been reached so far.
         self._parts: list[tuple[dict[str, Json], set[str]]] = []
         self._entered_urls: set[str] = set()
+        # The contexts that are being inlined around the current one.
         self._open_urls: set[str] = set()
         self._inlined: dict[str, list[Json]] = {}
+        # How often a recursive scoped context was left out.
         self._cuts = 0
         self.unknown: dict[str, None] = {}
         self.scoped_terms: set[str] = set()
@@ -113,6 +121,8 @@ class ContextsInPlay:
         for reference in references:
             self._enter(reference)
         self._close()
+        # The reader unfolds type maps by the name of the term. Which context is in force where is
+        # the parser's business, so a name must not be a type map in one of them only.
         if self.type_map_terms & self._other_terms:
             raise MalformedRdf(JSON_LD, "a term is a map by type in one context, not in another")
         if self.graph_terms:
@@ -131,7 +141,7 @@ class ContextsInPlay:
                 self._enter_url(imported)
 
     def _enter_url(self, url: str) -> None:
-        if url in self._entered_urls:
+        if url in self._entered_urls:  # also ends circles; inlining tells which are errors
             return
         self._entered_urls.add(url)
         context = self._contexts.get(url)
@@ -145,7 +155,7 @@ class ContextsInPlay:
         grown = True
         while grown:
             grown = False
-            for part, reached in list(self._parts):
+            for part, reached in list(self._parts):  # a scoped context that is reached adds parts
                 new_terms = [term for term in self._kept(part) if term not in reached]
                 for term in new_terms:
                     self._reach(term, part[term])
@@ -156,6 +166,7 @@ class ContextsInPlay:
         names = self._names
         if names is None:
             return list(part)
+        # Keywords such as @vocab or @propagate apply without being named.
         return [term for term in part if term in names or term.startswith("@")]
 
     def _follow_aliases(self) -> None:
@@ -177,6 +188,7 @@ class ContextsInPlay:
             if definition == "@none":
                 self.none_names.add(term)
             return
+        # A scoped context is a part of its own, whose definitions have to be reached one by one.
         self._use(term, {key: value for key, value in definition.items() if key != "@context"})
         if "@context" in definition:
             self.scoped_terms.add(term)
@@ -209,7 +221,7 @@ class ContextsInPlay:
                 if isinstance(part, str):
                     parts.extend(self._inline_url(part))
                 else:
-                    # An array in an array is an error, which the parser is to find.
+                    # An array in an array is an error, which is left for the parser to find.
                     parts.append(self._inline_part(part))
             return parts
         return self._inline_part(value)
@@ -227,8 +239,11 @@ class ContextsInPlay:
             inlined = self.inline(context.value)
             self._open_urls.remove(url)
             parts = inlined if isinstance(inlined, list) else [inlined]
+            # What was cut depends on which contexts are open, so the result holds here only.
             if self._cuts == cuts_before:
                 self._inlined[url] = parts
+        # For each use and not for each context: ten contexts that name each other twice would be
+        # written a thousand times.
         self._count(parts)
         return parts
 
@@ -237,6 +252,7 @@ class ContextsInPlay:
             return part
         inlined = {term: self._inline_definition(part[term]) for term in self._kept(part)}
         imported = inlined.pop("@import", None)
+        # What a context says itself overrides what it imports (4.1.2 step 5.6).
         return inlined if imported is None else {**self._imported(imported), **inlined}
 
     def _inline_definition(self, definition: Json) -> Json:
@@ -254,6 +270,7 @@ class ContextsInPlay:
         return definition
 
     def _inline_scoped(self, value: Json) -> Json:
+        # Follows contexts that consist of the URL of another one; ``seen`` ends their circles.
         named = value
         seen = set[str]()
         while isinstance(named, str) and named not in self._open_urls and named not in seen:
@@ -261,8 +278,9 @@ class ContextsInPlay:
             context = self._contexts.get(named)
             named = None if context is None else context.value
         if isinstance(named, str) and named in self._open_urls:
-            # It may name the context that it stands in (JSON-LD 1.1 API, 4.1.2 step 5.2.5), also by
-            # way of another. That one is in force already where the term is: nothing to add.
+            # A scoped context may name the context that it stands in (JSON-LD 1.1 API, 4.1.2 step
+            # 5.2.5), directly or by way of another. That one is in force already where the term is
+            # used, so there is nothing to add.
             self._cuts += 1
             return {}
         return self.inline(value)

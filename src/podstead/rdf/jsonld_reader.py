@@ -1,9 +1,9 @@
-"""What may the JSON-LD parser see? The document without references to contexts, within limits.
+"""What does the JSON-LD parser get to see? The document without references to contexts, in limits.
 
-A document is decoded, looked at, and written again for the parser (see ``json_text`` for why). On
-the way the contexts it refers to are written in, and two things that the parser makes trouble with
-are turned into the same statement said otherwise: maps by type, which it refuses, and contexts put
-in force so often that it would take seconds.
+A document is decoded, checked, and encoded again for the parser (see ``json_text`` for the reason).
+On the way the contexts that it refers to are inlined, type maps are unfolded, because the parser
+refuses them, and what would make the parser abort or take seconds is refused: lists in the place of
+graphs, and contexts that come into force too often.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def unknown_contexts(
     base_iri: str,
     limits: RdfLimits = DEFAULT_LIMITS,
 ) -> list[str]:
-    """The absolute URLs of contexts that reading the document needs and that are not at hand.
+    """The absolute URLs of contexts that the document needs and that are not at hand.
 
-    A context that is fetched may name further ones, so ask again with it at hand. Raises
-    MalformedRdf and RdfTooComplex.
+    A fetched context may name further ones, so ask again once it is at hand. Raises MalformedRdf
+    and RdfTooComplex.
     """
     document = decode_json(content, max_depth=limits.max_depth)
     return list(_survey(document, base_iri, contexts, limits).in_play.unknown)
@@ -48,6 +48,7 @@ def prepare_json_ld(
         raise MalformedRdf(JSON_LD, "a document is an object or an array of objects")
     survey = _survey(document, base_iri, contexts, limits)
     in_play, everywhere = survey.in_play, survey.everywhere
+    # Changes the document in place, so the checks below see what the parser will see.
     for holder in survey.holders:
         absolute = absolute_references(holder["@context"], base_iri=base_iri)
         holder["@context"] = in_play.inline(absolute)
@@ -57,6 +58,7 @@ def prepare_json_ld(
         _check_graphs(document, everywhere)
     for holder in survey.all_holders:
         check_definitions(holder["@context"], max_depth=limits.max_depth)
+    # A single context without scoped ones comes into force once, and inlining has bounded it.
     if len(survey.all_holders) > 1 or everywhere.scoped_terms:
         check_context_work(document, everywhere.scoped_terms, max_work=limits.max_context_work)
     return encode_json(document)
@@ -66,9 +68,9 @@ def prepare_json_ld(
 class _Survey:
     """The objects that hold a context, and what these contexts define.
 
-    ``holders`` and ``in_play`` leave out what a JSON literal holds. A term may be of JSON in one
-    place and not in another, so the parser may see more: ``all_holders`` and ``everywhere`` count
-    for what it must be kept from.
+    ``holders`` and ``in_play`` leave out what is inside JSON literals. A term may be of type
+    ``@json`` in one place and not in another, so the parser may see more than that: limits and
+    checks go by ``all_holders`` and ``everywhere``.
     """
 
     holders: list[dict[str, Json]]
@@ -110,7 +112,7 @@ def _context_holders(
 ) -> list[dict[str, Json]]:
     """The objects of a document that have a context of their own, in document order."""
     holders = []
-    pending = [document]
+    pending = [document]  # a stack, hence the reversals
     while pending:
         current = pending.pop()
         if isinstance(current, list):
@@ -132,6 +134,7 @@ def _unfold_type_maps(document: Json, in_play: ContextsInPlay) -> None:
         for term in in_play.type_map_terms.intersection(holder):
             value = holder[term]
             if isinstance(value, dict):
+                # _objects goes on into what stands here now, so maps inside of maps are found.
                 holder[term] = [
                     node if type_ in in_play.none_names else _typed(type_, node)
                     for type_, nodes in value.items()
@@ -140,9 +143,9 @@ def _unfold_type_maps(document: Json, in_play: ContextsInPlay) -> None:
 
 
 def _check_graphs(document: Json, in_play: ContextsInPlay) -> None:
-    """Refuse what is no node where a graph is wanted: a list there makes the parser abort.
+    """Refuse a list or set where a graph is expected: the parser aborts on it.
 
-    It takes the whole process with it, so there is no error to be caught.
+    The whole process ends with it, so there is no error to catch.
     """
     for holder in _objects(document):
         for term in in_play.graph_terms.keys() & holder.keys():
@@ -160,7 +163,7 @@ def _check_graph(value: Json, in_play: ContextsInPlay, *, is_map: bool) -> None:
         elif isinstance(current, dict):
             if not in_play.array_names.isdisjoint(current):
                 raise MalformedRdf(JSON_LD, "a list or set stands where a graph is wanted")
-            if may_be_map:
+            if may_be_map:  # or a single graph; its keys' values pass this check as well
                 pending.extend((part, False) for part in current.values())
 
 

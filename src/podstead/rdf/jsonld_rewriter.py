@@ -1,12 +1,12 @@
 """How is a changed JSON-LD document written with the context that it was sent with?
 
 JSON-LD 1.1 API, section 6 (compaction) for one document in its own style (``jsonld_style``): terms,
-aliases, coercions and containers are used for what they can say; the rest is written expanded among
-it.
+aliases, coercions and containers are used for what they can express, and everything else is written
+in expanded form among them.
 
-There are many ways to say something else than meant with a context. So nothing is returned that
-was not read back by the parser and found to say the same; then the caller writes the document with
-prefixes only (``jsonld_writer``).
+With a context it is easy to say something that was not meant. So the parser reads everything that
+is written here, and a document that does not say the same is not returned; the caller then writes
+the document with prefixes only (``jsonld_writer``).
 """
 
 from __future__ import annotations
@@ -43,17 +43,18 @@ Read = Callable[[bytes], Dataset]
 """Reads a JSON-LD document as it will be read from then on. Raises BadRequest."""
 
 MAX_TRIPLES = 20_000
-"""Larger documents are written with prefixes only: a second or two of work is enough."""
+"""Larger documents are written with prefixes only: these take a second or two already."""
 
 _TYPE = Iri(vocab.RDF_TYPE)
-# Maps by these keys tell nothing that the graph does not: all values stand under "@none".
+# The keys of these maps are not in the graph (``@index``) or in it anyway (``@type``), so all
+# values are written under "@none".
 _KEYED = frozenset({"@index", "@type"})
 
 
 def rewrite(
     dataset: Dataset, original: Original, *, base_iri: str, meanings: Meanings, read: Read
 ) -> bytes | None:
-    """The dataset in the style of a document; ``None`` if its context does not serve."""
+    """The dataset in the style of a document; ``None`` if its context cannot express it."""
     if len(dataset) > MAX_TRIPLES:
         return None
     try:
@@ -63,6 +64,9 @@ def rewrite(
         said = read(content)
     except (BadRequest, NotExpressible):
         return None
+    # Blank nodes with a label are known by it on both sides, and the others hang in trees, so the
+    # comparison takes linear time. Isomorphism of graphs would let a stranger's document take
+    # minutes (docs/decisions/0010-json-ld-keeps-its-context.md).
     labels = writer.labels.given()
     same = say_the_same(
         dataset,
@@ -75,14 +79,18 @@ def rewrite(
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The terms in force in a node, and in those that it holds; ``depth`` is 0 in a root."""
+    """The terms in force in a node, and in the nodes nested in it; ``depth`` is 0 in a root.
+
+    They differ where a type brings a context of its own: such a context does not propagate to
+    nested nodes unless it says so (JSON-LD 1.1 section 4.1.8).
+    """
 
     table: TermTable
     passed_on: TermTable
     depth: int
 
     def under(self, term: Term) -> _Place:
-        """Where the values of a property stand."""
+        """The place of a property's values; a property's own context does propagate."""
         return _Place(self.table.under(term), self.passed_on.under(term), self.depth)
 
     def deeper(self) -> _Place:
@@ -95,6 +103,7 @@ class _Rewriter:
         self._dataset = dataset
         self._style = style
         self._shared = shared_blank_nodes(dataset)
+        # Of the graph that is being written; _roots replaces both.
         self._nesting = Nesting(dataset.default)
         self._reversed: Mapping[Subject, Mapping[Iri, list[Subject]]] = {}
 
@@ -115,6 +124,8 @@ class _Rewriter:
 
     def _roots(self, graph: Graph) -> list[dict[str, Json]]:
         forward, self._reversed = self._split(graph)
+        # Nesting does not see the mentions that are written from behind, so it would take these
+        # nodes for nodes that nobody mentions, and leave out the label that ties them together.
         from_behind = {
             subject
             for mentions in self._reversed.values()
@@ -134,7 +145,8 @@ class _Rewriter:
         ]
 
     def _split(self, graph: Graph) -> tuple[Graph, Mapping[Subject, Mapping[Iri, list[Subject]]]]:
-        """What is written at the subject, and what at the object since only a reverse term fits."""
+        """The triples written at their subject, and those at their object, for properties that the
+        context knows only in reverse (JSON-LD 1.1 section 4.8)."""
         table, subjects = self._style.table, graph.by_subject()
         forward: list[Triple] = []
         backward: dict[Subject, dict[Iri, list[Subject]]] = {}
@@ -143,7 +155,7 @@ class _Rewriter:
             if (
                 not isinstance(object_, Literal)
                 and table.reverse_term_of(predicate.value) is not None
-                and object_ in subjects
+                and object_ in subjects  # else there is no node to write it in
                 and object_ != subject
             ):
                 backward.setdefault(object_, {}).setdefault(predicate, []).append(subject)
@@ -152,6 +164,8 @@ class _Rewriter:
         described = {subject for subject, _, _ in forward}
         if not backward:
             return graph, backward
+        # An object may have lost all triples of its own to other objects. Then no node of it is
+        # written, and what was to be said there goes forward after all.
         kept = {node: mentions for node, mentions in backward.items() if node in described}
         forward += [
             (subject, predicate, node)
@@ -167,8 +181,12 @@ class _Rewriter:
     ) -> dict[str, Json]:
         table = place.passed_on
         types = description.get(_TYPE, ())
+        # "@type" takes IRIs and blank nodes only; with a literal among them, all are written as
+        # values of an ordinary property.
         if any(isinstance(type_, Literal) for type_ in types):
             types = ()
+        # Types are named by the terms outside the node: a reader resolves them first, to learn
+        # which contexts they bring (JSON-LD 1.1 API, 5.1.2 steps 10 and 11).
         names = [
             table.type_name(type_.value) if isinstance(type_, Iri) else self._id(type_, table)
             for type_ in types
@@ -193,8 +211,9 @@ class _Rewriter:
     def _describe(
         self, node: dict[str, Json], predicate: Iri, objects: Sequence[Object], place: _Place
     ) -> None:
-        """Put what is said by one property into a node, each value under the term that fits."""
+        """Write the values of one property into a node, each under the term that fits best."""
         table, iri = place.table, predicate.value
+        # One property may need several terms: one for dates, say, and one for texts by language.
         chosen: dict[Term, list[Value]] = {}
         for object_ in objects:
             value = self._value(object_, place.depth)
@@ -206,6 +225,8 @@ class _Rewriter:
     def _describe_from_behind(
         self, node: dict[str, Json], predicate: Iri, subjects: Sequence[Subject], place: _Place
     ) -> None:
+        # _split chose by the terms at the top, and a scoped context may have others. If it gives
+        # the name another meaning, reading back shows it.
         term = place.table.reverse_term_of(predicate.value) or self._style.table.reverse_term_of(
             predicate.value
         )
@@ -228,6 +249,7 @@ class _Rewriter:
         container = term.container
         always_all = "@set" in container or term.name in self._style.array_keys
         first = values[0]
+        # best_term gives such a term one list only: two would run together into one.
         if "@list" in container and isinstance(first, ListValue):
             return self._items(term, first, place)
         if "@language" in container:
@@ -247,13 +269,13 @@ class _Rewriter:
         return written
 
     def _with_id(self, value: Value, place: _Place) -> tuple[str, Json]:
-        """A node and its place in a map by ``@id``."""
+        """A node and its key in a map by ``@id``, which stands for the node's own ``@id``."""
         none = place.table.keyword("@none")
         if isinstance(value, NodeValue):
             node = self._node(value.node, value.description, place.deeper())
             name = node.pop(place.table.keyword("@id"), none)
             return str(name), node
-        if isinstance(value, Iri | BlankNode):
+        if isinstance(value, Iri | BlankNode):  # described elsewhere, or nowhere
             return self._id(value, place.table), {}
         return none, {}
 

@@ -1,10 +1,11 @@
-"""What can be said with the terms of a JSON-LD context, and how short?
+"""What can be said with the terms of a JSON-LD context, and in which short forms?
 
-A context maps names to IRIs in ways with many special cases, and the parser knows them all. So it
-is asked: a small document that has every name of the context as the type of some node shows what
-each stands for. What else a definition says (how values are coerced, which container they are in)
-is read off it. A wrong guess here costs a document its looks and never its meaning, because
-whatever is written this way is read back and compared (``jsonld_rewriter``).
+A context maps names to IRIs by rules with many special cases, and the parser implements them all.
+So the parser is asked: it reads a small document in which every name of the context is the type of
+a node, and the result shows what each name stands for. The rest (how values are coerced, which
+container they are in) is read off the definitions. A wrong guess here costs a document its looks
+and never its meaning, because whatever is written this way is read back and compared
+(``jsonld_rewriter``).
 """
 
 from __future__ import annotations
@@ -19,23 +20,25 @@ from podstead.rdf.iris import RelativeReferences
 from podstead.rdf.json_text import Json
 
 Meanings = Callable[[list[Json], Sequence[str]], Mapping[str, str]]
-"""Which IRI each name has as a type under a context; names that mean nothing are left out.
+"""Which IRI each name means as a type under a context; names that mean none are left out.
 
 The name "" stands for the base IRI in force. Raises MalformedRdf.
 """
 
 KEYWORDS = ("@id", "@type", "@value", "@language", "@direction", "@list", "@graph", "@none")
 
-# What decides which IRI a term has; the rest could only make the parser refuse the question.
+# These decide which IRI a term means; any others could only make the parser refuse the question.
 _MEANING_KEYS = frozenset({"@id", "@reverse", "@prefix"})
 _MEANING_KEYWORDS = frozenset({"@base", "@vocab", "@version"})
 _MAX_DEFINITIONS = 20_000
-# A hostile document has thousands of terms for one property, or IRIs of nothing but delimiters.
+# A hostile document may define thousands of terms for one property, or use IRIs that consist of
+# delimiters.
 _MAX_TERMS_OF_A_PROPERTY = 16
 _MAX_PREFIXES_TRIED = 16
 
 _DELIMITER = re.compile(r"[:/?#\[\]@]")
 _PLAIN = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.\-/]*[A-Za-z0-9_\-])?\Z")
+# What the parser makes of a name that no context defines shows the vocabulary mapping.
 _UNDEFINED = "podstead-undefined-term"
 
 
@@ -43,9 +46,9 @@ _UNDEFINED = "podstead-undefined-term"
 class Term:
     """A name for a property.
 
-    ``coercion`` is ``@id``, ``@vocab``, ``@json`` or a datatype's IRI; ``None``: values speak for
-    themselves. ``language`` and ``direction`` are what a bare text under the term has. ``scoped``
-    is the context of the values, in an array; ``None`` if there is none.
+    ``coercion`` is ``@id``, ``@vocab``, ``@json``, a datatype's IRI, or ``None`` for no coercion.
+    ``language`` and ``direction`` are those of a bare text under the term. ``scoped`` is the
+    context of the values, as an array; ``None`` if there is none.
     """
 
     name: str
@@ -78,12 +81,14 @@ class TermTable:
         """``parts`` are contexts without references. Raises MalformedRdf and RdfTooComplex."""
         self._parts = list(parts)
         self._meanings = meanings
+        # Shared with the tables derived from this one, so that scoped contexts have no limit each.
         self._budget = budget or DefinitionBudget()
         self._derived: dict[int, TermTable] = {}
         self._short: dict[str, str] = {}
         definitions = _in_force(self._parts)
         self._budget.spend(sum(len(part) for part in self._parts if isinstance(part, dict)))
         defaults = [part for part in _since_reset(self._parts) if isinstance(part, dict)]
+        # Language tags are compared in lower case, in which the RDF library returns them.
         language = _text(_last(defaults, "@language"))
         self._language = None if language is None else language.lower()
         self._direction = _text(_last(defaults, "@direction"))
@@ -106,6 +111,8 @@ class TermTable:
         self.types_in_array = _types_in_array(definitions, self._keywords["@type"])
         self.base_iri = iris.get("")
         self._references = RelativeReferences(_usable_base(self.base_iri))
+        # Without a vocabulary the parser resolves an undefined type against the base IRI, and the
+        # answer would make the base look like a vocabulary (JSON-LD 1.1 API, 5.2.2).
         has_vocabulary = _text(_last(defaults, "@vocab")) not in (None, "")
         undefined = iris.get(_UNDEFINED, "") if has_vocabulary else ""
         self._vocabulary = undefined.removesuffix(_UNDEFINED)
@@ -123,6 +130,7 @@ class TermTable:
 
     def _ask(self, terms: Mapping[str, Json]) -> Mapping[str, str]:
         asked = ["", _UNDEFINED, *terms]
+        # A coercion names its datatype by a term or compact IRI, too.
         for definition in terms.values():
             coercion = definition.get("@type") if isinstance(definition, dict) else None
             if isinstance(coercion, str) and not coercion.startswith("@"):
@@ -132,6 +140,8 @@ class TermTable:
     def _define(self, name: str, definition: Json, iris: Mapping[str, str]) -> None:
         iri = iris[name]
         details = definition if isinstance(definition, dict) else {}
+        # An expanded definition is a prefix if it says so, a simple one if its IRI ends in a
+        # delimiter (JSON-LD 1.1 API, 4.2.2).
         is_prefix = details.get("@prefix") is True if details else _ends_in_delimiter(iri)
         if is_prefix and ":" not in name and "/" not in name:
             self._prefixes[iri] = min(name, self._prefixes.get(iri, name), key=_shortness)
@@ -139,6 +149,7 @@ class TermTable:
             self._define_reverse(name, details, iri)
             return
         self._types[iri] = min(name, self._types.get(iri, name), key=_shortness)
+        # A list that this table keeps: _extended goes by its identity.
         scoped: list[Json] | None = None
         if "@context" in details:
             context = details["@context"]
@@ -149,8 +160,9 @@ class TermTable:
             coercion = None
         elif coercion is not None and not coercion.startswith("@"):
             coercion = iris.get(coercion)
-            if coercion is None:
+            if coercion is None:  # not an IRI, so nothing can be said under the term
                 return
+        # An explicit null takes away the default language or direction.
         language = _text(details["@language"]) if "@language" in details else self._language
         direction = _text(details["@direction"]) if "@direction" in details else self._direction
         term = Term(
@@ -166,6 +178,7 @@ class TermTable:
     def _define_reverse(self, name: str, details: Mapping[str, Json], iri: str) -> None:
         coercion = details.get("@type")
         container = _container(details)
+        # No other containers are allowed here (JSON-LD 1.1 API, 4.2.2 step 13).
         if container <= {"@set", "@index"} and "@context" not in details:
             is_id = coercion == "@id"
             term = Term(name, coercion="@id" if is_id else None, container=container)
@@ -180,15 +193,16 @@ class TermTable:
         return self._properties.get(iri, ())
 
     def reverse_term_of(self, iri: str) -> Term | None:
-        """The term that names a property at its object, if none names it at its subject."""
+        """The term for a property in reverse, if the property has no term forward."""
         return None if iri in self._properties else self._reverse.get(iri)
 
     def nameless(self, iri: str) -> Term:
-        """How a property is written that no term fits.
+        """How to write a property that no term fits: by its IRI.
 
-        Raises NotExpressible where its IRI in full is a term, too, for other values.
+        Raises NotExpressible where that IRI is itself a term, for other values.
         """
         name = self._compacted(iri)
+        # A context may define an IRI in full as a term, whose coercion then applies.
         for term in self.terms_of(iri):
             if term.name == name:
                 if not term.container <= {"@set"}:
@@ -204,7 +218,7 @@ class TermTable:
         return name
 
     def _compacted(self, iri: str) -> str:
-        """The IRI by the vocabulary or a prefix, such that no term is meant; else in full."""
+        """The IRI relative to the vocabulary or by a prefix, if that is no term; else in full."""
         vocabulary = self._vocabulary
         if vocabulary and iri.startswith(vocabulary):
             rest = iri[len(vocabulary) :]
@@ -219,6 +233,7 @@ class TermTable:
             prefix = self._prefixes.get(iri[:end])
             if prefix is not None:
                 name = f"{prefix}:{iri[end:]}"
+                # Before "//" a prefix is not expanded: that is an absolute IRI (5.2.2 step 6.2).
                 if not iri.startswith("//", end) and name not in self.defined:
                     return name
         return None
@@ -232,8 +247,10 @@ class TermTable:
         return self if term.scoped is None else self._extended(term.scoped)
 
     def with_types(self, names: Sequence[str]) -> tuple[TermTable, TermTable]:
-        """The terms in force in a node with these types, and in the nodes that it holds."""
+        """The terms in force in a node with these types, and in the nodes nested in it."""
         inside, passed_on = self, self
+        # In the order in which a reader applies them (JSON-LD 1.1 API, 5.1.2 step 11). Contexts of
+        # types do not propagate unless they say so.
         for name in sorted(names):
             scoped = self._scopes.get(name)
             if scoped is not None:
@@ -243,7 +260,7 @@ class TermTable:
         return inside, passed_on
 
     def _extended(self, scoped: list[Json]) -> TermTable:
-        # Its terms hold the list, so that no other one can come to stand at its place.
+        # Safe as a key: this table keeps the list alive, so no other one can get its address.
         key = id(scoped)
         table = self._derived.get(key)
         if table is None:
@@ -253,7 +270,7 @@ class TermTable:
 
 
 def _since_reset(parts: Sequence[Json]) -> list[Json]:
-    """The parts in force: ``null`` undoes all before it."""
+    """The parts in force: ``null`` clears all before it (JSON-LD 1.1 API, 4.1.2 step 5.1)."""
     resets = [place for place, part in enumerate(parts) if part is None]
     return list(parts[resets[-1] + 1 :]) if resets else list(parts)
 
@@ -306,7 +323,7 @@ def _container(definition: Mapping[str, Json]) -> frozenset[str]:
 
 
 def _usable_base(base_iri: str | None) -> str | None:
-    """The base, if references against it are written here."""
+    """The base, if it is simple enough to write references relative to it."""
     if base_iri is None or "?" in base_iri or "#" in base_iri:
         return None
     return base_iri if "/" in base_iri.partition("://")[2] else None

@@ -1,7 +1,7 @@
 """Can a term of a JSON-LD context say a value, and how is the value written under it?
 
 JSON-LD 1.1 API, sections 6.3 (value compaction) and 7.4 (term selection). A term with a coercion
-takes what the coercion makes of bare values and nothing else; a term without one takes anything.
+takes only the values that the coercion yields from bare JSON; a term without one takes any value.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from podstead.rdf.terms import BlankNode, Iri, Literal, Object, Subject
 
 _RDF_JSON = vocab.RDF + "JSON"
 _MAX_JSON_DEPTH = 100
+# Which containers can hold what; "@language" and "@list" are decided apart, in _rank.
 _HOLDS_LITERALS = frozenset({"@set", "@index"})
 _HOLDS_NODES = frozenset({"@set", "@index", "@type", "@id"})
 
@@ -47,7 +48,8 @@ Value: TypeAlias = Literal | Iri | BlankNode | ListValue | NodeValue
 def best_term(
     value: Value, terms: Sequence[Term], chosen: Mapping[Term, object], table: TermTable
 ) -> Term | None:
-    """The term that fits a value best, if any does; ``chosen`` are those that hold values."""
+    """The term that fits a value best, if any; ``chosen`` are those that hold values already."""
+    # Ties go to the shortest name and then by the alphabet, so that the result is always the same.
     best: tuple[int, int, str, Term] | None = None
     for term in terms:
         rank = _rank(value, term, table)
@@ -65,7 +67,7 @@ def _holds_one(term: Term) -> bool:
 
 
 def _rank(value: Value, term: Term, table: TermTable) -> int | None:
-    """How well a term says a value, 0 is best; ``None``: not."""
+    """How well a term expresses a value: 0 as a bare value, 1 as an object, ``None`` not at all."""
     container = term.container
     if "@list" in container:
         return _rank_in_list(value, term, table)
@@ -80,6 +82,8 @@ def _rank(value: Value, term: Term, table: TermTable) -> int | None:
         holds, fits = container <= _HOLDS_NODES, _is_bare_node(value, term, table)
     if holds and fits:
         return 0
+    # An object could say it under a coerced term too, but compaction never chooses a term whose
+    # type mapping is another one (JSON-LD 1.1 API, 4.3 and 7.4).
     return 1 if holds and term.coercion is None else None
 
 
@@ -102,9 +106,9 @@ def _is_bare_node(value: Iri | BlankNode | NodeValue, term: Term, table: TermTab
 
 
 def bare(literal: Literal, term: Term) -> tuple[Json] | None:
-    """The literal as a value that the term makes the same literal of, if there is one.
+    """The bare value that means the literal under this term, if there is one.
 
-    In a tuple, because ``null`` may be that value.
+    In a tuple, because that value may be ``null``.
     """
     language, datatype = literal.language, literal.datatype.value
     native = native_value(literal)
@@ -116,7 +120,7 @@ def bare(literal: Literal, term: Term) -> tuple[Json] | None:
     if language is not None:
         same = language == term.language and _direction(literal) == term.direction
         return (literal.value,) if same else None
-    if datatype == vocab.XSD_STRING:
+    if datatype == vocab.XSD_STRING:  # with a default language, a bare text would get that language
         return (literal.value,) if term.language is None else None
     return None if native is None else (native,)
 
@@ -140,7 +144,9 @@ def _direction(value: Value) -> str | None:
 
 
 def _json_value(literal: Literal) -> tuple[Json] | None:
-    """The value of a JSON literal, if the parser will write it as it is."""
+    """The value of a JSON literal, if reading it back gives the same literal."""
+    # The literal's value is a text, and the parser always writes JSON in its canonical form
+    # (JSON-LD 1.1 API, 8.6): other texts of the same JSON would come back as other literals.
     try:
         value = decode_json(literal.value.encode(), max_depth=_MAX_JSON_DEPTH)
     except MalformedRdf:
@@ -150,7 +156,7 @@ def _json_value(literal: Literal) -> tuple[Json] | None:
 
 
 def one_or_all(values: list[Json], *, always_all: bool) -> Json:
-    """A value that stands alone is written without an array, unless one is wanted."""
+    """The values in an array, or a single one without it unless ``always_all``."""
     return values if always_all or len(values) != 1 else values[0]
 
 

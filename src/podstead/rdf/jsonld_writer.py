@@ -1,10 +1,10 @@
-"""How does a dataset read well as JSON-LD (JSON-LD 1.1, W3C Recommendation)?
+"""How is a dataset written as JSON-LD that reads well (JSON-LD 1.1, W3C Recommendation)?
 
 One object per node, blank nodes and lists nested where they are mentioned, ``@type`` and property
-names compact by the prefixes in use, integers and booleans native where they come back as the same
-literal. Named graphs are kept (R-9). The same dataset gives the same bytes.
+names compacted by the prefixes in use, integers and booleans as native JSON where reading them back
+gives the same literal. Named graphs are kept (R-9). The same dataset gives the same bytes.
 
-Every ``@id`` is an absolute IRI: many who read JSON-LD take it as plain JSON.
+Every ``@id`` is an absolute IRI, because many clients read JSON-LD as plain JSON.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _TYPE = Iri(vocab.RDF_TYPE)
 # JSON-LD 1.1 API, section 8.6: an integer comes back as this form. 15 digits fit any JSON reader.
 _NATIVE_INTEGER = re.compile(r"(?:0|-?[1-9][0-9]{0,14})\Z")
 _NATIVE_BOOLEANS = {"true": True, "false": False}
-# An absolute IRI that a prefix of the same name as its scheme would change: "did:web:example.org".
+# An absolute IRI such as "did:web:example.org", which a prefix named "did" would change.
 _SCHEME_WITHOUT_AUTHORITY = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?!//)")
 
 
 @dataclass(frozen=True, slots=True)
 class Composition:
-    """A document of JSON-LD in its parts: the prefixes used, and the nodes of the top level.
+    """The parts of a JSON-LD document: the prefixes used, and the nodes of the top level.
 
-    ``names`` are the compact forms of the IRIs that were asked for beside what is in the dataset.
+    ``names`` are the compact forms of the further IRIs that the caller asked for.
     """
 
     context: dict[str, str]
@@ -62,8 +62,10 @@ def write(dataset: Dataset, prefixes: Mapping[str, str]) -> bytes:
 def compose(
     dataset: Dataset, prefixes: Mapping[str, str], *, names: Iterable[str] = ()
 ) -> Composition:
-    """Make the parts of a document that also uses the properties and types ``names``."""
+    """Compose the parts of a document that also uses the properties and types ``names``."""
     barred: set[str] = set()
+    # Which schemes and prefixes are used is known only once all is written. Each round bars at
+    # least one more prefix of a finite number, so this ends.
     while True:
         writer = _JsonLdWriter(dataset, prefixes, without=barred)
         nodes, compact = writer.nodes(), writer.compact(names)
@@ -95,7 +97,8 @@ class _JsonLdWriter:
         return nodes
 
     def prefixes_misread_for_schemes(self) -> set[str]:
-        """The prefixes used that a reader would find in an IRI that is written in full."""
+        """The prefixes used that a reader would take the scheme of an absolute IRI for."""
+        # The namespaces in the context are IRIs written in full, too.
         for namespace in self.prefixes.used.values():
             self._absolute(namespace)
         return self._schemes & self.prefixes.used.keys()
@@ -116,6 +119,7 @@ class _JsonLdWriter:
 
     def _describe(self, node: dict[str, Json], description: Description, depth: int) -> None:
         for predicate, objects in description.items():
+            # "@type" takes no literals, so with one the property is written in full.
             if predicate == _TYPE and not any(isinstance(one, Literal) for one in objects):
                 key, values = "@type", [self._type(type_) for type_ in objects]
             else:
@@ -179,7 +183,7 @@ class _JsonLdWriter:
 
 
 def native_value(literal: Literal) -> int | bool | None:
-    """The literal as a number or boolean of JSON, if it comes back from it as the same."""
+    """The literal as a JSON number or boolean, if reading that back gives the same literal."""
     lexical, datatype = literal.value, literal.datatype.value
     if datatype == vocab.XSD_INTEGER and _NATIVE_INTEGER.match(lexical):
         return int(lexical)
@@ -189,7 +193,7 @@ def native_value(literal: Literal) -> int | bool | None:
 
 
 def shared_blank_nodes(dataset: Dataset) -> frozenset[BlankNode]:
-    """The blank nodes that are in more than one graph, or are a graph's name."""
+    """The blank nodes that are in more than one graph, or name one; these must keep a label."""
     if not dataset.named:
         return frozenset()
     shared = {name for name in dataset.named if isinstance(name, BlankNode)}

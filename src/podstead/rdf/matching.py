@@ -1,9 +1,10 @@
 """In which ways do conditions hold in a graph? The one evaluator of N3 and SPARQL patches.
 
-Conditions are triple patterns. A solution gives each variable and each blank node in them a term so
-that all patterns become triples of the graph. The search goes on with the pattern that the fewest
-triples can match, and what it looks at is counted: whoever sends a patch decides how much there is
-to search, so the count is bounded and not the time, which depends on what else a server does.
+Conditions are triple patterns. A solution assigns a term to each variable and each blank node in
+them so that all patterns become triples of the graph. The search always continues with the pattern
+that the fewest triples can match. The sender of a patch decides how much there is to search, so the
+search is bounded: by steps and not by time, so that the same patch does not fail on a busy server
+and pass on an idle one.
 """
 
 from __future__ import annotations
@@ -17,18 +18,19 @@ from podstead.rdf.patterns import Patterns, Variable
 from podstead.rdf.terms import BlankNode, Object, Triple
 
 Unknown: TypeAlias = Variable | BlankNode
-"""What a solution gives a term to: blank nodes of conditions say that there is something."""
+"""What a solution assigns a term to. A blank node in a condition matches any term, as a variable
+does (SPARQL 1.1 Query section 4.1.4)."""
 
 Solution: TypeAlias = Mapping[Unknown, Object]
 
-# A list of candidates as short as this one is searched rather than looked for a shorter one.
+# A list of candidates this short is searched as it is: a shorter one is not worth another look.
 _SHORT = 16
 
 _SUBJECT, _PREDICATE, _OBJECT = 0, 1, 2
 
 
 class StepBudget:
-    """How much work one patch may still make."""
+    """How much more work one patch may cause."""
 
     __slots__ = ("_left",)
 
@@ -36,18 +38,23 @@ class StepBudget:
         self._left = steps
 
     def spend(self, steps: int = 1) -> None:
-        """Count steps, of one to three microseconds each. Raises PatchTooCostly past the last."""
+        """Spend steps of one to three microseconds each. Raises PatchTooCostly past the last."""
         self._left -= steps
         if self._left < 0:
             raise PatchTooCostly("The conditions of the patch take too many steps to evaluate")
 
 
 class IndexedTriples:
-    """A changing set of triples in insertion order, indexed by a position when first asked."""
+    """A changing set of triples in insertion order.
+
+    The index of a position is built when it is first needed: a short document needs none.
+    """
 
     __slots__ = ("_by_term", "_triples")
 
     def __init__(self, triples: Iterable[Triple]) -> None:
+        # Dicts without values, here and in the indexes, because sets have no order: the same patch
+        # must write the same document each time.
         self._triples = dict.fromkeys(triples)
         self._by_term: list[dict[Object, dict[Triple, None]] | None] = [None, None, None]
 
@@ -81,7 +88,7 @@ class IndexedTriples:
             triple = (subject, predicate, object_)
             return (triple,) if triple in self._triples else ()
         found: Collection[Triple] = self._triples
-        # Predicates last: many triples have the same one.
+        # The predicate comes last, because many triples share it; its index is often not needed.
         for position, term in ((_SUBJECT, subject), (_OBJECT, object_), (_PREDICATE, predicate)):
             if len(found) <= _SHORT:
                 break
@@ -108,13 +115,17 @@ def solutions(
     return _Search(patterns, triples, budget).run()
 
 
+# Unknowns are numbered, so that a binding is a place in a list. No term of RDF is an ``int``.
 _Slot: TypeAlias = int
 _Compiled: TypeAlias = tuple[Object | _Slot, Object | _Slot, Object | _Slot]
 
 
 @dataclass(slots=True)
 class _Choice:
-    """A pattern, the triples left to try for it, and the slots that the current one filled."""
+    """A pattern, the triples left to try for it, and the slots that the current one filled.
+
+    ``place`` is where the pattern stood among the open ones, so that it can be put back there.
+    """
 
     pattern: _Compiled
     place: int
@@ -127,8 +138,9 @@ class _Search:
 
     def __init__(self, patterns: Patterns, triples: IndexedTriples, budget: StepBudget) -> None:
         self._slots: dict[Unknown, _Slot] = {}
-        # Those still to be matched come first; a chosen one is swapped with the last of them. They
-        # are tried from the last one on, so patterns written as a chain are followed as one.
+        # The first ``_open_count`` patterns are still to be matched; a chosen one is swapped with
+        # the last of these, which costs the same however many there are. _choose looks from the
+        # last one on, hence the reversal: a chain of patterns is followed in the order written.
         self._open = [self._compiled(pattern) for pattern in reversed(patterns)]
         self._open_count = len(self._open)
         self._terms: list[Object | None] = [None] * len(self._slots)
@@ -152,19 +164,21 @@ class _Search:
         while choices:
             choice = choices[-1]
             if not self._advance(choice):
+                # Choices are undone in reverse order, so each swap finds what it left behind.
                 choices.pop()
                 self._reopen(choice)
             elif self._open_count:
                 choices.append(self._choose())
             else:
-                yield self._solution()
+                yield self._solution()  # and then the next candidate of the last choice
 
     def _solution(self) -> Solution:
+        # A patch may have many unknowns and many solutions, so copying them is work of its own.
         self._budget.spend(len(self._slots))
         return {
             unknown: term
             for unknown, term in zip(self._slots, self._terms, strict=True)
-            if term is not None
+            if term is not None  # never: every slot stems from a pattern, and all are matched
         }
 
     def _choose(self) -> _Choice:
@@ -172,8 +186,9 @@ class _Search:
         place = self._open_count - 1
         fewest = self._candidates(self._open[place])
         for other in range(place - 1, -1, -1):
-            if len(fewest) <= 1:
+            if len(fewest) <= 1:  # no branching, so nothing better to be found
                 break
+            # Without this, a thousand patterns would be looked at for each step for free.
             self._budget.spend()
             candidates = self._candidates(self._open[other])
             if len(candidates) < len(fewest):
@@ -207,10 +222,12 @@ class _Search:
             self._budget.spend()
             if self._fits(choice.pattern, triple, choice.filled):
                 return True
-            self._empty(choice.filled)
+            self._empty(choice.filled)  # what the triple filled before it turned out not to fit
         return False
 
     def _fits(self, pattern: _Compiled, triple: Triple, filled: list[_Slot]) -> bool:
+        # All three terms are compared: candidates share at least one known term, not all of them,
+        # and a variable may stand in a pattern twice, so the first place binds the second.
         for wanted, term in zip(pattern, triple, strict=True):
             known = self._known(wanted)
             if known is None and isinstance(wanted, int):

@@ -1,11 +1,12 @@
-"""How does a planned write become fact although others write too?
+"""How is a planned write committed while others write, too?
 
 A plan is made on a situation and committed with everything that it relied on. If any of that has
-changed by then, the situation is looked at and the plan made again; nothing of the old one is kept.
+changed by then, the situation is read and the plan made again; nothing of the old plan is kept.
 
-The situation may be one that is not stored yet: what the writes under way are to leave. A plan on
-it relies on them, so it fails with them. A refusal would rely on nothing, so nobody is refused by
-what may never come to be: such a writer waits for those writes, and is decided about again.
+The situation may be one that is not stored yet: the one that the writes under way will leave. A
+plan on it relies on those writes, so it fails if they fail. A refusal relies on nothing, and must
+not rest on a state that may never exist: such a writer waits for those writes, and the decision is
+made again.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ MAX_ATTEMPTS = 64
 workers get in between, and each time that happens one of them has succeeded."""
 
 Admit = Callable[[Exchange, Metadata | None], Awaitable[Situation]]
-"""Looks, passes the gate and checks the preconditions; raises RequestRefused. Takes what a write
-under way is to leave, to be seen in the place of what is stored."""
+"""Reads the situation, passes the gate and checks the preconditions; raises RequestRefused. Takes
+the state that a write under way will leave, which then replaces the stored one."""
 
 MakePlan = Callable[[Situation], Awaitable[Plan]]
 """Plans the write on an admitted situation; raises RequestRefused, and Superseded if what is
@@ -57,19 +58,21 @@ class Commits:
         """Plan on the admitted situation and commit; admit and plan again while others change
         what was relied on.
 
-        Writers of ``turn_on``, which is the target unless told, wait for each other. Raises
-        QuotaExceeded, Conflict for a container that is not empty, and Overloaded.
+        Writers of ``turn_on``, the target by default, wait for each other. Raises QuotaExceeded,
+        Conflict for a container that is not empty, and Overloaded.
         """
         path = turn_on or exchange.operation.target
         looked: Situation | None = admitted
         for _ in range(MAX_ATTEMPTS):
             async with self._turns.of(path) as turn:
-                if turn.had_to_wait:
+                if turn.had_to_wait:  # what was read before the wait is likely to be out of date
                     looked = None
                 planned = await _planned(exchange, turn, looked, admit, plan)
                 outcome = None if planned is None else await self._try(exchange, turn, planned)
             if outcome is not None:
                 return outcome
+            # The turn was given up, so writers that waited come first: those who try again cannot
+            # keep others out.
             looked = None
         raise Overloaded("The resource is being changed by many others")
 
@@ -77,9 +80,12 @@ class Commits:
         """Commit one plan; ``None`` if what it relied on had changed."""
         write = planned.relying_on(exchange.reliances, quota_bytes=self._quota_bytes)
         after = planned.outcome.metadata
-        # Access rules decide about what follows, so nobody goes on from those not yet in force.
+        # Only documents: access rules decide about the requests that follow, so nobody may build on
+        # rules that are not committed.
         if after is not None and after.kind is Kind.DOCUMENT:
             turn.pass_on(after)
+        # Nothing may be awaited between these two: the writes that build on this one must come
+        # after it in the store's queue.
         ended = await self._store.commit(write)
         if isinstance(ended, Committed):
             turn.stands()
@@ -98,13 +104,16 @@ class Commits:
 async def _planned(
     exchange: Exchange, turn: Turn, looked: Situation | None, admit: Admit, plan: MakePlan
 ) -> Plan | None:
-    """The plan on what is expected, else on what is stored, for which ``looked`` is good enough.
+    """The plan on the expected state if there is one, else on the stored state.
 
+    ``looked`` is the latter as it was read before the turn, or ``None`` to read it again. Returns
     ``None`` if what is stored changed while it was read.
     """
     if turn.expected is not None:
         with suppress(RequestRefused, Superseded):
             return await plan(await admit(exchange, turn.expected))
+        # Refused on a state that may never be stored, or planned on a body that is not stored yet:
+        # decide again once the store holds the outcome.
         await turn.alone()
         looked = None
     try:

@@ -1,8 +1,8 @@
-"""Which writes of a batch hold against what is stored, and what do they change?
+"""Which writes of a batch apply to what is stored, and what do they change?
 
-Engines group writes: all writes of a batch are decided, one after another, on one state that is
-loaded before and stored after (see ``state.py``). A write that does not hold leaves the state as it
-was, so each write stands or falls alone. Pure: values in, values out.
+Engines group writes: they load one state for a batch, decide all its writes on that state one after
+another, and store the result (see ``state.py``). A write that is refused leaves the state as it
+was, so each write succeeds or fails on its own. Pure: values in, values out.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from podstead.storage.state import ChangeRow, DeletedAclRow, GarbageRow, Resourc
 
 
 class UnsoundWrite(Exception):
-    """A write that no state makes sound: its maker's fault, or a blob that was given up."""
+    """A write that is wrong whatever is stored: a fault of the caller, or of a blob given up."""
 
 
 class _Refused(Exception):
-    """The write does not hold; carries the outcome."""
+    """The write is refused; carries the outcome."""
 
     def __init__(self, outcome: VersionConflict | OverQuota) -> None:
         super().__init__()
@@ -57,10 +57,12 @@ class _Refused(Exception):
 
 
 def decide(write: Write, state: State) -> CommitOutcome:
-    """Check ``write`` against ``state`` and, if it holds, bring ``state`` to what it makes.
+    """Check ``write`` against ``state`` and, if all of it holds, apply it to ``state``.
 
-    Raises UnsoundWrite, and leaves ``state`` as it was.
+    Any other outcome, UnsoundWrite included, leaves ``state`` as it was: the next write of the
+    batch is decided on it.
     """
+    # First, because a changed reliance makes the caller decide again, while OverQuota is final.
     for reliance in write.relied_on:
         if not _holds(reliance, state, write.at_ms):
             return VersionConflict(reliance)
@@ -95,6 +97,7 @@ def _resource_holds(reliance: ResourceReliance, row: ResourceRow | None) -> bool
 
 
 def _entry_holds(reliance: EntryReliance, entry: Entry | None, at_ms: int) -> bool:
+    # Sweeps remove expired entries some time later; nobody may depend on when.
     if entry is not None and entry.has_expired(at_ms):
         entry = None
     if isinstance(reliance, NoEntry):
@@ -105,7 +108,7 @@ def _entry_holds(reliance: EntryReliance, entry: Entry | None, at_ms: int) -> bo
 def _membership_of(
     old: ResourceRow | None, put: Put, write: Write
 ) -> tuple[Version | None, int | None, int]:
-    """Version, time and count of the members of what is put; writing a container keeps them."""
+    """Version, time and count of the members after a put; replacing a container keeps them."""
     if old is not None:
         return old.members_version, old.members_modified_ms, old.member_count
     if put.kind.is_container:
@@ -118,11 +121,15 @@ class _Membership:
     """How one write changes the members of one container."""
 
     added: int = 0
+    # Not the same as ``added != 0``: a write may delete one member and add another.
     changed: bool = False
 
 
 class _Draft:
-    """What one write would change, kept apart from the state until all of it holds."""
+    """What one write would change, kept apart from the state until all of it is known to hold.
+
+    The other writes of the batch share the state, so there is no undoing on it.
+    """
 
     __slots__ = (
         "bodies",
@@ -151,12 +158,15 @@ class _Draft:
             self._put(put)
         for path in self.write.deletes:
             self._delete(path)
+        # Only now: until all puts and deletes are in, the count of a container's members and the
+        # growth of a storage say nothing about the write as a whole.
         self._settle_containers()
         self._check_quota()
         for record in self.write.records:
             self._check_record(record)
 
     def _stored(self, path: ResourcePath) -> ResourceRow | None:
+        # Containers that are only touched enter ``rows`` later, in _settle_containers.
         if path in self.rows:
             raise UnsoundWrite(f"{path}: put or deleted twice")
         return self.state.resources[path]
@@ -168,6 +178,7 @@ class _Draft:
             raise _Refused(VersionConflict(Absent(path) if put.creates else Present(path)))
         if old is not None and old.kind != put.kind.value:
             raise UnsoundWrite(f"{path}: a resource keeps its kind")
+        # Auxiliary resources are not listed, so no container counts them.
         container = parent_container(path) if put.kind.is_member else None
         self.rows[path] = ResourceRow(
             path,
@@ -190,6 +201,7 @@ class _Draft:
     def _keep_body(self, put: Put) -> BlobId | None:
         body = put.body
         if isinstance(body, StagedBlob):
+            # A blob has one resource, since replacing or deleting that one removes the file.
             if body.blob not in self.state.staged or body.blob in self.taken_blobs:
                 raise UnsoundWrite(f"{put.path}: the blob is not staged")
             self.taken_blobs.append(body.blob)
@@ -212,7 +224,7 @@ class _Draft:
     def _drop_body(self, old: ResourceRow) -> None:
         if old.blob is None:
             self._grow(old.path, -old.size_bytes)
-        else:  # charged until it is removed
+        else:  # its file stays for responses still being sent, and is charged for until removed
             self.garbage.append(old)
 
     def _grow(self, path: ResourcePath, by_bytes: int) -> None:
@@ -221,12 +233,16 @@ class _Draft:
             self.grown_bytes[root] = self.grown_bytes.get(root, 0) + by_bytes
 
     def _touch(self, container: ResourcePath, *, added: int) -> None:
+        # Also for a member that is only replaced: the listing shows its size and time, and so the
+        # container needs a new ``members_version``.
         membership = self.memberships.setdefault(container, _Membership())
         membership.added += added
         membership.changed = membership.changed or added != 0
 
     def _settle_containers(self) -> None:
-        """Note new, changed and gone members; no member may be left without its container."""
+        """Note new, changed and deleted members; no member may be left without its container."""
+        # A container may be deleted together with its last members. Taking it out of
+        # ``memberships`` also keeps the second loop from looking for its row.
         for path in self.write.deletes:
             old = self.state.resources[path]
             membership = self.memberships.pop(path, None)
@@ -234,6 +250,7 @@ class _Draft:
             if remaining != 0:
                 raise _Refused(VersionConflict(NoMembers(path)))
         for path, membership in self.memberships.items():
+            # The write itself may create the container, or change its triples.
             row = self.rows[path] if path in self.rows else self.state.resources[path]
             if row is None:
                 raise _Refused(VersionConflict(Present(path)))
@@ -248,8 +265,9 @@ class _Draft:
                 self._show_in(row.container)
 
     def _show_in(self, container: ResourcePath) -> None:
-        """Give the container whose listing shows a changed one's time a new state of members."""
-        if container in self.memberships:
+        """Give a container a new ``members_version``, because a listing shows when the containers
+        in it last changed. Goes up one level only: its own time stays."""
+        if container in self.memberships:  # gets the version anyway
             return
         row = self.rows[container] if container in self.rows else self.state.resources[container]
         if row is not None:
@@ -258,6 +276,7 @@ class _Draft:
     def _check_quota(self) -> None:
         for root, grown in self.grown_bytes.items():
             used = self.state.used_bytes.get(root, 0)
+            # A quota of 0 is no bound. A storage above its quota may still shrink.
             if 0 < self.write.quota_bytes < used + grown and grown > 0:
                 raise _Refused(OverQuota(root, used, grown))
 
@@ -266,8 +285,9 @@ class _Draft:
             raise _Refused(VersionConflict(NoPod(record.name)))
 
     def join(self) -> Committed:
-        """Bring the state to what this draft makes."""
+        """Apply the draft to the state. Nothing can fail from here on."""
         state, write = self.state, self.write
+        # Reads rows and bodies as they were, so it comes before they are replaced.
         state.deleted_acls.extend(self._deleted_acls())
         state.resources.update(self.rows)
         state.changed_paths.update(self.rows)
@@ -290,11 +310,13 @@ class _Draft:
         return Committed(state.sequence if write.changes else None)
 
     def _deleted_acls(self) -> Iterator[DeletedAclRow]:
-        """The access rules that go, for those who could read what they were about (N-18)."""
+        """The deleted access rules: who could read their subject may hear of its end (N-18)."""
         state, write = self.state, self.write
         for path in write.deletes:
             old = state.resources[path]
             if old is not None and old.kind == Kind.ACL.value:
+                # A body that this batch has put is in the state only. ``None`` lets the engine copy
+                # the stored one. One that lies in a file is not kept: empty rules grant nothing.
                 content = b"" if old.blob is not None else state.bodies.get(path)
                 yield DeletedAclRow(
                     write.version, path, old.version, old.content_type, content, write.at_ms
@@ -319,6 +341,7 @@ class _Draft:
         self.state.changed_entries.add(put.entry)
 
     def _join_change(self, change: Change) -> None:
+        # Numbered here and not in the draft, so that a refused write leaves no gap in the log.
         self.state.sequence += 1
         self.state.changes.append(
             ChangeRow(
