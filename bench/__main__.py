@@ -1,4 +1,4 @@
-"""The command `python -m bench`: options in, table out, nothing left running."""
+"""The command `python -m bench`: measure Podstead and its peers and print the report."""
 
 from __future__ import annotations
 
@@ -131,25 +131,34 @@ def _positive(text: str) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m bench", description=__doc__)
-    parser.add_argument("--rounds", type=_positive, default=5, help="counted rounds (5)")
-    parser.add_argument("--seconds", type=_positive, default=3, help="of each round (3)")
-    parser.add_argument("--connections", type=_positive, default=32, help="at once (32)")
+    parser.add_argument(
+        "--rounds", type=_positive, default=5, help="number of measured rounds (default 5)"
+    )
+    parser.add_argument(
+        "--seconds", type=_positive, default=3, help="length of each round (default 3)"
+    )
+    parser.add_argument(
+        "--connections",
+        type=_positive,
+        default=32,
+        help="number of simultaneous connections (default 32)",
+    )
     parser.add_argument(
         "--only",
         type=_Listed(KEYS),
         default=list(KEYS),
         metavar="CASE,…",
-        help=f"of {', '.join(KEYS)} (all)",
+        help=f"cases to run, out of {', '.join(KEYS)} (default all)",
     )
     parser.add_argument(
         "--servers",
         type=_Listed(COLUMNS),
         default=list(COLUMNS),
         metavar="NAME,…",
-        help=f"of {', '.join(COLUMNS)} (all)",
+        help=f"servers to measure, out of {', '.join(COLUMNS)} (default all)",
     )
     parser.add_argument(
-        "--write-docs", action="store_true", help="put the table into docs/benchmarks.md"
+        "--write-docs", action="store_true", help="write the tables into docs/benchmarks.md"
     )
     return parser
 

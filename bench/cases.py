@@ -68,7 +68,7 @@ CASES: Final = (
     ),
     Case(
         "private-get",
-        "GET, private, with a token",
+        "GET, private, with a bearer token",
         Read(PRIVATE_CARD, JSON_LD, authorized=True),
         frozenset({Feature.CREDENTIALS}),
         _READ_GOAL,
@@ -95,7 +95,7 @@ CASES: Final = (
     ),
     Case(
         "webid-tls-public",
-        "GET, public, over TLS that asks for a certificate",
+        "GET, public, over TLS that requests a certificate",
         Read(PUBLIC_CARD, JSON_LD),
         frozenset({Feature.CERTIFICATES}),
     ),
@@ -107,13 +107,13 @@ CASES: Final = (
     ),
     Case(
         "not-modified",
-        "GET, 304 by If-None-Match",
+        "GET, 304 with If-None-Match",
         Read(PUBLIC_CARD, JSON_LD, conditional=True),
         goals=_READ_GOAL,
     ),
     Case(
         "container-100",
-        "GET, container of 100, JSON-LD",
+        "GET, container with 100 members, JSON-LD",
         Read(HUNDRED, JSON_LD),
         frozenset({Feature.CONTAINERS}),
         _READ_GOAL,

@@ -66,7 +66,7 @@ class Effect:
         """Say it for the report."""
         return (
             f"of {self.answered:,} patches {self.acknowledged:,} were acknowledged, "
-            f"and {self.present:,} are there"
+            f"and {self.present:,} were found afterwards"
         )
 
 

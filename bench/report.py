@@ -1,4 +1,4 @@
-"""How are the figures told: a Markdown table, and where in the documentation it stands."""
+"""How are the figures reported: Markdown tables, and their place in the documentation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All that one run came to."""
+    """The results of one run."""
 
     schedule: Schedule
     columns: Sequence[str]
@@ -46,7 +46,7 @@ class Results:
     verdicts: Sequence[Verdict]
 
     def reached(self) -> bool:
-        """Return whether our own figures are all there, no patch is lost and no trial failed."""
+        """Return whether all of our own figures are valid, no patch is lost and no trial failed."""
         ours = [entry.figure for entry in self.entries if entry.column == OURS]
         return (
             all(not figure.void for figure in ours)
@@ -69,7 +69,7 @@ def markdown(results: Results) -> str:
 
 
 def write_page(text: str, page: Path = PAGE) -> None:
-    """Put the report between the markers of the page.
+    """Write the report between the markers of the page.
 
     Raises:
         ValueError: the page does not have both markers.
@@ -120,7 +120,7 @@ def _ratio(ours: Entry, peer: Entry) -> str:
 
 
 def _remarks(entries: Sequence[Entry]) -> str:
-    """One line for each column and reason that there is no figure, or that some patches failed."""
+    """One line for each column and each reason why a figure is missing or patches were lost."""
     cases: dict[tuple[str, str], list[str]] = {}
     for entry in entries:
         reason = entry.figure.absent or entry.figure.void
@@ -139,7 +139,7 @@ def _memory(results: Results) -> str:
     sizes = [results.memory[column] for column in columns]
     return _table(
         [
-            ["resident memory, MiB", *columns],
+            ["resident memory in MiB", *columns],
             ["---", *["---:"] * len(columns)],
             ["idle", *(_mebibytes(size.idle_bytes) for size in sizes)],
             ["after all rounds", *(_mebibytes(size.loaded_bytes) for size in sizes)],
@@ -153,7 +153,7 @@ def _delays(results: Results) -> str:
     by_watching: dict[str, dict[str, Watched]] = {}
     for cell in results.watched:
         by_watching.setdefault(cell.watching.title, {})[cell.column] = cell
-    rows = [[f"ms from PUT to message, {WATCHERS:,} watchers", *columns]]
+    rows = [[f"ms from PUT to notification, {WATCHERS:,} watchers", *columns]]
     rows.append(["---", *["---:"] * len(columns)])
     for title, cells in by_watching.items():
         told = [_delay(cells[column].delays) if column in cells else "n/a" for column in columns]
@@ -166,7 +166,7 @@ def _delay(delays: Delays) -> str:
         return f"void: {delays.why}"
     kibibytes = delays.watcher_bytes / 1024
     figures = f"{delays.median_ms:.1f}, p99 {delays.p99_ms:.1f}"
-    return f"{figures}; {kibibytes:.0f} KiB a watcher"
+    return f"{figures}; {kibibytes:.0f} KiB per watcher"
 
 
 def _mebibytes(size_bytes: int) -> str:
@@ -203,7 +203,7 @@ def _processor() -> str:
 
 
 def _versions(columns: Sequence[str]) -> dict[str, str]:
-    """Return the versions of what took part."""
+    """Return the versions of the programs that took part."""
     known: dict[str, str] = {}
     if OURS in columns:
         known |= {OURS: metadata.version(OURS), "Python": platform.python_version()}
@@ -217,7 +217,7 @@ def _versions(columns: Sequence[str]) -> dict[str, str]:
 
 
 def _said(*command: str) -> str:
-    """Return the version number in what a command says about itself."""
+    """Return the version number in the output of a command."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     found = re.search(r"\d+(\.\d+)+", done.stdout + done.stderr)
     return found.group() if found else "of unknown version"

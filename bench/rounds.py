@@ -146,5 +146,5 @@ def _entry(case: Case, candidates: Sequence[Server]) -> Entry:
     if able:
         return Entry(case, able[0].column, able[0], Figure())
     lacking = case.needs - frozenset().union(*(server.features for server in candidates))
-    reason = "has no " + ", ".join(sorted(feature.value for feature in lacking))
+    reason = "does not support " + ", ".join(sorted(feature.value for feature in lacking))
     return Entry(case, candidates[0].column, None, Figure(absent=reason))

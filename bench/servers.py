@@ -35,13 +35,13 @@ NODE: Final = {"NODE_ENV": "production"}
 
 
 class Feature(Enum):
-    """What a case may need of a server; the value completes "has no …"."""
+    """What a case may need of a server; the value completes "does not support …"."""
 
     CREDENTIALS = "access control"
     CONTAINERS = "containers"
     CONVERSION = "conversion of RDF"
     WRITES = "writing"
-    PROOFS = "tokens of the benchmark's provider"
+    PROOFS = "tokens from the benchmark's provider"
     SIGNATURES = "requests signed with a Nostr key"
     LEGACY_SOCKETS = "the protocol solid-0.1"
     CHANNELS = "the Solid Notifications Protocol"

@@ -1,4 +1,4 @@
-"""What is tried on this server alone: a large container, and many connections at once.
+"""What is tested on this server alone: a large container, and many connections at once.
 
 Neither is compared; each says what it saw and whether the goal was reached.
 """
@@ -30,7 +30,7 @@ CROWD_SECONDS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a trial came to; `text` is one sentence for the report."""
+    """The result of a trial; `text` is one sentence for the report."""
 
     text: str
     reached: bool
@@ -68,8 +68,8 @@ def list_large_container(site: Site) -> Verdict:
             again_s.append(_listing_s(site, container, media_type))
         slowest_s = max(slowest_s, statistics.median(first_s))
         first, again = statistics.median(first_s), statistics.median(again_s)
-        parts.append(f"{media_type} {first:.3f} s first after a write, {again:.3f} s again")
-    text = f"container of {container.size:,} members listed: {'; '.join(parts)}"
+        parts.append(f"{media_type} {first:.3f} s after a write, {again:.3f} s when repeated")
+    text = f"listing a container of {container.size:,} members: {'; '.join(parts)}"
     reached = slowest_s < LISTED_WITHIN_S
     return Verdict(f"{text} (goal: under {LISTED_WITHIN_S} s)", reached)
 
@@ -103,7 +103,7 @@ def _crowd_verdict(cases: Sequence[Case], outcomes: Sequence[Outcome]) -> Verdic
     )
     text = (
         f"all cases at once over {CONNECTIONS} connections for {CROWD_SECONDS} s: "
-        f"{answered:,} answers, no error, every write in place; "
+        f"{answered:,} responses, no errors, no write lost; "
         f"slowest p99 {slowest:.0f} ms ({case})"
     )
     return Verdict(text, reached=True)

@@ -156,9 +156,21 @@ class ChannelListener(Listener):
 
 WATCHINGS: Final = (
     Watching("legacy-one", "solid-0.1, all watch one document", LegacyListener, together=True),
-    Watching("legacy-many", "solid-0.1, a document each", LegacyListener, together=False),
-    Watching("channel-one", "WebSocketChannel2023, all one", ChannelListener, together=True),
-    Watching("channel-many", "WebSocketChannel2023, one each", ChannelListener, together=False),
+    Watching(
+        "legacy-many", "solid-0.1, each watches its own document", LegacyListener, together=False
+    ),
+    Watching(
+        "channel-one",
+        "WebSocketChannel2023, all watch one document",
+        ChannelListener,
+        together=True,
+    ),
+    Watching(
+        "channel-many",
+        "WebSocketChannel2023, each watches its own document",
+        ChannelListener,
+        together=False,
+    ),
 )
 
 
