@@ -388,4 +388,4 @@ def test_the_start_is_refused_where_git_is_not_installed(tmp_path: Path) -> None
     server = ServerProcess(tmp_path / "root", ("--git",), environment=environment, port=0)
     server.launch()
     assert server.wait() == 2
-    assert "--git needs git, which is not installed here" in server.errors
+    assert "--git requires git, which is not installed" in server.errors

@@ -128,7 +128,8 @@ def test_a_removed_account_is_gone_with_its_pod(server: ServerProcess, alice: st
 def test_removing_asks_first(server: ServerProcess, alice: str) -> None:
     refused = run(server.root, "delete", "alice", typed="n\n")
     assert refused.exit_code == 1
-    assert "everything in its pod 'alice' for good?" in refused.output
+    assert "Permanently delete the account" in refused.output
+    assert "everything in its pod 'alice'?" in refused.output
     assert run(server.root, "delete", "alice").exit_code == 1
     assert list(states(server)) == ["alice"]
     assert run(server.root, "delete", "alice", typed="y\n").exit_code == 0
@@ -214,7 +215,7 @@ def test_what_is_not_there_is_said_and_ends_with_1(
         (("create", "bob"), "1234567\n", 1, "at least 8 characters"),
         (("create", "idp"), f"{PASSWORD}\n", 1, "keeps this name for itself"),
         (("create", "bob", "--email", "bob"), f"{PASSWORD}\n", 1, "has one @"),
-        (("create", "bob"), "", 2, "the password; it is empty"),
+        (("create", "bob"), "", 2, "the password, but is empty"),
         (("create", "bob", PASSWORD), "", 2, "unexpected extra argument"),
         (("create", "bob", "--existing-pod"), f"{PASSWORD}\n", 1, "There is no pod 'bob'."),
     ],

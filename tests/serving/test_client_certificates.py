@@ -219,7 +219,7 @@ def test_a_token_of_somebody_else_changes_nothing(pod: Pod, tmp_path: Path) -> N
             folder=tmp_path,
         )
         assert done.returncode == 1
-        assert f"was not changed, its server answered {status}: " in done.stderr
+        assert f"was not changed: its server responded with {status} (" in done.stderr
         assert "cert:modulus" in done.stdout
     assert _profile(pod) == before
 

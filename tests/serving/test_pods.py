@@ -59,7 +59,7 @@ def test_a_deleted_pod_is_gone_at_once_and_nobody_gets_its_name(
     with pod.owner() as owner:
         assert owner.put(f"{pod.root}private/a", "text").status == 201
         result = run(server, "pod", "delete", pod.name, "--yes")
-        assert (result.exit_code, result.stdout) == (0, f"The pod '{pod.name}' is deleted.\n")
+        assert (result.exit_code, result.stdout) == (0, f"Deleted the pod '{pod.name}'.\n")
         assert owner.get(f"{pod.root}private/a").status == 401
     assert listed(server) == {}
     body, typed = json.dumps({"name": pod.name}), {"Content-Type": "application/json"}
@@ -71,7 +71,7 @@ def test_a_deleted_pod_is_gone_at_once_and_nobody_gets_its_name(
 def test_a_pod_is_deleted_only_if_the_operator_says_so(server: ServerProcess, pod: Pod) -> None:
     result = run(server, "pod", "delete", pod.name, typed="n\n")
     assert result.exit_code == 1
-    assert "for good?" in result.output
+    assert "Permanently delete" in result.output
     assert set(listed(server)) == {pod.name}
 
 

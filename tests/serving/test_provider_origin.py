@@ -91,7 +91,7 @@ def test_the_data_root_remembers_whose_the_accounts_are(
     server.options = after
     with pytest.raises(StartFailed, match="exit code 2") as refused:
         server.start()
-    assert f"belong to the provider {names[before]}" in str(refused.value)
+    assert f"belong to the identity provider {names[before]}" in str(refused.value)
     assert f"podstead account change-issuer {names[after]}" in str(refused.value)
     changed = run(server, "change-issuer", f"{names[after]}/")
     assert (changed.exit_code, names[before] in changed.stdout) == (0, True), changed.output
@@ -110,7 +110,7 @@ def test_a_root_of_an_earlier_version_belongs_to_its_base_url(tmp_path: Path) ->
     connection.execute("DELETE FROM facts WHERE name = 'issuer'")
     connection.close()
     server.options = PARTED
-    with pytest.raises(StartFailed, match="belong to the provider"):
+    with pytest.raises(StartFailed, match="belong to the identity provider"):
         server.start()
     server.options = ("--idp",)
     with running_server(server):

@@ -56,8 +56,8 @@ def test_a_port_in_use_stops_the_start_before_a_worker_runs(
         second.wait_for_line("factory")
     assert second.wait() == 2
     assert second.errors == (
-        f"Error: Port {first.port} of localhost is in use: stop the program that listens there, "
-        "or choose another with --port.\n"
+        f"Error: Port {first.port} of localhost is in use. Stop the program that listens there, "
+        "or choose another port with --port.\n"
     )
     assert not second.root.exists()
     assert first.get("/pid").status == 200
@@ -70,8 +70,8 @@ def test_a_data_root_in_use_stops_the_start(make_server: MakeServer) -> None:
     second.launch()
     assert second.wait() == 2
     assert second.errors == (
-        f"Error: Another server runs on the data root {first.root}: stop it first, or give another "
-        "root with --root.\n"
+        f"Error: Another server is running on the data root {first.root}. Stop it first, or choose "
+        "another root with --root.\n"
     )
 
 
@@ -81,8 +81,8 @@ def test_a_data_root_that_cannot_be_made_stops_the_start(make_server: MakeServer
     server.launch()
     assert server.wait() == 2
     assert server.errors == (
-        f"Error: The data root {server.root} cannot be made: it is no folder; give another with "
-        "--root.\n"
+        f"Error: Cannot create the data root {server.root}: it is not a folder. Choose another one "
+        "with --root.\n"
     )
 
 
@@ -90,7 +90,7 @@ def test_a_data_root_that_cannot_be_made_stops_the_start(make_server: MakeServer
     ("host", "sentence"),
     [
         ("no-such-name.invalid", "has no address"),
-        ("192.0.2.1", "is no address of this machine"),
+        ("192.0.2.1", "is not an address of this machine"),
     ],
 )
 def test_a_host_that_is_not_ours_stops_the_start(
@@ -123,7 +123,7 @@ def test_a_fault_of_the_application_at_its_start_stops_the_server(make_server: M
     server.launch()
     assert server.wait() == 1
     assert "RuntimeError: A fault of ours" in server.errors
-    assert server.errors.endswith("Error: A worker failed, so the server has stopped.\n")
+    assert server.errors.endswith("Error: The server stopped because a worker failed.\n")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "0.0.0.0", "::"])

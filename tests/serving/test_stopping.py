@@ -96,7 +96,7 @@ def test_a_second_signal_stops_at_once(
     wait_until_refused(server)
     server.signal(signal.SIGINT)
     assert server.wait() == 1
-    assert "Stopped at once" in server.errors
+    assert "The server stopped immediately" in server.errors
     with pytest.raises(OSError, match=r".*"):
         answer.result(DEADLINE_S)
 

@@ -22,7 +22,7 @@ def test_both_current_versions_of_tls_are_spoken(
 
 @pytest.mark.parametrize(
     ("key", "reason"),
-    [("other-key.pem", "key values mismatch"), ("encrypted-key.pem", "or has a password")],
+    [("other-key.pem", "key values mismatch"), ("encrypted-key.pem", "or has a passphrase")],
 )
 def test_a_key_that_does_not_serve_stops_the_start(
     make_server: MakeServer, key: str, reason: str
@@ -39,6 +39,4 @@ def test_a_missing_file_stops_the_start(make_server: MakeServer, tmp_path: Path)
     server = make_server("--port", "0", "--ssl-cert", str(missing), "--ssl-key", str(KEY))
     server.launch()
     assert server.wait() == 2
-    assert (
-        server.errors == f"Error: ssl-cert {missing} cannot be read (No such file or directory).\n"
-    )
+    assert server.errors == f"Error: Cannot read ssl-cert {missing}: No such file or directory.\n"

@@ -179,7 +179,7 @@ def test_it_ends_with_a_sentence_when_it_may_not_be_read_any_more(pod: Pod) -> N
         put(pod, "public/secret", "x")
         assert watch.wait() == 1
         assert watch.lines.rest() == []
-        expected = f"Error: You may not read {url} any more: access was revoked"
+        expected = f"Error: You may no longer read {url}: access was revoked"
         assert watch.notes.until("Error").startswith(expected)
 
 
@@ -270,7 +270,7 @@ def refusal(*arguments: str, token: str | None = None) -> tuple[int, str]:
 
 def test_without_a_token_what_is_private_is_refused_with_advice(pod: Pod) -> None:
     url = url_of(pod, "private/")
-    expected = f"Error: {url} is not public: give a token with --token or in PODSTEAD_TOKEN."
+    expected = f"Error: {url} is not public. Supply a token with --token or in PODSTEAD_TOKEN."
     assert refusal(url) == (1, expected)
 
 
@@ -278,36 +278,37 @@ def test_a_token_that_is_not_accepted_is_told_apart_from_none(pod: Pod) -> None:
     url = url_of(pod, "private/")
     code, sentence = refusal(url, token="x" * 20)
     assert code == 1
-    assert (
-        sentence == f"Error: The server does not accept the token for {url}: it may have expired."
-    )
+    assert sentence == f"Error: The server rejected the token for {url}. It may have expired."
 
 
 def test_a_token_of_somebody_who_may_not_read_is_told_apart_as_well(pod: Pod) -> None:
     url = url_of(pod, "private/")
     other = create_pod(pod.server)
-    assert refusal(url, token=other.token) == (1, f"Error: The token's agent may not read {url}.")
+    assert refusal(url, token=other.token) == (
+        1,
+        f"Error: The agent of the token may not read {url}.",
+    )
 
 
 def test_nothing_there_is_told_with_advice(pod: Pod) -> None:
     url = url_of(pod, "private/nothing")
     code, sentence = refusal(url, token=pod.token)
     assert code == 1
-    assert sentence.startswith(f"Error: There is nothing at {url}: check its spelling")
+    assert sentence.startswith(f"Error: There is nothing at {url}. Check its spelling")
 
 
 def test_a_server_that_is_down_or_unknown_is_named() -> None:
-    assert refusal("http://localhost:1/x") == (1, "Error: No server listens at localhost:1.")
+    assert refusal("http://localhost:1/x") == (1, "Error: No server is listening at localhost:1.")
     code, sentence = refusal("https://pods.invalid/x")
     assert code == 1
-    assert sentence.startswith("Error: There is no server named pods.invalid")
+    assert sentence.startswith("Error: Cannot resolve pods.invalid: ")
 
 
 def test_a_server_without_tls_is_told_apart(pod: Pod) -> None:
     url = url_of(pod, "private/").replace("http:", "https:")
     code, sentence = refusal(url)
     assert code == 1
-    assert "does not speak TLS there" in sentence
+    assert "does not speak TLS on that port" in sentence
 
 
 def test_a_certificate_is_checked_and_an_own_authority_can_be_named(tmp_path: Path) -> None:

@@ -309,12 +309,12 @@ async def test_an_older_server_is_watched_by_its_socket(other: OtherServer) -> N
 async def test_an_older_server_may_refuse(other: OtherServer) -> None:
     other.head["Updates-Via"] = f"{other.base_url.replace('http', 'ws')}/socket"
     other.talks("/socket", [f"<sub {other.topic}", f"err {other.topic} forbidden"])
-    with pytest.raises(CannotWatch, match=f"refuses: {other.topic} forbidden"):
+    with pytest.raises(CannotWatch, match=f"refused: {other.topic} forbidden"):
         await told(other, 1)
 
 
 @pytest.mark.parametrize(
-    ("lines", "sentence"), [([], "does not answer in time"), (["<"], "closed the connection")]
+    ("lines", "sentence"), [([], "did not respond in time"), (["<"], "closed the connection")]
 )
 async def test_an_older_server_that_does_not_acknowledge_is_not_waited_for(
     other: OtherServer, monkeypatch: pytest.MonkeyPatch, lines: list[str], sentence: str
@@ -366,13 +366,13 @@ async def test_redirects_without_an_end_are_given_up(other: OtherServer) -> None
         raise web.HTTPFound("/notes/")
 
     other.answers["/notes/"] = around
-    with pytest.raises(CannotWatch, match="without end"):
+    with pytest.raises(CannotWatch, match="redirects too many times"):
         await told(other, 1)
 
 
 async def test_a_page_that_is_on_no_solid_server_is_refused(other: OtherServer) -> None:
     other.head["Link"] = '</style.css>; rel="preload"'
-    with pytest.raises(CannotWatch, match="is on no Solid server"):
+    with pytest.raises(CannotWatch, match="is not on a Solid server"):
         await told(other, 1)
 
 
@@ -392,7 +392,7 @@ async def test_a_server_without_notifications_is_refused(
 ) -> None:
     other.offers("WebSocketChannel2023")
     other.says("/description", text, media_type, status)
-    with pytest.raises(CannotWatch, match="offers no notifications"):
+    with pytest.raises(CannotWatch, match="offers no type of notifications"):
         await told(other, 1)
 
 
@@ -410,11 +410,11 @@ async def test_trouble_at_the_beginning_is_told_and_not_taken_for_an_answer(
 @pytest.mark.parametrize(
     ("status", "sentence"),
     [
-        (401, "does not accept the token"),
-        (403, "agent may not read"),
-        (404, "service .* is not there"),
-        (405, "answers 405"),
-        (422, "answers 422"),
+        (401, "rejected the token"),
+        (403, "agent of the token may not read"),
+        (404, "service .* does not exist"),
+        (405, "responded with 405"),
+        (422, "responded with 422"),
     ],
 )
 async def test_a_service_that_refuses_is_understood(
@@ -507,12 +507,12 @@ async def test_trouble_later_on_is_waited_for(other: OtherServer, path: str, sta
 @pytest.mark.parametrize(
     ("path", "status", "sentence"),
     [
-        ("/notes/", 401, "You may not read .* any more"),
-        ("/notes/", 403, "You may not read .* any more"),
-        ("/notes/", 404, "is not there any more"),
-        ("/notes/", 410, "is not there any more"),
-        ("/service", 401, "You may not read .* any more"),
-        ("/service", 403, "You may not read .* any more"),
+        ("/notes/", 401, "You may no longer read"),
+        ("/notes/", 403, "You may no longer read"),
+        ("/notes/", 404, "no longer exists"),
+        ("/notes/", 410, "no longer exists"),
+        ("/service", 401, "You may no longer read"),
+        ("/service", 403, "You may no longer read"),
     ],
 )
 async def test_a_right_that_is_taken_away_ends_it(
@@ -535,14 +535,14 @@ async def test_a_right_that_is_taken_away_ends_it(
 async def test_an_event_without_end_is_not_collected(other: OtherServer, content: bytes) -> None:
     other.offers("EventSourceChannel2023")
     other.streams("/receive", [content], media_type="text/event-stream")
-    with pytest.raises(CannotWatch, match="cannot be read"):
+    with pytest.raises(CannotWatch, match="Cannot read"):
         await told(other, 2)
 
 
 async def test_a_message_without_end_is_not_collected(other: OtherServer) -> None:
     other.offers("StreamingHTTPChannel2023")
     other.streams("/receive", [b"{" * 2_000_000], media_type="application/ld+json")
-    with pytest.raises(CannotWatch, match="cannot be read"):
+    with pytest.raises(CannotWatch, match="Cannot read"):
         await told(other, 2)
 
 
@@ -552,7 +552,7 @@ async def test_what_is_no_event_stream_is_not_read_as_one(
 ) -> None:
     other.offers("EventSourceChannel2023")
     other.streams("/receive", [event(1)], media_type=media_type)
-    with pytest.raises(CannotWatch, match="cannot be read"):
+    with pytest.raises(CannotWatch, match="Cannot read"):
         await told(other, 1)
 
 
@@ -563,7 +563,7 @@ async def test_a_server_cannot_lead_into_private_networks(
     """A-187."""
     other.offers("EventSourceChannel2023")
     other.says("/service", json.dumps({"receiveFrom": receive_from}))
-    with pytest.raises(CannotWatch, match="not asked for anything"):
+    with pytest.raises(CannotWatch, match="no connection is allowed"):
         await told(other, 1)
 
 
@@ -587,7 +587,7 @@ async def test_a_service_may_answer_with_another_context(other: OtherServer) -> 
 
 
 async def test_a_server_that_is_away_at_the_beginning_is_named(other: OtherServer) -> None:
-    with pytest.raises(Interrupted, match="No server listens at localhost:1"):
+    with pytest.raises(Interrupted, match="No server is listening at localhost:1"):
         await told(other, 1, url="http://localhost:1/notes/")
 
 

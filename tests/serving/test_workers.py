@@ -46,7 +46,7 @@ def test_a_worker_that_cannot_be_replaced_stops_the_server(
     (tmp_path / "broken").touch()
     kill_the_worker(server)
     assert server.wait() == 1
-    assert server.errors.endswith("Error: A worker failed, so the server has stopped.\n")
+    assert server.errors.endswith("Error: The server stopped because a worker failed.\n")
 
 
 def test_a_killed_server_leaves_nothing_behind_and_starts_again_at_once(

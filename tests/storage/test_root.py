@@ -76,7 +76,9 @@ def test_a_root_that_this_account_may_not_write_is_refused_with_the_way_out(
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(os, "open", refuse)  # the account of the tests may be allowed everything
-    with pytest.raises(RootUnusable, match=r"Permission denied; let this account write there"):
+    with pytest.raises(
+        RootUnusable, match=r"Permission denied. Allow the current user to write there"
+    ):
         lock_root(tmp_path)
 
 

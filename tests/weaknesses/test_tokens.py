@@ -153,7 +153,7 @@ def test_w_25_the_secret_of_tokens_is_strong_and_stays(start_server: StartServer
         "start", "--root", str(server.root), environment={"PODSTEAD_TOKEN_SECRET": "secret"}
     )
     assert weak.returncode != 0
-    assert "PODSTEAD_TOKEN_SECRET cannot be used" in weak.stderr
+    assert "PODSTEAD_TOKEN_SECRET is not valid" in weak.stderr
 
 
 def test_w_25_a_token_is_revoked_at_once(start_server: StartServer) -> None:

@@ -109,7 +109,7 @@ async def open_account_desk(settings: Settings) -> AsyncIterator[AccountDesk]:
         base_url, issuer = remembered_base_url(layout), remembered_issuer(layout)
         if base_url is None or issuer is None:
             raise RootUnusable(
-                f"The data root {settings.root} has no base URL yet: start the server once."
+                f"The data root {settings.root} has no base URL yet. Start the server once first."
             )
         clock, randomness = SystemClock(), SystemRandomness()
         async with operator_audit(store, clock=clock, randomness=randomness) as audit:

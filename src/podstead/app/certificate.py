@@ -53,8 +53,8 @@ def read_key_pair(settings: Settings) -> KeyPair | None:
         pair.forget()
         raise StartRefused(
             f"ssl-cert {settings.ssl_cert} and ssl-key {settings.ssl_key} cannot be used "
-            f"({_reason(error)}): give a certificate chain in PEM format and its own key, without "
-            "a password."
+            f"({_reason(error)}). Supply a certificate chain in PEM format and its own key, "
+            "without a passphrase."
         ) from error
     return pair
 
@@ -63,7 +63,7 @@ def _read(name: str, path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise StartRefused(f"{name} {path} cannot be read ({error.strerror}).") from error
+        raise StartRefused(f"Cannot read {name} {path}: {error.strerror}.") from error
 
 
 if sys.platform == "linux":
@@ -93,6 +93,6 @@ def _try(pair: KeyPair) -> None:
 
 def _reason(error: ssl.SSLError | ValueError) -> str:
     if isinstance(error, ssl.SSLError) and not error.reason:
-        # OpenSSL names no reason for what it cannot read at all.
-        return "one of them is not in PEM format, or has a password"
+        # OpenSSL names no reason for a file that it cannot parse at all.
+        return "one of them is not in PEM format, or has a passphrase"
     return str(getattr(error, "reason", error)).lower().replace("_", " ")

@@ -47,19 +47,19 @@ def find_git() -> Path:
     found = shutil.which("git")
     if found is None:
         raise StartRefused(
-            "--git needs git, which is not installed here: install it, or start without --git."
+            "--git requires git, which is not installed. Install it, or start without --git."
         )
     git = Path(found).resolve()
     version = _VERSION.match(_said(git, "version"))
     if version is None or (int(version[1]), int(version[2])) < _OLDEST:
         raise StartRefused(
-            f"--git needs git {_OLDEST[0]}.{_OLDEST[1]} or newer, and {git} is older: install a "
-            "newer one, or start without --git."
+            f"--git requires git {_OLDEST[0]}.{_OLDEST[1]} or newer, but {git} is older. Install a "
+            "newer version, or start without --git."
         )
     if not (Path(_said(git, "--exec-path").strip()) / "git-http-backend").is_file():
         raise StartRefused(
-            f"--git needs git-http-backend, which does not come with {git}: install the whole of "
-            "git, or start without --git."
+            f"--git requires git-http-backend, which {git} does not include. Install the complete "
+            "git package, or start without --git."
         )
     return git
 
@@ -70,7 +70,9 @@ def _said(git: Path, argument: str) -> str:
             [git, argument], capture_output=True, check=True, text=True, timeout=60
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise StartRefused(f"{git} cannot be run: mend it, or start without --git.") from error
+        raise StartRefused(
+            f"{git} cannot be run. Repair the installation, or start without --git."
+        ) from error
     return ended.stdout
 
 
@@ -84,7 +86,7 @@ class GitProcesses:
         self._slots = Slots(
             most,
             wait_s=_WAIT_FOR_SLOT_S,
-            refusal="Too many ask git at this moment: try again",
+            refusal="Too many git requests are in progress; try again later",
         )
         self._idle_timeout_s = idle_timeout_s
         self._running: set[_Answering] = set()
@@ -249,9 +251,9 @@ class _Answering:
                 head = await self._output.readuntil(_END_OF_HEAD)
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
             self._check_stall()
-            raise ServerTrouble("git gave no answer") from error
+            raise ServerTrouble("git did not respond") from error
         if len(head) > MAX_HEAD_BYTES:
-            raise ServerTrouble("git's answer has too long a head")
+            raise ServerTrouble("The headers of git's response are too long")
         self.head = head.removesuffix(_END_OF_HEAD)
 
     async def chunks(self) -> AsyncIterator[bytes]:
@@ -324,7 +326,7 @@ class _Answering:
 
     def _check_stall(self) -> None:
         if self._stalled:
-            raise ServerTrouble("git or its client did nothing for too long")
+            raise ServerTrouble("git or its client was idle for too long")
 
 
 async def _end_group(process: Process) -> None:

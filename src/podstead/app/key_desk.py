@@ -40,8 +40,8 @@ class KeyDesk:
         self._folder = KeyFolder(RootLayout(settings.root).keys, self._clock, audit)
         if not self._folder.exists():
             raise RootUnusable(
-                f"There are no keys of an identity provider in {settings.root}: give the data "
-                "root of a server that was started with --idp."
+                f"There are no keys of an identity provider in {settings.root}. Set --root to the "
+                "data root of a server that was started with --idp."
             )
 
     def list(self) -> Sequence[ListedKey]:

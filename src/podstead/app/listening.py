@@ -60,8 +60,8 @@ def _resolve(settings: Settings) -> tuple[socket.AddressFamily, tuple[object, ..
         )
     except OSError as error:
         raise StartRefused(
-            f"host is '{settings.host}', which has no address: give a name or an address of this "
-            "machine."
+            f"host is '{settings.host}', which has no address. Set it to a name or an address of "
+            "this machine."
         ) from error
     # A name such as localhost has addresses of both families; IPv4 is what every client tries.
     family, _, _, _, address = min(found, key=lambda entry: entry[0] != socket.AF_INET)
@@ -84,19 +84,20 @@ def _is_busy(error: Exception) -> bool:
 def _why(error: OSError, settings: Settings) -> str:
     if _is_busy(error):
         return (
-            f"Port {settings.port} of {settings.host} is in use: stop the program that listens "
-            "there, or choose another with --port."
+            f"Port {settings.port} of {settings.host} is in use. Stop the program that listens "
+            "there, or choose another port with --port."
         )
     if error.errno == errno.EACCES:
         return (
-            f"Port {settings.port} may not be opened by this account: choose one above 1023 with "
+            f"The current user may not open port {settings.port}. Choose one above 1023 with "
             "--port."
         )
     if error.errno == errno.EADDRNOTAVAIL:
         return (
-            f"host is '{settings.host}', which is no address of this machine: give one with --host."
+            f"host is '{settings.host}', which is not an address of this machine. Set --host to "
+            "one that is."
         )
-    return f"Port {settings.port} of {settings.host} cannot be opened: {error.strerror}."
+    return f"Cannot open port {settings.port} of {settings.host}: {error.strerror}."
 
 
 def _notice_the_vanished(listener: socket.socket) -> None:

@@ -41,7 +41,7 @@ class TokenDesk:
         """A further token for the owner of a pod. Raises NotFound, StartRefused, StorageError."""
         if not self.settings.simple_tokens:
             raise StartRefused(
-                "Simple tokens are off, so none would be accepted: give --simple-tokens."
+                "Simple tokens are off, so the server would not accept one. Turn on simple-tokens."
             )
         keys = self.settings.token_keys or load_token_keys(RootLayout(self.settings.root).keys)
         pod = await self._pod(pod_name)
@@ -105,7 +105,7 @@ async def opened_store(settings: Settings) -> AsyncIterator[Store]:
     """The store of an existing data root, while it is open. Raises RootUnusable, StorageError."""
     if not RootLayout(settings.root).database.exists():
         raise RootUnusable(
-            f"There is no data in {settings.root}: give the data root of the server with --root."
+            f"There is no data in {settings.root}. Set --root to the data root of the server."
         )
     store = SqliteStore(settings.root)
     await store.open()

@@ -21,14 +21,14 @@ from podstead.x509.issuing import MadeCertificate, make_certificate
 _DAY_S = 24 * 3600
 _KEY_BITS = 2048
 _ADVICE = {
-    401: "the token is not accepted there, or has expired",
+    401: "the server rejected the token, or it has expired",
     403: "the token's agent may not change the document",
     404: "there is no such document",
     405: "the document cannot be changed by PATCH",
-    409: "the change does not fit the document",
-    412: "the change does not fit the document",
-    415: "the server takes no N3 Patch",
-    429: "the server asks to try again later",
+    409: "the change conflicts with the document",
+    412: "the change conflicts with the document",
+    415: "the server does not support N3 Patch",
+    429: "try again later",
 }
 """What a status of the answer means to who sent the change."""
 
@@ -49,8 +49,8 @@ def new_certificate(web_id: str, *, now_s: int, days: int, key_bits: int) -> Own
     """Make a certificate for a WebID. Raises BadRequest for a name that no WebID can have."""
     if not web_id.isascii() or not is_usable_address(web_id, allow_loopback=True):
         raise BadRequest(
-            f"'{web_id}' cannot be used as a WebID: give the whole URL in ASCII, beginning with "
-            "https:// (or with http:// if it is on this machine), such as "
+            f"'{web_id}' cannot be used as a WebID. A WebID is an absolute URL in ASCII that "
+            "begins with https:// (or with http:// for a server on this machine), such as "
             "https://pods.example/alice/#me."
         )
     made = make_certificate(
@@ -89,12 +89,12 @@ def _write(path: Path, content: bytes) -> None:
     except FileExistsError as error:
         raise already_there(path) from error
     except OSError as error:
-        raise BadRequest(f"{path} cannot be written ({error.strerror}).") from error
+        raise BadRequest(f"Cannot write {path}: {error.strerror}.") from error
 
 
 def already_there(path: Path) -> Conflict:
     """The refusal to overwrite a file."""
-    return Conflict(f"{path} is there already and is not overwritten: choose another name.")
+    return Conflict(f"{path} already exists and was not overwritten. Choose another name.")
 
 
 async def state_key(new_key: NewKey, *, token: str) -> None:
@@ -125,16 +125,17 @@ async def state_key(new_key: NewKey, *, token: str) -> None:
         reply = await submit(submission, guard, tls=trusted_certificates())
     except Unreachable as error:
         raise NotStated(
-            f"{new_key.document} was not changed, its server could not be reached: look at the "
-            "name, and if your system does not trust the server's certificate, name the file of "
-            "its authority in SSL_CERT_FILE."
+            f"{new_key.document} was not changed: its server could not be reached. Check the host "
+            "name. If your system does not trust the server's certificate, set SSL_CERT_FILE to "
+            "the certificate file of its authority."
         ) from error
     finally:
         resolver.close()
     if not 200 <= reply.status < 300:
         advice = _ADVICE.get(reply.status, "see the documentation of that server")
         raise NotStated(
-            f"{new_key.document} was not changed, its server answered {reply.status}: {advice}."
+            f"{new_key.document} was not changed: its server responded with {reply.status} "
+            f"({advice})."
         )
 
 

@@ -50,8 +50,8 @@ class PodDesk:
             raise NotFound(f"There is no pod '{name}'.")
         if await self._has_account(pod):
             raise Conflict(
-                f"The pod '{pod.name}' has an account: 'podstead account delete {pod.name}' "
-                "deletes both."
+                f"The pod '{pod.name}' has an account. To delete both, use "
+                f"'podstead account delete {pod.name}'."
             )
         return pod
 

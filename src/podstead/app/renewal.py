@@ -54,7 +54,7 @@ def prepare_keys(settings: Settings) -> ServerKeys | None:
     except TlsFailed as error:
         raise StartRefused(
             f"ssl-cert {settings.ssl_cert} and ssl-key {settings.ssl_key} cannot be used with "
-            f"webid-tls ({error}): give a certificate for a key of the usual kind and size."
+            f"webid-tls ({error}). Supply a certificate for a key of a common type and size."
         ) from error
     finally:
         pair.forget()

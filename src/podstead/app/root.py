@@ -35,9 +35,9 @@ def prepared_root(settings: Settings) -> Iterator[None]:
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        reason = "it is no folder" if isinstance(error, FileExistsError) else error.strerror
+        reason = "it is not a folder" if isinstance(error, FileExistsError) else error.strerror
         raise RootUnusable(
-            f"The data root {root} cannot be made: {reason}; give another with --root."
+            f"Cannot create the data root {root}: {reason}. Choose another one with --root."
         ) from error
     with patiently(lambda: lock_root(root), is_busy=lambda error: isinstance(error, RootInUse)):
         space = DiskSpace(root, min_free_bytes=settings.min_free_bytes)
@@ -104,9 +104,9 @@ def _claim_base_url(layout: RootLayout, base_url: str) -> None:
         facts.write_fact(_BASE_URL, base_url)
     elif remembered != base_url:
         raise RootUnusable(
-            f"The data root {layout.root} belongs to {remembered}, the beginning of the name of "
-            f"everything in it; start with --base-url {remembered}, or with another --root than "
-            f"this one for {base_url}."
+            f"The data root {layout.root} belongs to {remembered}: the URL of everything in it "
+            f"begins with that. Start with --base-url {remembered}, or choose another --root for "
+            f"{base_url}."
         )
 
 
@@ -127,7 +127,7 @@ def _claim_issuer(layout: RootLayout, settings: Settings, *, was_provider: bool)
         else f"with --idp-base-url {remembered}"
     )
     raise RootUnusable(
-        f"The accounts of the data root {layout.root} belong to the provider {remembered}, which "
-        f"their profiles name: start {same}, or let them belong to {settings.issuer} with "
-        f"'podstead account change-issuer {settings.issuer}' first."
+        f"The accounts of the data root {layout.root} belong to the identity provider "
+        f"{remembered}, which their profiles name. Start {same}, or first move them to "
+        f"{settings.issuer} with 'podstead account change-issuer {settings.issuer}'."
     )

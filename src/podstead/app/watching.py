@@ -62,6 +62,7 @@ def _admitted(url: str) -> tuple[Target, UrlRules]:
 
 def _no_address(url: str) -> NoSuchAddress:
     return NoSuchAddress(
-        f"'{url}' cannot be watched: give the whole URL of a resource, beginning with https:// (or "
-        "with http:// if it is on this machine), such as https://pods.example/alice/notes/."
+        f"Cannot watch '{url}': it must be the absolute URL of a resource and begin with https:// "
+        "(or with http:// for a server on this machine), such as "
+        "https://pods.example/alice/notes/."
     )

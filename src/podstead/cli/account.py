@@ -1,4 +1,4 @@
-"""``podstead account``: the operator makes, lists, changes and removes accounts."""
+"""``podstead account``: the operator creates, lists, changes and deletes accounts."""
 
 from __future__ import annotations
 
@@ -26,24 +26,25 @@ _root_options = settings_options([_ROWS["root"], _ROWS["config"]])
 
 @click.group()
 def account() -> None:
-    """Make, list, change and remove accounts of the identity provider.
+    """Create, list, change and delete accounts of the identity provider.
 
-    An account is named by its pod or by its e-mail address. A running server sees each change with
-    its next request; it offers accounts if it was started with --idp.
+    To name an account, use the name of its pod or its e-mail address. Changes take effect in a
+    running server with its next request. The server offers accounts only if started with --idp.
     """
 
 
-@account.command(short_help="Make an account, with a pod.")
+@account.command(short_help="Create an account and its pod.")
 @click.argument("pod")
-@click.option("--email", metavar="ADDRESS", help="The e-mail address, to sign in with as well.")
 @click.option(
-    "--existing-pod", is_flag=True, help="The pod is there already and has no account: keep it."
+    "--email", metavar="ADDRESS", help="An e-mail address, which also works for signing in."
 )
+@click.option("--existing-pod", is_flag=True, help="Use an existing pod that has no account.")
 @_root_options
 def create(pod: str, email: str | None, *, existing_pod: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """Make an account and its POD, and print its WebID.
+    """Create an account and its POD, and print its WebID.
 
-    You are asked for the password; if the input is no terminal, its first line is the password.
+    The command prompts for the password. If standard input is not a terminal, its first line is the
+    password.
     """
     password = _password()
 
@@ -55,97 +56,97 @@ def create(pod: str, email: str | None, *, existing_pod: bool, **options: Any) -
     click.echo(web_id)
     if existing_pod:
         click.echo(
-            "Tokens of the account are accepted once the profile names this server: "
+            "Tokens of the account are valid once the profile states this identity provider: "
             f"<#me> <http://www.w3.org/ns/solid/terms#oidcIssuer> <{issuer}>. "
-            "The account page offers the owner to add that.",
+            "The owner can add the statement on the account page.",
             err=True,
         )
 
 
-@account.command("list", short_help="List accounts, with their states.")
+@account.command("list", short_help="List accounts and their states.")
 @_root_options
 def list_(**options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """List all accounts by pod: pod, e-mail address, when it was made, state."""
+    """List all accounts, sorted by pod: pod, e-mail address, time of creation, state."""
     for line in _table(_at_desk(options, lambda desk: desk.list())):
         click.echo(line)
 
 
-@account.command(short_help="Set another password.")
+@account.command(short_help="Set a new password.")
 @click.argument("name")
 @_root_options
 def password(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """Set another password for the account NAME, and sign it out everywhere.
+    """Set a new password for the account NAME, and sign it out everywhere.
 
-    You are asked for the password; if the input is no terminal, its first line is the password.
-    Applications that the account was connected with have to be allowed again.
+    The command prompts for the password. If standard input is not a terminal, its first line is the
+    password. The owner must authorize applications again.
     """
     _at_desk(options, lambda desk: desk.find(name))  # before anything is typed
     chosen = _password()
     _at_desk(options, lambda desk: desk.set_password(name, chosen))
-    click.echo(f"The account {name} has another password, and is signed out everywhere.")
+    click.echo(f"Changed the password of the account {name} and signed it out everywhere.")
 
 
-@account.command(short_help="Let nobody use an account.")
+@account.command(short_help="Disable an account.")
 @click.argument("name")
 @_root_options
 def disable(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """Let nobody use the account NAME, and sign it out everywhere. Its pod stays as it is."""
+    """Disable the account NAME, and sign it out everywhere. Its pod does not change."""
     _at_desk(options, lambda desk: desk.disable(name))
-    click.echo(f"The account {name} is disabled.")
+    click.echo(f"Disabled the account {name}.")
 
 
-@account.command(short_help="Let a disabled account be used again.")
+@account.command(short_help="Enable a disabled account.")
 @click.argument("name")
 @_root_options
 def enable(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """Let the account NAME be used again; its owner signs in anew."""
+    """Enable the disabled account NAME. Its owner must sign in again."""
     _at_desk(options, lambda desk: desk.enable(name))
-    click.echo(f"The account {name} can be used again.")
+    click.echo(f"Enabled the account {name}.")
 
 
-@account.command(short_help="Remove an account with its pod.")
+@account.command(short_help="Delete an account and its pod.")
 @click.argument("name")
-@click.option("--yes", is_flag=True, help="Do not ask first.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @_root_options
 def delete(name: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """Remove the account NAME, its pod, and everything in the pod. This cannot be undone.
+    """Delete the account NAME, its pod, and everything in the pod. This cannot be undone.
 
-    Nobody gets the name of the pod again, since a new owner would be let in wherever the old one
-    was; 'podstead account free-name' allows it.
+    The name of the pod remains reserved, because a new owner would have access wherever the old one
+    did. 'podstead account free-name' releases the name.
     """
     found = _at_desk(options, lambda desk: desk.find(name))
     if not yes:
         click.confirm(
-            f"Remove the account {name} and everything in its pod '{found.pod}' for good?",
+            f"Permanently delete the account {name} and everything in its pod '{found.pod}'?",
             abort=True,
         )
     _at_desk(options, lambda desk: desk.delete(name))
-    click.echo(f"The account {name} and its pod '{found.pod}' are gone.")
+    click.echo(f"Deleted the account {name} and its pod '{found.pod}'.")
 
 
-@account.command(name="free-name", short_help="Let somebody else have a former pod's name.")
+@account.command(name="free-name", short_help="Release the name of a deleted pod.")
 @click.argument("pod")
 @_root_options
 def free_name(pod: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """Let a new pod have the name POD of one that is gone.
+    """Release the name POD of a deleted pod, so that a new pod can have it.
 
-    Its owner will have the WebID of the one before, and so whatever others, here and elsewhere,
-    have shared with that WebID. Do it for the same person only.
+    The new owner will have the WebID of the previous owner, and so access to everything that
+    others, here and elsewhere, have shared with that WebID. Use this only for the same person.
     """
     _at_desk(options, lambda desk: desk.free_name(pod))
     click.echo(f"A new pod can be named '{pod}'.")
 
 
-@account.command(short_help="Make client credentials for a script.")
+@account.command(short_help="Create client credentials for a script.")
 @click.argument("name")
-@click.option("--label", metavar="TEXT", default="", help="What they are for, shown to the owner.")
+@click.option("--label", metavar="TEXT", default="", help="A description to show to the owner.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 @_root_options
 def credentials(name: str, label: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """Make an id and a secret by which a script gets tokens of the account NAME.
+    """Create an id and a secret with which a script obtains tokens for the account NAME.
 
-    The secret is shown now and never again. The script sends both to the token endpoint, with the
-    grant type client_credentials.
+    The secret is shown only once. The script sends both to the token endpoint, with the grant type
+    client_credentials.
     """
 
     async def act(desk: AccountDesk) -> dict[str, str]:
@@ -165,16 +166,16 @@ def credentials(name: str, label: str, *, as_json: bool, **options: Any) -> None
             click.echo(f"{key:<6}  {value}")
 
 
-@account.command(name="change-issuer", short_help="Give the provider another URL.")
+@account.command(name="change-issuer", short_help="Change the URL of the provider.")
 @click.argument("url")
 @_root_options
 def change_issuer(url: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """Let the accounts belong to the provider URL, from the next start of the server on.
+    """Move the accounts to the identity provider at URL when the server next starts.
 
-    Do it before the server is started with another --idp-base-url, or without one for the first
-    time. The profiles go on naming the provider of before, so nobody accepts tokens of the new one:
-    each owner signs in and restores the statement on the account page. Applications have to be
-    connected anew.
+    Run this command before you start the server with a different --idp-base-url, or without one
+    for the first time. The profiles still name the previous provider, so no server accepts tokens
+    from the new one until each owner has signed in and restored the statement on the account page.
+    Owners must also connect their applications again.
     """
     try:
         issuer = BASE_URL.parse(url)
@@ -186,18 +187,20 @@ def change_issuer(url: str, **options: Any) -> None:  # noqa: ANN401 - one for e
         return desk.issuer
 
     before = _at_desk(options, act)
-    click.echo(f"The accounts belong to {issuer} from the next start on, and no more to {before}.")
+    click.echo(f"The accounts will move from {before} to {issuer} when the server next starts.")
 
 
 def _password() -> str:
-    """What the operator types twice, or the first line of what is piped in. Never an argument,
-    which everybody on the machine could see."""
+    """The password that the operator types twice, or the first line of standard input. Never an
+    argument, which everybody on the machine could see."""
     if sys.stdin.isatty():
         typed: str = click.prompt("Password", hide_input=True, confirmation_prompt=True)
         return typed
     line = sys.stdin.readline().rstrip("\r\n")
     if not line:
-        raise click.UsageError("The first line of the input must be the password; it is empty.")
+        raise click.UsageError(
+            "The first line of standard input must be the password, but is empty."
+        )
     return line
 
 

@@ -19,11 +19,17 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 @click.group()
 def cert() -> None:
-    """Make client certificates, by which programs show whose they are (WebID-TLS)."""
+    """Create client certificates with which programs authenticate (WebID-TLS)."""
 
 
-@cert.command(short_help="Make a key and a certificate for a WebID.")
-@click.option("--webid", "web_id", metavar="IRI", required=True, help="Whose certificate it is.")
+@cert.command(short_help="Create a key and a certificate for a WebID.")
+@click.option(
+    "--webid",
+    "web_id",
+    metavar="IRI",
+    required=True,
+    help="The WebID that the certificate identifies.",
+)
 @click.option(
     "--cert",
     "certificate",
@@ -39,7 +45,7 @@ def cert() -> None:
     type=_FILE,
     default="client-key.pem",
     show_default=True,
-    help="Where to write its private key, which only this account may read.",
+    help="Where to write the private key. Only the current user can read the file.",
 )
 @click.option(
     "--days",
@@ -47,7 +53,7 @@ def cert() -> None:
     type=click.IntRange(1, 3650),
     default=365,
     show_default=True,
-    help="How long it is valid.",
+    help="The number of days for which the certificate is valid.",
 )
 @click.option(
     "--bits",
@@ -55,22 +61,23 @@ def cert() -> None:
     type=click.IntRange(2048, 8192),
     default=2048,
     show_default=True,
-    help="The size of the RSA key.",
+    help="The size of the RSA key in bits.",
 )
 @click.option(
     "--token",
     metavar="TOKEN",
     envvar="PODSTEAD_TOKEN",
     show_envvar=True,
-    help="A token of the WebID's owner, to add the key to the WebID's document.",
+    help="A token of the WebID's owner, used to add the key to the profile.",
 )
 def new(  # noqa: PLR0917 - one for each option
     web_id: str, certificate: Path, key: Path, days: int, bits: int, token: str | None
 ) -> None:
-    """Make a key and a certificate for a WebID, and say what its document has to state.
+    """Create a key and a certificate for a WebID, whose profile must then state the key.
 
-    Without --token the statements are printed, to be added by hand; with it, they are added by an
-    N3 Patch. Other processes of this machine can see options: set PODSTEAD_TOKEN rather.
+    With --token, the command adds the statements to the profile with an N3 Patch. Otherwise it
+    prints them, and you add them yourself. Other processes on this machine can see options, so
+    prefer the variable PODSTEAD_TOKEN.
     """
     from podstead.app import own_certificates as own
 
@@ -79,7 +86,7 @@ def new(  # noqa: PLR0917 - one for each option
             raise own.already_there(path)
     made = own.new_certificate(web_id, now_s=_now_s(), days=days, key_bits=bits)
     own.write_files(made.made, certificate=certificate, key=key)
-    click.echo(f"Wrote the certificate to {certificate} and its key to {key}.", err=True)
+    click.echo(f"Wrote the certificate to {certificate} and the key to {key}.", err=True)
     if token is None:
         _print_statements(made)
         return
@@ -88,7 +95,7 @@ def new(  # noqa: PLR0917 - one for each option
     except PodsteadError:
         _print_statements(made)
         raise
-    click.echo(f"{made.new_key.document} states the key now.", err=True)
+    click.echo(f"Added the key to {made.new_key.document}.", err=True)
 
 
 def _print_statements(made: own.OwnCertificate) -> None:

@@ -1,5 +1,5 @@
-"""Which commands are there, and how do they end? 0 for done, 2 where the operator must change
-something first (a setting, the port, the data root), 1 for any other trouble."""
+"""Which commands are there, and what are their exit codes? 0 for success, 2 if the operator must
+change something first (a setting, the port, the data root), 1 for any other error."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from podstead.core.errors import PodsteadError, RootUnusable
 
 
 class _Refusal(click.ClickException):
-    """Trouble that goes away when the operator changes something."""
+    """An error that the operator can correct by changing something."""
 
     exit_code = 2
 
 
 class Commands(click.Group):
-    """Commands whose expected trouble is told in one sentence, without a traceback."""
+    """Commands that report expected errors as a message, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click has it
         try:

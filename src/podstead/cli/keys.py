@@ -1,4 +1,4 @@
-"""``podstead keys``: the keys by which the identity provider signs its tokens (A-44)."""
+"""``podstead keys``: the keys with which the identity provider signs its tokens (A-44)."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _root_options = settings_options([_ROWS["root"], _ROWS["config"]])
 
 @click.group()
 def keys() -> None:
-    """List and replace the keys that sign the identity provider's tokens.
+    """List and replace the keys with which the identity provider signs tokens.
 
-    A running server sees the change within a minute. Keys are replaced by themselves every 90
-    days.
+    Changes take effect in a running server within a minute. The server replaces the keys itself
+    every 90 days.
     """
 
 
-@keys.command("list", short_help="List the keys, with their states.")
+@keys.command("list", short_help="List the keys and their states.")
 @_root_options
 def list_(**options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """List the keys, newest first: id, algorithm, since when they sign, and their state.
+    """List the keys, newest first: id, algorithm, time of creation, time of first use, and state.
 
-    A key that is next is published but signs nothing yet; one that is replaced is published until
-    no token of it is in use, and then kept for a while to recognise whoever signs out.
+    A key in state "next" is published but does not sign yet. A replaced key is published until the
+    last token that it signed has expired, and is then kept for a while to verify sign-out requests.
     """
     from podstead.app.key_desk import KeyDesk
 
@@ -39,23 +39,23 @@ def list_(**options: Any) -> None:  # noqa: ANN401 - one for each setting
         (row.key_id, row.algorithm, time_text(row.made_s), time_text(row.signs_from_s), row.state)
         for row in rows
     ]
-    for line in table(("ID", "ALGORITHM", "MADE", "SIGNS FROM", "STATE"), lines):
+    for line in table(("ID", "ALGORITHM", "CREATED", "SIGNS FROM", "STATE"), lines):
         click.echo(line)
 
 
-@keys.command(short_help="Make new keys.")
+@keys.command(short_help="Create new keys.")
 @click.option(
     "--compromised",
     is_flag=True,
-    help="The keys there are may have been stolen: remove them, and sign with the new ones at "
-    "once. Every token there is stops counting; applications sign in again.",
+    help="The current keys may have been stolen: delete them, and sign with the new ones "
+    "immediately. All existing tokens become invalid, and applications must sign in again.",
 )
 @_root_options
 def rotate(*, compromised: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """Make a new key for each algorithm.
+    """Create a new key for each algorithm.
 
-    It is published at once and signs from a day later on, so that every server that keeps a copy
-    of the keys knows it by then. Tokens signed before go on to count.
+    The server publishes it immediately and begins to sign with it a day later, when every server
+    that caches the keys has had time to fetch it. Tokens signed with earlier keys remain valid.
     """
     from podstead.app.key_desk import open_key_desk
 
@@ -66,8 +66,10 @@ def rotate(*, compromised: bool, **options: Any) -> None:  # noqa: ANN401 - one 
             return desk.rotate(compromised=compromised)
 
     signs_from_s = asyncio.run(run())
-    when = "at once" if signs_from_s <= _now_s() else f"from {time_text(signs_from_s)} on"
-    click.echo(f"The new keys sign {when}.")
+    if signs_from_s <= _now_s():
+        click.echo("The new keys are in use.")
+    else:
+        click.echo(f"The new keys will be in use from {time_text(signs_from_s)}.")
 
 
 def _now_s() -> int:

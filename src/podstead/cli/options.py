@@ -1,9 +1,9 @@
-"""How do settings become options? Each row of the table that has one, in the table's words."""
+"""How do settings become options? Each row of the table that has an option becomes one."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,11 +15,14 @@ from podstead.config.table import Group, Row, Sources
 
 C = TypeVar("C", bound=Callable[..., object])
 
+_HELP_ALL = "podstead.help_all"
+"""Where the context notes that the help is to list all options."""
+
 OPTION_ROWS = tuple(row for row in TABLE if Sources.OPTION in row.sources)
 
 
 def settings_options(rows: Iterable[Row[Any]] = OPTION_ROWS) -> Callable[[C], C]:
-    """Give a command the options of these settings; :func:`settings_from` reads them."""
+    """Add the options of these settings to a command; :func:`settings_from` reads them."""
 
     def decorate(command: C) -> C:
         for row in reversed(tuple(rows)):
@@ -35,7 +38,7 @@ def settings_from(options: dict[str, Any]) -> Settings:
 
 
 def _option(row: Row[Any]) -> Callable[[C], C]:
-    # The text is read by the settings table, so that all sources are read and refused alike.
+    # The settings table parses the text, so that values from all sources are treated alike.
     if row.is_switch:
         return click.option(
             f"{row.option}/--no-{row.name}", row.field, default=None, help=_help(row)
@@ -58,16 +61,53 @@ def _help(row: Row[Any]) -> str:
 
 
 class GroupedCommand(click.Command):
-    """A command whose help lists options under the groups of the settings table."""
+    """A command whose help lists options under the groups of the settings table.
+
+    ``--help`` lists only the settings named in ``common``, and ``--help-all`` lists all of them.
+    """
+
+    def __init__(self, *args: Any, common: Container[str], **attributes: Any) -> None:  # noqa: ANN401 - as click has it
+        super().__init__(*args, **attributes)
+        self._common = common
+        self.params.append(
+            click.Option(
+                ["--help-all"],
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                callback=_print_all_help,
+                help="Describe all options and exit.",
+            )
+        )
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        groups = {row.field: row.group for row in OPTION_ROWS}
+        rows = {row.field: row for row in OPTION_ROWS}
         entries: dict[Group | None, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
-            if record is not None:
-                entries.setdefault(groups.get(parameter.name or ""), []).append(record)
+            row = rows.get(parameter.name or "")
+            if record is None or not (row is None or self._is_listed(row, ctx)):
+                continue
+            entries.setdefault(row.group if row else None, []).append(record)
         for group in (*Group, None):
             if group in entries:
                 with formatter.section(group.value if group else "Other options"):
                     formatter.write_dl(entries[group])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if not ctx.meta.get(_HELP_ALL):
+            formatter.write_paragraph()
+            formatter.write_text(
+                f"These are the most common options. '{ctx.command_path} --help-all' describes all "
+                "of them."
+            )
+
+    def _is_listed(self, row: Row[Any], ctx: click.Context) -> bool:
+        return bool(ctx.meta.get(_HELP_ALL)) or row.name in self._common
+
+
+def _print_all_help(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - as click calls it
+    if value and not ctx.resilient_parsing:
+        ctx.meta[_HELP_ALL] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()

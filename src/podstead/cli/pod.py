@@ -1,4 +1,4 @@
-"""``podstead pod``: the operator lists pods, and deletes those that have no account."""
+"""``podstead pod``: the operator lists pods and deletes pods that have no account."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _root_options = settings_options([_ROWS["root"], _ROWS["config"]])
 
 @click.group()
 def pod() -> None:
-    """List pods, and delete those that have no account.
+    """List pods, and delete pods that have no account.
 
-    A server without --idp creates pods without accounts. A running server sees each change with its
-    next request.
+    A server started without --idp creates pods without accounts. Changes take effect in a running
+    server with its next request.
     """
 
 
-@pod.command("list", short_help="List pods, and whether they have accounts.")
-@click.option("--without-account", is_flag=True, help="Only pods that have no account.")
+@pod.command("list", short_help="List pods and whether they have accounts.")
+@click.option("--without-account", is_flag=True, help="List only pods that have no account.")
 @_root_options
 def list_(*, without_account: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """List all pods by name: pod, WebID of its owner, when it was created, whether it has an
-    account."""
+    """List all pods, sorted by name: pod, WebID of the owner, time of creation, and whether the pod
+    has an account."""
     listed = _at_desk(options, lambda desk: desk.list())
     for line in _table([each for each in listed if not (without_account and each.has_account)]):
         click.echo(line)
@@ -42,20 +42,22 @@ def list_(*, without_account: bool, **options: Any) -> None:  # noqa: ANN401 - o
 
 @pod.command(short_help="Delete a pod that has no account.")
 @click.argument("name")
-@click.option("--yes", is_flag=True, help="Do not ask first.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @_root_options
 def delete(name: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Delete the pod NAME, which has no account, and everything in it. This cannot be undone.
 
-    'podstead account delete' deletes a pod together with its account. Nobody gets the name of the
-    pod again, since a new owner would be let in wherever the old one was; 'podstead account
-    free-name' allows it.
+    To delete a pod together with its account, use 'podstead account delete'. The name of the pod
+    remains reserved, because a new owner would have access wherever the old one did. 'podstead
+    account free-name' releases the name.
     """
     found = _at_desk(options, lambda desk: desk.find(name))
     if not yes:
-        click.confirm(f"Delete the pod '{found.name}' and everything in it for good?", abort=True)
+        click.confirm(
+            f"Permanently delete the pod '{found.name}' and everything in it?", abort=True
+        )
     _at_desk(options, lambda desk: desk.delete(name))
-    click.echo(f"The pod '{found.name}' is deleted.")
+    click.echo(f"Deleted the pod '{found.name}'.")
 
 
 def _at_desk(options: dict[str, Any], act: Callable[[PodDesk], Awaitable[T]]) -> T:

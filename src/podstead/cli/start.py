@@ -1,4 +1,4 @@
-"""``podstead start``: run the server until it is told to stop."""
+"""``podstead start``: run the server until it is stopped."""
 
 from __future__ import annotations
 
@@ -15,17 +15,42 @@ from podstead.core.counting import counted
 
 _DAY_S = 24 * 3600
 
+COMMON_SETTINGS = (
+    "host",
+    "port",
+    "base-url",
+    "workers",
+    "config",
+    "log-level",
+    "registration",
+    "ssl-cert",
+    "ssl-key",
+    "root",
+    "quota-bytes",
+    "simple-tokens",
+    "idp",
+    "idp-base-url",
+    "webid-tls",
+    "git",
+    "trusted-proxy",
+    "host-alias",
+    "max-connections",
+    "max-body-bytes",
+)
+"""The settings that ``--help`` lists, because most operators need them."""
 
-@click.command(cls=GroupedCommand)
+
+@click.command(cls=GroupedCommand, common=COMMON_SETTINGS)
 @settings_options()
 def start(**options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Run the server.
 
-    Each option is also a variable (--port is PODSTEAD_PORT) and a key of the file that --config
-    names (port = 3000). Options win over variables, variables over the file.
+    You can also set each option with an environment variable (PODSTEAD_PORT for --port) or with a
+    key in the file that --config names (port = 3000). Options take precedence over variables, and
+    variables over the file.
     """
     settings = settings_from(options)
-    # Loaded here, since `podstead --help` needs none of it.
+    # Imported here because `podstead --help` does not need them.
     from podstead.app.build import build_application
     from podstead.app.run import run_server
 
@@ -33,21 +58,22 @@ def start(**options: Any) -> None:  # noqa: ANN401 - one for each setting
 
 
 def end(ending: Ending) -> None:
-    """End the command as the server ended. Raises ClickException unless it was stopped."""
+    """End the command as the server ended. Raises ClickException unless the server was stopped in
+    the regular way."""
     if ending is Ending.FAILED:
-        raise click.ClickException("A worker failed, so the server has stopped.")
+        raise click.ClickException("The server stopped because a worker failed.")
     if ending is Ending.FORCED:
-        raise click.ClickException("Stopped at once: requests in flight were cut off.")
+        raise click.ClickException("The server stopped immediately and aborted requests.")
 
 
 def announce(settings: Settings) -> None:
-    """Print the summary, unless nothing is to be printed."""
+    """Print the summary, unless the setting ``quiet`` is on."""
     if not settings.quiet:
         click.echo(summary(settings, pid=os.getpid()))
 
 
 def summary(settings: Settings, *, pid: int) -> str:
-    """What the start prints: the address, the data root, and what is on."""
+    """The summary that is printed at startup: the address, the data root, and what is on."""
     lines = {
         "version": f"Podstead {__version__}",
         "process": str(pid),
@@ -59,9 +85,9 @@ def summary(settings: Settings, *, pid: int) -> str:
     if settings.idp:
         lines["accounts"] = f"sign in at {settings.issuer}/idp/login"
     if settings.webid_tls:
-        lines["webid-tls"] = "client certificates say who asks"
+        lines["webid-tls"] = "clients can authenticate with certificates"
     if settings.git:
-        lines["git"] = "each container is a repository"
+        lines["git"] = "each container is a git repository"
     facts = "\n".join(f"  {name:<10} {fact}" for name, fact in lines.items())
     return f"Podstead is ready at {settings.base_url}/\n{facts}"
 
@@ -82,7 +108,7 @@ def _tokens(settings: Settings) -> str:
     if not settings.simple_tokens:
         return "off"
     if settings.token_lifetime_s == 0:
-        return "on, valid without end"
+        return "on, without expiry"
     if settings.token_lifetime_s % _DAY_S == 0:
         return f"on, valid for {counted(settings.token_lifetime_s // _DAY_S, 'day')}"
     return f"on, valid for {counted(settings.token_lifetime_s, 'second')}"

@@ -1,4 +1,4 @@
-"""How are lists and times printed? In columns, and in UTC."""
+"""How are lists and times printed? In columns and in UTC."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """The lines of a table whose columns are as wide as they need to be."""
+    """The lines of a table whose columns are as wide as their widest cells."""
     lines = [head, *rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return [

@@ -1,4 +1,4 @@
-"""``podstead token``: make, list and revoke the simple tokens of pods."""
+"""``podstead token``: create, list and revoke the simple tokens of pods."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ _create_options = settings_options([_ROWS["token-lifetime-s"], _ROWS["token-secr
 
 @click.group()
 def token() -> None:
-    """Make, list and revoke tokens of pods.
+    """Create, list and revoke tokens of pods.
 
-    A running server accepts a new token, and refuses a revoked one, from its next request on.
+    Changes take effect in a running server with its next request.
     """
 
 
-@token.command(short_help="Make a further token for a pod's owner.")
+@token.command(short_help="Create another token for a pod's owner.")
 @click.argument("pod")
 @_root_options
 @_create_options
 def create(pod: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """Make a further token for the owner of POD and print it, alone on a line."""
+    """Create another token for the owner of POD and print it on a line of its own."""
     issued = _at_desk(options, lambda desk: desk.create(pod))
     click.echo(issued.token)
 
 
-@token.command("list", short_help="List tokens, with their ids and states.")
+@token.command("list", short_help="List tokens with their ids and states.")
 @click.argument("pod", required=False)
 @_root_options
 def list_(pod: str | None, **options: Any) -> None:  # noqa: ANN401 - one for each setting
-    """List all tokens, or those of POD, newest first: id, pod, issued, expires, state."""
+    """List all tokens, or those of POD, newest first: id, pod, times of issue and expiry, state."""
     for line in _table(_at_desk(options, lambda desk: desk.list(pod)), _now_s()):
         click.echo(line)
 
 
-@token.command(short_help="Revoke one token by its id, or all of a pod.")
+@token.command(short_help="Revoke one token, or all tokens of a pod.")
 @click.argument("token_id", required=False)
 @click.option("--pod", metavar="POD", help="Revoke all tokens of this pod.")
 @_root_options
 def revoke(token_id: str | None, pod: str | None, **options: Any) -> None:  # noqa: ANN401
-    """Revoke the token with the id TOKEN_ID (see 'podstead token list'), or all of a pod."""
+    """Revoke the token with the id TOKEN_ID (see 'podstead token list'), or all tokens of a pod."""
     if (token_id is None) == (pod is None):
-        raise click.UsageError("Give either the id of a token, or --pod.")
+        raise click.UsageError("Specify either the id of a token or --pod.")
     if token_id is not None:
         wanted = token_id
         _at_desk(options, lambda desk: desk.revoke(wanted))

@@ -1,4 +1,4 @@
-"""``podstead watch``: print the changes of a resource or container as they come."""
+"""``podstead watch``: print the changes of a resource or container as they happen."""
 
 from __future__ import annotations
 
@@ -28,31 +28,34 @@ _Show = Callable[["Change", str], str]
 """The line for a change of what is watched at a URL."""
 
 
-@click.command(short_help="Print the changes of a resource as they come.")
+@click.command(short_help="Print the changes of a resource as they happen.")
 @click.argument("url")
-@click.option("--json", "as_json", is_flag=True, help="Print each message as a line of JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print each message as one line of JSON.")
 @click.option(
-    "--count", metavar="NUMBER", type=click.IntRange(1), help="End after so many changes."
+    "--count", metavar="NUMBER", type=click.IntRange(1), help="Exit after this many changes."
 )
 @click.option(
     "--token",
     metavar="TOKEN",
     envvar="PODSTEAD_TOKEN",
     show_envvar=True,
-    help="A token of somebody who may read it, if it is not public.",
+    help="A token of an agent that may read the resource, if it is not public.",
 )
 def watch(url: str, *, as_json: bool, count: int | None, token: str | None) -> None:
-    """Print the changes of the resource or container at URL, on any Solid server, as they come.
+    """Print the changes of the resource or container at URL, on any Solid server, as they happen.
 
-    Each change is a line: when it happened, what it was, and to what. A container tells of its
-    members (Add, Remove) and of itself. A lost connection is opened again, and what happened
-    meanwhile is printed then if the server tells it.
+    Each line states the time of a change, its type, and the resource that changed. For a container,
+    these include changes of its list of members (Add, Remove). If the connection is lost, the
+    command reconnects and prints the changes that it missed, if the server reports them.
 
-    Ctrl-C ends it, with exit code 130, and SIGTERM with 143. When nobody reads its output any more
-    it ends with 0. Other processes of this machine can see options: set PODSTEAD_TOKEN rather.
+    To stop the command, press Ctrl-C (exit code 130) or send SIGTERM (exit code 143). If its output
+    is a pipe whose reader exits, it exits with code 0. Other processes on this machine can see
+    options, so prefer the variable PODSTEAD_TOKEN.
     """
     if token is not None and _TOKEN.fullmatch(token) is None:
-        raise click.UsageError("The token is none: it holds what no token can hold.")
+        raise click.UsageError(
+            "The token is not valid: it contains characters that a token cannot contain."
+        )
     show = _as_json if as_json else _as_text
     ended_by = asyncio.run(_watched(url, token=token, count=count, show=show))
     if ended_by is not None:
@@ -62,7 +65,7 @@ def watch(url: str, *, as_json: bool, count: int | None, token: str | None) -> N
 async def _watched(
     url: str, *, token: str | None, count: int | None, show: _Show
 ) -> signal.Signals | None:
-    """Print until it is enough; the signal that ended it, if one did."""
+    """Print until the count is reached; returns the signal that ended the command, if one did."""
     task = asyncio.create_task(_print_changes(url, token=token, count=count, show=show))
     signals: list[signal.Signals] = []
 
@@ -74,7 +77,7 @@ async def _watched(
     for number in _SIGNALS:
         loop.add_signal_handler(number, end, number)
     if _is_pipe(sys.stdout):
-        # At the end that is written to, nothing can be read but that the other end is closed.
+        # The writing end becomes readable only when the other end is closed.
         loop.add_reader(sys.stdout.fileno(), _closed, task)
     with suppress(asyncio.CancelledError):
         await task
@@ -82,7 +85,7 @@ async def _watched(
 
 
 def _closed(task: asyncio.Task[None]) -> None:
-    """The pipe is closed, which would be told again and again."""
+    """The pipe is closed. Stop watching it, since it would be reported again and again."""
     asyncio.get_running_loop().remove_reader(sys.stdout.fileno())
     task.cancel()
 
@@ -106,7 +109,7 @@ async def _print_changes(url: str, *, token: str | None, count: int | None, show
                     case Away():
                         _say("The connection is lost; trying again.")
                     case Missed():
-                        _say("Something has changed that cannot be told.")
+                        _say("Something changed, but the server did not say what.")
                     case Change():
                         _write(show(each, watched_url))
                         printed += 1
@@ -125,7 +128,7 @@ def _begun(begun: Begun) -> str:
         return f"Watching {begun.topic.url} ({begun.topic.way.protocol.value}); Ctrl-C ends it."
     if begun.is_gapless:
         return "Connected again."
-    return "Connected again; not all that happened meanwhile may be told."
+    return "Connected again; some changes in the meantime may be missing."
 
 
 def _say(text: str) -> None:
@@ -133,12 +136,12 @@ def _say(text: str) -> None:
 
 
 def _write(line: str) -> None:
-    """Write a line at once. Raises BrokenPipeError if nobody reads any more."""
+    """Write a line immediately. Raises BrokenPipeError if the reader has exited."""
     try:
         click.echo(line)
     except BrokenPipeError:
-        # Nothing more is heard of the pipe, and what could not be written is thrown away, or
-        # Python would try it again as it ends.
+        # Stop watching the pipe, and discard what could not be written; otherwise Python would try
+        # to write it again when it exits.
         asyncio.get_running_loop().remove_reader(sys.stdout.fileno())
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise
@@ -158,7 +161,7 @@ def _as_text(change: Change, watched_url: str) -> str:
 
 
 def _relative(resource: str, watched_url: str) -> str:
-    """The resource as it is seen from what is watched: a member by its name, itself likewise."""
+    """The resource relative to the watched one: a member by its name, and so the watched one."""
     container, _, name = watched_url.rpartition("/")
     if resource == watched_url:
         return name or "./"
@@ -167,7 +170,7 @@ def _relative(resource: str, watched_url: str) -> str:
 
 
 def _printable(text: str) -> str:
-    """The text without what would move the cursor or change colours of a terminal."""
+    """The text without characters that would move the cursor or change colours in a terminal."""
     return "".join(each if each.isprintable() else "\ufffd" for each in text)
 
 

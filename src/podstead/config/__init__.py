@@ -1,8 +1,8 @@
-"""What did the operator choose? One table of settings, read from four sources, validated once.
+"""How is the server configured? One table of settings, read from four sources, validated once.
 
-The table (``settings/``) is the only place that knows a setting's name, default and meaning; the
-options of ``podstead start``, the variables of the environment, the keys of the TOML file, the
-messages and the reference page are made from it.
+The table (``settings/``) is the only place that defines the names, defaults and meanings.
+The options of ``podstead start``, the environment variables, the keys of the TOML file, the
+messages and the reference page all come from it.
 """
 
 from podstead.config.errors import StartRefused

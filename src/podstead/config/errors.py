@@ -1,4 +1,4 @@
-"""What stops the server before it runs?"""
+"""Which error stops the server before it runs?"""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from podstead.core.errors import PodsteadError
 
 
 class StartRefused(PodsteadError):
-    """The operator has to change something first: a setting, the port, the data folder.
+    """The operator must change something first: a setting, the port or the data root.
 
-    ``str()`` is one sentence saying what is wrong and what to do instead. The command line ends
-    with exit code 2.
+    ``str()`` is a message that says what is wrong and how to correct it. The command exits with
+    code 2.
     """

@@ -1,7 +1,7 @@
-"""What may a setting be? Each kind of value says how it is written, and reads it.
+"""Which kinds of values can a setting have, and how is each parsed?
 
-Options, variables and the file give the same text to the same parser; the file must also use the
-TOML type that the kind names, so that a quoted number is found rather than guessed at.
+The same parser handles text from options, environment variables and the file. A value in the file
+must also have the TOML type of its kind, so that a number in quotes is an error.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HOST_NAME = re.compile(r"[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*\.?")
 _AUTHORITY = re.compile(r"([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?")
 _FIELD_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}")
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})+")
-# Fields that mean something else here.
+# Header fields that the server uses for something else.
 _FIELDS_IN_USE = frozenset({"authorization", "cookie", "dpop", "host", "origin"})
 # Of 32 random bytes about 30 differ; fewer than 16 do not happen by chance.
 _MIN_DISTINCT_BYTES = 16
@@ -39,8 +39,8 @@ _MIN_DISTINCT_BYTES = 16
 class Kind(Generic[T]):
     """One kind of value.
 
-    ``parse`` raises ValueError for text that it does not take; ``expected`` then says what to
-    write instead. ``metavar`` stands for the value in help texts.
+    ``parse`` raises ValueError for text that is not valid; ``expected`` then completes a message
+    with "must be …". ``metavar`` stands for the value in help texts.
     """
 
     metavar: str
@@ -51,32 +51,32 @@ class Kind(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """Secret octets, which no log, message or page shows."""
+    """Secret octets, which never appear in a log, a message or a page."""
 
     octets: bytes = field(repr=False)
 
 
 def integer(minimum: int, maximum: int = _MAX_INTEGER) -> Kind[int]:
-    """A whole number within bounds, both included."""
+    """An integer between bounds, both included."""
 
     def parse(text: str) -> int:
         if not _INTEGER.fullmatch(text) or not minimum <= int(text) <= maximum:
             raise ValueError(text)
         return int(text)
 
-    bounds = f"of at least {minimum}" if maximum == _MAX_INTEGER else f"{minimum} to {maximum}"
-    return Kind("NUMBER", f"give a whole number {bounds}", parse, int)
+    bounds = f"of at least {minimum}" if maximum == _MAX_INTEGER else f"from {minimum} to {maximum}"
+    return Kind("NUMBER", f"must be an integer {bounds}", parse, int)
 
 
 def one_of(*words: str) -> Kind[str]:
-    """One word of a few."""
+    """One of a few words."""
 
     def parse(text: str) -> str:
         if text.lower() not in words:
             raise ValueError(text)
         return text.lower()
 
-    return Kind("|".join(words), f"give {', '.join(words[:-1])} or {words[-1]}", parse)
+    return Kind("|".join(words), f"must be {', '.join(words[:-1])} or {words[-1]}", parse)
 
 
 def _parse_switch(text: str) -> bool:
@@ -95,7 +95,7 @@ def _parse_host(text: str) -> str:
     try:
         return str(ip_address(text))
     except ValueError:
-        # A name that ends in a number is an address in some notation that we do not take.
+        # A name that ends in a digit is an address in a notation that we do not accept.
         if not _HOST_NAME.fullmatch(text) or text[-1].isdigit():
             raise
         return text.lower()
@@ -158,62 +158,62 @@ def _decode_octets(text: str) -> bytes:
         raise ValueError from error
 
 
-SWITCH = Kind("", "give true or false", _parse_switch, bool)
-FILE = Kind("FILE", "give the path of a file", _parse_path)
-FOLDER = Kind("FOLDER", "give the path of a folder", _parse_path)
+SWITCH = Kind("", "must be true or false", _parse_switch, bool)
+FILE = Kind("FILE", "must be the path of a file", _parse_path)
+FOLDER = Kind("FOLDER", "must be the path of a folder", _parse_path)
 
 HOST = Kind(
     "NAME",
-    "give a host name or an IP address without brackets and port, such as localhost, or 0.0.0.0 "
-    "for every IPv4 address of this machine",
+    "must be a host name or an IP address without brackets or port, such as localhost, or 0.0.0.0 "
+    "for all IPv4 addresses of this machine",
     _parse_host,
 )
 DOMAIN = Kind(
     "NAME",
-    "give the name of a domain, such as pods.example",
+    "must be a domain name, such as pods.example",
     _parse_domain,
 )
 AUTHORITY = Kind(
     "HOST[:PORT]",
-    "give a host, and its port if that is not the default one, such as pods.example:8443",
+    "must be a host, with its port unless it is the default one, such as pods.example:8443",
     _parse_authority,
 )
 FIELD_NAME = Kind(
     "NAME",
-    "give the name of a header field of its own, such as Client-Cert",
+    "must be the name of a header field that has no other use, such as Client-Cert",
     _parse_field_name,
 )
 """In lower case."""
 
 ORIGIN = Kind(
     "ORIGIN",
-    "give http:// or https://, a host and maybe a port, such as https://example.org",
+    "must be http:// or https://, a host and optionally a port, such as https://example.org",
     _parse_origin,
 )
 BASE_URL = Kind(
     "URL",
-    "give http:// or https://, a host and maybe a port, without a path, such as "
+    "must be http:// or https://, a host and optionally a port, without a path, such as "
     "https://pods.example",
     _parse_base_url,
 )
-"""An origin; its port may be 0 until the system has chosen one."""
+"""An origin, whose port may be 0 until the system has chosen one."""
 
 ISSUER = Kind(
     "URL",
-    "give the URL by which a provider names itself, such as https://login.example",
+    "must be the issuer URL of an identity provider, such as https://login.example",
     _parse_issuer,
 )
-"""The issuer of a Solid-OIDC provider, without a slash at its end."""
+"""The issuer of a Solid-OIDC provider, without a trailing slash."""
 
 NETWORK: Kind[Network] = Kind(
     "ADDRESS[/BITS]",
-    "give an IP address or a network, such as 127.0.0.1 or 10.0.0.0/8",
+    "must be an IP address or a network, such as 127.0.0.1 or 10.0.0.0/8",
     ip_network,
 )
 SECRET_KEY = Kind(
     "KEY",
-    f"give at least {MIN_KEY_BYTES} random bytes in hexadecimal or base64, as made by "
-    "'openssl rand -hex 32'",
+    f"must be at least {MIN_KEY_BYTES} random bytes in hexadecimal or base64, such as the output "
+    "of 'openssl rand -hex 32'",
     _parse_secret_key,
 )
-"""A signing key, long and mixed enough to be random (A-32)."""
+"""A signing key that is long and varied enough to be random (A-32)."""

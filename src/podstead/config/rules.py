@@ -1,4 +1,5 @@
-"""Do the settings make sense together? Rules over several of them, and defaults that depend."""
+"""Are the settings consistent? Rules that involve several settings, and defaults that depend on
+other settings."""
 
 from __future__ import annotations
 
@@ -21,14 +22,14 @@ def check_together(settings: Settings) -> None:
         _check_base_url(settings)
     elif settings.host != "localhost":
         raise StartRefused(
-            f"The host is {settings.host} and there is no base-url: give --base-url with the URL "
-            "under which clients will reach this server, since every stored name begins with it."
+            f"The host is {settings.host} but base-url is not set. Set --base-url to the URL at "
+            "which clients will reach this server; the URL of every stored resource begins with it."
         )
 
 
 def check_passkeys(settings: Settings) -> None:
-    """Raises StartRefused for a relying party that browsers would not know; the base URL must be
-    there."""
+    """Raises StartRefused for a relying party that browsers would not accept. The base URL must be
+    set."""
     try:
         relying_party(
             settings.issuer,
@@ -39,85 +40,85 @@ def check_passkeys(settings: Settings) -> None:
         given = "passkey-rp-id" if settings.passkey_rp_id else "passkey-origin"
         if settings.passkey_rp_id and settings.passkey_origins:
             given = "passkey-rp-id with passkey-origin"
-        raise StartRefused(f"{given} cannot be used: {refusal}.") from None
+        raise StartRefused(f"{given} is not valid: {refusal}.") from None
 
 
 def check_provider_url(settings: Settings) -> None:
-    """Raises StartRefused for a URL of the provider that does not part it from the pods; the base
-    URL must be there."""
+    """Raises StartRefused for a provider URL that does not separate the provider from the pods. The
+    base URL must be set."""
     if settings.idp_base_url is None:
         return
     given = f"idp-base-url is {settings.idp_base_url}"
     if not settings.idp:
-        raise StartRefused(f"{given}, yet idp is off: give --idp as well, or leave it out.")
+        raise StartRefused(f"{given}, but idp is off. Add --idp, or remove idp-base-url.")
     provider, pods = urlsplit(settings.idp_base_url), urlsplit(settings.base_url)
     if provider.scheme != pods.scheme:
         raise StartRefused(
-            f"{given} and base-url {settings.base_url}: both must begin with the same scheme."
+            f"{given} and base-url is {settings.base_url}. Both must have the same scheme."
         )
     aliases = {urlsplit(f"//{alias}").hostname for alias in settings.host_aliases}
     if provider.hostname in {pods.hostname, *aliases}:
         raise StartRefused(
-            f"{given}, and its host is also that of the pods (base-url or host-alias): give "
-            "another host name, since cookies do not tell ports apart."
+            f"{given}, but its host also serves pods (base-url or host-alias). Choose a different "
+            "host name; a different port is not enough, because cookies are shared between ports."
         )
 
 
 def _check_tls(settings: Settings) -> None:
     if (settings.ssl_cert is None) != (settings.ssl_key is None):
         given, missing = ("cert", "key") if settings.ssl_cert else ("key", "cert")
-        raise StartRefused(f"ssl-{given} is given without ssl-{missing}: give both, or neither.")
+        raise StartRefused(f"ssl-{given} is set without ssl-{missing}. Set both or neither.")
 
 
 def _check_client_certificates(settings: Settings) -> None:
     if settings.client_cert_header is None:
         if settings.webid_tls and not settings.uses_tls:
             raise StartRefused(
-                "webid-tls is on without ssl-cert and ssl-key, so no client can show a "
-                "certificate: give both, or name the header in which a trusted proxy passes "
-                "certificates on with --client-cert-header."
+                "webid-tls is on without ssl-cert and ssl-key, so clients cannot present a "
+                "certificate. Set both, or use --client-cert-header to name the header in which a "
+                "trusted proxy forwards certificates."
             )
         return
     if not settings.webid_tls:
         raise StartRefused(
-            "client-cert-header is given without webid-tls, so no certificate would count: give "
-            "--webid-tls as well, or leave the header out."
+            "client-cert-header is set without webid-tls, so the server would ignore certificates. "
+            "Add --webid-tls, or remove client-cert-header."
         )
     if not settings.trusted_proxies:
         raise StartRefused(
-            "client-cert-header is given without trusted-proxy, so the header would be believed "
-            "from nobody: give the address of your proxy with --trusted-proxy."
+            "client-cert-header is set without trusted-proxy, so the server would ignore the "
+            "header. Set --trusted-proxy to the address of your proxy."
         )
 
 
 def _check_token_secrets(settings: Settings) -> None:
     if settings.token_secret_file and (settings.token_secret or settings.token_secret_previous):
         raise StartRefused(
-            "Token secrets are given both in a file and in the environment: give "
-            "token-secret-file, or PODSTEAD_TOKEN_SECRET."
+            "Token secrets are set both in a file and in the environment. Set either "
+            "token-secret-file or PODSTEAD_TOKEN_SECRET."
         )
     if settings.token_secret_previous and not settings.token_secret:
         raise StartRefused(
-            "PODSTEAD_TOKEN_SECRET_PREVIOUS is given without PODSTEAD_TOKEN_SECRET: give the key "
-            "that signs now as well."
+            "PODSTEAD_TOKEN_SECRET_PREVIOUS is set without PODSTEAD_TOKEN_SECRET. Set the current "
+            "signing key as well."
         )
 
 
 def _check_base_url(settings: Settings) -> None:
     if settings.uses_tls and settings.base_url.startswith("http:"):
         raise StartRefused(
-            f"base-url is {settings.base_url}, yet with ssl-cert the server speaks HTTPS only: "
-            "give a base-url that begins with https://."
+            f"base-url is {settings.base_url}, but with ssl-cert the server speaks only HTTPS. "
+            "Set a base-url that begins with https://."
         )
     if settings.base_url.endswith(":0") and settings.port != 0:
         raise StartRefused(
-            f"base-url is {settings.base_url}: give its port, or let the system choose one with "
-            "--port 0."
+            f"base-url is {settings.base_url}. Specify its port, or set --port 0 to let the system "
+            "choose one."
         )
 
 
 def with_base_url(settings: Settings) -> Settings:
-    """The settings with the base URL that follows from the others, unless one was given."""
+    """The settings with the base URL that follows from the others, unless one was set."""
     if settings.base_url:
         return settings
     scheme = "https" if settings.uses_tls else "http"
@@ -126,7 +127,7 @@ def with_base_url(settings: Settings) -> Settings:
 
 
 def with_token_secrets(settings: Settings) -> Settings:
-    """The settings with the keys that the secret file holds. Raises StartRefused."""
+    """The settings with the keys from the secret file. Raises StartRefused."""
     path = settings.token_secret_file
     if path is None:
         return settings
@@ -138,9 +139,7 @@ def _read_secrets(path: Path) -> tuple[kinds.Secret, kinds.Secret | None]:
     try:
         lines = path.read_text(encoding="ascii").split()
     except OSError as error:
-        raise StartRefused(
-            f"token-secret-file {path} cannot be read ({error.strerror})."
-        ) from error
+        raise StartRefused(f"Cannot read token-secret-file {path}: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         raise StartRefused(f"token-secret-file {path} is not text.") from error
     try:
@@ -149,7 +148,7 @@ def _read_secrets(path: Path) -> tuple[kinds.Secret, kinds.Secret | None]:
         keys = []
     if len(keys) not in (1, 2):
         raise StartRefused(
-            f"token-secret-file {path} does not hold one or two keys, one on a line: "
+            f"token-secret-file {path} must contain one or two keys, one per line, and each "
             f"{kinds.SECRET_KEY.expected}."
         )
     return keys[0], keys[1] if len(keys) == 2 else None

@@ -1,7 +1,8 @@
-"""What did the operator write, and where? Options win over variables, variables over the file.
+"""Where does the value of a setting come from? Options take precedence over variables, and
+variables over the file.
 
-Each source gives text, the table's kinds read it, and every message names the source in the words
-the operator used: ``--port``, ``PODSTEAD_PORT`` or ``port in podstead.toml``.
+Each source supplies text, which the kinds of the table parse. Every message names the source as the
+operator wrote it: ``--port``, ``PODSTEAD_PORT`` or ``port in podstead.toml``.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from podstead.config.settings import TABLE, Settings
 from podstead.config.table import Row, Sources
 
 OptionValue = str | bool | tuple[str, ...] | None
-"""What the command line gave for one option: its text, texts of a repeated one, or a switch."""
+"""The value of one option on the command line: a text, several texts, or a switch."""
 
 _SEPARATORS = re.compile(r"[\s,]+")
 _CONFIG = next(row for row in TABLE if row.field == "config")
@@ -34,17 +35,17 @@ _CONFIG = next(row for row in TABLE if row.field == "config")
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """The texts that one source gave for one setting."""
+    """The texts that one source supplies for one setting."""
 
     label: str
     texts: tuple[str, ...]
     folder: Path
-    """What a relative path starts from."""
+    """The folder that relative paths are relative to."""
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A configuration file as parsed."""
+    """A parsed configuration file."""
 
     path: Path
     content: Mapping[str, object]
@@ -55,8 +56,8 @@ def read_settings(
 ) -> Settings:
     """Collect and validate all settings.
 
-    ``options`` are those given on the command line, by field name; relative paths in options and
-    variables start from ``folder``, those in the file from where the file is. Reads the
+    ``options`` are the options on the command line, by field name. Paths in options and variables
+    are relative to ``folder``, those in the file to the folder that contains it. Reads the
     configuration file and the secret file. Raises StartRefused.
     """
     file = None
@@ -92,7 +93,7 @@ def _from_option(row: Row[Any], options: Mapping[str, OptionValue], folder: Path
 
 
 def _from_variable(row: Row[Any], environment: Mapping[str, str], folder: Path) -> _Given | None:
-    # An empty variable is how container set-ups leave one out.
+    # Container configurations often leave a variable out by making it empty.
     text = environment.get(row.variable, "").strip()
     if not text or Sources.VARIABLE not in row.sources:
         return None
@@ -106,7 +107,7 @@ def _from_file(row: Row[Any], file: _File | None) -> _Given | None:
     label = f"{row.name} in {file.path}"
     value = file.content[row.name]
     if row.repeated and not isinstance(value, list):
-        raise StartRefused(f'{label} is one value: give a list, such as ["…", "…"].')
+        raise StartRefused(f'{label} is a single value, but must be a list, such as ["…", "…"].')
     items = value if isinstance(value, list) and row.repeated else [value]
     texts = tuple(_toml_text(row, item, label) for item in items)
     return _Given(label, texts, file.path.parent)
@@ -116,7 +117,7 @@ def _toml_text(row: Row[Any], value: object, label: str) -> str:
     # Compared exactly, since True is an int to isinstance.
     if type(value) is not row.kind.toml_type:
         quotes = "in quotes" if row.kind.toml_type is str else "without quotes"
-        raise StartRefused(f"{label} is of the wrong type: {row.kind.expected}, {quotes}.")
+        raise StartRefused(f"{label} has the wrong type: it {row.kind.expected}, {quotes}.")
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -129,8 +130,8 @@ def _parse_one(row: Row[Any], text: str, given: _Given) -> object:
     try:
         value = row.kind.parse(text)
     except ValueError:
-        found = "cannot be used" if row.secret else f"is '{text}'"
-        raise StartRefused(f"{given.label} {found}: {row.kind.expected}.") from None
+        found = "is not valid: it" if row.secret else f"is '{text}', but"
+        raise StartRefused(f"{given.label} {found} {row.kind.expected}.") from None
     return given.folder / value if isinstance(value, Path) else value
 
 
@@ -138,7 +139,7 @@ def _read_file(path: Path, *, label: str) -> _File:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise StartRefused(f"{label}: {path} cannot be read ({error.strerror}).") from error
+        raise StartRefused(f"{label}: cannot read {path}: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         raise StartRefused(f"{label}: {path} is not UTF-8 text.") from error
     except tomllib.TOMLDecodeError as error:
@@ -154,9 +155,9 @@ def _read_file(path: Path, *, label: str) -> _File:
 def _hint(key: str, known: list[str], *, is_table: bool) -> str:
     name = key.replace("_", "-").lower()
     if name not in known and any(row.name == name for row in TABLE):
-        return "which cannot be set in a file: leave it out."
+        return "which cannot be set in a file. Remove it."
     if is_table:
-        return f"which is no setting: settings stand by themselves, without a line [{key}]."
+        return f"which is not a setting. Settings are top-level keys: remove the line [{key}]."
     close = [name] if name in known else difflib.get_close_matches(name, known, n=2)
-    advice = "did you mean " + " or ".join(f"'{one}'" for one in close) + "?"
-    return f"which is no setting: {advice if close else 'leave it out.'}"
+    advice = "Did you mean " + " or ".join(f"'{one}'" for one in close) + "?"
+    return f"which is not a setting. {advice if close else 'Remove it.'}"

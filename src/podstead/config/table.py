@@ -1,4 +1,4 @@
-"""What is one row of the settings table, and under which names is it known?"""
+"""What does one row of the settings table contain, and which names does it have?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _METADATA_KEY = "row"
 
 
 class Group(Enum):
-    """The parts of the reference page and of the help text, in their order."""
+    """The sections of the reference page and of the help text, in order."""
 
     SERVER = "Server"
     STORAGE = "Storage"
@@ -31,7 +31,7 @@ class Group(Enum):
 
 
 class Sources(Flag):
-    """Where a setting may be given."""
+    """Where a setting may be set."""
 
     OPTION = auto()
     VARIABLE = auto()
@@ -44,27 +44,27 @@ class Row(Generic[T]):
     """One setting, as operators see it."""
 
     name: str
-    """The TOML key; the option and the variable are made from it."""
+    """The TOML key; the option and the variable are derived from it."""
     kind: Kind[T]
     group: Group
     meaning: str
     """What it does, in full sentences."""
     _: KW_ONLY
     reason: str = ""
-    """Why the default is what it is; empty where the meaning tells."""
+    """Why the default is what it is; empty where the meaning says it."""
     unit: str = ""
-    """What a number counts."""
+    """The unit of a number."""
     shown_default: str = ""
-    """The default in words, where its value does not say it."""
+    """The default in words, where its value does not explain it."""
     sources: Sources = Sources.ALL
     repeated: bool = False
-    """Whether any number of values may be given: the field is then a tuple."""
+    """Whether the setting takes any number of values; the field is then a tuple."""
     secret: bool = False
     """Whether messages must not repeat the value."""
     field: str = ""
     """The field of the settings dataclass, filled in by :func:`rows_of`."""
     default: object = None
-    """Likewise."""
+    """The default, filled in by :func:`rows_of`."""
 
     @property
     def option(self) -> str:
@@ -83,7 +83,7 @@ class Row(Generic[T]):
 
     @property
     def default_text(self) -> str:
-        """The default, as one would write it or in words."""
+        """The default, as an operator would write it, or in words."""
         if self.shown_default:
             return self.shown_default
         if self.default in (None, ()):
@@ -92,7 +92,7 @@ class Row(Generic[T]):
 
 
 class Details(TypedDict, total=False):
-    """What a row may say besides; see :class:`Row`."""
+    """The optional fields of a row; see :class:`Row`."""
 
     reason: str
     unit: str
@@ -104,7 +104,7 @@ class Details(TypedDict, total=False):
 def setting(
     default: T, name: str, kind: Kind[T], group: Group, meaning: str, **details: Unpack[Details]
 ) -> T:
-    """A field of the settings dataclass: typed as its value, carrying its row."""
+    """A field of the settings dataclass, typed as its value, with its row as metadata."""
     row = Row(name, kind, group, meaning, **details)
     return dataclasses.field(default=default, metadata={_METADATA_KEY: row})
 
@@ -112,7 +112,7 @@ def setting(
 def optional(
     name: str, kind: Kind[T], group: Group, meaning: str, **details: Unpack[Details]
 ) -> T | None:
-    """A field that is ``None`` unless given."""
+    """A field that is ``None`` unless it is set."""
     row = Row(name, kind, group, meaning, **details)
     return cast("T | None", dataclasses.field(default=None, metadata={_METADATA_KEY: row}))
 
@@ -120,13 +120,13 @@ def optional(
 def several(
     name: str, kind: Kind[T], group: Group, meaning: str, **details: Unpack[Details]
 ) -> tuple[T, ...]:
-    """A field that takes any number of values, by default none."""
+    """A field that takes any number of values, none by default."""
     row = Row(name, kind, group, meaning, repeated=True, **details)
     return cast("tuple[T, ...]", dataclasses.field(default=(), metadata={_METADATA_KEY: row}))
 
 
 def rows_of(dataclass_type: type) -> tuple[Row[Any], ...]:
-    """The table: the rows of all fields, by their groups, and in their order."""
+    """The table: the rows of all fields, sorted by group and otherwise in order of definition."""
     rows = [
         dataclasses.replace(field.metadata[_METADATA_KEY], field=field.name, default=field.default)
         for field in dataclasses.fields(dataclass_type)

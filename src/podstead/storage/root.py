@@ -60,8 +60,8 @@ def lock_root(root: Path) -> RootLock:
         os.close(descriptor)
         if isinstance(error, BlockingIOError):
             raise RootInUse(
-                f"Another server runs on the data root {root}: stop it first, or give another "
-                "root with --root."
+                f"Another server is running on the data root {root}. Stop it first, or choose "
+                "another root with --root."
             ) from error
         raise _unusable(root, error) from error
     return RootLock(descriptor)
@@ -92,6 +92,6 @@ def _unusable(root: Path, error: OSError) -> RootUnusable:
     message = f"The data root {root} cannot be used: {error.strerror}"
     if isinstance(error, PermissionError):
         return RootUnusable(
-            f"{message}; let this account write there, or give another with --root."
+            f"{message}. Allow the current user to write there, or choose another root with --root."
         )
     return RootUnusable(f"{message}.")

@@ -98,7 +98,7 @@ def test_no_file_is_overwritten(made: Made, name: str) -> None:
     (made.folder / name).write_text("precious")
     result = made.run()
     assert (result.exit_code, result.stdout) == (1, "")
-    assert f"{name} is there already" in result.stderr
+    assert f"{name} already exists" in result.stderr
     assert (made.folder / name).read_text() == "precious"
     assert made.files == {name}
 
@@ -106,10 +106,10 @@ def test_no_file_is_overwritten(made: Made, name: str) -> None:
 def test_a_folder_that_is_not_there_is_told_in_a_sentence(made: Made) -> None:
     result = made.run("--key", str(made.folder / "missing" / "key.pem"))
     assert result.exit_code == 1
-    assert "key.pem cannot be written (No such file or directory)." in result.stderr
+    assert "key.pem: No such file or directory." in result.stderr
     assert made.files == set()
     result = made.run("--cert", str(made.folder / "missing" / "cert.pem"))
-    assert "cert.pem cannot be written" in result.stderr
+    assert "cert.pem: No such file or directory." in result.stderr
     assert made.files == set(), "no key is left behind without its certificate"
 
 
@@ -182,7 +182,7 @@ def document() -> Iterator[Document]:
 def test_with_a_token_the_statements_are_added(made: Made, document: Document) -> None:
     result = made.run(web_id=f"{document.url}#me", token="the token")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert f"{document.url} states the key now." in result.stderr
+    assert f"Added the key to {document.url}." in result.stderr
     ((method, path, headers, body),) = document.asked
     assert (method, path) == ("PATCH", "/alice/")
     assert headers["Authorization"] == "Bearer the token"
@@ -199,12 +199,12 @@ def test_with_a_token_the_statements_are_added(made: Made, document: Document) -
 @pytest.mark.parametrize(
     ("status", "reason"),
     [
-        (401, "the token is not accepted there"),
+        (401, "the server rejected the token"),
         (403, "the token's agent may not change the document"),
         (404, "there is no such document"),
         (405, "the document cannot be changed by PATCH"),
-        (409, "the change does not fit the document"),
-        (415, "the server takes no N3 Patch"),
+        (409, "the change conflicts with the document"),
+        (415, "the server does not support N3 Patch"),
         (500, "see the documentation of that server"),
         (302, "see the documentation of that server"),
     ],
@@ -216,7 +216,7 @@ def test_a_refusal_is_told_in_a_sentence_and_the_statements_are_printed(
     document.status, document.location = status, "/elsewhere"
     result = made.run(web_id=f"{document.url}#me", token="the token")
     assert result.exit_code == 1
-    assert f"was not changed, its server answered {status}: {reason}" in result.stderr
+    assert f"was not changed: its server responded with {status} ({reason}" in result.stderr
     assert len(document.asked) == 1, "no redirect is followed with a token"
     assert len(rdflib.Graph().parse(data=result.stdout, format="turtle")) == 4
     assert made.files == {"cert.pem", "key.pem"}
@@ -228,6 +228,6 @@ def test_a_server_that_is_not_there_is_told_in_a_sentence(made: Made) -> None:
         pass
     result = made.run(web_id=f"{gone.url}#me", token="the token")
     assert result.exit_code == 1
-    assert f"Error: {gone.url} was not changed, its server could not be reached" in result.stderr
+    assert f"Error: {gone.url} was not changed: its server could not be reached" in result.stderr
     assert "SSL_CERT_FILE" in result.stderr
     assert made.files == {"cert.pem", "key.pem"}

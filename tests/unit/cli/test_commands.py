@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ from click.testing import CliRunner, Result
 from podstead import __version__
 from podstead.cli.commands import Commands, main
 from podstead.cli.options import settings_from, settings_options
-from podstead.cli.start import summary
+from podstead.cli.start import COMMON_SETTINGS, summary
 from podstead.config import Settings, StartRefused
 from podstead.config.settings import TABLE
 from podstead.config.table import Sources
@@ -36,14 +37,37 @@ def test_the_version_is_told() -> None:
     assert (result.exit_code, result.stdout) == (0, f"podstead {__version__}\n")
 
 
-def test_the_help_of_start_names_every_option_with_its_meaning() -> None:
-    help_text = " ".join(run("start", "--help").stdout.split())
+def without_spaces(text: str) -> str:
+    """The text as it is, wherever lines are broken."""
+    return "".join(text.split())
+
+
+def test_the_whole_help_of_start_names_every_option_with_its_meaning() -> None:
+    help_text = run("start", "--help-all").stdout
     for row in TABLE:
         if Sources.OPTION in row.sources:
             assert row.option in help_text
-            assert row.meaning in help_text
+            assert without_spaces(row.meaning) in without_spaces(help_text)
         else:
             assert row.option + " " not in help_text
+
+
+def test_the_help_of_start_names_the_common_options_and_where_the_others_are() -> None:
+    result = run("start", "--help")
+    listed = set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", result.stdout, re.MULTILINE))
+    assert listed == {*(f"--{name}" for name in COMMON_SETTINGS), "--help", "--help-all"}
+    for row in TABLE:
+        if row.name in COMMON_SETTINGS:
+            assert without_spaces(row.meaning) in without_spaces(result.stdout)
+    ending = " ".join(result.stdout.split("\n\n")[-1].split())
+    assert ending.endswith("'podstead start --help-all' describes all of them.")
+    assert run("start", "--help-all", "--port", "x").exit_code == 0
+
+
+def test_the_common_options_are_about_twenty_settings() -> None:
+    assert set(COMMON_SETTINGS) <= {row.name for row in TABLE}
+    assert len(COMMON_SETTINGS) == len(set(COMMON_SETTINGS))
+    assert 15 <= len(COMMON_SETTINGS) <= 25
 
 
 def test_an_unknown_option_or_command_ends_with_2() -> None:
@@ -54,7 +78,7 @@ def test_an_unknown_option_or_command_ends_with_2() -> None:
 def test_a_bad_setting_ends_with_2_and_one_sentence() -> None:
     result = run("start", "--port", "x")
     assert result.exit_code == 2
-    assert result.stderr == "Error: --port is 'x': give a whole number 0 to 65535.\n"
+    assert result.stderr == "Error: --port is 'x', but must be an integer from 0 to 65535.\n"
     assert result.stdout == ""
 
 
@@ -157,12 +181,14 @@ def test_the_summary_tells_where_people_sign_in() -> None:
 
 def test_the_summary_tells_whether_git_is_answered() -> None:
     settings = Settings(base_url="https://pods.example", git=True)
-    assert "  git        each container is a repository" in summary(settings, pid=1).splitlines()
+    assert (
+        "  git        each container is a git repository" in summary(settings, pid=1).splitlines()
+    )
 
 
 def test_the_summary_tells_whether_client_certificates_count() -> None:
     settings = Settings(base_url="https://pods.example", webid_tls=True)
-    line = "  webid-tls  client certificates say who asks"
+    line = "  webid-tls  clients can authenticate with certificates"
     assert line in summary(settings, pid=1).splitlines()
 
 
@@ -170,7 +196,7 @@ def test_the_summary_tells_whether_client_certificates_count() -> None:
     ("settings", "line"),
     [
         (Settings(simple_tokens=False), "off"),
-        (Settings(token_lifetime_s=0), "on, valid without end"),
+        (Settings(token_lifetime_s=0), "on, without expiry"),
         (Settings(token_lifetime_s=90), "on, valid for 90 seconds"),
         (Settings(token_lifetime_s=1), "on, valid for 1 second"),
         (Settings(token_lifetime_s=86_400), "on, valid for 1 day"),

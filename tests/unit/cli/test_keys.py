@@ -44,7 +44,7 @@ def test_new_keys_are_published_a_day_before_they_sign(root: Path) -> None:
     result = run("keys", "rotate", "--root", str(root))
     assert result.exit_code == 0, result.output
     assert re.fullmatch(
-        r"The new keys sign from \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ on\.\n", result.output
+        r"The new keys will be in use from \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\.\n", result.output
     )
     assert listed(root) == {"ES256": ["next", "signs"], "RS256": ["next", "signs"]}
 
@@ -52,7 +52,7 @@ def test_new_keys_are_published_a_day_before_they_sign(root: Path) -> None:
 def test_stolen_keys_are_replaced_at_once(root: Path) -> None:
     before = set(root.rglob("*.json"))
     result = run("keys", "rotate", "--compromised", "--root", str(root))
-    assert (result.exit_code, result.output) == (0, "The new keys sign at once.\n")
+    assert (result.exit_code, result.output) == (0, "The new keys are in use.\n")
     assert listed(root) == {"ES256": ["signs"], "RS256": ["signs"]}
     assert before.isdisjoint(root.rglob("*.json"))
 

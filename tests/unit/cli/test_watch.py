@@ -42,14 +42,14 @@ def refusal(*arguments: str) -> tuple[int, str]:
 def test_what_is_no_address_of_a_resource_ends_with_2(url: str) -> None:
     code, sentence = refusal(url)
     assert code == 2
-    assert sentence.startswith(f"Error: '{url}' cannot be watched: give the whole URL")
+    assert sentence.startswith(f"Error: Cannot watch '{url}': it must be the absolute URL")
 
 
 @pytest.mark.parametrize("token", ["two words", "line\nbreak", "ü", ""])
 def test_what_no_token_can_be_is_refused_before_anything_is_sent(token: str) -> None:
     code, sentence = refusal("http://localhost:1/x", "--token", token)
     assert code == 2
-    assert sentence.startswith("Error: The token is none")
+    assert sentence.startswith("Error: The token is not valid")
 
 
 @pytest.mark.parametrize("count", ["0", "-1", "many"])

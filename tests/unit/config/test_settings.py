@@ -179,14 +179,16 @@ def test_a_port_within_its_bounds_is_taken(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["-1", "65536", "3000.0", "1e3", "0x10", "1_000", "", "٣", "port"])
 def test_a_port_that_is_none_is_refused_by_a_sentence(text: str) -> None:
-    assert refusal({"port": text}) == f"--port is '{text}': give a whole number 0 to 65535."
+    assert refusal({"port": text}) == f"--port is '{text}', but must be an integer from 0 to 65535."
 
 
 def test_the_sentence_names_the_source_in_the_operators_words(toml: Toml) -> None:
     file = toml('port = "4000"\n')
-    assert refusal(environment={"PODSTEAD_PORT": "x"}).startswith("PODSTEAD_PORT is 'x': give ")
+    assert refusal(environment={"PODSTEAD_PORT": "x"}).startswith(
+        "PODSTEAD_PORT is 'x', but must be "
+    )
     assert refusal(file) == (
-        f"port in {file['config']} is of the wrong type: give a whole number 0 to 65535, "
+        f"port in {file['config']} has the wrong type: it must be an integer from 0 to 65535, "
         "without quotes."
     )
 
@@ -215,7 +217,7 @@ def test_a_switch_is_true_or_false(text: str, value: bool) -> None:
 
 
 def test_a_switch_that_says_neither_is_refused() -> None:
-    assert refusal(environment={"PODSTEAD_QUIET": "maybe"}).endswith("give true or false.")
+    assert refusal(environment={"PODSTEAD_QUIET": "maybe"}).endswith("must be true or false.")
 
 
 @pytest.mark.parametrize(
@@ -249,7 +251,7 @@ def test_a_switch_that_says_neither_is_refused() -> None:
 def test_values_that_cannot_be_used_are_refused(setting: str, text: str) -> None:
     row = next(row for row in TABLE if row.field == setting)
     given: OptionValue = (text,) if row.repeated else text
-    assert refusal({setting: given}) == f"{row.option} is '{text}': {row.kind.expected}."
+    assert refusal({setting: given}) == f"{row.option} is '{text}', but {row.kind.expected}."
 
 
 def test_names_are_lower_cased_and_origins_normalised() -> None:
@@ -271,12 +273,12 @@ def test_names_are_lower_cased_and_origins_normalised() -> None:
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("portt = 4000", "'portt', which is no setting: did you mean 'port'?"),
-        ("max_body_bytes = 1", "did you mean 'max-body-bytes'?"),
-        ("prot = 4000", "did you mean 'root' or 'port'?"),
-        ("[server]\nport = 4000", "stand by themselves, without a line [server]."),
-        ("zzzzzz = 1", "'zzzzzz', which is no setting: leave it out."),
-        ("config = 'x'", "'config', which cannot be set in a file: leave it out."),
+        ("portt = 4000", "'portt', which is not a setting. Did you mean 'port'?"),
+        ("max_body_bytes = 1", "Did you mean 'max-body-bytes'?"),
+        ("prot = 4000", "Did you mean 'root' or 'port'?"),
+        ("[server]\nport = 4000", "are top-level keys: remove the line [server]."),
+        ("zzzzzz = 1", "'zzzzzz', which is not a setting. Remove it."),
+        ("config = 'x'", "'config', which cannot be set in a file. Remove it."),
     ],
 )
 def test_an_unknown_key_stops_the_start(toml: Toml, text: str, hint: str) -> None:
@@ -290,7 +292,7 @@ def test_a_file_that_is_no_toml_is_refused_with_the_place(toml: Toml) -> None:
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     missing = tmp_path / "missing.toml"
     assert refusal({"config": str(missing)}) == (
-        f"--config: {missing} cannot be read (No such file or directory)."
+        f"--config: cannot read {missing}: No such file or directory."
     )
 
 
@@ -314,7 +316,7 @@ def test_the_base_url_follows_the_port_and_the_certificate() -> None:
 @pytest.mark.parametrize("host", ["0.0.0.0", "127.0.0.1", "::", "pods.example"])
 def test_another_host_needs_a_base_url(host: str) -> None:
     """It is the identity of everything stored, so it is never guessed."""
-    assert "there is no base-url" in refusal({"host": host})
+    assert "base-url is not set" in refusal({"host": host})
     assert read({"host": host, "base_url": "https://pods.example"}).host == host
 
 
@@ -347,7 +349,7 @@ def test_a_port_that_the_system_chooses_is_put_into_the_base_url() -> None:
 
 
 def test_a_base_url_without_its_port_needs_port_0() -> None:
-    assert "give its port" in refusal({"base_url": "http://localhost:0"})
+    assert "Specify its port" in refusal({"base_url": "http://localhost:0"})
 
 
 def test_a_server_that_speaks_https_only_has_no_http_base_url() -> None:
@@ -358,7 +360,7 @@ def test_a_server_that_speaks_https_only_has_no_http_base_url() -> None:
 
 @pytest.mark.parametrize("one", ["ssl_cert", "ssl_key"])
 def test_a_certificate_needs_its_key_and_the_other_way_round(one: str) -> None:
-    assert refusal({one: "file.pem"}).endswith("give both, or neither.")
+    assert refusal({one: "file.pem"}).endswith("Set both or neither.")
 
 
 PROXY: dict[str, OptionValue] = {"trusted_proxies": ("10.0.0.1",)}
@@ -369,10 +371,10 @@ PROXY: dict[str, OptionValue] = {"trusted_proxies": ("10.0.0.1",)}
     [
         ({"webid_tls": True}, "webid-tls is on without ssl-cert and ssl-key"),
         ({"webid_tls": True, **PROXY}, "webid-tls is on without ssl-cert and ssl-key"),
-        ({"client_cert_header": "Client-Cert", **PROXY}, "is given without webid-tls"),
+        ({"client_cert_header": "Client-Cert", **PROXY}, "is set without webid-tls"),
         (
             {"webid_tls": True, "client_cert_header": "Client-Cert"},
-            "is given without trusted-proxy",
+            "is set without trusted-proxy",
         ),
     ],
 )
@@ -427,13 +429,13 @@ def test_passkeys_are_of_the_base_urls_host_or_the_end_of_it(base_url: str, rp_i
 @pytest.mark.parametrize(
     ("base_url", "rp_id", "said"),
     [
-        ("https://id.pods.example", "example", "two labels at least"),
-        ("https://id.pods.example", "ods.example", "has to be id.pods.example"),
-        ("https://id.pods.example", "x.id.pods.example", "has to be id.pods.example"),
-        ("https://id.pods.example", "elsewhere.example", "has to be id.pods.example"),
-        ("http://id.localhost:3000", "localhost", "two labels at least"),
-        ("http://pods.example", "pods.example", "browsers know no passkeys"),
-        ("https://192.0.2.1", "pods.example", "browsers know no passkeys"),
+        ("https://id.pods.example", "example", "at least two labels"),
+        ("https://id.pods.example", "ods.example", "must be id.pods.example"),
+        ("https://id.pods.example", "x.id.pods.example", "must be id.pods.example"),
+        ("https://id.pods.example", "elsewhere.example", "must be id.pods.example"),
+        ("http://id.localhost:3000", "localhost", "at least two labels"),
+        ("http://pods.example", "pods.example", "browsers do not support passkeys"),
+        ("https://192.0.2.1", "pods.example", "browsers do not support passkeys"),
         ("https://pods.example", "pods.example:443", "--passkey-rp-id is"),
         ("https://pods.example", "https://pods.example", "--passkey-rp-id is"),
         ("https://pods.example", "192.0.2.1", "--passkey-rp-id is"),
@@ -447,7 +449,7 @@ def test_passkeys_are_of_no_other_domain(base_url: str, rp_id: str, said: str) -
 
 def test_the_domain_of_passkeys_is_judged_when_the_base_url_follows_from_other_settings() -> None:
     """A-115"""
-    assert "has to be localhost" in refusal({"passkey_rp_id": "pods.example"})
+    assert "must be localhost" in refusal({"passkey_rp_id": "pods.example"})
 
 
 @pytest.mark.parametrize(
@@ -471,13 +473,13 @@ def test_pages_of_the_domain_may_use_its_passkeys(
 @pytest.mark.parametrize(
     ("base_url", "origin", "said"),
     [
-        ("https://pods.example", "http://pods.example", "has to be https"),
-        ("https://pods.example", "https://192.0.2.1", "has to be https"),
-        ("https://pods.example", "https://elsewhere.example", "is not of pods.example"),
-        ("https://id.pods.example", "https://pods.example", "is not of id.pods.example"),
-        ("https://pods.example", "http://localhost:3000", "is not of pods.example"),
+        ("https://pods.example", "http://pods.example", "must use https"),
+        ("https://pods.example", "https://192.0.2.1", "must use https"),
+        ("https://pods.example", "https://elsewhere.example", "does not belong to pods.example"),
+        ("https://id.pods.example", "https://pods.example", "does not belong to id.pods.example"),
+        ("https://pods.example", "http://localhost:3000", "does not belong to pods.example"),
         ("https://pods.example", "https://pods.example/path", "--passkey-origin is"),
-        ("http://127.0.0.1:3000", "http://localhost:3000", "browsers know no passkeys"),
+        ("http://127.0.0.1:3000", "http://localhost:3000", "browsers do not support passkeys"),
     ],
 )
 def test_no_other_pages_may_use_passkeys(base_url: str, origin: str, said: str) -> None:
@@ -504,12 +506,12 @@ def test_the_provider_may_have_an_origin_of_its_own(base_url: str, provider: str
     ("options", "said"),
     [
         ({"idp": False}, "idp is off"),
-        ({"idp_base_url": "https://pods.example"}, "also that of the pods"),
-        ({"idp_base_url": "https://pods.example:8443"}, "cookies do not tell ports apart"),
-        ({"host_aliases": ("login.example:8443",)}, "also that of the pods"),
+        ({"idp_base_url": "https://pods.example"}, "also serves pods"),
+        ({"idp_base_url": "https://pods.example:8443"}, "cookies are shared between ports"),
+        ({"host_aliases": ("login.example:8443",)}, "also serves pods"),
         ({"idp_base_url": "http://login.example"}, "the same scheme"),
         ({"idp_base_url": "https://login.example/idp"}, "--idp-base-url is"),
-        ({"passkey_rp_id": "pods.example"}, "has to be login.example"),
+        ({"passkey_rp_id": "pods.example"}, "must be login.example"),
     ],
 )
 def test_a_provider_that_is_not_parted_from_the_pods_is_refused(

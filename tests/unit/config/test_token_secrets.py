@@ -49,7 +49,7 @@ def test_a_token_secret_is_hexadecimal_or_base64(encode: Callable[[bytes], str])
 def test_a_secret_of_less_than_32_random_bytes_is_refused_and_not_shown(text: str) -> None:
     """A-32"""
     message = refusal(environment={"PODSTEAD_TOKEN_SECRET": text})
-    assert message.startswith("PODSTEAD_TOKEN_SECRET cannot be used: give at least 32 random")
+    assert message.startswith("PODSTEAD_TOKEN_SECRET is not valid: it must be at least 32 random")
     assert text not in message
 
 

@@ -41,14 +41,14 @@ def private_folder() -> Iterator[Path]:
         folder = Path(tempfile.mkdtemp(prefix="podstead-"))  # with mode 0700
     except OSError as error:
         raise StartRefused(
-            f"webid-tls needs a folder for temporary files, and none can be made "
-            f"({error.strerror}): give one in the variable TMPDIR."
+            f"webid-tls requires a folder for temporary files, which cannot be created "
+            f"({error.strerror}). Set the variable TMPDIR to a folder that can be used."
         ) from error
     try:
         if len(os.fsencode(folder)) > _MAX_BYTES:
             raise StartRefused(
-                f"webid-tls cannot use {folder.parent} for temporary files, since sockets cannot "
-                "have names of that length: give another folder in the variable TMPDIR."
+                f"webid-tls cannot use {folder.parent} for temporary files, because its path is "
+                "too long for a socket. Set the variable TMPDIR to another folder."
             )
         yield folder
     finally:

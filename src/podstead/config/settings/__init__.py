@@ -1,4 +1,4 @@
-"""Which settings are there? The table, part by part, one field a row; units stand in the names."""
+"""Which settings are there? The table in several parts, one row per field, units in the names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Settings(
     TimeSettings,
     RateSettings,
 ):
-    """Everything the operator chose, validated; made by :func:`podstead.config.read_settings`."""
+    """All settings, validated; created by :func:`podstead.config.read_settings`."""
 
     @property
     def uses_tls(self) -> bool:
@@ -41,12 +41,13 @@ class Settings(
 
     @property
     def issuer(self) -> str:
-        """The name of this server's identity provider, which is also its base URL."""
+        """The issuer of this server's identity provider, which is also the provider's base URL."""
         return self.idp_base_url or self.base_url
 
     @property
     def token_keys(self) -> tuple[SigningKey, ...]:
-        """The signing keys that the operator gave, the current one first; empty for our own."""
+        """The signing keys that the operator set, the current one first; empty if there are none,
+        and the server uses its own."""
         secrets = (self.token_secret, self.token_secret_previous)
         return tuple(SigningKey(secret.octets) for secret in secrets if secret is not None)
 

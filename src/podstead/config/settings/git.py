@@ -1,4 +1,4 @@
-"""Are containers repositories of git?"""
+"""Are containers git repositories?"""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class GitSettings:
         kinds.SWITCH,
         Group.GIT,
         (
-            "Whether each container is a repository of git as well, to clone, fetch and push over "
-            "HTTP. Needs the program git."
+            "Whether every container is also a git repository that clients can clone, fetch "
+            "from and push to over HTTP. Requires git to be installed."
         ),
     )
     git_processes: int = setting(
@@ -28,11 +28,14 @@ class GitSettings:
         kinds.integer(1, 1000),
         Group.GIT,
         (
-            "How many requests of git each worker answers at once, half of them for one address; "
-            "one that still has to wait after ten seconds gets 503."
+            "The maximum number of git requests that each worker handles at once; a single "
+            "address may use half of them. A request that has to wait longer than ten seconds "
+            "gets 503."
         ),
         unit="processes",
-        reason="Each is a process that may take a core and some hundred MiB.",
+        reason=(
+            "Each runs a process that may occupy one core and use several hundred MiB of memory."
+        ),
     )
     git_idle_timeout_s: int = setting(
         60,
@@ -40,9 +43,9 @@ class GitSettings:
         kinds.integer(5, 3600),
         Group.GIT,
         (
-            "How long git, or a client that takes its answer, may do nothing before the request is "
-            "given up."
+            "How long git, or a client that reads its response, may be idle before the server "
+            "aborts the request."
         ),
         unit="seconds",
-        reason="A client that stops reading must not keep a process for good.",
+        reason="A client that stops reading must not hold a process forever.",
     )

@@ -1,4 +1,4 @@
-"""Who says who somebody is?"""
+"""Which identity providers and which methods of authentication does the server accept?"""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class IdentitySettings:
         kinds.SWITCH,
         Group.IDENTITY,
         (
-            "Whether this server is an identity provider (Solid-OIDC): accounts, pages to sign in, "
-            "and tokens for applications."
+            "Whether this server is also a Solid-OIDC identity provider, with accounts, "
+            "sign-in pages and tokens for applications."
         ),
     )
     idp_base_url: str | None = optional(
@@ -28,15 +28,15 @@ class IdentitySettings:
         kinds.BASE_URL,
         Group.IDENTITY,
         (
-            "The URL of the identity provider, if it is to have an origin of its own: the pages to "
-            "sign in, their cookies and the tokens' issuer are there and not at the base URL, and "
-            "no pod is. Its host must be another one than the base URL's, and lead to this server "
-            "as well."
+            "The URL of the identity provider, if it is to have its own origin. The sign-in "
+            "pages, their cookies and the issuer of tokens then use this origin instead of "
+            "the base URL, and it serves no pods. Its host must differ from the host of the "
+            "base URL, and must also lead to this server."
         ),
         shown_default="the base URL",
         reason=(
-            "Browsers separate by origin, so pages that are stored in pods then have nothing in "
-            "common with the pages to sign in."
+            "Browsers isolate pages by origin, so pages stored in pods then share nothing "
+            "with the sign-in pages."
         ),
     )
     accepted_issuers: tuple[str, ...] = several(
@@ -44,32 +44,38 @@ class IdentitySettings:
         kinds.ISSUER,
         Group.IDENTITY,
         (
-            "A provider whose tokens are accepted; if any is given, those of no other are, but "
-            "of this server's own."
+            "An identity provider whose tokens the server accepts. If you name any, the "
+            "server accepts only tokens from these providers and from its own."
         ),
-        reason="Without any, a WebID's own document decides which providers speak for it.",
+        reason=(
+            "If you name none, the profile of each WebID decides which providers may issue "
+            "tokens for it."
+        ),
     )
     refused_issuers: tuple[str, ...] = several(
         "refused-issuer",
         kinds.ISSUER,
         Group.IDENTITY,
-        "A provider whose tokens are not accepted.",
+        "An identity provider whose tokens the server rejects.",
     )
     require_ath: bool = setting(
         False,
         "require-ath",
         kinds.SWITCH,
         Group.IDENTITY,
-        "Whether a DPoP proof must name the access token that it is sent with.",
-        reason="RFC 9449 asks for it, yet applications in use do not do it.",
+        (
+            "Whether a DPoP proof must contain the hash of the access token that it "
+            "accompanies (the ath claim)."
+        ),
+        reason="RFC 9449 requires the claim, but some applications in use omit it.",
     )
     refuse_replayed_proofs: bool = setting(
         True,
         "refuse-replayed-proofs",
         kinds.SWITCH,
         Group.IDENTITY,
-        "Whether a DPoP proof can be used for one request only.",
-        reason="Turn it off for test suites that repeat requests as they are.",
+        "Whether each DPoP proof is valid for one request only.",
+        reason="Turn it off for test suites that send the same request twice.",
     )
 
     dpop_nonce: bool = setting(
@@ -77,10 +83,13 @@ class IdentitySettings:
         "dpop-nonce",
         kinds.SWITCH,
         Group.IDENTITY,
-        "Whether a DPoP proof must hold a nonce that this server gave out in the last minutes.",
+        (
+            "Whether a DPoP proof must contain a nonce that this server issued within the "
+            "last few minutes."
+        ),
         reason=(
-            "Then nobody can make proofs ahead of time. Not every application knows how to ask "
-            "again with a nonce."
+            "Nonces prevent proofs from being created in advance. Not every application can "
+            "retry a request with a nonce."
         ),
     )
     nostr_require_payload: bool = setting(
@@ -88,8 +97,10 @@ class IdentitySettings:
         "nostr-require-payload",
         kinds.SWITCH,
         Group.IDENTITY,
-        "Whether a request signed with a Nostr key must name the hash of its content.",
-        reason="NIP-98 only recommends it, yet the signature covers no content without it.",
+        "Whether a request signed with a Nostr key must contain the hash of its body.",
+        reason=(
+            "NIP-98 only recommends the hash, but without it the signature does not cover the body."
+        ),
     )
     nostr_basic: str = setting(
         "safe",
@@ -97,9 +108,10 @@ class IdentitySettings:
         kinds.one_of("safe", "any", "off"),
         Group.IDENTITY,
         (
-            "What a request signed with a Nostr key may do if it is signed for any method and a "
-            "part of the path, as helpers of git send it by Basic authentication: read, and "
-            "push by git (safe), anything (any), or not be accepted in that form (off)."
+            "What a request may do if its Nostr signature is valid for every method and for "
+            "part of the path, as sent by git credential helpers with Basic authentication: "
+            "read, and push with git (safe); anything (any); or nothing, because the server "
+            "rejects this form (off)."
         ),
     )
 
@@ -108,9 +120,9 @@ class IdentitySettings:
         kinds.DOMAIN,
         Group.IDENTITY,
         (
-            "The domain that passkeys are made for: the host of the base URL (or of idp-base-url), "
-            "or the end of it. Passkeys made for one are of no use for another, so do not change "
-            "it once people have some."
+            "The domain that passkeys are bound to: the host of the base URL (or of "
+            "idp-base-url), or a parent domain of it. Passkeys bound to one domain do not "
+            "work for another, so do not change it once people have passkeys."
         ),
         shown_default="the host of the base URL, or of idp-base-url",
     )
@@ -119,10 +131,11 @@ class IdentitySettings:
         kinds.ORIGIN,
         Group.IDENTITY,
         (
-            "A further origin whose pages may use passkeys of this server, of the domain that they "
-            "are made for; as of a host-alias, or of an application that shows the pages itself."
+            "A further origin whose pages may use this server's passkeys, such as the origin "
+            "of a host-alias or of an application that displays the sign-in pages itself. It "
+            "must belong to the domain that the passkeys are bound to."
         ),
-        reason="A page of anybody else that asks for a passkey gets nothing that counts here.",
+        reason="The server rejects a passkey response obtained by a page of any other origin.",
     )
     webid_tls: bool = setting(
         False,
@@ -130,18 +143,22 @@ class IdentitySettings:
         kinds.SWITCH,
         Group.IDENTITY,
         (
-            "Whether client certificates say who asks (WebID-TLS). It needs ssl-cert and ssl-key, "
-            "or a trusted proxy that passes certificates on in client-cert-header."
+            "Whether client certificates authenticate requests (WebID-TLS). Requires ssl-cert "
+            "and ssl-key, or a trusted proxy that forwards certificates in "
+            "client-cert-header."
         ),
-        reason="Browsers that hold certificates ask which one to send to a server that wants one.",
+        reason=(
+            "When a server requests a certificate, browsers that hold any ask the user which "
+            "one to send."
+        ),
     )
     client_cert_header: str | None = optional(
         "client-cert-header",
         kinds.FIELD_NAME,
         Group.IDENTITY,
         (
-            "The header in which a trusted proxy passes on the certificate of a client. The proxy "
-            "must remove it from what clients send."
+            "The header in which a trusted proxy forwards the client's certificate. The proxy "
+            "must remove this header from incoming requests."
         ),
     )
     client_cert_format: str = setting(
@@ -150,8 +167,9 @@ class IdentitySettings:
         kinds.one_of("rfc9440", "pem-urlencoded", "pem", "base64der"),
         Group.IDENTITY,
         (
-            "How the certificate is written there: as RFC 9440 says, as PEM in percent-encoding "
-            "(nginx, Traefik), as plain PEM, or as DER in base64 (HAProxy)."
+            "The encoding of the certificate in client-cert-header: as specified by RFC 9440 "
+            "(rfc9440), percent-encoded PEM as nginx and Traefik send it (pem-urlencoded), "
+            "plain PEM (pem), or DER in base64 as HAProxy sends it (base64der)."
         ),
     )
     client_cert_origins: tuple[Origin, ...] = several(
@@ -160,8 +178,8 @@ class IdentitySettings:
         Group.IDENTITY,
         "A web application whose pages may use the client certificates of their visitors.",
         reason=(
-            "Browsers send certificates with whatever any page asks for, so requests of other "
-            "sites' pages count as anonymous."
+            "Browsers attach certificates to requests from any page, so the server treats "
+            "requests from pages of other sites as anonymous."
         ),
     )
     client_cert_least_bits: int = setting(
@@ -169,7 +187,9 @@ class IdentitySettings:
         "client-cert-least-bits",
         kinds.integer(1024, 16384),
         Group.IDENTITY,
-        "The size that the RSA key of a client certificate must have at least.",
+        "The minimum size of a client certificate's RSA key.",
         unit="bits",
-        reason="Shorter keys may be broken; 1024 is for devices that cannot have others.",
+        reason=(
+            "Shorter keys might be broken; 1024 is meant for devices that support nothing longer."
+        ),
     )

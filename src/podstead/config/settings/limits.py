@@ -1,4 +1,4 @@
-"""How much is too much?"""
+"""How large may requests be, and how many connections does the server accept?"""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class LimitSettings:
         kinds.integer(1, 1_000_000),
         Group.LIMITS,
         (
-            "How many connections each worker serves at once, those of clients that listen for "
-            "notifications among them; more wait."
+            "The maximum number of connections that each worker serves at once, including "
+            "those of clients that wait for notifications. Further connections wait."
         ),
         unit="connections",
-        reason="Each takes a file descriptor and some memory, a socket some 160 KiB.",
+        reason="Each uses a file descriptor and some memory; a WebSocket uses about 160 KiB.",
     )
     address_share_percent: int = setting(
         25,
@@ -34,12 +34,15 @@ class LimitSettings:
         kinds.integer(1, 100),
         Group.LIMITS,
         (
-            "How much of max-connections one client address may hold, IPv6 by its /64. Beyond it, "
-            "the server closes connections without a request first, then idle ones, then the "
-            "newest. Addresses of trusted-proxy may hold all of them."
+            "The share of max-connections that one client address (for IPv6, one /64 network) "
+            "may hold. Above it, the server first closes connections without a request, then "
+            "idle ones, then the newest. Addresses of a trusted-proxy may hold all "
+            "connections."
         ),
         unit="percent",
-        reason="A whole office behind one address fits in; a single attacker cannot take the rest.",
+        reason=(
+            "A whole office behind one address has enough; a single attacker cannot take the rest."
+        ),
     )
     max_target_bytes: int = setting(
         8 * _KIB,
@@ -47,81 +50,89 @@ class LimitSettings:
         kinds.integer(256, 60_000),
         Group.LIMITS,
         (
-            "The longest request target: path and query; longer ones get 414. The path of a new "
-            "resource is 5 bytes shorter, which leaves room for `.acl` and `.meta`."
+            "The maximum length of a request target (path and query); longer ones get 414. "
+            "The limit for the path of a new resource is 5 bytes lower, which leaves room for "
+            "`.acl` and `.meta`."
         ),
         unit="bytes",
-        reason="RFC 9110 section 4.1 asks for at least 8,000.",
+        reason="RFC 9110 section 4.1 recommends at least 8,000.",
     )
     max_header_bytes: int = setting(
         64 * _KIB,
         "max-header-bytes",
         kinds.integer(8 * _KIB, _MIB),
         Group.LIMITS,
-        "The size of a request's line and headers together; larger ones get 431.",
+        ("The maximum size of a request line and its headers together; larger ones get 431."),
         unit="bytes",
-        reason="Room for the largest signed tokens several times over.",
+        reason="Several times the size of the largest signed tokens.",
     )
     max_body_bytes: int = setting(
         _GIB,
         "max-body-bytes",
         kinds.integer(0),
         Group.LIMITS,
-        "The largest body that is stored; larger ones get 413.",
+        "The maximum size of a body to store; larger ones get 413.",
         unit="bytes",
-        reason="Bodies go to disk in pieces, so only disk space is at stake.",
+        reason="Bodies are written to disk in chunks, so only disk space is at stake.",
     )
     max_rdf_bytes: int = setting(
         4 * _MIB,
         "max-rdf-bytes",
         kinds.integer(_KIB, 256 * _MIB),
         Group.LIMITS,
-        "The largest RDF document that is parsed; larger ones get 413.",
+        "The maximum size of an RDF document that the server parses; larger ones get 413.",
         unit="bytes",
-        reason="RDF is parsed in memory, at about a third of a second for this size.",
+        reason=(
+            "RDF is parsed in memory; a document of this size takes about a third of a second."
+        ),
     )
     max_rdf_triples: int = setting(
         100_000,
         "max-rdf-triples",
         kinds.integer(100),
         Group.LIMITS,
-        "The most triples that an RDF document may have.",
+        "The maximum number of triples in an RDF document.",
         unit="triples",
-        reason="What four MiB of ordinary Turtle hold.",
+        reason="About as many as four MiB of ordinary Turtle contain.",
     )
     max_rdf_depth: int = setting(
         100,
         "max-rdf-depth",
         kinds.integer(8, 256),
         Group.LIMITS,
-        "How deep JSON objects, lists and Turtle brackets may be nested.",
+        "The maximum nesting depth of JSON objects, lists and Turtle brackets.",
         unit="levels",
-        reason="Parsers use stack for each level; real documents stay below twenty.",
+        reason="Each level uses parser stack; real documents have fewer than twenty.",
     )
     max_patch_bytes: int = setting(
         _MIB,
         "max-patch-bytes",
         kinds.integer(_KIB, 256 * _MIB),
         Group.LIMITS,
-        "The largest patch that is read; larger ones get 413.",
+        "The maximum size of a patch; larger ones get 413.",
         unit="bytes",
-        reason="A patch is read word by word, at about half a second for this size.",
+        reason="A patch of this size takes about half a second to parse.",
     )
     max_patch_steps: int = setting(
         1_000_000,
         "max-patch-steps",
         kinds.integer(1000),
         Group.LIMITS,
-        "How much work one patch may be; one that takes more gets 422.",
+        (
+            "The maximum number of steps that applying one patch may take; a patch that needs "
+            "more gets 422."
+        ),
         unit="steps",
-        reason="One to three seconds; patches of applications take some hundreds of steps.",
+        reason=(
+            "This many steps take one to three seconds; patches of applications take a few hundred."
+        ),
     )
     max_json_bytes: int = setting(
         64 * _KIB,
         "max-json-bytes",
         kinds.integer(_KIB, 16 * _MIB),
         Group.LIMITS,
-        "The largest body that the server's own API takes, such as POST /.pods.",
+        ("The maximum size of a request body for the server's own API, such as POST /.pods."),
         unit="bytes",
     )
     max_slug_bytes: int = setting(
@@ -129,7 +140,7 @@ class LimitSettings:
         "max-slug-bytes",
         kinds.integer(8, 1024),
         Group.LIMITS,
-        "The longest name that a Slug header may propose for a new resource.",
+        ("The maximum length of the name that a Slug header may propose for a new resource."),
         unit="bytes",
-        reason="What file systems allow, so that every pod can be copied to one.",
+        reason="File systems have the same limit, so every pod can be copied to one.",
     )

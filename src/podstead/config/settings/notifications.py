@@ -1,4 +1,4 @@
-"""Who hears of changes, and how many listen?"""
+"""Who may receive notifications, and how many subscriptions are allowed?"""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ class NotificationSettings:
         kinds.SWITCH,
         Group.NOTIFICATIONS,
         (
-            "Whether anybody may hear over the older protocol (solid-0.1) that a resource changed, "
-            "also who may not read it. What is told is its URL, and nothing else."
+            "Whether anybody may subscribe to any resource with the older protocol "
+            "(solid-0.1), including people who may not read the resource. The messages "
+            "contain the URL of the resource that changed and nothing else."
         ),
         reason=(
-            "Older servers told everybody, and most applications in a browser do not say who they "
-            "are on a socket. Those hear of public resources only, unless you allow it."
+            "Older servers notified everybody, and most applications that run in a browser do "
+            "not authenticate on a WebSocket. Unless you turn this on, those applications "
+            "receive notifications about public resources only."
         ),
     )
     sockets_per_address: int = setting(
@@ -32,18 +34,21 @@ class NotificationSettings:
         kinds.integer(0, 1_000_000),
         Group.NOTIFICATIONS,
         (
-            "How many sockets of solid-0.1 and of notifications one address may hold open at each "
-            "worker; more get 429. 0 is without limit."
+            "The maximum number of WebSockets (solid-0.1 and notifications) that one address "
+            "may hold open at each worker; further ones get 429. 0 means no limit."
         ),
         unit="sockets",
-        reason="A page has one or two; a household, or an office, has one address.",
+        reason="A page opens one or two; a household or an office shares one address.",
     )
     sockets_per_agent: int = setting(
         100,
         "sockets-per-agent",
         kinds.integer(0, 1_000_000),
         Group.NOTIFICATIONS,
-        "How many of them one agent that is signed in may hold open; 0 is without limit.",
+        (
+            "The maximum number of WebSockets that one authenticated agent may hold open at "
+            "each worker; 0 means no limit."
+        ),
         unit="sockets",
     )
     subscriptions_per_socket: int = setting(
@@ -51,18 +56,21 @@ class NotificationSettings:
         "subscriptions-per-socket",
         kinds.integer(1, 1_000_000),
         Group.NOTIFICATIONS,
-        "How many URLs one socket of solid-0.1 may be subscribed to.",
+        "The maximum number of URLs that one solid-0.1 socket may subscribe to.",
         unit="URLs",
-        reason="Data browsers subscribe to every document that they show.",
+        reason="Data browsers subscribe to every document that they display.",
     )
     max_watches: int = setting(
         100_000,
         "max-watches",
         kinds.integer(1),
         Group.NOTIFICATIONS,
-        "How many subscriptions of all sorts each worker takes on; more are refused.",
+        (
+            "The maximum number of subscriptions of all kinds at each worker; further ones "
+            "are rejected."
+        ),
         unit="subscriptions",
-        reason="Each takes about a kilobyte of memory.",
+        reason="Each uses about a kilobyte of memory.",
     )
     max_waiting_notices: int = setting(
         1000,
@@ -70,20 +78,20 @@ class NotificationSettings:
         kinds.integer(1, 1_000_000),
         Group.NOTIFICATIONS,
         (
-            "How many messages may wait for a client that does not take them; one more closes its "
-            "connection."
+            "The maximum number of messages that may wait for a slow client; when the limit "
+            "is exceeded, the server closes the connection."
         ),
         unit="messages",
-        reason="Who is told of less than everything would not know it.",
+        reason="A client that misses messages on an open connection would not notice.",
     )
     heartbeat_s: int = setting(
         30,
         "heartbeat-s",
         kinds.integer(1, 3600),
         Group.NOTIFICATIONS,
-        "After how long without a message a client is sent a sign that its connection lives.",
+        ("How long a connection may be silent before the server sends a message to keep it open."),
         unit="seconds",
-        reason="Reverse proxies close connections on which nothing is sent for a minute.",
+        reason="Many reverse proxies close a connection after a minute without traffic.",
     )
     channels_per_agent: int = setting(
         100,
@@ -91,14 +99,15 @@ class NotificationSettings:
         kinds.integer(0, 1_000_000),
         Group.NOTIFICATIONS,
         (
-            "How many notification channels one agent may have at a time; more get 429. Where "
-            "nobody has authenticated, how many one network (an IPv4 /24, an IPv6 /48) may have: "
-            "there a new one ends the one unused for longest. 0 is without limit."
+            "The maximum number of notification channels that one agent may have at a time; "
+            "further ones get 429. Unauthenticated clients share this limit per network (an "
+            "IPv4 /24 or an IPv6 /48); there, a new channel replaces the one that has been "
+            "unused for longest. 0 means no limit."
         ),
         unit="channels",
         reason=(
-            "An application subscribes to what it shows; a channel lasts two weeks at most, and "
-            "one of the public a day."
+            "An application subscribes to what it displays. A channel lasts at most two "
+            "weeks, or one day for unauthenticated clients."
         ),
     )
     max_channels: int = setting(
@@ -107,8 +116,9 @@ class NotificationSettings:
         kinds.integer(0),
         Group.NOTIFICATIONS,
         (
-            "How many notification channels there may be in all. Beyond that a new one ends one of "
-            "the public, and gets 503 if there is none. 0 is without limit."
+            "The maximum number of notification channels in total. When it is reached, a new "
+            "channel replaces one of an unauthenticated client; if there is none, the request "
+            "gets 503. 0 means no limit."
         ),
         unit="channels",
         reason="A channel is a small record in the database.",

@@ -1,4 +1,4 @@
-"""How often is too often?"""
+"""How many requests of each kind may a client send?"""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ class RateSettings:
         kinds.integer(0, 1_000_000),
         Group.RATES,
         (
-            "How many pods one address may create in an hour; 0 is without limit. Never "
-            "counted for this machine itself while the base URL is a loopback one."
+            "The maximum number of pods that one address may create in an hour; 0 means no "
+            "limit. While the base URL is a loopback address, the limit does not apply to "
+            "requests from this machine."
         ),
         unit="pods",
     )
@@ -29,8 +30,8 @@ class RateSettings:
         kinds.integer(0, 1_000_000),
         Group.RATES,
         (
-            "How many requests with invalid credentials one address may make in a minute "
-            "before it gets 429; 0 is without limit."
+            "The maximum number of requests with invalid credentials that one address may "
+            "send in a minute; further requests get 429. 0 means no limit."
         ),
         unit="requests",
     )
@@ -41,8 +42,8 @@ class RateSettings:
         kinds.integer(0, 1_000_000),
         Group.RATES,
         (
-            "How many applications one address may register in an hour at the identity provider; "
-            "0 is without limit."
+            "The maximum number of applications that one address may register with the "
+            "identity provider in an hour; 0 means no limit."
         ),
         unit="applications",
     )
@@ -52,8 +53,8 @@ class RateSettings:
         kinds.integer(0, 1_000_000),
         Group.RATES,
         (
-            "How many token requests of one address may fail in a minute before it gets 429; 0 is "
-            "without limit."
+            "The maximum number of token requests from one address that may fail in a minute; "
+            "further requests get 429. 0 means no limit."
         ),
         unit="requests",
     )
@@ -64,9 +65,10 @@ class RateSettings:
         kinds.integer(0, 1_000_000),
         Group.RATES,
         (
-            "How many sign-ins with a password may fail from one address in a minute before it "
-            "gets 429; 0 is without limit. Only failures are counted, and those of browsers that "
-            "have signed in to the account before are not."
+            "The maximum number of password sign-ins from one address that may fail in a "
+            "minute; further attempts get 429. 0 means no limit. Successful sign-ins do not "
+            "count towards the limit, nor do failures in browsers that have signed in to the "
+            "account before."
         ),
         unit="sign-ins",
     )
@@ -75,7 +77,10 @@ class RateSettings:
         "account-failures-per-minute",
         kinds.integer(0, 1_000_000),
         Group.RATES,
-        "How many of them with one name, an e-mail address or a pod's name; 0 is without limit.",
+        (
+            "The maximum number of sign-ins that may fail in a minute with one name, which is "
+            "an e-mail address or the name of a pod; 0 means no limit."
+        ),
         unit="sign-ins",
     )
     account_failures_in_a_row: int = setting(
@@ -84,17 +89,18 @@ class RateSettings:
         kinds.integer(0, 1_000_000),
         Group.RATES,
         (
-            "After how many failed sign-ins in a row with one name, from any address, the next one "
-            "with it has to wait 1 second, then 2, 4, and at most 60; 0 is never. The name is an "
-            "e-mail address or a pod's name, each counted for itself and whether an account has it "
-            "or not. That delays browsers that have not signed in to the account before, and "
-            "scripts that send the password. A browser that has, within 180 days and since the "
-            "password was changed, is known by a signed cookie: it waits after as many failures of "
-            "its own only, whatever others do. Passkeys, Nostr keys, client credentials and who "
-            "is signed in already never wait for failures of others."
+            "How many consecutive sign-ins with one name may fail, from any address, before "
+            "the next attempt with that name has to wait: 1 second, then 2, 4, and so on up "
+            "to 60. 0 means that attempts never wait. The name is an e-mail address or the "
+            "name of a pod; each has its own count, whether or not an account uses it. The "
+            "delay applies to browsers that have not signed in to the account before and to "
+            "scripts that send the password. A signed cookie identifies a browser that has "
+            "signed in within the last 180 days and since the last change of the password; "
+            "only its own failures delay it. Failures of others never delay passkeys, Nostr "
+            "keys, client credentials, or people who are already signed in."
         ),
         unit="sign-ins",
-        reason="Guessing gets slow, and strangers cannot keep the owner out.",
+        reason="Guessing becomes slow, and strangers cannot lock out the owner.",
     )
     account_failures_per_hour: int = setting(
         100,
@@ -102,9 +108,10 @@ class RateSettings:
         kinds.integer(0, 1_000_000),
         Group.RATES,
         (
-            "After how many failed sign-ins within an hour with one name, from any address, "
-            "sign-ins with it pause for 15 minutes; 0 is never. What account-failures-in-a-row "
-            "says of known browsers and of other ways to sign in holds here too."
+            "How many sign-ins with one name may fail within an hour, from any address, "
+            "before the server blocks sign-ins with that name for 15 minutes; 0 means never. "
+            "The exceptions of account-failures-in-a-row for known browsers and for other "
+            "ways to sign in apply here too."
         ),
         unit="sign-ins",
     )
@@ -114,8 +121,9 @@ class RateSettings:
         kinds.integer(0, 1_000_000),
         Group.RATES,
         (
-            "How many requests about passkeys one address may make in a minute before it gets "
-            "429; 0 is without limit. Signing in with one takes two, and a page to sign in on one."
+            "The maximum number of passkey requests that one address may send in a minute; "
+            "further requests get 429. 0 means no limit. Signing in with a passkey takes two "
+            "requests, and opening the sign-in page takes one."
         ),
         unit="requests",
     )
@@ -125,8 +133,9 @@ class RateSettings:
         kinds.integer(0, 1_000_000),
         Group.RATES,
         (
-            "How many requests to link a Nostr key, or to sign in with one, an address may make in "
-            "a minute before it gets 429; 0 is without limit. Either takes two."
+            "The maximum number of requests to link a Nostr key or to sign in with one that "
+            "an address may send in a minute; further requests get 429. 0 means no limit. "
+            "Each of the two operations takes two requests."
         ),
         unit="requests",
     )

@@ -1,4 +1,4 @@
-"""How is the server reached, and how does it speak to who reaches it?"""
+"""Where does the server listen, and how does it serve and log?"""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class ServerSettings:
         "host",
         kinds.HOST,
         Group.SERVER,
-        "The name or address of this machine to listen on.",
-        reason="Only this machine can connect until you decide otherwise.",
+        "The host name or IP address to listen on.",
+        reason="With the default, only this machine can connect.",
     )
     port: int = setting(
         3000,
         "port",
         kinds.integer(0, 65535),
         Group.SERVER,
-        "The TCP port to listen on; 0 lets the system choose one.",
+        "The TCP port to listen on; 0 lets the system choose a free one.",
     )
     base_url: str = setting(
         "http://localhost:3000",
@@ -34,20 +34,20 @@ class ServerSettings:
         kinds.BASE_URL,
         Group.SERVER,
         (
-            "The URL under which clients reach this server: the beginning of the name of "
-            "everything stored, so do not change it once pods exist. It must be given when "
-            "the host is not localhost."
+            "The URL at which clients reach this server. The URL of every stored resource "
+            "begins with it, so do not change it once pods exist. Required unless the host is "
+            "localhost."
         ),
-        shown_default="http or https (with ssl-cert) at localhost and the port",
+        shown_default="http or https (with ssl-cert), localhost, and the port",
     )
     workers: int = setting(
         1,
         "workers",
         kinds.integer(1, 64),
         Group.SERVER,
-        "How many processes answer requests.",
+        "The number of worker processes that answer requests.",
         unit="processes",
-        reason="One serves thousands of requests a second; more pay off with free cores.",
+        reason="One serves thousands of requests per second; more are useful if cores are free.",
     )
     config: Path | None = optional(
         "config",
@@ -61,37 +61,40 @@ class ServerSettings:
         "log-level",
         kinds.one_of("debug", "info", "warning", "error"),
         Group.SERVER,
-        "The least important kind of message that is logged, on standard error.",
+        "The lowest level of messages to log. Logs go to standard error.",
     )
     log_format: str = setting(
         "text",
         "log-format",
         kinds.one_of("text", "json"),
         Group.SERVER,
-        "How log messages are written: lines to read, or one JSON object a line.",
+        "The format of log messages: plain text, or one JSON object per line.",
     )
     quiet: bool = setting(
         False,
         "quiet",
         kinds.SWITCH,
         Group.SERVER,
-        "Print nothing but errors: no summary at the start, no messages below error.",
+        ("Print only errors: no summary at startup, and no log messages below the level error."),
     )
     list_storages: bool = setting(
         False,
         "list-storages",
         kinds.SWITCH,
         Group.SERVER,
-        "Whether /.well-known/solid names the pods of this server to everybody, up to 1,000.",
-        reason="Who has a pod here is for its owner to tell.",
+        ("Whether /.well-known/solid lists the pods of this server, up to 1,000, for everybody."),
+        reason="Whether to disclose that a person has a pod here is up to that person.",
     )
     advertise_owners: bool = setting(
         False,
         "advertise-owners",
         kinds.SWITCH,
         Group.SERVER,
-        "Whether the root of a pod links to its owner's WebID, for all who may read the root.",
-        reason="An owner who closes the profile may want to stay unknown.",
+        (
+            "Whether responses for the root of a pod link to the WebID of its owner, for "
+            "everybody who may read the root."
+        ),
+        reason="An owner whose profile is private may want to remain unknown.",
     )
     registration: str = setting(
         "open",
@@ -99,8 +102,9 @@ class ServerSettings:
         kinds.one_of("open", "closed"),
         Group.SERVER,
         (
-            "Whether anybody may make a pod, and an account with it at the identity provider; if "
-            "closed, the operator makes them with 'podstead account create'."
+            "Whether anybody may create a pod and, if the identity provider is on, an account "
+            "for it. If closed, only the operator creates them, with 'podstead account "
+            "create'."
         ),
     )
     ssl_cert: Path | None = optional(
@@ -108,15 +112,15 @@ class ServerSettings:
         kinds.FILE,
         Group.SERVER,
         (
-            "The certificate chain in PEM format; given with ssl-key, the server speaks "
-            "HTTPS (TLS 1.2 and later)."
+            "The certificate chain in PEM format. With ssl-cert and ssl-key, the server "
+            "speaks HTTPS (TLS 1.2 and later)."
         ),
     )
     ssl_key: Path | None = optional(
         "ssl-key",
         kinds.FILE,
         Group.SERVER,
-        "The private key of ssl-cert in PEM format, without a password.",
+        "The private key for ssl-cert in PEM format, without a passphrase.",
     )
 
     ssl_check_interval_s: int = setting(
@@ -125,8 +129,9 @@ class ServerSettings:
         kinds.integer(1, 86_400),
         Group.SERVER,
         (
-            "How often the files of ssl-cert and ssl-key are looked at. A renewed certificate is "
-            "used from the second look on, or at once if the server gets the signal SIGHUP."
+            "How often the server checks the files of ssl-cert and ssl-key for a renewed "
+            "certificate. The server uses it from the second check on, or immediately after "
+            "it receives the signal SIGHUP."
         ),
         unit="seconds",
     )

@@ -1,4 +1,4 @@
-"""Where is everything kept, and how?"""
+"""Where and how does the server store its data?"""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ class StorageSettings:
         "root",
         kinds.FOLDER,
         Group.STORAGE,
-        "The folder that holds everything stored; the first start makes it.",
+        (
+            "The data root, the folder that holds everything the server stores. It is created "
+            "at the first start."
+        ),
         shown_default="./data",
     )
     quota_bytes: int = setting(
@@ -30,9 +33,9 @@ class StorageSettings:
         kinds.integer(0),
         Group.STORAGE,
         (
-            "How much one pod may hold: its resources, with some 800 bytes for each beside its "
-            "body, deleted large bodies until their files are removed, and its git repositories. "
-            "0 is without limit."
+            "The maximum size of a pod: its resources, including about 800 bytes of metadata "
+            "for each, deleted large bodies until their files are removed, and its git "
+            "repositories. 0 means no limit."
         ),
         unit="bytes",
     )
@@ -41,31 +44,31 @@ class StorageSettings:
         kinds.integer(0),
         Group.STORAGE,
         (
-            "How much of the disk must be free for anything new to be stored; with less, requests "
-            "that would store something get 507, while reading, deleting and revoking go on. "
-            "0 is without such a bound."
+            "The amount of disk space to keep free. With less, requests that would store "
+            "anything get 507, while reading, deleting and revoking still work. 0 turns the "
+            "check off."
         ),
         unit="bytes",
         shown_default="64 MiB, or 1 % of a file system smaller than 6.25 GiB",
-        reason="Room for the database to work, and for the operator to make more.",
+        reason="The database needs room to work, and so does the operator while freeing space.",
     )
     inline_body_bytes: int = setting(
         64 * _KIB,
         "inline-body-bytes",
         kinds.integer(0, _MIB),
         Group.STORAGE,
-        "Bodies up to this size are kept in the database, larger ones in files.",
+        "Bodies up to this size are stored in the database, larger ones in files.",
         unit="bytes",
-        reason="A small body is written with its metadata, in one step to disk.",
+        reason="A small body is then written to disk together with its metadata.",
     )
     change_log_days: int = setting(
         30,
         "change-log-days",
         kinds.integer(1, 36500),
         Group.STORAGE,
-        "How long the log of changes is kept.",
+        "How long entries of the change log are kept.",
         unit="days",
-        reason="Long enough to look into what happened last month.",
+        reason="Long enough to investigate what happened last month.",
     )
     rendering_cache_bytes: int = setting(
         64 * _MIB,
@@ -73,9 +76,9 @@ class StorageSettings:
         kinds.integer(0),
         Group.STORAGE,
         (
-            "How much memory each worker may use to keep converted documents and listings; "
-            "0 keeps none."
+            "The maximum amount of memory that each worker uses to cache converted documents "
+            "and container listings; 0 turns the cache off."
         ),
         unit="bytes",
-        reason="Thousands of documents of common size.",
+        reason="Enough for thousands of documents of typical size.",
     )

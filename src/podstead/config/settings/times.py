@@ -1,4 +1,4 @@
-"""How long is too long?"""
+"""How long does the server wait?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TimeSettings:
         Group.TIMES,
         (
             "How long the headers of a request may take to arrive, and how long a connection "
-            "may stay open without a request, whatever the version of HTTP."
+            "may stay open without a request, in every version of HTTP."
         ),
         unit="seconds",
     )
@@ -29,8 +29,8 @@ class TimeSettings:
         kinds.integer(1, 3600),
         Group.TIMES,
         (
-            "How long a request body may stop arriving, and a client may take nothing of a "
-            "response, before the server gives up."
+            "How long a request body may stop arriving, or a client may stop reading a "
+            "response, before the server aborts the request."
         ),
         unit="seconds",
     )
@@ -40,26 +40,26 @@ class TimeSettings:
         kinds.integer(0, 1_000_000),
         Group.TIMES,
         (
-            "How fast a body has to arrive, or the request is given up. It may be slower, or stop, "
-            "for body-idle-timeout-s taken together; what comes faster gives that time back. 0 is "
-            "however slowly."
+            "The minimum rate at which a request body must arrive. A body may be slower, or "
+            "stop, for a total of body-idle-timeout-s; faster data restores that time. When "
+            "the time is used up, the server aborts the request. 0 means no minimum."
         ),
-        unit="bytes a second",
-        reason="A client that is slower holds a connection on purpose, or may as well give up.",
+        unit="bytes per second",
+        reason="A slower client holds the connection deliberately or has no chance of finishing.",
     )
     drain_timeout_s: int = setting(
         10,
         "drain-timeout-s",
         kinds.integer(1, 3600),
         Group.TIMES,
-        "How long requests in flight may take to end when the server is stopped.",
+        ("How long requests in progress may take to finish after the server is told to stop."),
         unit="seconds",
-        reason="Container platforms kill after ten seconds.",
+        reason="Container platforms kill a process after ten seconds.",
     )
     keep_alive: bool = setting(
         True,
         "keep-alive",
         kinds.SWITCH,
         Group.TIMES,
-        "Whether a connection may carry several requests.",
+        "Whether a connection may carry more than one request.",
     )

@@ -1,4 +1,4 @@
-"""Which simple tokens are there, and how long do they last?"""
+"""Does the server issue simple tokens, how are they signed, and how long are they valid?"""
 
 from __future__ import annotations
 
@@ -21,31 +21,37 @@ class TokenSettings:
         "simple-tokens",
         kinds.SWITCH,
         Group.TOKENS,
-        "Whether new pods come with a token, and tokens are accepted.",
+        ("Whether the server issues a simple token with each new pod and accepts such tokens."),
     )
     token_lifetime_s: int = setting(
         30 * _DAY_S,
         "token-lifetime-s",
         kinds.integer(0),
         Group.TOKENS,
-        "How long a new token is valid; 0 is without end.",
+        "How long a new token is valid; 0 means that it does not expire.",
         unit="seconds",
-        reason="Thirty days; 'podstead token create' makes the next one.",
+        reason="Thirty days; 'podstead token create' issues the next one.",
     )
     token_secret: Secret | None = optional(
         "token-secret",
         kinds.SECRET_KEY,
         Group.TOKENS,
-        ("The key that signs tokens, instead of the one made at the first start under the root."),
+        (
+            "The key that signs tokens, instead of the one that the server creates under the "
+            "root at the first start."
+        ),
         sources=Sources.VARIABLE,
-        shown_default="made at the first start",
+        shown_default="created at the first start",
         secret=True,
     )
     token_secret_previous: Secret | None = optional(
         "token-secret-previous",
         kinds.SECRET_KEY,
         Group.TOKENS,
-        "The key before that one, after a change: its tokens stay valid.",
+        (
+            "The previous signing key. After you change token-secret, tokens signed with this "
+            "key remain valid."
+        ),
         sources=Sources.VARIABLE,
         secret=True,
     )
@@ -54,7 +60,7 @@ class TokenSettings:
         kinds.FILE,
         Group.TOKENS,
         (
-            "A file whose first line is the key that signs tokens and whose second line, if "
-            "any, is the previous one."
+            "A file whose first line is the key that signs tokens. An optional second line is "
+            "the previous key."
         ),
     )

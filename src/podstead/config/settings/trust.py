@@ -1,4 +1,4 @@
-"""Whom else does the server trust, and what may it fetch?"""
+"""Which proxies, hosts and origins does the server trust?"""
 
 from __future__ import annotations
 
@@ -18,32 +18,39 @@ class TrustSettings:
         "trusted-proxy",
         kinds.NETWORK,
         Group.TRUST,
-        "A reverse proxy whose X-Forwarded-… headers are believed.",
-        reason="Anyone else could claim any address.",
+        (
+            "The address or network of a reverse proxy whose X-Forwarded-… headers the server "
+            "trusts."
+        ),
+        reason="Otherwise anybody could claim any address.",
     )
     host_aliases: tuple[str, ...] = several(
         "host-alias",
         kinds.AUTHORITY,
         Group.TRUST,
-        "A further Host header to answer to; any other than the base URL's gets 421.",
+        (
+            "A further value of the Host header to accept. Requests with any value other than "
+            "these and the host of the base URL get 421."
+        ),
     )
     context_origins: tuple[Origin, ...] = several(
         "context-origin",
         kinds.ORIGIN,
         Group.TRUST,
         (
-            "An origin from which JSON-LD contexts may be fetched, besides those that come "
-            "with the server."
+            "An origin from which the server may fetch JSON-LD contexts, in addition to the "
+            "contexts that it includes."
         ),
         reason=(
-            "Nothing is fetched because a document says so. Listing an origin trusts it to say "
-            "what documents mean, those stored before included."
+            "The server fetches nothing merely because a document refers to it. If you list "
+            "an origin, you trust it to define what documents mean, including documents "
+            "stored earlier."
         ),
     )
     private_origins: tuple[Origin, ...] = several(
         "allow-private-origin",
         kinds.ORIGIN,
         Group.TRUST,
-        "An origin in a private network that the server may fetch from.",
-        reason="A request must not be able to make the server look into its own network.",
+        "An origin in a private network that the server may fetch documents from.",
+        reason="By default, no request can make the server access its own network.",
     )

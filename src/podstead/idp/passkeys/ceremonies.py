@@ -79,21 +79,23 @@ def relying_party(
     if not _is_ceremonial(origin):
         if rp_id is not None or further_origins:
             raise PartyRefused(
-                "browsers know no passkeys at the base URL, which has to be https, or localhost, "
-                "and not an IP address"
+                "browsers do not support passkeys at the base URL, which must use https or "
+                "localhost and must not be an IP address"
             )
         return None
     named = rp_id or host
     if named != host and not (_is_below(host, named) and "." in named):
         raise PartyRefused(
-            f"{named} has to be {host}, or the end of it with two labels at least, such as "
+            f"{named} must be {host} or a parent domain of it with at least two labels, such as "
             "pods.example"
         )
     for each in further_origins:
         if not _is_ceremonial(each):
-            raise PartyRefused(f"{each} has to be https, or localhost, and not an IP address")
+            raise PartyRefused(f"{each} must use https or localhost, and must not be an IP address")
         if not _is_below(urlsplit(each).hostname or "", named):
-            raise PartyRefused(f"{each} is not of {named}, so its pages cannot use such passkeys")
+            raise PartyRefused(
+                f"{each} does not belong to {named}, so its pages cannot use these passkeys"
+            )
     return RelyingParty(named, tuple(dict.fromkeys((origin, *further_origins))))
 
 

@@ -44,31 +44,29 @@ def unreachable(failure: FetchFailed, *, host: str) -> CannotWatch:
     if isinstance(failure, BadStatus):
         return NotServed(failure.status, host=host)
     if isinstance(failure, Refused):
-        return CannotWatch(
-            f"The server leads to an address that is not asked for anything: {host}."
-        )
+        return CannotWatch(f"The server refers to {host}, to which no connection is allowed.")
     if isinstance(failure, TooLarge | WrongType):
-        return CannotWatch(f"What {host} answers cannot be read: {failure}.")
+        return CannotWatch(f"Cannot read the response of {host}: {failure}.")
     return Interrupted(_trouble(failure, host))
 
 
 def _trouble(failure: FetchFailed, host: str) -> str:
     if isinstance(failure, TooSlow):
-        return f"{host} does not answer in time."
+        return f"{host} did not respond in time."
     for cause in _causes(failure):
         match cause:
             case ssl.CertificateError():
                 return (
-                    f"The certificate of {host} is not trusted: set SSL_CERT_FILE to the PEM file "
-                    "of the authority that made it, if it should be."
+                    f"The certificate of {host} is not trusted. To trust it, set SSL_CERT_FILE to "
+                    "the PEM file of the authority that issued it."
                 )
             case ssl.SSLError():
-                return f"{host} does not speak TLS there: is it an http:// address?"
+                return f"{host} does not speak TLS on that port. Is it an http:// address?"
             case socket.gaierror():
-                return f"There is no server named {host}, or no connection to the name servers."
+                return f"Cannot resolve {host}: no such host, or no name server can be reached."
             case ConnectionRefusedError():
-                return f"No server listens at {host}."
-    return f"{host} cannot be reached."
+                return f"No server is listening at {host}."
+    return f"Cannot reach {host}."
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

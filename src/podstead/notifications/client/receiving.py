@@ -159,10 +159,10 @@ class Receiver:
                     if word == "ack":
                         return
                     if word in ("err", "error"):
-                        raise CannotWatch(f"{host} refuses: {rest}.")
+                        raise CannotWatch(f"{host} refused: {rest}.")
         except TimeoutError:
-            raise Interrupted(f"{host} does not answer in time.") from None
-        raise Interrupted(f"{host} has closed the connection.")
+            raise Interrupted(f"{host} did not respond in time.") from None
+        raise Interrupted(f"{host} closed the connection.")
 
     def _check(self, answer: Answer, *media_types: str) -> str:
         """The media type of an answer, which is one of those. Raises CannotWatch."""
@@ -182,7 +182,7 @@ class Receiver:
         return lambda content: take_turtle(content, url=self._url)
 
     def _no_sense(self) -> CannotWatch:
-        return CannotWatch(f"What {host_of(self._url)} sends cannot be read as changes.")
+        return CannotWatch(f"Cannot read the messages from {host_of(self._url)} as changes.")
 
 
 def _read(content: bytes) -> Change | Missed:

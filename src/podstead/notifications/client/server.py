@@ -49,7 +49,7 @@ class Server:
                 url = self._followed(url, location)
         except FetchFailed as failure:
             raise unreachable(failure, host=host_of(url)) from failure
-        raise CannotWatch(f"{url} leads from one address to another without end.")
+        raise CannotWatch(f"{url} redirects too many times.")
 
     async def post(self, url: str, content: bytes, *, content_type: str) -> Reply:
         """POST, whose answer is of the same type."""

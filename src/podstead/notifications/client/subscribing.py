@@ -63,7 +63,7 @@ class Subscriber:
         check(reply.status, url, has_token=self._server.has_token, again=again)
         pointers = read_pointers(reply.fields, url=found_url)
         if not pointers.is_solid:
-            raise CannotWatch(f"{url} is on no Solid server: nothing in its headers says so.")
+            raise CannotWatch(f"{url} is not on a Solid server, according to its headers.")
         ways = list(pointers.ways)
         for description in pointers.descriptions[:MAX_DESCRIPTIONS]:
             services = services_in(await self._description(description))
@@ -73,7 +73,7 @@ class Subscriber:
         way = best_of(ways)
         if way is None:
             raise CannotWatch(
-                f"The server of {url} offers no notifications that this command understands."
+                f"The server of {url} offers no type of notifications that this command supports."
             )
         return Topic(found_url, way)
 
@@ -95,11 +95,11 @@ class Subscriber:
         content = json.dumps(request).encode()
         reply = await self._server.post(way.url, content, content_type=JSON_LD)
         if reply.status in _GONE:
-            raise CannotWatch(f"The subscription service {way.url} is not there.")
+            raise CannotWatch(f"The subscription service {way.url} does not exist.")
         check(reply.status, topic.url, has_token=self._server.has_token, again=again)
         channel = self._channel(reply, way.url)
         if channel is None:
-            raise CannotWatch(f"{way.url} does not say where changes of {topic.url} are received.")
+            raise CannotWatch(f"{way.url} does not say where to receive changes of {topic.url}.")
         return channel
 
     async def unsubscribe(self, channel: Channel) -> None:
@@ -111,7 +111,7 @@ class Subscriber:
         """What a description says; nothing if it cannot be had or read."""
         found_url, reply = await self._server.look("GET", url, accept=f"{TURTLE}, {JSON_LD};q=0.9")
         if _is_passing(reply.status):
-            raise Interrupted(f"{url} cannot be had now: the server answers {reply.status}.")
+            raise Interrupted(f"Cannot read {url} now: the server responded with {reply.status}.")
         return self._graph(reply, found_url) if reply.status == 200 else Graph()
 
     def _channel(self, reply: Reply, url: str) -> Channel | None:
@@ -144,12 +144,12 @@ def check(status: int, url: str, *, has_token: bool, again: bool) -> None:
     if 200 <= status < 300:
         return
     if _is_passing(status):
-        raise Interrupted(f"The server of {url} cannot answer now (status {status}).")
+        raise Interrupted(f"The server of {url} is not available now (status {status}).")
     if again and status in _GONE:
-        raise AccessLost(f"{url} is not there any more.")
+        raise AccessLost(f"{url} no longer exists.")
     if again and status in _REFUSED:
         raise AccessLost(
-            f"You may not read {url} any more: access was revoked, or the token has ended."
+            f"You may no longer read {url}: access was revoked, or the token has expired."
         )
     raise CannotWatch(_refusal(status, url, has_token=has_token))
 
@@ -157,14 +157,14 @@ def check(status: int, url: str, *, has_token: bool, again: bool) -> None:
 def _refusal(status: int, url: str, *, has_token: bool) -> str:
     match status:
         case 401 if has_token:
-            return f"The server does not accept the token for {url}: it may have expired."
+            return f"The server rejected the token for {url}. It may have expired."
         case 401:
-            return f"{url} is not public: give a token with --token or in PODSTEAD_TOKEN."
+            return f"{url} is not public. Supply a token with --token or in PODSTEAD_TOKEN."
         case 403:
-            return f"The token's agent may not read {url}."
+            return f"The agent of the token may not read {url}."
         case 404 | 410:
-            return f"There is nothing at {url}: check its spelling, and the slash at its end."
-    return f"{url} cannot be watched: the server answers {status}."
+            return f"There is nothing at {url}. Check its spelling, including any trailing slash."
+    return f"Cannot watch {url}: the server responded with {status}."
 
 
 def _is_passing(status: int) -> bool:
