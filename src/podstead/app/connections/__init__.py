@@ -1,6 +1,6 @@
-"""How long does a connection live, and how many may one address hold?
+"""How long may a connection stay open, and how many may one address hold?
 
-The HTTP server has no time-out for a connection that says nothing or has no request, none for a
-response that nobody reads, and no limit for each address. A thread of each worker provides all
-three (decision 0017).
+The HTTP server has no timeout for a connection that sends nothing or has no request, none for a
+response that the client does not read, and no limit for each address. A thread in each worker
+provides all three (decision 0017).
 """

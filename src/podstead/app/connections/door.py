@@ -1,9 +1,9 @@
-"""How are addresses shut out? By a filter in the system, before their connections come to be.
+"""How are addresses shut out? By a packet filter, before their connections are established.
 
-A program of the classic Berkeley Packet Filter on the listening socket drops what comes from these
-addresses. It takes no privilege and no time of this process. Connections that are open are not
-touched: a filter belongs to the socket that it was attached to, and to those accepted from it
-later, which have other peers. For Linux.
+A classic Berkeley Packet Filter on the listening socket drops all packets from these addresses. It
+needs no privilege and costs this process no time. Open connections are not affected: the filter
+applies to the socket that it was attached to, and to those accepted from it later, which have other
+peers. Linux only.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ipaddress import IPv4Network, IPv6Network
 from podstead.app.connections.kernel import attach_filter, detach_filter
 
 MOST_SHUT_OUT = 128
-"""How many addresses are shut out at once: each takes up to five instructions, and the memory for
-a socket's options is limited."""
+"""How many addresses are shut out at once: each takes up to five instructions, and the kernel
+limits the memory for a socket's options."""
 
 _INSTRUCTION = struct.Struct("=HBBI")
 
@@ -36,22 +36,23 @@ class Door:
     """The listening socket of one worker. For any thread."""
 
     def __init__(self, descriptor: int) -> None:
-        """The descriptor must stay open until the door is left alone."""
+        """The descriptor must stay open until :meth:`leave_alone` has been called."""
         self._descriptor = descriptor
+        # The supervisor's thread sets filters; the one that stops the worker takes them off.
         self._lock = threading.Lock()
         self._is_ours = sys.platform == "linux"
-        self._is_filtered = True  # perhaps by a worker that had the same socket before
+        self._is_filtered = True  # perhaps, by a worker that had the same socket before
 
     def shut_out(self, holders: Sequence[Hashable]) -> None:
-        """Take no connections from these addresses, the last of them if they are too many, and
-        from all others."""
+        """Drop connections from these addresses (from the last of them if there are too many), and
+        accept those from all others."""
         networks = [each for each in holders if isinstance(each, (IPv4Network, IPv6Network))]
         with self._lock:
             if self._is_ours and (networks or self._is_filtered):
                 self._is_filtered = self._filter(networks[-MOST_SHUT_OUT:])
 
     def leave_alone(self) -> None:
-        """Shut nobody out any more: the socket is about to be closed, or another worker's."""
+        """Shut nobody out any more: the socket is about to be closed, or to be another worker's."""
         self.shut_out(())
         with self._lock:
             self._is_ours = False
@@ -59,12 +60,17 @@ class Door:
     def _filter(self, networks: Sequence[Holder]) -> bool:
         if networks and attach_filter(self._descriptor, program(networks)):
             return True
+        # Also if the new filter was refused: an old one would go on dropping whom it dropped then.
         detach_filter(self._descriptor)
         return False
 
 
 def program(networks: Sequence[Holder]) -> bytes:
-    """A filter that drops packets from these networks: IPv4 addresses, and /64 of IPv6."""
+    """A filter that drops packets from these networks: IPv4 addresses, and /64 of IPv6.
+
+    Jumps in this machine are relative and go forward only, so the program is put together from its
+    end: first what follows, then the jump over it.
+    """
     by_version: dict[int, list[bytes]] = {4: [], 6: []}
     for network in networks:
         by_version[network.version].append(_drop(network))
@@ -74,7 +80,8 @@ def program(networks: Sequence[Holder]) -> bytes:
         (
             _instruction(_LOAD_BYTE, _NETWORK_HEADER),
             _instruction(_AND, _VERSION_MASK),
-            # Jumps reach 255 instructions; this one may have to go further.
+            # A comparison skips at most 255 instructions, and the part for IPv4 may be longer. So
+            # it skips only the unconditional jump behind it, which reaches any distance.
             _instruction(_JUMP_IF_EQUAL, _VERSION_6, otherwise=1),
             _instruction(_JUMP, len(ipv4) // _INSTRUCTION.size + 1),
             ipv4,
@@ -90,6 +97,8 @@ def _drop(network: Holder) -> bytes:
         return _instruction(
             _JUMP_IF_EQUAL, int.from_bytes(source, "big"), otherwise=1
         ) + _instruction(_RETURN, _DROP)
+    # The machine compares 32 bits at a time, so a /64 takes two loads. IPv4 needs none here: its
+    # address is loaded once, before all comparisons.
     first, second = (int.from_bytes(source[at : at + 4], "big") for at in (0, 4))
     return b"".join(
         (

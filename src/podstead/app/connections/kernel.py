@@ -1,11 +1,11 @@
-"""What does the system know of the connections of this process? Asked without a word to them.
+"""What does the kernel know about the connections of this process?
 
-The HTTP server keeps its sockets to itself, but they are descriptors of this process: each
-descriptor is asked for its peer. The functions of the C library are called without releasing the
-interpreter's lock, since with a busy event loop each release costs the calling thread up to five
-milliseconds. None of them waits for anything.
+The HTTP server does not give its sockets away, but they are descriptors of this process, and the
+kernel names the peer of each. The functions of the C library are called without releasing the
+interpreter's lock, because with a busy event loop each release costs the calling thread up to five
+milliseconds. None of them blocks.
 
-For Linux: elsewhere the structures differ.
+Linux only: elsewhere the structures differ.
 """
 
 from __future__ import annotations
@@ -33,17 +33,19 @@ _LIBRARY.shutdown.argtypes = [_INT, _INT]
 
 _STATUS = Path("/proc/self/status")
 _MOST_DESCRIPTORS = 65_536
-"""How many are asked where the system does not tell how many there are."""
+"""How many descriptors are tried where the system does not say how many there are."""
 
 _NAME_BYTES = 28
 """The size of the name of an IPv6 socket; that of an IPv4 one is 16."""
 _IPV4_NAME_BYTES = 16
 
-# struct tcp_info, of which older systems know the beginning only
+# struct tcp_info of linux/tcp.h: tcpi_unacked; tcpi_bytes_acked and tcpi_notsent_bytes. Older
+# kernels fill in the beginning only.
 _TCP_INFO_BYTES = 192
 _UNACKNOWLEDGED = struct.Struct("=24xI")
 _ACKNOWLEDGED_AND_UNSENT = struct.Struct("=120xQ16xI")
 
+# SO_LINGER with a time of zero: closing discards unsent data and resets the connection.
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 _SO_ATTACH_FILTER, _SO_DETACH_FILTER = 26, 27
@@ -59,7 +61,7 @@ class Peer:
 
     @property
     def client(self) -> tuple[str, str]:
-        """As the HTTP server gives it to the application."""
+        """The address as the HTTP server passes it to the application."""
         mapped = self.address.ipv4_mapped if isinstance(self.address, IPv6Address) else None
         host = str(self.address) if mapped is None else f"::ffff:{mapped}"
         return host, str(self.port)
@@ -72,12 +74,14 @@ class Descriptors:
         self._buffer = ctypes.create_string_buffer(_TCP_INFO_BYTES)
         self._length = ctypes.c_uint32()
         self._length_at = ctypes.addressof(self._length)
-        # Held, so that connections can be ended also when no descriptor is left.
+        # A number reserved for ``end``, so that connections can be ended also when no descriptor is
+        # left: that is when it matters most.
         self._nothing = os.open(os.devnull, os.O_RDONLY)
         self._own = os.dup(self._nothing)
 
     def connected(self) -> Iterator[tuple[int, bytes]]:
         """Each with the name of its peer, see :func:`read_name`."""
+        # Fails for files, listening sockets and unused numbers, which are thereby left out.
         buffer, length, length_at = self._buffer, self._length, self._length_at
         getpeername = _LIBRARY.getpeername
         for descriptor in range(_table_size()):
@@ -94,7 +98,7 @@ class Descriptors:
         return None if name is None else name.port
 
     def sent(self, descriptor: int) -> Sent | None:
-        """What the client has taken; ``None`` if the system does not tell."""
+        """What the client has received; ``None`` if the kernel does not say."""
         self._length.value = _TCP_INFO_BYTES
         asked = (descriptor, socket.IPPROTO_TCP, socket.TCP_INFO)
         if _LIBRARY.getsockopt(*asked, self._buffer, self._length_at) != 0:
@@ -112,6 +116,8 @@ class Descriptors:
         what the client has not taken, instead of keeping it for minutes.
         """
         own = self._own
+        # The HTTP server may close the descriptor at any moment, and a new connection may get the
+        # number. A duplicate stays what it is, so the check below holds until the shutdown.
         if _LIBRARY.dup3(descriptor, own, os.O_CLOEXEC) < 0:
             return False
         try:
@@ -125,11 +131,14 @@ class Descriptors:
                 _LIBRARY.setsockopt(*option, _RESET_ON_CLOSE, len(_RESET_ON_CLOSE))
             return bool(_LIBRARY.shutdown(own, socket.SHUT_RDWR) == 0)
         finally:
+            # Lets go of the connection, which would otherwise stay open after the server closed it.
             _LIBRARY.dup3(self._nothing, own, os.O_CLOEXEC)
 
 
 def attach_filter(descriptor: int, code: bytes) -> bool:
-    """Whether a classic Berkeley Packet Filter decides from now on what a socket gets."""
+    """Attach a classic Berkeley Packet Filter to a socket, in place of any other; False if the
+    kernel refuses it."""
+    # Referenced until the call returns; the kernel then has a copy.
     kept = ctypes.create_string_buffer(code, len(code))
     program = struct.pack("HP", len(code) // _INSTRUCTION_BYTES, ctypes.addressof(kept))
     option = (descriptor, socket.SOL_SOCKET, _SO_ATTACH_FILTER)
@@ -137,7 +146,7 @@ def attach_filter(descriptor: int, code: bytes) -> bool:
 
 
 def detach_filter(descriptor: int) -> None:
-    """Let a socket get everything."""
+    """Take the filter off a socket."""
     option = (descriptor, socket.SOL_SOCKET, _SO_DETACH_FILTER)
     _LIBRARY.setsockopt(*option, bytes(4), 4)
 

@@ -1,9 +1,9 @@
-"""Which connections are to be closed, and which addresses shut out for a moment? Pure.
+"""Which connections are to be closed, and which addresses shut out for a while? Pure.
 
 The rules, in the order in which they apply:
 
-- A connection that does not take what is sent to it for ``stall_timeout_s`` is closed.
-- A connection without a request in flight for ``idle_timeout_s`` is closed, whatever it has said
+- A connection that receives nothing of what is sent to it for ``stall_timeout_s`` is closed.
+- A connection without a request in flight for ``idle_timeout_s`` is closed, whatever it has sent
   in the meantime: half a preface, a TLS handshake, pings.
 - An address that holds more than its share loses connections: first those that never had a
   request, then idle ones, each from the oldest; then those with a request in flight, from the
@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 SIGNIFICANT_BYTES = 4096
-"""How much a client must take within ``idle_timeout_s`` for that to be a response. The answers to
-pings of HTTP/2 stay below it."""
+"""How much a client must receive within ``idle_timeout_s`` for that to be a response. The answers
+to HTTP/2 pings stay below it."""
 SHUT_OUT_S = 2.0
 """How long an address stays shut out after it held more than its share for the last time."""
 PRESSURE = 0.5
@@ -37,10 +37,10 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What the system knows of a connection's way out."""
+    """What the kernel knows about the data sent on a connection."""
 
     is_pending: bool
-    """Whether there is something that the client has not acknowledged."""
+    """Whether there is data that the client has not acknowledged."""
     acknowledged_bytes: int
 
 
@@ -52,7 +52,7 @@ class Connection:
     holder: Hashable | None
     since_s: float
     requests: int = 0
-    """How many have begun."""
+    """How many requests have begun."""
     is_busy: bool = False
     """Whether a request is in flight."""
     _seen: tuple[int, int] = (0, 0)
@@ -68,23 +68,27 @@ class Connection:
         """Note how many requests have begun and ended."""
         begun, ended = counts
         self.requests, self.is_busy = begun, begun != ended
+        # A request that began and ended between two looks shows in the counts only.
         if self.is_busy or counts != self._seen:
             self._idle_since_s = now_s
         self._seen = counts
 
     def note_sent(self, sent: Sent, *, now_s: float) -> None:
-        """Note what the client has taken."""
+        """Note what the client has received."""
         taken = sent.acknowledged_bytes
+        # Any progress starts the time anew: slow readers are served, only stalled ones are not.
         if sent.is_pending:
             if self._pending_since_s is None or taken != self._pending_at_bytes:
                 self._pending_since_s, self._pending_at_bytes = now_s, taken
         else:
             self._pending_since_s = None
+        # A response may still be on its way after its request has ended here, or have gone out
+        # since the last look. The answers to pings are too small to keep a connection open.
         if sent.is_pending or taken - self._idle_at_bytes >= SIGNIFICANT_BYTES:
             self._idle_since_s, self._idle_at_bytes = now_s, taken
 
     def is_stalled(self, bounds: Bounds, *, now_s: float) -> bool:
-        """Whether the client has taken nothing for too long."""
+        """Whether the client has received nothing for too long."""
         since_s = self._pending_since_s
         return since_s is not None and now_s - since_s > bounds.stall_timeout_s
 
@@ -94,14 +98,15 @@ class Connection:
 
     @property
     def precedence(self) -> tuple[bool, bool, float]:
-        """What is closed first is the least."""
+        """The connection with the lowest value is closed first."""
+        # Of connections in use the newest is closed first (hence the minus), of others the oldest.
         if self.is_busy or self._pending_since_s is not None:
             return True, True, -self.since_s
         return False, self.requests > 0, self.since_s
 
 
 class Shares:
-    """Sees to it that no address holds more than its share."""
+    """Enforces that no address holds more than its share."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
@@ -113,7 +118,7 @@ class Shares:
         return bool(self._shut_out_until_s)
 
     def excess(self, connections: Iterable[Connection], *, now_s: float) -> list[Connection]:
-        """Those to be closed of all that are open."""
+        """Which of the open connections to close."""
         by_holder: dict[Hashable, list[Connection]] = {}
         total = 0
         for connection in connections:
@@ -126,12 +131,14 @@ class Shares:
                 closed += sorted(held, key=attrgetter("precedence"))[
                     : len(held) - self._bounds.per_address
                 ]
+                # Closing is enough while there is room for others; the filter drops everything from
+                # the address, whoever sends it.
                 if total > self._bounds.connections * PRESSURE:
                     self._shut_out_until_s[holder] = now_s + SHUT_OUT_S
         return closed
 
     def shut_out(self, *, now_s: float) -> Sequence[Hashable]:
-        """The addresses from which no connection is taken at the moment, the latest last."""
+        """The addresses from which no connection is accepted at the moment, the latest last."""
         for holder, until_s in list(self._shut_out_until_s.items()):
             if until_s < now_s:
                 del self._shut_out_until_s[holder]

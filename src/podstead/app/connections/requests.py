@@ -1,4 +1,4 @@
-"""Which connections have a request in flight? Noted for every request, so it must cost nothing."""
+"""Which connections have a request in flight? Noted for every request, so it must be cheap."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from podstead.web.asgi import Receive, Scope, Send
 
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Client = tuple[str, str]
-"""A host and a port, both in text, as the HTTP server gives them."""
+"""A host and a port, both as text, as the HTTP server passes them."""
 
 
 class Requests:
     """Counts the requests of each open connection. Written by the event loop, read by a thread.
 
     For each client there is a list of two numbers: the requests that have begun and those that have
-    ended. Both only grow, so the reader needs no lock: a change of either is a sign of life, and a
-    request is in flight while they differ.
+    ended. Both only grow, so the reader needs no lock: a change of either means that the connection
+    is in use, and a request is in flight while they differ.
     """
 
     __slots__ = ("_counts",)
@@ -48,5 +48,6 @@ class Requests:
         for client in list(self._counts):
             if client not in clients:
                 begun, ended = self.of(client)
+                # A request may still run when its connection is gone, and will note its end.
                 if begun == ended:
                     self._counts.pop(client, None)

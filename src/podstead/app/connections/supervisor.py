@@ -17,10 +17,10 @@ from podstead.config import Settings
 logger = logging.getLogger("podstead.app")
 
 _LOOK_S = 1.0
-"""How often to look, at most; more often if the time-outs are short."""
+"""How long to wait between two looks, at most; less if the timeouts are short."""
 _LOOKS_FOR_EACH_TIMEOUT = 4
 _LOOK_WHEN_CONTENDED_S = 0.1
-"""How often to look while an address holds more than its share."""
+"""The same while an address holds more than its share."""
 _LOOK_WHEN_FULL_S = 0.25
 _FULL = 0.875
 """The part of all connections above which the worker is nearly full."""
@@ -42,7 +42,7 @@ def bounds_of(settings: Settings) -> Bounds:
 
 @dataclass(slots=True)
 class _Known:
-    """A connection, and how it is found again."""
+    """A connection, with what identifies it at the next look."""
 
     descriptor: int
     name: bytes
@@ -52,7 +52,7 @@ class _Known:
 
 
 class Supervisor:
-    """Watches over the connections of one worker. For Linux; does nothing elsewhere."""
+    """Watches the connections of one worker. Linux only; does nothing elsewhere."""
 
     def __init__(
         self,
@@ -62,18 +62,19 @@ class Supervisor:
         bounds: Bounds,
         trusted: tuple[Network, ...],
     ) -> None:
-        """``port`` is the one on which the worker listens, ``door`` the socket."""
+        """``port`` is the one on which the worker listens, ``door`` its listening socket."""
         self._port = port
         self._door = door
         self._bounds = bounds
         self._trusted = trusted
         self.requests = Requests()
-        """Where those in flight are noted."""
+        """The application notes here which requests are in flight."""
         self._shares = Shares(bounds)
         self._descriptors = Descriptors()
         self._known: dict[int, _Known] = {}
         self._others: dict[int, bytes] = {}
-        """Connected sockets that are no connections of clients, by their descriptors."""
+        """Connected sockets that are not clients' connections, by descriptor. Remembered, so that
+        each is examined once and not at every look."""
         shortest_s = min(bounds.idle_timeout_s, bounds.stall_timeout_s)
         self._look_s = min(_LOOK_S, shortest_s / _LOOKS_FOR_EACH_TIMEOUT)
         self._asked_s = 0.0
@@ -86,11 +87,11 @@ class Supervisor:
             time.sleep(self._pause_s())
             try:
                 self.look(time.monotonic())
-            except Exception:
+            except Exception:  # without this thread, no bound would hold any more
                 logger.exception("The connections could not be looked at")
 
     def shut_nobody_out(self) -> None:
-        """The worker takes no connections any more. Those it has are watched on."""
+        """The worker accepts no more connections. Those that it has are still watched."""
         self._door.leave_alone()
 
     def _pause_s(self) -> float:
@@ -104,6 +105,8 @@ class Supervisor:
         """Look once at all connections, and do what the policy says."""
         self._find(now_s)
         self.requests.forget_all_but({each.client for each in self._known.values()})
+        # While there is contention, shares are checked more often than timeouts need to be, and
+        # asking TCP_INFO of every connection takes time.
         is_due = now_s - self._asked_s >= self._look_s
         if is_due:
             self._asked_s = now_s
@@ -122,6 +125,7 @@ class Supervisor:
         if sent is not None:
             connection.note_sent(sent, now_s=now_s)
         if connection.is_stalled(bounds, now_s=now_s):
+            # Otherwise the kernel would keep what is unsent for minutes.
             self._end(known, abort=True)
         elif connection.is_idle(bounds, now_s=now_s):
             self._end(known, abort=False)
@@ -131,6 +135,7 @@ class Supervisor:
         others, self._others = self._others, {}
         for descriptor, name in self._descriptors.connected():
             known = before.get(descriptor)
+            # The same number may by now be another connection, which has another peer.
             if known is not None and known.name == name:
                 self._known[descriptor] = known
             elif others.get(descriptor) == name:
@@ -147,15 +152,16 @@ class Supervisor:
         self._known[descriptor] = _Known(descriptor, name, peer.client, connection)
 
     def _end(self, known: _Known, *, abort: bool) -> None:
-        # It stays known until the HTTP server has closed it, or it would be met again.
+        # It stays known until the HTTP server has closed it; otherwise the next look would take it
+        # for a new connection.
         known.is_ended = self._descriptors.end(
             known.descriptor, known.name, port=self._port, abort=abort
         )
 
 
 def holder_of(peer: Peer, trusted: tuple[Network, ...]) -> Network | None:
-    """The network that one customer has: an IPv4 address, or an IPv6 /64; ``None`` for a trusted
-    proxy."""
+    """The network that one customer usually gets: an IPv4 address, or an IPv6 /64; ``None`` for a
+    trusted proxy."""
     address: IPv4Address | IPv6Address = peer.address
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         address = address.ipv4_mapped

@@ -1,11 +1,11 @@
 """What goes over the wire of a TLS connection? A machine of bytes in and bytes out, without I/O.
 
-The only module that knows pyOpenSSL. The standard library cannot ask for a certificate that nobody
-vouches for: it asks for none, or refuses what no certificate authority has signed.
+The only module that knows pyOpenSSL. The standard library cannot ask for a certificate that no
+authority vouches for: it asks for none, or refuses what no certificate authority has signed.
 
-A client's certificate is asked for, not demanded, and whatever certificate is shown is taken. The
-handshake proves that the client has its key, and nothing else (A-160). Every connection makes a
-full handshake, since a resumed one would not show the certificate.
+A client's certificate is requested, not required, and any certificate is accepted. The handshake
+proves that the client holds its key, and nothing else (A-160). Every connection makes a full
+handshake, since a resumed one would not present the certificate.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PARTIAL_WRITE = 0x1
 """SSL_MODE_ENABLE_PARTIAL_WRITE: pyOpenSSL sets it, and a call would write one record only."""
 
 _CIPHERS = b"ECDHE+AESGCM:ECDHE+CHACHA20"
-"""Those of TLS 1.2 with forward secrecy and authenticated encryption; TLS 1.3 has no others."""
+"""For TLS 1.2, those with forward secrecy and authenticated encryption; TLS 1.3 has no others."""
 _CIPHER_NUMBERS = {
     "TLS_AES_128_GCM_SHA256": 0x1301,
     "TLS_AES_256_GCM_SHA384": 0x1302,
@@ -37,33 +37,33 @@ _CIPHER_NUMBERS = {
     "ECDHE-RSA-CHACHA20-POLY1305": 0xCCA8,
     "ECDHE-ECDSA-CHACHA20-POLY1305": 0xCCA9,
 }
-"""The registry of TLS parameters at IANA, by OpenSSL's names."""
+"""IANA's numbers of the cipher suites (TLS Parameters registry), by OpenSSL's names."""
 _PROTOCOLS = (b"h2", b"http/1.1")
-"""What the HTTP server speaks, best first (RFC 7301)."""
+"""The protocols of the HTTP server behind, in order of preference (RFC 7301)."""
 
 
 class TlsFailed(Exception):
-    """The other side does not keep to TLS; or, at the start, the key does not serve for it."""
+    """The client violates TLS; or, at the start, the server's key cannot be used for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a handshake brought to light."""
+    """What a handshake established."""
 
     chain: tuple[str, ...]
-    """The client's certificate in PEM format, and those it sent along; empty if it has none."""
+    """The client's certificate in PEM format, and those sent with it; empty if it sent none."""
     name: str | None
     """The subject of the client's certificate (RFC 4514), if it can be read."""
     version: int
     """As on the wire: 0x0303 is TLS 1.2."""
     cipher: int | None
-    """Its number at IANA."""
+    """Its number in IANA's registry."""
     server_certificate: str | None
-    """What the client was shown, in PEM format."""
+    """The certificate presented to the client, in PEM format."""
 
 
 class ServerContext:
-    """What the connections have in common: the server's certificate, and the rules."""
+    """What all connections share: the server's certificate, and the rules."""
 
     def __init__(self, pair: KeyPair) -> None:
         """Raises TlsFailed for a pair that cannot be used."""
@@ -71,6 +71,7 @@ class ServerContext:
             self._context = _make_context(pair)
         except SSL.Error as error:
             raise TlsFailed(_reason(error)) from error
+        # A context does not give its certificate back; a connection does.
         own = SSL.Connection(self._context, None).get_certificate()
         self._certificate = None if own is None else _pem(own)
 
@@ -106,7 +107,8 @@ class TlsConnection:
         return True
 
     def read(self) -> bytes:
-        """All that the client has said and that is not read yet. Raises TlsFailed."""
+        """Everything that has come from the client and was not read yet. Raises TlsFailed."""
+        # OpenSSL returns one record at a time and does not say whether another one follows.
         piece = self._read_record()
         if not piece:
             return b""
@@ -124,7 +126,7 @@ class TlsConnection:
             return self._connection.recv(_RECORD_BYTES)
         except SSL.WantReadError:
             return b""
-        except SSL.ZeroReturnError:
+        except SSL.ZeroReturnError:  # close_notify, the only end that the client vouches for
             self.ended = True
             return b""
         except SSL.Error as error:
@@ -136,11 +138,12 @@ class TlsConnection:
             self._connection.send(data)
         except SSL.Error as error:
             raise TlsFailed(_reason(error)) from error
+        # Enough for all of it in one call. Too much costs nothing but the size of a buffer.
         records = len(data) // _RECORD_BYTES + 2
         return self._connection.bio_read(len(data) + records * _RECORD_OVERHEAD_BYTES)
 
     def close(self) -> bytes:
-        """What to send to say that no more will come."""
+        """What to send to end the server's side (close_notify)."""
         try:
             self._connection.shutdown()
         except SSL.Error:  # in the middle of a handshake, or after a failure
@@ -148,7 +151,7 @@ class TlsConnection:
         return self.taken()
 
     def taken(self) -> bytes:
-        """What TLS itself has to send: its part of the handshake, its answers, its alerts."""
+        """What TLS itself has to send: handshake messages, answers to key updates, alerts."""
         pieces = []
         try:
             while True:
@@ -177,7 +180,8 @@ def _make_context(pair: KeyPair) -> SSL.Context:
     context.use_privatekey_file(str(pair.key))
     context.check_privatekey()
     context.set_verify(SSL.VERIFY_PEER, _take_any)
-    # No resumption. Without a context of sessions, clients that try one all the same would fail.
+    # No resumption. Without a session id context, OpenSSL fails clients that try it all the same,
+    # instead of making a full handshake with them.
     context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
     context.set_session_id(_SESSION_CONTEXT)
     context.set_options(
@@ -206,7 +210,7 @@ def _choose_protocol(_connection: SSL.Connection, offered: list[bytes]) -> bytes
 
 
 def _chain(certificate: crypto.X509, connection: SSL.Connection) -> tuple[str, ...]:
-    # On this side of a connection OpenSSL does not count the client's own among the chain.
+    # On the server's side, OpenSSL leaves the client's own certificate out of the chain.
     others = connection.get_peer_cert_chain() or []
     return tuple(_pem(each) for each in (certificate, *others))
 
@@ -218,8 +222,8 @@ def _pem(certificate: crypto.X509) -> str:
 def _name(certificate: crypto.X509) -> str | None:
     try:
         return certificate.to_cryptography().subject.rfc4514_string()
-    except Exception:  # noqa: BLE001 - of any kind, by what strangers make up
-        return None  # it is taken all the same; whoever asks more of it will see
+    except Exception:  # noqa: BLE001 - strangers' certificates can fail to parse in any way
+        return None  # the connection does not depend on it; authentication checks the certificate
 
 
 def _reason(error: SSL.Error) -> str:

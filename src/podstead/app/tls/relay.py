@@ -1,9 +1,9 @@
 """How do the bytes of one connection pass between the client and the HTTP server?
 
-Two halves, each the protocol of one socket: the client's, with TLS, and the HTTP server's, in plain
-text over a Unix socket. A half that cannot send makes the other one stop reading, so what a slow
-reader has not taken is kept by whoever makes it, not here. An end passes to the other side as an
-end: the server's answer still goes out after the client has said all that it has to say.
+There are two halves, each the protocol of one socket: the client's, with TLS, and the HTTP
+server's, in plain text over a Unix socket. A half that cannot send makes the other one stop
+reading, so what a slow reader has not taken stays with the sender and does not pile up here. The
+end of one direction is passed on as such: a client may end its side and still get the response.
 """
 
 from __future__ import annotations
@@ -20,19 +20,21 @@ logger = logging.getLogger("podstead.app")
 HANDSHAKE_TIMEOUT_S = 10.0
 """How long a handshake may take; the same as on the ordinary TLS listener."""
 LINGER_S = 1.0
-"""How long a client may go on sending after the last answer, until it sees the end of it. Closing
-at once would take back what is still on its way (RFC 9112 section 9.6)."""
+"""How long a client may go on sending after the last response, until it sees the end of it.
+Closing a socket with unread data resets the connection, and the client could lose the part of the
+response that is still on its way (RFC 9112 section 9.6)."""
 MAX_ANSWERED_BYTES = 64 * 1024
-"""How much TLS itself may answer on one connection after the handshake. A client that asks for new
-keys again and again, and does not read the answers, would have them kept here without end."""
+"""How much TLS itself may answer on one connection after the handshake. Otherwise the answers to a
+client that asks for new keys again and again, and does not read, would pile up here (RFC 8446
+section 4.6.3)."""
 
 
 class Owner(Protocol):
-    """Who has to do with a connection besides its two halves."""
+    """What a connection needs besides its two halves."""
 
     async def admit(self, client: ClientHalf, shown: Shown) -> ServerHalf:
-        """Connect a client whose handshake is complete to the HTTP server. Raises OSError, of which
-        whoever has to know has been told."""
+        """Connect a client whose handshake is complete to the HTTP server. Raises OSError, which
+        has been logged."""
 
     def note_end(self, client: ClientHalf) -> None:
         """The client's connection is closed."""
@@ -72,15 +74,15 @@ class ClientHalf(asyncio.Protocol):
         self._timer = self._loop.call_later(HANDSHAKE_TIMEOUT_S, self.abort)
 
     def data_received(self, data: bytes) -> None:
-        if not self._ending:
+        if not self._ending:  # while lingering, data is received only to be dropped
             self._tls.feed(data)
             self._go_on()
 
     def eof_received(self) -> bool:
-        """Whether to keep the connection for what is still to be sent.
+        """Whether to keep the connection open for what is still to be sent.
 
-        An end of the transport without one of TLS may come from anybody on the way, so it counts
-        as a broken connection (RFC 8446 section 6.1).
+        Anybody on the way can end the transport. Without an end of TLS before it, the data may be
+        truncated, and the connection is treated as broken (RFC 8446 section 6.1).
         """
         return self._tls.ended and not self._ending
 
@@ -94,6 +96,7 @@ class ClientHalf(asyncio.Protocol):
 
     def connection_lost(self, _error: Exception | None) -> None:
         self._cancel_timer()
+        # If it is still being admitted, _be_admitted finds the transport closed and does the same.
         if self._server is not None:
             self._server.abort()
         self._owner.note_end(self)
@@ -101,7 +104,7 @@ class ClientHalf(asyncio.Protocol):
     # --- what the other half calls ------------------------------------------------------------
 
     def send(self, data: bytes) -> None:
-        """Send what the HTTP server says."""
+        """Send what the HTTP server sent."""
         transport = self._open_transport()
         if transport is None:
             return
@@ -111,17 +114,19 @@ class ClientHalf(asyncio.Protocol):
             self._fail(transport, failure)
 
     def finish(self) -> None:
-        """The HTTP server has said all that it has to say: pass that on, and close in the end."""
+        """The HTTP server has sent everything: end this direction, and close in the end."""
         transport = self._open_transport()
         if transport is None:
             return
         self._ending = True
         transport.write(self._tls.close())
-        if self._tls.ended:
+        if self._tls.ended:  # nothing more can come, so closing resets nothing
             transport.close()
             return
         transport.write_eof()
-        transport.resume_reading()  # what comes is dropped, until the client has seen the end
+        # What comes now is read and dropped until the client has seen the end. Reading may have
+        # been paused for a server that is gone.
+        transport.resume_reading()
         self._linger(transport)
 
     def pause_reading(self) -> None:
@@ -140,6 +145,7 @@ class ClientHalf(asyncio.Protocol):
     # --- steps --------------------------------------------------------------------------------
 
     def _open_transport(self) -> asyncio.Transport | None:
+        # The halves call each other from callbacks in any order, so each call checks this first.
         transport = self._transport
         if transport is None or self._ending or transport.is_closing():
             return None
@@ -163,7 +169,8 @@ class ClientHalf(asyncio.Protocol):
         if complete:
             self._cancel_timer()
             self.is_shaking_hands = False
-            transport.pause_reading()  # until there is somebody to pass it on to
+            transport.pause_reading()  # until there is a server half to pass data on to
+            # Kept, because the event loop holds tasks by weak references only.
             self._admission = self._loop.create_task(self._be_admitted())
 
     async def _be_admitted(self) -> None:
@@ -174,22 +181,24 @@ class ClientHalf(asyncio.Protocol):
             return
         except Exception:
             logger.exception("A client could not be introduced to the application")
-            self.abort()  # or the connection would stay, and nobody read from it
+            self.abort()  # else the connection would stay, paused and without a timer
             return
-        if self._open_transport() is None:  # the client is gone meanwhile
+        if self._open_transport() is None:  # the client has gone in the meantime
             self._server.abort()
             return
         self.resume_reading()
-        self._go_on()  # what came with the end of the handshake
+        # A request that came in one piece with the end of the handshake is in the TLS buffers
+        # already; no event of the socket will announce it.
+        self._go_on()
 
     def _pass_on(self, transport: asyncio.Transport, server: ServerHalf) -> None:
         said = self._tls.read()
         answer = self._tls.taken()
-        if answer:  # to a change of keys, say
+        if answer:  # to a key update, for example
             self._answer(transport, answer)
         if said:
             server.send(said)
-        if self._tls.ended:
+        if self._tls.ended:  # after the data: reading it is what found the end
             server.end_sending()
 
     def _answer(self, transport: asyncio.Transport, answer: bytes) -> None:
@@ -205,13 +214,16 @@ class ClientHalf(asyncio.Protocol):
         transport.write(self._tls.taken())
         transport.close()
         self._cancel_timer()
-        self._timer = self._loop.call_later(LINGER_S, self.abort)  # it may not read that either
+        # close() waits until the alert is sent, and a client that does not read would hold on to
+        # its connection.
+        self._timer = self._loop.call_later(LINGER_S, self.abort)
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
 
     def _linger(self, transport: asyncio.Transport) -> None:
+        # The time begins when everything has been sent; slow readers are not bounded here.
         unsent = transport.get_write_buffer_size() > 0
         self._timer = self._loop.call_later(
             LINGER_S, *((self._linger, transport) if unsent else (self.abort,))
@@ -242,19 +254,20 @@ class ServerHalf(asyncio.Protocol):
         self._client.resume_reading()
 
     def connection_lost(self, _error: Exception | None) -> None:
-        # With an error if the server did not read all: what it answered was passed on before.
+        # Also with an error, as when the server did not read the whole request: its response has
+        # been passed on by then, and the client shall get the end of it.
         self._note_end()
         self._client.finish()
 
     # --- what the other half calls ------------------------------------------------------------
 
     def send(self, data: bytes) -> None:
-        """Send what the client says."""
+        """Send what the client sent."""
         if (transport := self._open_transport()) is not None:
             transport.write(data)
 
     def end_sending(self) -> None:
-        """The client has said all that it has to say."""
+        """The client has ended its side: pass that on, once."""
         if not self._has_ended_sending and (transport := self._open_transport()) is not None:
             self._has_ended_sending = True
             transport.write_eof()
@@ -268,7 +281,7 @@ class ServerHalf(asyncio.Protocol):
             transport.resume_reading()
 
     def abort(self) -> None:
-        """Close at once: the client is gone."""
+        """Close at once: the client has gone."""
         if self._transport is not None:
             self._transport.abort()
 

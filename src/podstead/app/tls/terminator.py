@@ -1,9 +1,9 @@
-"""Which connections are taken, and who stands behind each? The listener of one worker.
+"""Which connections are accepted, and which client is behind each? The listener of one worker.
 
-The HTTP server listens on a Unix socket in a private place. Each connection to it comes from a
-socket with a name of its own, which is never given again: by that name the application learns who
-the client is (``extension.py``). Ports would be given again, while requests of an earlier
-connection may still be under way.
+The HTTP server listens on a Unix socket in a private folder. Each connection to it comes from a
+socket with a name of its own, which is never used again: by that name the application learns who
+the client is (``extension.py``). Port numbers are used again, perhaps while requests of an earlier
+connection are still under way.
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ from podstead.app.tls.relay import ClientHalf, ServerHalf
 logger = logging.getLogger("podstead.app")
 
 _ACCEPTED_AT_ONCE = 32
+"""Then the event loop serves the open connections before it accepts more."""
 _PAUSE_S = 0.1
-"""How long nothing is accepted after the system had no room for a connection."""
+"""How long nothing is accepted after the system had no room for a connection: the listener stays
+readable, so the loop would try again at once, without end."""
 QUIET_S = 1.0
-"""How long a connection may be quiet that nobody will say anything on any more."""
+"""How long to wait between two looks for connections on which nothing more will be sent."""
 _RETRY_S = 0.01
 """How long to wait while the HTTP server's queue is full."""
 _MEMORY_S = 10.0
-"""How long the name of a closed connection is known: its last requests may still be on their way
+"""How long the name of a closed connection stays known: its last requests may still be on their way
 to the application."""
 
 
@@ -49,7 +51,7 @@ class Terminator:
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         """New connections use the context that ``front`` has at that time. ``inner`` is the path
-        of the HTTP server's socket; its folder is for us alone."""
+        of the HTTP server's socket; nothing else uses its folder."""
         self._listener = listener
         self._server_address = _address(listener.getsockname())
         self._front = front
@@ -59,6 +61,7 @@ class Terminator:
         self._loop = loop
         self._numbers = itertools.count()
         self._connections: set[ClientHalf] = set()
+        # Only to keep the tasks alive: the event loop holds them by weak references.
         self._openings: set[asyncio.Task[None]] = set()
         self._is_accepting = False
         self._is_stopping = False
@@ -67,13 +70,13 @@ class Terminator:
     # --- life ---------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to accept connections."""
+        """Begin to accept connections. Idempotent; does nothing after :meth:`stop`."""
         if not self._is_accepting and not self._is_stopping:
             self._is_accepting = True
             self._loop.add_reader(self._listener.fileno(), self._accept)
 
     def stop(self) -> None:
-        """Accept nothing more; handshakes under way are given up, requests are not."""
+        """Accept nothing more. Handshakes under way are aborted; requests are finished."""
         self._is_stopping = True
         self._pause()
         self._listener.close()
@@ -86,10 +89,10 @@ class Terminator:
             connection.abort()
 
     async def drained(self) -> None:
-        """Wait until all has been sent, and every connection is closed.
+        """Wait until everything has been sent and every connection is closed.
 
-        The HTTP server has said all that it has to say. It may leave connections open all the same,
-        such as those of WebSockets, until its process ends: they are closed here.
+        By now the HTTP server has sent all responses. It may still leave connections open until its
+        process ends, such as those of WebSockets: they are closed here.
         """
         while self._connections:
             self._is_empty.clear()
@@ -109,7 +112,7 @@ class Terminator:
     def _accept(self) -> None:
         for _ in range(_ACCEPTED_AT_ONCE):
             if len(self._connections) >= self._max_connections:
-                self._pause()  # more wait in the queue of the system
+                self._pause()  # the rest wait in the system's queue until note_end starts again
                 return
             try:
                 accepted, peer = self._listener.accept()
@@ -133,12 +136,13 @@ class Terminator:
     async def _take_over(self, accepted: socket.socket, client: ClientHalf) -> None:
         try:
             await self._loop.connect_accepted_socket(lambda: client, accepted)
-        except OSError:  # the client is gone
+        except OSError:  # the client has gone; its half never had a connection that could end
             accepted.close()
             self.note_end(client)
 
     async def admit(self, client: ClientHalf, shown: Shown) -> ServerHalf:
         name = str(self._inner.with_name(str(next(self._numbers))))
+        # Known before the connection exists, so that no request can reach the application first.
         self._clients[name] = Client(client.address, self._server_address, describe(shown))
         server = ServerHalf(client, lambda: self._forget(name))
         try:
@@ -160,6 +164,7 @@ class Terminator:
                 try:
                     connection.connect(str(self._inner))
                 except BlockingIOError:
+                    # The queue of the Unix socket is full, and connect(2) has nothing to wait on.
                     await asyncio.sleep(_RETRY_S)
                 else:
                     return connection
@@ -179,7 +184,7 @@ class Terminator:
 
 def _give_name(connection: socket.socket, name: str) -> None:
     connection.bind(name)
-    Path(name).unlink()  # the socket keeps it
+    Path(name).unlink()  # the socket keeps its name without the file
 
 
 def _address(name: tuple[Any, ...]) -> Address:

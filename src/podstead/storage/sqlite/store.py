@@ -52,14 +52,14 @@ from podstead.storage.sqlite.writer import Writer
 logger = logging.getLogger("podstead.storage")
 
 GARBAGE_GRACE_MS = 10 * 60 * 1000
-"""How long a replaced blob stays, for the answers that are still being sent from it."""
+"""How long a replaced blob stays, for the responses that are still being sent from it."""
 
 STAGED_GRACE_MS = 60 * 60 * 1000
-"""How long a body may be coming in without a sign of life, or wait for its write."""
+"""How long an incoming body may receive nothing, or wait for its write."""
 
 DELETED_ACL_MS = 24 * 60 * 60 * 1000
-"""How long it is known what deleted access rules said: as long as anything is told of a deletion to
-who was away, and no longer, since they name people."""
+"""How long the content of deleted access rules is kept: as long as listeners that were away are
+still notified of a deletion, and no longer, since rules name people."""
 
 DEFAULT_INLINE_BODY_BYTES = 64 * 1024
 DEFAULT_CHANGE_LOG_DAYS = 30
@@ -86,10 +86,10 @@ class SqliteStore:
     ) -> None:
         """Touch nothing yet; ``root`` must be prepared before :meth:`open`.
 
-        Bodies of at most ``inline_body_bytes`` are kept in the database. More than
-        ``most_waiting`` writes waiting for their commit at once are refused. ``space`` tells
-        whether there is room for new content. ``vfs`` names a file system registered with SQLite,
-        for tests of its faults.
+        Bodies of at most ``inline_body_bytes`` are kept in the database. While ``most_waiting``
+        writes wait for their commit, further ones are refused. ``space`` decides whether there is
+        room for new content. ``vfs`` names a file system registered with SQLite, for tests of its
+        faults.
         """
         self._space = space or DiskSpace(root)
         self._layout = RootLayout(root)
@@ -103,7 +103,9 @@ class SqliteStore:
 
     async def open(self) -> None:
         database = self._layout.database
+        # Filled by the writer's thread, emptied by the reader: see row_changes.py.
         committed = no_changes()
+        # Whatever fails to open, what was opened before it is closed: a process may try again.
         try:
             reader = open_reader(database, vfs=self._vfs)
             try:
@@ -135,6 +137,7 @@ class SqliteStore:
         opened.reader.close()
         opened.passing.close()
         try:
+            # Finishes the writes that wait, whose blobs and notifications need the rest.
             await opened.writer.close()
         finally:
             opened.doorbells.close()
@@ -155,9 +158,12 @@ class SqliteStore:
 
     async def open_body(self, metadata: Metadata) -> OpenBody | None:
         opened = self._use()
+        # Version and content come from one statement, so a replaced body is never returned for the
+        # version that the caller decided about.
         current = opened.reader.read_content(metadata.path)
         if current is None or current[0] != metadata.version:
             return None
+        # The file of a blob that is replaced after this stays for GARBAGE_GRACE_MS.
         if metadata.blob is not None:
             return await opened.blobs.open(metadata.blob, metadata.size_bytes)
         _, content, sha256 = current
@@ -173,6 +179,7 @@ class SqliteStore:
         return self._use().reader.list_members(container, after, limit)
 
     async def stage_body(self, chunks: AsyncIterator[bytes]) -> Body:
+        # The length may be unknown, so every body begins in memory.
         head = bytearray()
         async for chunk in chunks:
             head += chunk
@@ -187,7 +194,8 @@ class SqliteStore:
             async for chunk in rest:
                 await draft.append(chunk)
             await draft.sync()
-            # Noted before the file gets its name, so that no crash leaves a file unknown.
+            # Noted before the file gets its final name, so that no crash leaves a file there that
+            # nothing knows of and nothing removes.
             await opened.writer.run(
                 partial(upkeep.stage_blob, blob=draft.blob, now_ms=time.time_ns() // 1_000_000)
             )
@@ -201,6 +209,7 @@ class SqliteStore:
     async def discard(self, body: Body) -> None:
         if isinstance(body, StagedBlob):
             opened = self._use()
+            # Only if it is still staged: a write may have taken it although its caller failed.
             if await opened.writer.run(partial(upkeep.give_up_blob, blob=body.blob)):
                 await opened.blobs.remove([body.blob])
 
@@ -247,6 +256,8 @@ class SqliteStore:
         if not await opened.writer.run(partial(begin_removal, removal=removal)):
             return False
         opened.doorbells.ring()
+        # The pod is gone with the first transaction; the rest only frees room, so its failure is
+        # not the caller's.
         try:
             await _finish_removals(opened)
         except (StorageError, Overloaded):
@@ -293,6 +304,8 @@ class SqliteStore:
         await _sweep_blobs(opened, now_ms)
         await _finish_removals(opened)
         await _sweep_passing(opened.passing, now_ms)
+        # Each of these removes a limited number of rows in a transaction of its own, and requests
+        # get their turn in between.
         while await opened.writer.run(partial(upkeep.forget_entries, now_ms=now_ms)):
             pass
         oldest_kept_ms = now_ms - self._change_log_ms
@@ -303,6 +316,7 @@ class SqliteStore:
         said_ms = now_ms - DELETED_ACL_MS
         while await opened.writer.run(partial(upkeep.empty_acls, before_ms=said_ms)):
             pass
+        # Last, for the pages that the above has freed.
         await _shrink(opened, self._layout.database)
 
 
@@ -318,7 +332,7 @@ class _Opened:
 
 
 async def _finish_removals(opened: _Opened) -> None:
-    """Remove what pods left that are gone, one bite after another."""
+    """Remove what removed pods left behind, in limited steps."""
     while await opened.writer.run(go_on_removing):
         opened.doorbells.ring()
 
@@ -343,11 +357,13 @@ async def _sweep_passing(passing: Passing, now_ms: int) -> None:
 
 
 async def _sweep_blobs(opened: _Opened, now_ms: int) -> None:
-    """Remove what was never taken and what was dropped, each after its grace time."""
+    """Remove what was never taken and what was dropped, each after its grace period."""
     unclaimed_ms = now_ms - STAGED_GRACE_MS
     await opened.blobs.remove_drafts(before_ms=unclaimed_ms)
     await opened.writer.run(partial(upkeep.give_up_old_blobs, staged_before_ms=unclaimed_ms))
     find = partial(upkeep.find_garbage, dropped_before_ms=now_ms - GARBAGE_GRACE_MS)
+    # Files first, rows second: after a crash in between, the rows lead to files that are gone
+    # already, which is no error, while files without a row would stay for ever.
     while blobs := await opened.writer.run(find):
         await opened.blobs.remove(blobs)
         await opened.writer.run(partial(upkeep.forget_garbage, blobs=blobs))

@@ -1,8 +1,8 @@
-"""How is one batch of jobs run in one transaction, and what if a part of it fails?
+"""How is one batch of jobs run in one transaction, and what happens if a part of it fails?
 
-A batch is applied and then committed, in two calls, since only the second waits for the disk. An
-error of the disk fails the whole batch, and nothing of it stays. Any other error, such as a row
-that breaks a constraint, is one job's own fault: the batch is undone and each job run alone.
+A batch is applied and then committed, in two calls, because only the second one waits for the disk.
+A disk error fails the whole batch, and nothing of it stays. Any other error, such as a violated
+constraint, is the fault of one job: the batch is rolled back and each job is run alone.
 """
 
 from __future__ import annotations
@@ -42,14 +42,16 @@ class WriteConnection:
     def __init__(
         self, database: Path, committed: Committed, space: DiskSpace, *, vfs: str | None = None
     ) -> None:
-        """Open the database; batches of writes are told to ``committed``. Raises apsw.Error."""
+        """Open the database; committed batches are added to ``committed``. Raises apsw.Error."""
         self._database = database
         self._space = space
         self._committed = committed
+        # What the open transaction changes; readers hear of it only when it is committed.
         self._applied: RowChanges | None = None
         self._vfs = vfs
         self._patience = Patience(0.0)
         self._connection = self._open()
+        # False once a transaction could not be rolled back: the connection is closed then.
         self._trusted = True
 
     def _open(self) -> apsw.Connection:
@@ -60,7 +62,7 @@ class WriteConnection:
         self._connection.close()
 
     def begin(self, *, wait_s: float) -> bool:
-        """Begin a write transaction; False if others were writing all the time of ``wait_s``.
+        """Begin a write transaction; False if others were writing for all of ``wait_s``.
 
         Raises apsw.Error.
         """
@@ -69,6 +71,8 @@ class WriteConnection:
             self._trusted = True
         self._patience.wait_s = wait_s
         try:
+            # Takes the write lock now. A transaction that begins as a reader could not get it later
+            # if another process has written in between, however long it waits.
             self._connection.execute("BEGIN IMMEDIATE")
         except apsw.BusyError:
             return False
@@ -87,7 +91,7 @@ class WriteConnection:
         """Make the transaction durable. Raises apsw.Error: then nothing is changed."""
         applied, self._applied = self._applied, None
         try:
-            self._connection.execute("COMMIT")
+            self._connection.execute("COMMIT")  # returns when it is on the disk (connection.py)
         except BaseException:
             self._undo()
             raise
@@ -95,11 +99,12 @@ class WriteConnection:
             self._committed.append(applied)
 
     def run_again(self, jobs: Sequence[Job], error: apsw.Error) -> list[Result]:
-        """Run the jobs once more if they failed for want of space and room can be made; else the
-        results say that they failed. The room is for those that store no new content."""
+        """Run the jobs that store no new content once more, if the disk was full and room can be
+        made for them. The results of all others say that they failed."""
         if not self._is_full(error):
             return failures(jobs, error)
         self._space.look_again()
+        # Deletions and revocations must go on working on a full disk; the reserve is theirs.
         small = [job for job in jobs if not (isinstance(job, Write) and job.stores_content)]
         if not small or not self._make_room():
             return failures(jobs, _full(error))
@@ -107,15 +112,18 @@ class WriteConnection:
         return [results[id(job)] if id(job) in results else _full(error) for job in jobs]
 
     def _is_full(self, error: apsw.Error) -> bool:
-        # Not all that fails for want of space says so: the log's index, for one.
+        # Not every failure for want of space is reported as one: for the log's index, it is an
+        # I/O error.
         return isinstance(error, apsw.FullError) or (
             isinstance(error, apsw.IOError) and self._space.is_exhausted()
         )
 
     def _make_room(self) -> bool:
-        """Give up the reserve, and have the log begin anew where it need not grow."""
+        """Release the reserve, and checkpoint the log so that it can be overwritten and need not
+        grow."""
         released = self._space.release()
         try:
+            # Passive: a checkpoint that waits for readers could hold up every writer.
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         except apsw.Error:
             return released
@@ -131,7 +139,7 @@ class WriteConnection:
         except _OWN_FAULTS as error:
             return failures(jobs, error) if len(jobs) == 1 else self.run_each(jobs)
         except apsw.Error as error:
-            if made_room:
+            if made_room:  # once is enough: run_again has called this
                 return failures(jobs, _full(error) if self._is_full(error) else error)
             return self.run_again(jobs, error)
         return results
@@ -145,7 +153,8 @@ class WriteConnection:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         except apsw.Error:
-            # Not to be used again: what is not committed is undone by closing it.
+            # Its state is unknown. Closing the connection rolls back what is not committed, and
+            # ``begin`` opens another one.
             self._trusted = False
             self._connection.close(force=True)
 
@@ -171,7 +180,7 @@ def failure(cause: Exception | None) -> StorageError:
 
 
 def failures(jobs: Sequence[Job], cause: Exception | None) -> list[Result]:
-    """The results of a batch of which nothing was done."""
+    """The results of a batch that changed nothing."""
     return [failure(cause) for _ in jobs]
 
 
@@ -180,8 +189,9 @@ def _apply(
 ) -> tuple[list[Result], RowChanges | None]:
     """Run the writes, store what they change, and only then run statements.
 
-    Statements must see what the writes of their batch did: giving a blob up, for one, must find
-    that a write has taken it. The rows that they change are counted, not told.
+    Statements must see what the writes of their batch did: giving up a blob, for example, must find
+    that a write has taken it. What they change is not in the returned changes, but the database
+    counts it (``row_changes.py``), so readers notice and read again.
     """
     writes = [job for job in jobs if isinstance(job, Write)]
     written, changes = _apply_writes(connection, writes) if writes else ([], None)
@@ -195,6 +205,7 @@ def _apply(
 def _apply_writes(
     connection: apsw.Connection, writes: Sequence[Write]
 ) -> tuple[list[Result], RowChanges]:
+    # One load and one flush for the whole batch, however many writes: statements are what costs.
     needs = Needs()
     for write in writes:
         needs.add(write)
@@ -204,7 +215,7 @@ def _apply_writes(
     for write in writes:
         try:
             outcomes.append(decide(write, state))
-        except UnsoundWrite as error:
+        except UnsoundWrite as error:  # the state is as before, so the other writes go on
             outcomes.append(failure(error))
     flush(connection, state)
     return outcomes, row_changes(state, before=before, after=read_row_count(connection))

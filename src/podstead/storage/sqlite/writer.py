@@ -1,10 +1,13 @@
 """How do the writes of many tasks share one durable commit?
 
-Whatever is asked for while one batch is on its way to the disk makes the next batch. A batch of
-writes is applied on the event loop, which takes some ten microseconds a write, and a thread only
-waits for the disk: handed to the thread whole, it would fight the loop for the interpreter's lock
-at every statement. If another process is writing at that moment, or the batch holds more than
-writes, then the thread does all of it.
+All jobs that arrive while one batch is on its way to the disk form the next batch. A batch of
+writes is applied on the event loop, which takes about ten microseconds for each write, and a thread
+only waits for the disk: if the thread did both, it would compete with the loop for the
+interpreter's lock at every statement. If another process is writing at that moment, or if the batch
+contains anything but writes, the thread does all of it, so that the loop never waits.
+
+The connection belongs to the loop until a batch is put into ``_calls``, and to the thread from then
+until ``_end_batch`` is called. There is one batch at a time, so no lock is needed.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ from podstead.storage.sqlite.transaction import (
 T = TypeVar("T")
 
 MOST_JOBS = 128
-"""Jobs in one batch: bounds how long a batch keeps the event loop and other processes waiting."""
+"""Jobs in one batch. Bounds how long the event loop and other processes wait for it."""
 
 _Waiting = tuple[Job, "asyncio.Future[Result]"]
 _Rest = Callable[[Sequence[Job]], list[Result]]
@@ -48,9 +51,9 @@ class Writer:
         most_waiting: int,
         on_changes: Callable[[], None] = lambda: None,
     ) -> None:
-        """Take over ``connection``; more than ``most_waiting`` jobs at once are refused.
+        """Take over ``connection``; jobs beyond ``most_waiting`` waiting ones are refused.
 
-        ``on_changes`` is called after each batch with a write that the change log tells of.
+        ``on_changes`` is called after each batch that adds to the change log.
         """
         self._connection = connection
         self._most_waiting = most_waiting
@@ -58,6 +61,7 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[_Waiting] = deque()
         self._under_way: list[_Waiting] = []
+        # Cleared from the first job on, until a batch ends and no job is waiting.
         self._idle = asyncio.Event()
         self._idle.set()
         self._closed = False
@@ -81,13 +85,13 @@ class Writer:
         future: asyncio.Future[Result] = self._loop.create_future()
         self._waiting.append((job, future))
         if self._idle.is_set():
-            # Not at once: the other tasks of this turn of the loop may have something to join.
+            # Not at once: other tasks that run in this turn of the loop may have jobs to add.
             self._idle.clear()
             self._loop.call_soon(self._start_batch)
         return future
 
     async def close(self) -> None:
-        """Finish everything that was asked for, then close the connection. Raises StorageError."""
+        """Finish all jobs, then close the connection. Raises StorageError."""
         self._closed = True
         await self._idle.wait()
         self._calls.put(None)
@@ -101,14 +105,15 @@ class Writer:
         jobs = [job for job, _ in self._under_way]
         try:
             rest = self._apply(jobs)
-        except Exception as error:  # noqa: BLE001 - those who wait must hear of anything
+        except Exception as error:  # noqa: BLE001 - whatever it is, no caller may wait for ever
             self._end_batch(failures(jobs, error))
         else:
             self._calls.put((jobs, rest))
 
     def _apply(self, jobs: list[Job]) -> _Rest:
-        """Do what can be done at once, and tell what is left for the thread."""
+        """Do what can be done at once, and return what is left for the thread."""
         connection = self._connection
+        # Statements may take long, such as those of a sweep; writes are bounded.
         only_writes = all(isinstance(job, Write) for job in jobs)
         if not only_writes or not connection.begin(wait_s=0):
             return connection.run
@@ -122,7 +127,7 @@ class Writer:
 
     def _end_batch(self, results: Sequence[Result]) -> None:
         for (_, future), result in zip(self._under_way, results, strict=True):
-            if future.cancelled():
+            if future.cancelled():  # the job was done all the same
                 continue
             if isinstance(result, StorageError):
                 future.set_exception(result)
@@ -131,6 +136,7 @@ class Writer:
         if any(isinstance(each, Committed) and each.sequence is not None for each in results):
             self._on_changes()
         if self._waiting:
+            # After the callers that were just woken, whose next writes may join the batch.
             self._loop.call_soon(self._start_batch)
         else:
             self._idle.set()
@@ -142,7 +148,7 @@ class Writer:
             jobs, rest = call
             try:
                 results = rest(jobs)
-            except Exception as error:  # noqa: BLE001 - those who wait must hear of anything
+            except Exception as error:  # noqa: BLE001 - whatever it is, no caller may wait for ever
                 results = failures(jobs, error)
             self._loop.call_soon_threadsafe(self._end_batch, results)
 
