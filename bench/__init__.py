@@ -1,5 +1,5 @@
-"""The benchmark: how fast is Podstead beside its peers, measured in one run on one machine?
+"""The benchmark: how fast is Podstead compared with its peers, in one run on one machine?
 
-Run as `python -m bench` from the checkout. It reads top to bottom as: `cases` (what is asked),
-`servers` (who is asked), `rounds` (asking in turn), `report` (what came out).
+Run it as `python -m bench` from the checkout. The main modules are `cases` (the requests),
+`servers` (what is compared), `rounds` (the order of measuring) and `report` (the results).
 """

@@ -1,8 +1,8 @@
 """What is measured? Each case is one value in `CASES`.
 
-To add a case, add a value: a key for `--only`, a title for the table, an exercise, what it needs
-of a server, and the ratios to reach, if any. A new kind of work (a proof for each request) is a
-new class beside those in `exercises` and `patches`.
+To add a case, add a value: a key for `--only`, a title for the table, an exercise, the features it
+needs of a server, and the ratios to reach, if any. For a new kind of work (such as a proof for each
+request), add a class beside those in `exercises` and `patches`.
 """
 
 from __future__ import annotations

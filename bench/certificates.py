@@ -1,4 +1,4 @@
-"""Which certificates do the TLS cases use? The server's, and a client's that names a WebID."""
+"""The certificates of the TLS cases: the server's, and a client's that names a WebID."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""How fast are requests read whose client shows a certificate of its WebID (WebID-TLS)?
+"""How fast are reads by a client that presents a certificate of its WebID (WebID-TLS)?
 
-wrk cannot show one, so `ab` makes this load: over connections that are kept, one handshake each.
+wrk does not support client certificates, so `ab` generates this load, over persistent connections
+with one handshake each.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What is stored, and when is an answer the right one?
+"""What is stored, and when is a response correct?
 
-Subjects of reading: a document and a container. Each can furnish itself on a site and judge an
-answer. The oracles are not our code: exact bytes, rdflib for graphs, and for listings the set of
-members that were stored, read by pyoxigraph because rdflib is too slow for thousands.
+The subjects of the read cases are a document and a container. Each can store itself on a site and
+check a response. The oracles are not our code: exact bytes, rdflib for graphs, and for listings the
+set of members that were stored, read by pyoxigraph because rdflib is too slow for thousands.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""What is done in one measured round, and what must hold before and after it?
+"""What happens in one measured round, and what must hold before and after it?
 
-An exercise furnishes a site once, gives the load of a round (after looking that the answers are
-right), and verifies afterwards. What it cannot show to be right makes the figure void. The rules:
+An exercise prepares a site once, provides the load of a round (after checking that responses are
+correct), and verifies the result afterwards. What it cannot verify makes the figure void. Rules:
 
-- Reads: one answer is judged before and after; during the round no status of 400 or more, and
-  as many bytes as so many right answers have, but for one answer for each connection. (They
-  are not looked at one by one: that would slow the generator below the fastest server.)
-- Writes: every status is counted, only the expected one may occur. Afterwards what was
-  acknowledged must be there: of the requests sent, at most those cut off unanswered at the end
-  may be missing or broken.
-- Patches (`patches`): what is there afterwards is counted, and the rest told.
+- Reads: one response is checked before and after; during the round no response may have a status
+  of 400 or more, and the bytes received must match the number of correct responses, up to one
+  response for each connection. (Responses are not checked one by one: that would make the
+  generator slower than the fastest server.)
+- Writes: every status is counted, and only the expected one may occur. Afterwards every
+  acknowledged write must be found: of the requests sent, at most those cut off unanswered at the
+  end may be missing or broken.
+- Patches (`patches`): only what is found afterwards is counted, and the rest is reported.
 """
 
 from __future__ import annotations

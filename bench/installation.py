@@ -1,7 +1,7 @@
-"""What must be there before a run, and how does it get there?
+"""What does a run require, and how is it installed?
 
-The peers come from npm into `bench/.cache`, outside of git; the load generator and nginx from
-the system's packages. What is there already is left alone.
+The peers come from npm into `bench/.cache`, which git ignores; the load generator and nginx come
+from the system's packages. Existing installations are left alone.
 """
 
 from __future__ import annotations

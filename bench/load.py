@@ -1,7 +1,7 @@
-"""How is load made, and what is told about it afterwards?
+"""How is load generated, and what is reported about it?
 
-The generator is wrk with one thread and `load.lua`; this module writes its plan, runs it and
-reads its outcome. Whether the outcome is *right* is judged by the exercise, not here.
+The generator is wrk with one thread and `load.lua`; this module writes its plan, runs it and reads
+its outcome. The exercise, not this module, decides whether the outcome is *correct*.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""What is sent and what comes back: requests with placeholders, answers, and the one error.
+"""Requests with placeholders, responses, and the one error.
 
-A request may carry placeholders, filled in anew for each time it is sent:
+A request may contain placeholders, which are filled in each time it is sent:
 
-- `SEQUENCE`: the running number of the request in eight digits. It is as long as what replaces
-  it, so a Content-Length computed over the placeholder stays right.
+- `SEQUENCE`: the running number of the request in eight digits. It is as long as its replacement,
+  so a Content-Length computed with the placeholder remains correct.
 - `PROOF`: one of the proofs of the load, each used once.
-- `ADDRESS`: an IPv4 address that changes every fifty requests, for a server that counts writes
-  per client address and cannot be told not to.
+- `ADDRESS`: an IPv4 address that changes every fifty requests, for a server that limits writes
+  per client address and has no setting to turn this off.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""How are patches measured? What counts is what is there afterwards, not what was acknowledged.
+"""How are patches measured? By what is stored afterwards, not by what was acknowledged.
 
-A server may answer a patch with success and lose it to another writer of the same document, so
-after each round every document is read and the triples sent are looked for. Peers keep the figure
-of what they kept; this server must have kept all, or its figure is void.
+A server may acknowledge a patch and lose it to another writer of the same document, so after each
+round every document is read and searched for the triples sent. A peer's figure is the number of
+patches that it kept; this server must have kept all of them, or its figure is void.
 
-Each patch inserts a literal of its own. The documents have one subject, and the predicate patched
-stands in them in full: javascript-solid-server finds it in no other form.
+Each patch inserts a literal of its own. The documents have one subject and contain the patched
+predicate in full, because javascript-solid-server finds it in no other form.
 """
 
 from __future__ import annotations

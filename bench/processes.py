@@ -1,7 +1,7 @@
-"""How are the servers started, watched and ended?
+"""How are the servers started, monitored and stopped?
 
-Each runs in a session of its own, so that its whole process group can be ended by the number
-that we were given at the start, and by nothing else. Linux only: memory is read from /proc.
+Each runs in a session of its own, so that its whole process group can be stopped by the ID that we
+got at the start, and by nothing else. Linux only: memory is read from /proc.
 """
 
 from __future__ import annotations

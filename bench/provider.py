@@ -1,8 +1,8 @@
 """Who issues the tokens of requests with a proof? One provider for all servers, in this process.
 
-It publishes what a resource server reads of a provider (OpenID Connect Discovery and a key set)
-and signs access tokens for any WebID. An `Application` has such a token and the key it is bound
-to, and makes proofs (RFC 9449), as many as a round needs, before the round begins.
+It publishes what a resource server reads from a provider (OpenID Connect Discovery and a key set)
+and signs access tokens for any WebID. An `Application` has such a token and the key it is bound to,
+and creates as many proofs (RFC 9449) as a round needs before the round begins.
 """
 
 from __future__ import annotations

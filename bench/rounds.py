@@ -1,8 +1,8 @@
-"""In which order is everything measured, and what counts?
+"""In which order is everything measured, and what makes a figure void?
 
-For each round and each case the servers are asked one after the other (A B C D, A B C D …), so
-that a slow minute of the machine hits all of them. Round 0 warms up and is not counted. One
-failure anywhere makes the figure of that server in that case void, and it is not asked again.
+In each round and for each case the servers are measured one after the other (A B C D, A B C D …),
+so that a slow minute of the machine affects all of them. Round 0 is a warm-up and is discarded. One
+failure makes the figure of that server in that case void, and the server is not measured again.
 """
 
 from __future__ import annotations

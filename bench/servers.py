@@ -1,9 +1,9 @@
-"""Who is compared, and how is each started so that it does its best?
+"""Which servers are compared, and how is each started so that it performs best?
 
-One class for each server. A server says what it offers; a case says what it needs; a server that
-does not offer it is left out of that case with the reason. Two servers may share a column: the
-first that offers what the case needs is asked, so javascript-solid-server runs without content
-negotiation wherever that is enough.
+There is one class for each server. A server declares the features it supports, and a case those it
+needs; a server that lacks one is left out of that case, with the reason. Two servers may share a
+column: the first that supports what the case needs is used, so javascript-solid-server runs without
+content negotiation wherever that is enough.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How fast are requests read that are signed with a Nostr key (NIP-98)?
+"""How fast are reads that are signed with a Nostr key (NIP-98)?
 
-Each request has an event of its own, signed before the round. Whether an event that was used is
-refused is not looked at here: javascript-solid-server takes it again.
+Each request has an event of its own, signed before the round. This module does not check that a
+used event is refused, because javascript-solid-server accepts it again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How is one server asked single questions, outside the measured time?
+"""How are single requests sent to one server, outside the measured time?
 
-A `Site` is a server as its client sees it: an address, a pod, and the headers that open it. The
-checks before and after each round, and the documents they need, go through here.
+A `Site` is a server as its client sees it: an address, a pod, and the headers that give access to
+it. The checks before and after each round, and the documents they need, use this module.
 """
 
 from __future__ import annotations

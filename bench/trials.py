@@ -1,6 +1,6 @@
 """What is tested on this server alone: a large container, and many connections at once.
 
-Neither is compared; each says what it saw and whether the goal was reached.
+Neither is compared with peers; each reports what it measured and whether the goal was reached.
 """
 
 from __future__ import annotations

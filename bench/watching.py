@@ -1,9 +1,9 @@
-"""How long does a watcher wait for the news? From sending a PUT to the message of it.
+"""How long does a watcher wait for a notification? From sending a PUT until the message arrives.
 
-A thousand sockets watch the same document, or a document each. A document is replaced, and the
-next one only when everybody who watches it has heard of it; so the figure is the delay of one
-change, not a rate. The sockets, and the writer, are in this process for every server alike: the
-delays hold its own time as well, which is why they are to be compared and not to be quoted.
+A thousand sockets watch the same document, or a document each. A document is replaced, and the next
+one only when everybody who watches it has been notified, so the figure is the delay of one change,
+not a rate. The sockets and the writer are in this process for every server alike: the delays
+include its own time, so compare them with each other, but do not quote them.
 """
 
 from __future__ import annotations
