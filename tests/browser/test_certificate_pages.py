@@ -43,7 +43,7 @@ def test_a_certificate_is_saved_and_lets_another_browser_in(
     context = chromium.new_context(ignore_https_errors=True, viewport={"width": 375, "height": 700})
     page = context.new_page()
     sign_in(page, provider, person)
-    page.get_by_role("button", name="Make a certificate").click()
+    page.get_by_role("button", name="Create a certificate").click()
     expect(page.get_by_role("heading", name="New client certificate")).to_be_visible()
     _check(page, axe)
     for kind in ("pem", "p12"):
@@ -70,7 +70,7 @@ def test_a_certificate_is_saved_and_lets_another_browser_in(
     page.goto(f"{provider.base_url}/idp/account")
     _check(page, axe)
     page.get_by_role("button", name="Remove Key").click()
-    expect(page.get_by_role("status")).to_contain_text("The key is removed from your profile")
+    expect(page.get_by_role("status")).to_contain_text("The key has been removed from your profile")
     assert _status(visitor, private) == 401
     other.close()
     context.close()

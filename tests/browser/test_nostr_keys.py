@@ -70,7 +70,7 @@ def press(page: Page) -> None:
 
 def link(page: Page) -> None:
     press(page)
-    page.get_by_text("The Nostr key is linked").wait_for()
+    page.get_by_text("The Nostr key has been linked").wait_for()
 
 
 def problem(page: Page) -> str:
@@ -97,7 +97,7 @@ def test_a_key_is_linked_shown_and_unlinked(
     document = json.loads(did_document(provider, extension.key).body)
     assert document["alsoKnownAs"] == [person.web_id]
     page.get_by_role("button", name="Unlink npub1").click()
-    page.get_by_text("The Nostr key is unlinked").wait_for()
+    page.get_by_text("The Nostr key has been unlinked").wait_for()
     assert extension.key.public not in page.inner_text("main")
     assert did_document(provider, extension.key).status == 404
 
@@ -165,7 +165,7 @@ def test_a_key_need_not_be_published(
     page.keyboard.press("Tab")
     expect(page.get_by_role("button", name="Link a Nostr key")).to_be_focused()
     page.keyboard.press("Enter")
-    page.get_by_text("The Nostr key is linked").wait_for()
+    page.get_by_text("The Nostr key has been linked").wait_for()
     assert "in your profile" not in page.inner_text("main")
     assert did_document(provider, extension.key).status == 404
 
@@ -202,7 +202,7 @@ def test_without_an_extension_the_page_says_so(
     button = page.get_by_role("button", name="Link a Nostr key")
     expect(button).to_be_disabled()
     page.clock.run_for(WAIT_MS + 100)
-    assert "no extension for Nostr" in problem(page)
+    assert "no Nostr extension" in problem(page)
     expect(button).to_be_enabled()
     page.get_by_role("button", name="Sign out", exact=True).first.click()
     page.get_by_text("You are signed out").wait_for()
@@ -221,7 +221,7 @@ def test_an_extension_may_come_late(
     page.clock.run_for(WAIT_MS - 200)
     extension.comes(page)
     page.clock.run_for(100)
-    page.get_by_text("The Nostr key is linked").wait_for()
+    page.get_by_text("The Nostr key has been linked").wait_for()
 
 
 def test_who_declines_can_try_again(
@@ -317,10 +317,10 @@ def test_a_key_is_unlinked_without_scripts(
     context = chromium.new_context(java_script_enabled=False)
     other = context.new_page()
     sign_in(other, provider, person)
-    assert "To link a key, allow this page its script." in other.inner_text("main")
+    assert "To link a key, allow scripts on this page." in other.inner_text("main")
     assert not other.get_by_role("button", name="Link a Nostr key").is_visible()
     other.get_by_role("button", name="Unlink npub1").click()
-    other.get_by_text("The Nostr key is unlinked").wait_for()
+    other.get_by_text("The Nostr key has been unlinked").wait_for()
     context.close()
 
 

@@ -17,7 +17,7 @@ from tests.support.nostr import NostrKey
 from tests.support.server import ServerProcess, running_server
 
 Scheme = Literal["light", "dark"]
-NO_EXTENSION = "This browser has no extension for Nostr"
+NO_EXTENSION = "This browser has no Nostr extension"
 NO_ACCOUNT = (
     "No account here has this key. If you have an account, sign in to it in another way, and link "
     "the key there."
@@ -47,7 +47,7 @@ def linked(page: Page, extension: Extension, provider: ServerProcess, person: Pe
     """Somebody who has linked the key of the extension, and signed out."""
     sign_in(page, provider, person)
     page.get_by_role("button", name="Link a Nostr key").click()
-    page.get_by_text("The Nostr key is linked").wait_for()
+    page.get_by_text("The Nostr key has been linked").wait_for()
     page.context.clear_cookies()
     return person
 
@@ -71,7 +71,7 @@ def stating(extension: Extension, provider: ServerProcess, person: Person, page:
     page.goto(f"{provider.base_url}/idp/login")
     type_password(page, person)
     page.get_by_role("button", name="Allow signing in").click()
-    page.get_by_text("The key of your profile can sign in now").wait_for()
+    page.get_by_text("You can now sign in with this key of your profile").wait_for()
     page.context.clear_cookies()
     return person
 
@@ -168,15 +168,15 @@ def test_a_key_without_an_account_gets_one(
     page.goto(app.request())
     press(page)
     assert problem(page) == NO_ACCOUNT
-    page.get_by_role("link", name="Make an account with this key").click()
+    page.get_by_role("link", name="Create an account with this key").click()
     page.wait_for_url("**/idp/register?uid=**")
     npub = extension.npub(page)
     assert npub in page.inner_text("main")
     assert page.get_by_label("Sign in with my Nostr key as well").is_checked()
     page.get_by_label("Name of your pod").fill(f"{person.name}x")
     page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_label("Password, once more").fill(PASSWORD)
-    page.get_by_role("button", name="Make the account").click()
+    page.get_by_label("Repeat the password").fill(PASSWORD)
+    page.get_by_role("button", name="Create the account").click()
     allow(page)
     page.wait_for_url(f"{app.redirect_uri}?code=**")
     page.context.clear_cookies()
@@ -325,7 +325,7 @@ def test_axe_finds_nothing_where_a_key_signs_in(
     press(page)
     problem(page)
     look("refused")
-    page.get_by_role("link", name="Make an account with this key").click()
+    page.get_by_role("link", name="Create an account with this key").click()
     page.wait_for_url("**/idp/register?uid=**")
     look("registration")
     context.close()

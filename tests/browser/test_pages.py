@@ -104,7 +104,7 @@ def test_an_answer_by_form_gets_to_the_application(
     page.get_by_role("button", name="Sign in", exact=True).click()
     allow(page)
     if not scripts:
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Continue").click()
     page.wait_for_url(app.redirect_uri)
     text = page.inner_text("p")
     assert "code=" in text
@@ -187,7 +187,7 @@ def test_the_account_with_keys_only(page: Page, provider: ServerProcess, person:
     page.keyboard.press("Enter")
     page.get_by_role("status").wait_for()
     assert f"changed-{person.email}" in page.inner_text("main")
-    _tab_to(page, "Make client credentials")
+    _tab_to(page, "Create client credentials")
     page.keyboard.press("Enter")
     page.get_by_text("Copy the secret now").wait_for()
     _tab_to(page, "Done")
@@ -195,7 +195,7 @@ def test_the_account_with_keys_only(page: Page, provider: ServerProcess, person:
     page.wait_for_url("**/idp/account")
     _tab_to(page, "Remove")
     page.keyboard.press("Enter")
-    page.get_by_text("The client credentials are removed").wait_for()
+    page.get_by_text("The client credentials have been removed").wait_for()
     _tab_to(page, "Sign out")
     page.keyboard.press("Enter")
     page.get_by_text("You are signed out").wait_for()

@@ -225,7 +225,7 @@ def test_one_device_has_one_passkey_of_an_account(
     add(page, provider)
     page.get_by_role("button", name="Remove my laptop").wait_for()
     add(page, provider, "again")
-    assert "has a passkey of your account already" in problem(page)
+    assert "already has a passkey for your account" in problem(page)
     device.session.send(
         "WebAuthn.removeVirtualAuthenticator", {"authenticatorId": device.identifier}
     )
@@ -244,9 +244,9 @@ def test_names_and_removal(
     page.get_by_text("Rename", exact=True).first.click()
     page.get_by_label("New name").fill("the old laptop")
     page.get_by_role("button", name="Rename", exact=True).click()
-    page.get_by_text("The passkey has its new name").wait_for()
+    page.get_by_text("The passkey has been renamed").wait_for()
     page.get_by_role("button", name="Remove the old laptop").click()
-    page.get_by_text("The passkey is removed").wait_for()
+    page.get_by_text("The passkey has been removed").wait_for()
     page.get_by_role("button", name="Sign out", exact=True).first.click()
     page.get_by_text("You are signed out").wait_for()
     assert len(device.passkeys()) == 1

@@ -32,8 +32,8 @@ def _without_account(page: Page, base: str, person: Person) -> Iterator[str]:
     yield "registration"
     page.get_by_label("Name of your pod").fill(person.name)
     page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_label("Password, once more").fill(PASSWORD)
-    page.get_by_role("button", name="Make the account").click()
+    page.get_by_label("Repeat the password").fill(PASSWORD)
+    page.get_by_role("button", name="Create the account").click()
     page.get_by_role("alert").wait_for()
     yield "registration-failed"
     page.goto(f"{base}/idp/auth?client_id=nobody")
@@ -44,7 +44,7 @@ def _without_account(page: Page, base: str, person: Person) -> Iterator[str]:
 
 def _with_application(page: Page, app: App, person: Person) -> Iterator[str]:
     page.goto(app.request(prompt="none"))
-    page.get_by_role("link", name="Go on to").wait_for()
+    page.get_by_role("link", name="Continue to").wait_for()
     yield "leaving"
     page.goto(app.request(redirect_uri=ON_THE_WEB))
     page.get_by_text("If you sign in here").wait_for()
@@ -64,7 +64,7 @@ def _at_the_account(page: Page, base: str, app: App) -> Iterator[str]:
     page.goto(f"{base}/idp/account")
     yield "account"
     page.get_by_label("What they are for").fill("nightly backup")
-    page.get_by_role("button", name="Make client credentials").click()
+    page.get_by_role("button", name="Create client credentials").click()
     yield "credentials"
     page.get_by_role("link", name="Done").click()
     page.get_by_text("Change your password").click()
@@ -72,7 +72,7 @@ def _at_the_account(page: Page, base: str, app: App) -> Iterator[str]:
     yield "account-with-forms"
     page.locator("#password-current").fill("wrong")
     page.get_by_label("New password", exact=True).fill(PASSWORD)
-    page.get_by_label("New password, once more").fill(PASSWORD)
+    page.get_by_label("Repeat the new password").fill(PASSWORD)
     page.get_by_role("button", name="Change the password").click()
     page.get_by_role("alert").wait_for()
     yield "account-failed"
@@ -85,7 +85,7 @@ def _at_the_account(page: Page, base: str, app: App) -> Iterator[str]:
     page.get_by_role("button", name="Sign out").click()
     yield "signed-out"
     page.goto(app.signing_out())
-    page.get_by_role("link", name="Go on to").wait_for()
+    page.get_by_role("link", name="Continue to").wait_for()
     yield "signed-out-before"
 
 
@@ -102,7 +102,7 @@ def _to_the_end(page: Page, provider: ServerProcess, person: Person) -> Iterator
     yield "deletion-refused"
     page.get_by_label("To confirm, type the name of your pod").fill(person.name)
     page.get_by_role("button", name="Delete everything").click()
-    page.get_by_text("Your account is deleted").wait_for()
+    page.get_by_text("Your account has been deleted").wait_for()
     yield "deleted"
 
 

@@ -66,7 +66,7 @@ class Person:
 
     def go_on(self, page: Page) -> str:
         """Where the link leads of a page that names an address before it sends anybody there."""
-        [link] = re.findall(r'<a class="button" href="([^"]+)">Go on to', page.text)
+        [link] = re.findall(r'<a class="button" href="([^"]+)">Continue to', page.text)
         return unescape(link)
 
     def sign_in(self, page: Page) -> Page:

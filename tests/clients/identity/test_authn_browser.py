@@ -143,11 +143,11 @@ def test_a_newcomer_makes_an_account_on_the_way(application: Application) -> Non
     """And comes back to the application with it."""
     application.ask()
     page, name = application.page, f"new{application.account.name}"
-    page.get_by_role("link", name="Make an account and a pod").click()
+    page.get_by_role("link", name="Create an account and a pod").click()
     page.get_by_label("Name of your pod").fill(name)
     page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_label("Password, once more").fill(PASSWORD)
-    application.press("Make the account")
+    page.get_by_label("Repeat the password").fill(PASSWORD)
+    application.press("Create the account")
     application.press("Allow")
     application.knows(f"{application.provider}/{name}/#me")
     url = f"{application.provider}/{name}/private/"
@@ -161,7 +161,7 @@ def test_an_application_that_has_an_identifier_is_called_by_its_name(
     application.ask(client_id=application.website.origin + CLIENT)
     host = urlsplit(application.website.origin).netloc
     expect(application.page.locator(".client")).to_contain_text("Field Notes")
-    expect(application.page.locator(".client")).to_contain_text(f"An application of {host}")
+    expect(application.page.locator(".client")).to_contain_text(f"An application from {host}")
     application.page.go_back()
     application.sign_in(client_id=application.website.origin + CLIENT)
 

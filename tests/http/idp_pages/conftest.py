@@ -129,7 +129,7 @@ def reply_of(page: Page) -> dict[str, list[str]]:
 
 def go_on(page: Page) -> Page:
     """Where the link leads of a page that names an address before it sends anybody there."""
-    [link] = re.findall(r'<a class="button" href="([^"]+)">Go on to', page.text)
+    [link] = re.findall(r'<a class="button" href="([^"]+)">Continue to', page.text)
     return Page(unescape(link), page.answer)
 
 

@@ -79,7 +79,7 @@ async def test_the_email_address_is_changed(
     page = await browser.send(
         account, "/idp/account/email", email="new@example.org", current=password_of("alice")
     )
-    assert "Your e-mail address is changed" in page.text
+    assert "Your e-mail address has been changed" in page.text
     noted = [each.getMessage() for each in caplog.records if each.name == "podstead.audit"]
     assert noted == ["password confirmed", "e-mail address changed"]
     assert "new@example.org" not in "".join(str(each.__dict__) for each in caplog.records)
@@ -134,7 +134,7 @@ async def test_a_new_password_ends_everything_but_this_browser(
         confirm=NEW,
     )
     assert (page.status, page.path) == (200, "/idp/account")
-    assert "Your password is changed" in page.text
+    assert "Your password has been changed" in page.text
     assert browser.cookies["podstead-session"] != before
     assert (await browser.get("/idp/account")).path == "/idp/account"
     assert (await other.get("/idp/account")).path == "/idp/login"
@@ -220,7 +220,7 @@ async def test_each_browser_can_be_signed_out(
     [own] = [each for each in account.forms if each.action.startswith("/idp/account/sessions/")]
     [others] = [each for each in forms if each.action != own.action]
     page = await browser.send(page, others.action)
-    assert "That browser is signed out" in page.text
+    assert "That browser has been signed out" in page.text
     assert (await other.get("/idp/account")).path == "/idp/login"
     page = await browser.send(page, own.action)
     assert page.path == "/idp/login"
@@ -288,7 +288,7 @@ async def test_an_application_is_listed_and_disconnected(
     assert "Notes" in page.text
     assert "app.example" in page.text
     page = await browser.send(page, "/idp/account/grants/")
-    assert "The application is disconnected" in page.text
+    assert "The application has been disconnected" in page.text
     assert "No application is connected" in page.text
     assert await app.refresh(tokens["refresh_token"]) == 400
     token_of = {"Authorization": f"Bearer {tokens['access_token']}"}
@@ -335,7 +335,7 @@ async def test_registrations_of_one_origin_are_one_application(
     [together] = actions - alone
     assert len(actions) == 2
     page = await browser.send(page, together)
-    assert "The application is disconnected" in page.text
+    assert "The application has been disconnected" in page.text
     assert "app.example" not in page.text
     assert "other.example" in page.text
     statuses = [
@@ -378,7 +378,7 @@ async def test_client_credentials_are_shown_once_and_work(
     assert id_ in page.text
     assert secret not in page.text
     page = await browser.send(page, "/idp/account/client-credentials/")
-    assert "The client credentials are removed" in page.text
+    assert "The client credentials have been removed" in page.text
     assert (await _client_token(server, id_, secret)).status == 401
 
 
@@ -410,7 +410,7 @@ async def test_making_client_credentials_needs_a_recent_sign_in(
     clock.pass_s(601)
     page = await browser.send(account, path, name="backup")
     assert page.path == "/idp/login"
-    assert "Before client credentials are made" in page.text
+    assert "before you create client credentials" in page.text
     assert (await script.ask("POST", path, {"name": "backup"})).status == 403
     assert await script.get(path) == {"clientCredentials": {}}
     page = await browser.send(page, "/idp/login", username="alice", password=password_of("alice"))
@@ -418,7 +418,7 @@ async def test_making_client_credentials_needs_a_recent_sign_in(
     page = await browser.send(page, path, name="backup")
     assert "Copy the secret now" in page.text
     text = " ".join((await browser.get("/idp/account")).text.split())
-    assert "signed out. Client credentials stay valid" in text
+    assert "signed out. Client credentials remain valid" in text
 
 
 # --- the end ------------------------------------------------------------------------------------
@@ -432,7 +432,7 @@ async def test_the_account_and_the_pod_are_deleted(
     assert page.status == 400
     assert (await server.public.get("/alice/")).status == 200
     page = await browser.send(page, "/idp/account/delete", pod="alice")
-    assert "Your account is deleted" in page.text
+    assert "Your account has been deleted" in page.text
     assert "podstead-session" not in browser.cookies
     assert (await server.public.get("/alice/")).status in {401, 404}
     page = await sign_in(new_browser())
@@ -458,7 +458,7 @@ async def test_deleting_needs_a_recent_sign_in(
     page = await browser.send(again, "/idp/login", username="alice", password=password_of("alice"))
     assert page.path == "/idp/account/delete"
     page = await browser.send(page, "/idp/account/delete", pod="alice")
-    assert "Your account is deleted" in page.text
+    assert "Your account has been deleted" in page.text
 
 
 async def test_a_program_deletes_only_after_a_recent_sign_in(

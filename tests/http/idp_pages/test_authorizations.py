@@ -184,13 +184,13 @@ async def test_the_page_to_sign_in_on_names_all_that_signing_in_gives(
     assert "trust <strong>app.example</strong>" in text
     page = await browser.get(app.request(scope="openid webid email"))
     assert "If you sign in here" not in page.text
-    assert "you are asked next" in " ".join(page.text.split())
+    assert "you will be asked next" in " ".join(page.text.split())
 
 
 async def test_each_datum_is_named_before_it_is_given(browser: Browser, app: App) -> None:
     page = await browser.get(app.request(scope="openid profile email"))
     page = await _sign_in_here(browser, page)
-    for said in ("name</strong>, which is that of your pod: alice", "alice@example.org"):
+    for said in ("name</strong>, which is the name of your pod: alice", "alice@example.org"):
         assert said in page.text
     assert "no access to your pod" in page.text
     assert "read, change and delete" not in page.text

@@ -88,7 +88,7 @@ async def test_a_certificate_is_made_and_acts_for_its_owner_until_it_is_removed(
     mark = _marks(page)[0]
     assert mark in page.text
     page = await browser.send(page, f"{PATH}/{mark}")
-    assert "The key is removed from your profile" in page.text
+    assert "The key has been removed from your profile" in page.text
     assert await shown(server, certificate_in(pem)) == 401
     assert await profile(server) == before
     noted = [each.getMessage() for each in caplog.records if each.name == "podstead.audit"]
@@ -180,7 +180,7 @@ async def test_who_signed_in_long_ago_signs_in_again_first(
     for action in (PATH, f"{PATH}/{made['id']}"):
         page = await browser.send(account, action)
         assert page.path == "/idp/login"
-        assert "Before a certificate is made or removed" in page.text
+        assert "before you create or remove a certificate" in page.text
     assert await profile(server) == before
     page = await browser.send(page, "/idp/login", username="alice", password=password_of("alice"))
     assert page.url.endswith("/idp/account#certificates")

@@ -174,7 +174,7 @@ async def test_who_is_signed_in_changes_the_password_whatever_others_do(
     await lock(server)
     typed = {"current": password_of("alice"), "new": NEW, "confirm": NEW}
     page = await owner.send(page, "/idp/account/password", **typed)
-    assert "Your password is changed" in page.text
+    assert "Your password has been changed" in page.text
 
 
 async def test_a_linked_nostr_key_gets_its_try(

@@ -443,10 +443,10 @@ async def test_a_key_is_unlinked_by_a_form(
     """Without a script."""
     await link(browser, clock, key)
     page = await browser.get("/idp/account")
-    assert "The Nostr key is linked." in page.text
+    assert "The Nostr key has been linked." in page.text
     page = await browser.send(page, f"{KEYS}/{key.public}")
     assert page.path == "/idp/account"
-    assert "The Nostr key is unlinked." in page.text
+    assert "The Nostr key has been unlinked." in page.text
     assert key.public not in page.text
     assert await names(server) == set()
 

@@ -91,7 +91,7 @@ async def allowed(server: Server, owner: Browser, key: NostrKey, *, name: str = 
     await stated(server, key, name)
     page = await sign_in(owner, name)
     page = await owner.send(page, "/idp/account/profile-keys", key=key.public)
-    assert "can sign in now" in page.text
+    assert "You can now sign in with this key of your profile" in page.text
 
 
 async def _status_of(app: App, tokens: dict[str, Any]) -> int:
@@ -582,7 +582,7 @@ async def test_the_owner_sees_an_allowed_key_and_ends_it(
     page = await owner.get("/idp/account")
     assert "can sign in" in page.text
     page = await owner.send(page, f"/idp/account/profile-keys/{key.public}")
-    assert "no longer signs in" in page.text
+    assert "You can no longer sign in with this key" in page.text
     assert "can sign in</span>" not in page.text
     assert await account_of(browser) is None
     assert await _status_of(app, tokens) == 401
@@ -675,7 +675,7 @@ async def test_unlinking_a_key_ends_what_it_has_signed_in(
     owner = new_browser()
     page = await sign_in(owner)
     page = await owner.send(page, f"/idp/account/nostr/{linked.public}")
-    assert "The Nostr key is unlinked" in page.text
+    assert "The Nostr key has been unlinked" in page.text
     assert await account_of(browser) is None
     assert await _status_of(app, tokens) == 401
     assert await account_of(owner) is not None
@@ -688,7 +688,7 @@ async def test_who_unlinks_the_key_that_they_signed_in_with_is_signed_out(
     page = await browser.get("/idp/account")
     page = await browser.send(page, f"/idp/account/nostr/{linked.public}")
     assert page.path == "/idp/login"
-    assert "signed out here as well" in page.text
+    assert "this browser is signed out as well" in page.text
 
 
 async def test_a_key_that_is_unlinked_during_a_sign_in_signs_nobody_in(

@@ -26,7 +26,7 @@ NEW = "quite another one"
 COMMON = "password123"
 SHORT = "7 chars"
 WARNING = "one of the 1,000 most common ones"
-STAYS = "What the new password did not end"
+STAYS = "Still valid after the new password"
 
 
 async def registered(browser: Browser, password: str, name: str = "carol") -> Page:
@@ -112,7 +112,7 @@ async def test_other_passwords_are_not_warned_of(browser: Browser) -> None:
 async def test_where_nothing_stays_nothing_is_listed(browser: Browser) -> None:
     await sign_in(browser)
     page = await change(browser, NEW)
-    assert "Your password is changed" in page.text
+    assert "Your password has been changed" in page.text
     assert STAYS not in page.text
 
 
@@ -139,7 +139,7 @@ async def test_what_a_new_password_does_not_end_is_listed_with_a_way_to_end_each
     stays = page.text[page.text.index(STAYS) :].partition("</section>")[0]
     for shown in ("Passkey", "my key", "Client credentials", "backup", "Nostr key</strong>",
                   "Client certificate", "Token of your pod", token_id,
-                  "signs requests for as long as your profile names it"):  # fmt: skip
+                  "sign requests for as long as your profile names it"):  # fmt: skip
         assert shown in stays, shown
     [shown_passkey] = await listed(browser)
     actions = [each.action for each in page.forms if f'"{each.action}"' in stays]
@@ -182,7 +182,7 @@ async def test_the_owner_sees_and_revokes_a_token_that_the_operator_made(
     path = f"/idp/account/tokens/{token_id}"
     assert (await browser.ask("GET", path, headers=SCRIPT)).json()["id"] == token_id
     page = await browser.send(page, path)
-    assert "The token of your pod is revoked" in page.text
+    assert "The token has been revoked" in page.text
     assert "Token of the pod revoked" in page.text
     async with open_token_desk(settings) as desk:
         [record] = await desk.list("alice")

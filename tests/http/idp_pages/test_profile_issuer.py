@@ -107,7 +107,7 @@ async def test_restoring_needs_a_recent_sign_in_and_the_forms_token(
     page = await browser.post("/idp/account/issuer", {"csrf_token": token})
     assert page.path == "/idp/login"
     assert "again=issuer" in page.url
-    assert "Before your profile names this server again" in page.text
+    assert "before your profile names this server again" in page.text
     nobody = Browser(server.application)
     assert (await nobody.post("/idp/account/issuer", {})).path == "/idp/login"
 

@@ -155,7 +155,7 @@ async def test_a_closed_server_says_so(settings: Settings) -> None:
         browser = Browser(application)
         page = await browser.get("/idp/register")
         assert page.status == 403
-        assert "accounts are made by its operator" in page.text
+        assert "operator of this server creates the accounts" in page.text
         page = await browser.get("/idp/login")
         assert "/idp/register" not in page.text
         page = await browser.post("/idp/register", GOOD)

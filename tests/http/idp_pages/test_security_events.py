@@ -121,7 +121,7 @@ async def test_a_passkey_that_is_removed_ends_what_it_has_signed_in(
     tokens = await app.tokens(page)
     [passkey] = await listed(owner)
     page = await post(owner, f"passkeys/{passkey['id']}")
-    assert "The passkey is removed" in page.text
+    assert "The passkey has been removed" in page.text
     assert (await thief.get("/idp/account")).path == "/idp/login"
     assert await app.refresh(tokens["refresh_token"]) == 400
     assert (await owner.get("/idp/account")).path == "/idp/account"

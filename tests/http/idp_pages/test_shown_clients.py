@@ -118,8 +118,8 @@ async def test_an_application_in_a_pod_does_not_pass_for_the_server(
     assert (await server.bob.put("/bob/public/app.acl", rules, "text/turtle")).status == 201
     app = App(server, f"{BOBS}/app")
     page = await browser.get(app.request(redirect_uri=f"{BOBS}/app.html"))
-    assert "An application of localhost:3000/bob<" in page.text
-    assert "You will go on to <strong>localhost:3000/bob</strong>" in page.text
+    assert "An application from localhost:3000/bob<" in page.text
+    assert "You will continue to <strong>localhost:3000/bob</strong>" in page.text
     page = await browser.send(page, page.path, username="alice", password=password_of("alice"))
     await browser.send(page, f"{page.path}/confirm")  # the test server is on this device
     account = await browser.get("/idp/account")

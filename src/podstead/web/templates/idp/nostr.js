@@ -81,7 +81,7 @@
   function explain(error) {
     if (error.answer) return /[.?!]$/.test(error.message) ? error.message : `${error.message}.`;
     if (error.name === "NoExtension") {
-      return "This browser has no extension for Nostr, or it is switched off for this site. Install one, such as nos2x or Alby, and reload the page.";
+      return "This browser has no Nostr extension, or the extension is disabled for this site. Install one, such as nos2x or Alby, and reload the page.";
     }
     if (error.name === "NotSigned") return "Nothing was done: the extension did not sign.";
     return "Nothing was done: the server could not be reached. Try again.";

@@ -84,8 +84,8 @@
 
   function explain(error) {
     if (error.answer) return error.message;
-    if (error.name === "InvalidStateError") return "This device has a passkey of your account already.";
-    if (error.name === "NotAllowedError") return "Nothing was done: it was cancelled, or took too long.";
+    if (error.name === "InvalidStateError") return "This device already has a passkey for your account.";
+    if (error.name === "NotAllowedError") return "Nothing was done: the request was cancelled or took too long.";
     return "The browser could not use a passkey here.";
   }
 
