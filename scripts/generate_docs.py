@@ -22,9 +22,10 @@ ERRORS_INTRODUCTION = """\
 
 <!-- Written by `make docs` from src/podstead/web/errors.py and core/errors.py. -->
 
-The body of a refusal is `{"error": …, "message": …}`: the reason below, and a sentence for people.
-It is a page where the `Accept` header prefers HTML. A 429 also says `retryAfter`, in seconds; a
-507 for want of quota `usedBytes`, `limitBytes` and, where it is known, `neededBytes`.
+The body of a refusal is `{"error": …, "message": …}`: the reason phrase below, and a sentence for
+people. If the `Accept` header prefers HTML, the body is a page instead. A 429 also has
+`retryAfter`, in seconds. A 507 for an exhausted quota also has `usedBytes`, `limitBytes` and, if it
+is known, `neededBytes`.
 
 | status | error | when |
 | --- | --- | --- |

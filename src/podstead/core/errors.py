@@ -52,11 +52,11 @@ class RequestRefused(PodsteadError):
 
 
 class BadRequest(RequestRefused):
-    """Malformed target, header or body."""
+    """The target, a header or the body is malformed."""
 
 
 class NotAuthenticated(RequestRefused):
-    """No credentials where some are needed, or credentials that are not valid.
+    """The request has no credentials where they are required, or credentials that are not valid.
 
     ``invalid`` tells the two apart: an invalid credential is refused even on public resources
     (A-5) and the challenge then carries ``error`` on ``scheme`` (A-8).
@@ -83,21 +83,21 @@ class NotAuthenticated(RequestRefused):
 
 
 class AccessDenied(RequestRefused):
-    """The agent is known and lacks a needed mode (A-5: no challenge)."""
+    """The agent is known but lacks a required mode (A-5: no challenge)."""
 
     def __init__(self, message: str = "Access denied") -> None:
         super().__init__(message)
 
 
 class NotFound(RequestRefused):
-    """Nothing is at the target, and the agent may know it."""
+    """The target does not exist, and the agent is allowed to know that."""
 
     def __init__(self, message: str = "There is no resource here") -> None:
         super().__init__(message)
 
 
 class MethodNotAllowed(RequestRefused):
-    """The target does not support the method; ``allow`` are the methods it does."""
+    """The target does not support the method; ``allow`` lists the methods that it supports."""
 
     def __init__(self, message: str, *, allow: tuple[str, ...]) -> None:
         super().__init__(message)
@@ -109,7 +109,7 @@ class MethodUnknown(RequestRefused):
 
 
 class NotAcceptable(RequestRefused):
-    """No representation satisfies the Accept header (R-5)."""
+    """No representation matches the Accept header (R-5)."""
 
 
 class BodyTimeout(RequestRefused):
@@ -117,11 +117,11 @@ class BodyTimeout(RequestRefused):
 
 
 class Conflict(RequestRefused):
-    """The current state forbids the change."""
+    """The current state of the resource does not allow the change."""
 
 
 class PreconditionFailed(RequestRefused):
-    """An If-… condition does not hold; nothing was changed."""
+    """A condition of an If-… header is false; nothing was changed."""
 
 
 class BodyTooLarge(RequestRefused):
@@ -137,11 +137,11 @@ class HeadersTooLarge(RequestRefused):
 
 
 class UnsupportedMediaType(RequestRefused):
-    """The target does not take this media type."""
+    """The target does not accept this media type."""
 
 
 class RangeNotSatisfiable(RequestRefused):
-    """No byte of the asked range exists; ``size_bytes`` is the representation's length."""
+    """The representation has no byte of the requested range; ``size_bytes`` is its length."""
 
     def __init__(self, message: str, *, size_bytes: int) -> None:
         super().__init__(message)
@@ -153,11 +153,11 @@ class Misdirected(RequestRefused):
 
 
 class Unprocessable(RequestRefused):
-    """Syntactically fine, yet against a rule of the format."""
+    """The content is syntactically correct, but breaks a rule of its format."""
 
 
 class RateLimited(RequestRefused):
-    """Too many requests of a kind (A-181); try again after ``retry_after_s`` seconds."""
+    """Too many requests of one kind (A-181). Try again after ``Retry-After``."""
 
     def __init__(self, message: str | None = None, *, retry_after_s: int) -> None:
         wait = counted(retry_after_s, "second")
@@ -167,7 +167,7 @@ class RateLimited(RequestRefused):
 
 class QuotaExceeded(RequestRefused):
     """The storage has no room for the write. The message says how much the storage uses, its
-    limit, and how much more the write needs, as far as it is known."""
+    limit, and how much more the write needs, if that is known."""
 
     def __init__(
         self, *, used_bytes: int, limit_bytes: int, needed_bytes: int | None = None
@@ -187,11 +187,12 @@ class ServerTrouble(PodsteadError):
 
 
 class StorageError(ServerTrouble):
-    """The storage engine or a blob could not be read or written. Never means absence."""
+    """The storage engine or a blob could not be read or written. This never means
+    absence."""
 
 
 class DiskFull(StorageError):
-    """The server's disk has too little room for what should be stored."""
+    """The server's disk has too little space left for the write."""
 
     def __init__(
         self,
@@ -216,16 +217,16 @@ class RootInUse(RootUnusable):
 
 
 class Overloaded(ServerTrouble):
-    """A bounded queue or store is full; the request may be tried again."""
+    """A bounded queue or store is full; try the request again."""
 
 
 class OutboundError(ServerTrouble):
-    """A foreign document could not be fetched, or must not be."""
+    """A foreign document could not be fetched, or the server is not allowed to fetch it."""
 
 
 class RemoteUnavailable(OutboundError):
-    """A foreign document could not be fetched for a reason that may pass: its server does not
-    answer, or is not asked at present. Try again after ``Retry-After``.
+    """A foreign document could not be fetched for a temporary reason: its server does not respond,
+    or is not contacted at present. Try again after ``Retry-After``.
 
     So nothing is known about what depends on the document: a credential or client is not invalid
     for it.
