@@ -153,7 +153,7 @@ def test_a_body_that_drips_is_given_up_and_its_connection_closed(
     wire.drip(b" ", every_s=0.2)
     answer = wire.receive("PUT")
     assert answer.status == 408
-    assert b"100 bytes a second" in answer.body
+    assert b"100 bytes per second" in answer.body
     wire.drip(b" ", every_s=0.2)
     wire.receive_end()
     leaves_nothing(f"{owner.root}drip")

@@ -240,7 +240,7 @@ def test_an_event_signs_in_once(page: Page, linked: Person, app: App) -> None:
     allow(page)
     page.wait_for_url(f"{app.redirect_uri}?code=**")
     assert [status for status, _ in answers] == [200, 401]
-    assert answers[1][1] == {"success": False, "error": "The event was used already"}
+    assert answers[1][1] == {"success": False, "error": "The event has already been used"}
 
 
 def test_without_an_extension_the_page_says_so_and_stays_of_use(

@@ -162,7 +162,7 @@ def test_registering_with_keys_only(page: Page, provider: ServerProcess, person:
         """() => document.activeElement.getAttribute("aria-describedby").split(" ")
             .map(id => document.getElementById(id).textContent).join(" ")"""
     )
-    assert "A pod has this name already" in described
+    assert "Another pod already has this name" in described
     page.keyboard.press("Control+a")
     page.keyboard.type(f"{person.name}b")
     page.keyboard.press("Tab")

@@ -252,7 +252,7 @@ def test_names_and_removal(
     assert len(device.passkeys()) == 1
     page.goto(f"{provider.base_url}/idp/login")
     use(page)
-    assert "No account here has this passkey" in problem(page)
+    assert "No account on this server has this passkey" in problem(page)
 
 
 def test_a_passkey_of_another_port_is_refused(

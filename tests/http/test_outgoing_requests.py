@@ -14,7 +14,7 @@ from tests.unit.outbound.peer import MovedClock, Peer
 
 BASE = "https://pod.example"
 DOC = "/alice/private/"
-PLAIN = "The token lacks an issuer or a WebID that can be used"
+PLAIN = "The token has no valid issuer or no valid WebID"
 MISNAMED = "The WebID leads to this server but does not begin with its base URL"
 UNVERIFIABLE = "The token's issuer could not be verified"
 

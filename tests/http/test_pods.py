@@ -118,7 +118,7 @@ async def test_a_name_has_letters_digits_dashes_and_underscores(
     assert answer.status == 400
     assert answer.json() == {
         "error": "Invalid pod name. Use alphanumeric, dash, or underscore only.",
-        "message": f"{NAME_RULE}: it must not contain {shown}",
+        "message": f"{NAME_RULE}; it must not contain {shown}",
     }
 
 
@@ -135,9 +135,9 @@ async def test_reserved_and_overlong_names_are_no_pods(server: Server, name: str
     assert answer.status == 400
     assert answer.json() == {
         "error": "Reserved pod name",
-        "message": f"{NAME_RULE}: this one has {len(name)} characters"
+        "message": f"{NAME_RULE}; this one has {len(name)} characters"
         if len(name) > 64
-        else "The server keeps this name for itself: choose another",
+        else "The server reserves this name; choose another",
     }
     assert (await server.public.get(f"/{name}/")).status in (401, 404)
 
@@ -162,7 +162,7 @@ async def test_a_taken_name_is_409_in_any_case_and_the_pod_untouched(
     assert answer.status == 409
     assert answer.json() == {
         "error": "Pod already exists",
-        "message": "A pod has this name already, in upper or lower case: choose another",
+        "message": "Another pod already has this name, ignoring case; choose a different one",
     }
     after = await server.public.get("/alice/")
     assert (after.body, after.header("etag")) == (before.body, before.header("etag"))

@@ -209,7 +209,7 @@ async def test_a_pod_without_an_account_gets_one(desk: Office) -> None:
     made = await accounts.create_for_pod("ALICE", email=None, password="password123")
     assert (made.pod, made.web_id) == ("alice", alice.value.web_id)
     assert await signs_in(desk, "alice", "password123")
-    with pytest.raises(Conflict, match="has an account already"):
+    with pytest.raises(Conflict, match="already has an account"):
         await accounts.create_for_pod("alice", email=None, password="password456")
     with pytest.raises(NotFound):
         await accounts.create_for_pod("bob", email=None, password="password456")

@@ -167,7 +167,7 @@ def test_a_pod_from_before_the_provider_gets_an_account(tmp_path: Path) -> None:
         server.options = ("--idp",)
         server.restart()
         taken = run(server.root, "create", "alice", typed=f"{PASSWORD}\n")
-        assert (taken.exit_code, "has this name already" in taken.stderr) == (1, True)
+        assert (taken.exit_code, "already has this name" in taken.stderr) == (1, True)
         made = run(server.root, "create", "alice", "--existing-pod", typed=f"{PASSWORD}\n")
         assert made.exit_code == 0
         assert made.stdout == f"{server.base_url}/alice/#me\n"
@@ -213,8 +213,8 @@ def test_what_is_not_there_is_said_and_ends_with_1(
     ("arguments", "typed", "exit_code", "part"),
     [
         (("create", "bob"), "1234567\n", 1, "at least 8 characters"),
-        (("create", "idp"), f"{PASSWORD}\n", 1, "keeps this name for itself"),
-        (("create", "bob", "--email", "bob"), f"{PASSWORD}\n", 1, "has one @"),
+        (("create", "idp"), f"{PASSWORD}\n", 1, "reserves this name"),
+        (("create", "bob", "--email", "bob"), f"{PASSWORD}\n", 1, "must contain one @"),
         (("create", "bob"), "", 2, "the password, but is empty"),
         (("create", "bob", PASSWORD), "", 2, "unexpected extra argument"),
         (("create", "bob", "--existing-pod"), f"{PASSWORD}\n", 1, "There is no pod 'bob'."),

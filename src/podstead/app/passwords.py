@@ -70,7 +70,7 @@ class Argon2Passwords:
             threads,
             wait_s=longest_wait_s,
             most_waiting=most_at_once,
-            refusal="Too many people sign in at this moment: try again",
+            refusal="Too many sign-ins are in progress; try again",
         )
 
     async def hash(self, password: str, *, network: str) -> str:

@@ -96,7 +96,7 @@ def read_claims(token: CompactToken, *, now_s: int, allow_loopback: bool) -> Tok
         or not is_usable_address(common.issuer, allow_loopback=allow_loopback)
         or not is_usable_address(web_id, allow_loopback=allow_loopback)
     ):
-        raise InvalidJose("The token lacks an issuer or a WebID that can be used")
+        raise InvalidJose("The token has no valid issuer or no valid WebID")
     return TokenClaims(
         issuer=common.issuer,
         subject=common.subject,

@@ -59,7 +59,7 @@ def read_credential(authorization: Sequence[bytes], proofs: Sequence[bytes] = ()
     if not authorization:
         return None
     if len(authorization) > 1:
-        raise BadRequest("Send one Authorization header only")
+        raise BadRequest("Send only one Authorization header")
     value = authorization[0].strip(b" \t")
     if len(value) > MAX_CREDENTIAL_BYTES:
         raise HeadersTooLarge(f"The Authorization header is limited to {MAX_CREDENTIAL_BYTES} B")
@@ -105,7 +105,7 @@ def _only_proof(proofs: Sequence[bytes]) -> str:
     if len(proofs) == 1 and proofs[0].isascii():
         return proofs[0].strip(b" \t").decode("ascii")
     raise NotAuthenticated(
-        "Send one DPoP header only" if proofs else "Missing DPoP proof header",
+        "Send only one DPoP header" if proofs else "Missing DPoP proof header",
         invalid=True,
         scheme="DPoP",
         error="invalid_dpop_proof",

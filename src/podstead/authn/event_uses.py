@@ -40,7 +40,7 @@ class EventUses:
         if not await self._verify(key, message, event.signature):
             raise InvalidEvent("The event has no valid signature")
         if not await self._note(event, sequence, until_ms=remembered_until_s * 1000):
-            raise InvalidEvent("The event was used already")
+            raise InvalidEvent("The event has already been used")
 
     async def _note(self, event: Event, sequence: str | None, *, until_ms: int) -> bool:
         """Note the use; False for a second one that is not of the first one's sequence.

@@ -173,10 +173,10 @@ class ResourceTokens:
             and issuer not in rules.allowed_issuers
             and self._own_of(claims) is None
         ):
-            raise InvalidJose("The token's issuer is not accepted here")
+            raise InvalidJose("The token's issuer is not accepted")
         # Our own provider types every access token (RFC 9068 section 4); others may not.
         if self._own_of(claims) is not None and token.header.get("typ") not in ACCESS_TOKEN_TYPES:
-            raise InvalidJose("This is no access token")
+            raise InvalidJose("This is not an access token")
         return _Presented(claims, token.key_id)
 
     async def _believe(self, text: str, presented: _Presented, client_address: str) -> None:

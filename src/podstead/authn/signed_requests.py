@@ -85,7 +85,7 @@ class SignedRequests:
         try:
             web_id = await self._linked.web_id_of(key)
             if identity.agent not in {web_id, _did(key)}:
-                raise InvalidEvent("The key is not this agent's any more")
+                raise InvalidEvent("The key no longer belongs to this agent")
         except InvalidEvent as refusal:
             raise _refused(credential, refusal) from refusal
 
@@ -94,7 +94,7 @@ class SignedRequests:
     ) -> ProvenByEvent:
         rules = self._rules
         if not rules.accepted:
-            raise InvalidEvent("Signed requests need https")
+            raise InvalidEvent("Signed requests require https")
         reach = rules.basic if credential.as_password else Reach.EXACT
         if reach is None:
             raise InvalidEvent("Send the event with the Nostr scheme")

@@ -113,7 +113,7 @@ def evaluate_read(conditions: Conditions, *, etag: str, modified_ms: int) -> Ver
     if conditions.if_match is not None:  # step 1, strong comparison
         tags = parse_tags(conditions.if_match) or ()
         if tags != ANY and not any(t.opaque == opaque and not t.weak for t in _tags(tags)):
-            raise PreconditionFailed("The resource is not at the state that If-Match names")
+            raise PreconditionFailed("The resource does not match the entity tag in If-Match")
     elif conditions.if_unmodified_since is not None:  # step 2
         _check_unmodified(conditions.if_unmodified_since, modified_ms)
     if conditions.if_none_match is not None:  # step 3, weak comparison
@@ -137,9 +137,9 @@ def check_write(conditions: Conditions, *, version: str | None, modified_ms: int
     if conditions.if_match is not None:  # step 1
         tags = _parse_or_refuse("If-Match", conditions.if_match)
         if version is None:
-            raise PreconditionFailed("If-Match was sent and there is no resource here")
+            raise PreconditionFailed("If-Match was sent, but the resource does not exist")
         if tags != ANY and not any(t.version == version and not t.weak for t in _tags(tags)):
-            raise PreconditionFailed("The resource has changed since the state in If-Match")
+            raise PreconditionFailed("The resource has changed since the version in If-Match")
     elif conditions.if_unmodified_since is not None and modified_ms is not None:  # step 2
         _check_unmodified(conditions.if_unmodified_since, modified_ms)
     if conditions.if_none_match is not None:  # step 3
@@ -147,7 +147,7 @@ def check_write(conditions: Conditions, *, version: str | None, modified_ms: int
         if version is not None and (
             tags == ANY or any(tag.version == version for tag in _tags(tags))
         ):
-            raise PreconditionFailed("A resource is here that If-None-Match excludes")
+            raise PreconditionFailed("The resource matches If-None-Match")
 
 
 def _tags(condition: tuple[EntityTag, ...] | str) -> tuple[EntityTag, ...]:

@@ -92,7 +92,7 @@ class AccessDenied(RequestRefused):
 class NotFound(RequestRefused):
     """The target does not exist, and the agent is allowed to know that."""
 
-    def __init__(self, message: str = "There is no resource here") -> None:
+    def __init__(self, message: str = "The resource does not exist") -> None:
         super().__init__(message)
 
 
@@ -174,8 +174,8 @@ class QuotaExceeded(RequestRefused):
     ) -> None:
         uses = f"the storage uses {used_bytes} of its {limit_bytes} bytes"
         super().__init__(
-            f"There is no room for this: {uses}"
-            + ("" if needed_bytes is None else f", and this needs {needed_bytes} more")
+            f"The storage quota is exceeded: {uses}"
+            + ("" if needed_bytes is None else f", and this request needs {needed_bytes} more")
         )
         self.used_bytes = used_bytes
         self.limit_bytes = limit_bytes
@@ -197,8 +197,8 @@ class DiskFull(StorageError):
     def __init__(
         self,
         message: str = (
-            "The server has too little disk space left to store this. Reading and deleting go on; "
-            "try again once there is room."
+            "The server does not have enough disk space to store this. Reading and deleting "
+            "still work; try again when there is space."
         ),
     ) -> None:
         super().__init__(message)

@@ -55,7 +55,7 @@ def parse_path(raw_path: bytes) -> ResourcePath:
     if not raw_path.startswith(b"/"):
         raise BadRequest("The request target must be an absolute path")
     if _BAD_ESCAPE.search(raw_path):
-        raise BadRequest("The request target holds a malformed percent-encoding")
+        raise BadRequest("The request target contains a malformed percent-encoding")
     segments = raw_path[1:].split(b"/")
     last = len(segments) - 1
     return ResourcePath(
@@ -75,15 +75,15 @@ def _canonical_segment(segment: bytes) -> str:
 
 def _check_segment(decoded: bytes) -> None:
     if decoded == b"":
-        raise BadRequest("The request target holds an empty path segment ('//')")
+        raise BadRequest("The request target contains an empty path segment ('//')")
     if decoded in (b".", b".."):
-        raise BadRequest("The request target holds a dot segment")
+        raise BadRequest("The request target contains a dot segment")
     try:
         text = decoded.decode("utf-8")
     except UnicodeDecodeError as error:
         raise BadRequest("The request target is not UTF-8 after percent-decoding") from error
     if any(ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0 for character in text):
-        raise BadRequest("The request target holds a control character")
+        raise BadRequest("The request target contains a control character")
 
 
 def encode_segment(decoded: bytes) -> str:

@@ -47,7 +47,7 @@ class GivenBody:
     async def read(self, *, limit_bytes: int) -> bytes:
         """The body. Raises BodyTooLarge."""
         if len(self._content) > limit_bytes:
-            raise BodyTooLarge(f"The body is limited to {limit_bytes} bytes")
+            raise BodyTooLarge(f"The body can have at most {limit_bytes} bytes")
         return self._content
 
 

@@ -46,7 +46,7 @@ def proposed_name(
 def _readable_name(slug_header: bytes) -> str:
     text = _decode(_ESCAPE.sub(lambda escape: bytes([int(escape[1], 16)]), slug_header))
     if "\x00" in text:
-        raise BadRequest("The Slug holds a NUL")
+        raise BadRequest("The Slug contains a NUL")
     return _NOT_IN_A_NAME.sub(_REPLACEMENT, text.strip(_STRIPPED))
 
 

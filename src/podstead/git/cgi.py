@@ -51,9 +51,9 @@ class Transfer:
         if asked.advertises:
             return
         if self.content_type is None or essence(self.content_type) != asked.content_type:
-            raise UnsupportedMediaType(f"This address takes {asked.content_type}")
+            raise UnsupportedMediaType(f"The Content-Type must be {asked.content_type}")
         if self.content_coding is not None and self.content_coding.lower() not in _CODINGS:
-            raise UnsupportedMediaType("The content may be compressed by gzip only")
+            raise UnsupportedMediaType("The only supported Content-Encoding is gzip")
 
 
 def variables(
@@ -107,12 +107,12 @@ def read_head(head: bytes) -> Head:
     for line in head.decode("latin-1").splitlines():
         field = _FIELD.fullmatch(line)
         if field is None:
-            raise ServerTrouble("git's answer cannot be read")
+            raise ServerTrouble("The response of git cannot be parsed")
         name, value = field[1].lower(), field[2]
         if name == "status":
             said = _STATUS.fullmatch(value)
             if said is None:
-                raise ServerTrouble("git's answer has no status")
+                raise ServerTrouble("The response of git has no status")
             status = int(said[1])
         elif name in _FIELDS:
             fields.append((name, value))

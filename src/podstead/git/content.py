@@ -34,12 +34,12 @@ async def inflated(content: AsyncIterator[bytes], *, limit_bytes: int) -> AsyncI
         for piece in _pieces(inflating, chunk):
             held_bytes += len(piece)
             if held_bytes > limit_bytes:
-                raise BodyTooLarge(f"The content inflates to more than {limit_bytes} bytes")
+                raise BodyTooLarge(f"The decompressed content is larger than {limit_bytes} bytes")
             yield piece
         if inflating.unused_data:
-            raise BadRequest("The content goes on behind its gzip")
+            raise BadRequest("The content continues after the gzip data")
     if not inflating.eof:
-        raise BadRequest("The content is cut short")
+        raise BadRequest("The content is truncated")
 
 
 def _pieces(inflating: zlib._Decompress, chunk: bytes) -> Iterator[bytes]:
@@ -49,7 +49,7 @@ def _pieces(inflating: zlib._Decompress, chunk: bytes) -> Iterator[bytes]:
         try:
             piece = inflating.decompress(rest, _PIECE_BYTES)
         except zlib.error as error:
-            raise BadRequest("The content is no gzip") from error
+            raise BadRequest("The content is not valid gzip data") from error
         rest, is_full = inflating.unconsumed_tail, len(piece) == _PIECE_BYTES
         if piece:
             yield piece
@@ -81,7 +81,7 @@ class _Commands:
         while at < len(piece) and not self._over:
             at = self._skip(piece, at) if self._to_skip_bytes else self._read_length(piece, at)
         if not self._over and self._seen_bytes > MOST_WORDS_BYTES:
-            raise BodyTooLarge(f"The commands of a push have at most {MOST_WORDS_BYTES} bytes")
+            raise BodyTooLarge(f"The commands of a push can have at most {MOST_WORDS_BYTES} bytes")
 
     def _skip(self, piece: bytes, at: int) -> int:
         skipped_bytes = min(self._to_skip_bytes, len(piece) - at)

@@ -127,8 +127,8 @@ class Directories:
         path = path.rename(self.hooks / "pre-receive")
         if not os.access(path, os.X_OK):
             raise StorageError(
-                f"{path} cannot be run: --git needs a data root on a file system that programs can "
-                "be run from (not mounted with noexec)"
+                f"{path} cannot be run. --git requires a data root on a file system that allows "
+                "programs to run (not mounted with noexec)"
             )
 
     # --- making and changing ------------------------------------------------------------------

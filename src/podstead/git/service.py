@@ -127,7 +127,7 @@ class GitService:
             )
             if await self._repositories.name_of(container) == name:
                 return _Admitted(snapshot[container] is not None, name, grant)
-        raise Overloaded("The container is changing too fast to be read")
+        raise Overloaded("The container is changing too fast to be read; try again")
 
     # --- pushing ------------------------------------------------------------------------------
 
@@ -178,7 +178,7 @@ class GitService:
         """
         admitted = await self._admit(asked, caller)
         if admitted.repository != owned.name:
-            raise Conflict("The container was deleted while it was pushed to")
+            raise Conflict("The container was deleted during the push")
 
     async def _own(self, asked: GitRequest, caller: Caller, admitted: _Admitted) -> Owned:
         """The repository to push to, and with it the container, made if need be."""
@@ -192,7 +192,7 @@ class GitService:
                 if owned is not None:
                     return owned
             admitted = await self._admit(asked, caller)
-        raise Overloaded("The container is changing too fast to be pushed to")
+        raise Overloaded("The container is changing too fast for a push; try again")
 
     async def _finish(self, running: Running, owned: Owned) -> AsyncIterator[bytes]:
         """Hand the answer on, and end it once what it acknowledges is there to stay."""

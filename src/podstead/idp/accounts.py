@@ -101,7 +101,7 @@ class Joined:
     refusal: Conflict
 
 
-_NOTHING: Final = Joined((), (), Conflict("Nothing was to be joined"))
+_NOTHING: Final = Joined((), (), Conflict("There was nothing to merge"))
 
 
 class Accounts:
@@ -179,7 +179,7 @@ class Accounts:
             relied_on=(Present(pod.root), *relied_on),
             records=tuple(records),
         )
-        has_one = Conflict(f"The pod '{pod.name}' has an account already.")
+        has_one = Conflict(f"The pod '{pod.name}' already has an account.")
         await self._commit_new(write, account, name_taken=has_one)
         return account
 
@@ -316,7 +316,7 @@ class Accounts:
         StorageError."""
         former = former_pod(name)
         if await self._store.read_entry(former, now_ms=self._clock.now_ms()) is None:
-            raise NotFound(f"There is no pod '{name}' that is gone.")
+            raise NotFound(f"There is no deleted pod '{name}'.")
         if not await self._commit([DropEntry(former)], []):
             raise _busy()
         self._audit.note(Event.NAME_FREED)
@@ -430,4 +430,4 @@ def counting_from(account: Account, now_s: int) -> int:
 
 
 def _busy() -> Overloaded:
-    return Overloaded("The account is being changed elsewhere: try again")
+    return Overloaded("The account is being changed elsewhere; try again")

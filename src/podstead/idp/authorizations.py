@@ -183,12 +183,12 @@ class Authorizations:
         if kept is None:
             raise NotFound("This sign-in has expired. Go back to the application and start again")
         if browser is None or not hmac.compare_digest(secret_key(browser), kept.value.browser_hash):
-            raise AccessDenied("This sign-in was begun in another browser")
+            raise AccessDenied("This sign-in was started in another browser")
         if kept.value.finished:
             raise BadRequest("This sign-in is finished. Go back to the application")
         client = await self._clients.find(kept.value.request.client_id)
         if client is None or not matches_redirect(kept.value.request.redirect_uri, client):
-            raise BadRequest("The application is not known any more")
+            raise BadRequest("The application is no longer registered")
         account = await self._account(kept.value.account_id)
         return Pending(uid, kept, client, await self._stage(kept.value, client), account)
 
@@ -215,11 +215,13 @@ class Authorizations:
         not any more, StorageError, Overloaded."""
         verified = pending.interaction.verified
         if verified is None or verified.factor != factor:
-            raise AccessDenied("Nothing was verified in this sign-in: go back and try again")
+            raise AccessDenied(
+                "Your identity was not verified in this sign-in; go back and try again"
+            )
         await self._replace(pending, verified=None)
         age_s = self._clock.now_ms() // 1000 - verified.verified_s
         if not 0 <= age_s <= VERIFIED_S:
-            raise AccessDenied("You were verified too long ago: go back and try again")
+            raise AccessDenied("Your identity was verified too long ago; go back and try again")
         return verified
 
     async def consented(self, pending: Pending, *, may_state_identity: bool = False) -> None:
@@ -394,7 +396,7 @@ class Authorizations:
             now_ms=now_ms,
             randomness=self._randomness,
         ):
-            raise Overloaded("This sign-in went on in another window: try again")
+            raise Overloaded("This sign-in continued in another window; try again")
 
     # --- answers ------------------------------------------------------------------------------
 
@@ -420,10 +422,10 @@ def _unusable(client_id: str) -> UnusableClient:
     """A client that there is not, or whose document is of no use."""
     if _ADDRESS.fullmatch(client_id):
         return UnusableClient(
-            f"The document about the application cannot be used: {client_id}. Everybody has to be "
-            "able to read it there, and it has to name that address as its client_id."
+            f"The document that describes the application is not valid: {client_id}. Everybody "
+            "must be able to read it, and its client_id must be the same URL."
         )
     return UnusableClient(
         "This server does not know the application. If you have used it here before, clear the "
-        "data that your browser keeps of the application's site, and try again."
+        "data that your browser stores for the application's site, and try again."
     )

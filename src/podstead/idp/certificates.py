@@ -84,7 +84,9 @@ class CertificateKeys:
         the profile, StorageError.
         """
         if len(await self.of(account)) >= MOST_OF_ONE_ACCOUNT:
-            raise Conflict(f"A profile has at most {MOST_OF_ONE_ACCOUNT} keys: remove one first")
+            raise Conflict(
+                f"A profile can have at most {MOST_OF_ONE_ACCOUNT} keys; remove one first"
+            )
         now_s = self._clock.now_ms() // 1000
         made = await self._make(account.web_id, now_s, VALID_S)
         new_key = NewKey(account.web_id, made.key.modulus, made.key.exponent)
@@ -105,7 +107,7 @@ class CertificateKeys:
                 )
                 await self._note(Event.CERTIFICATE_REMOVED, account, mark, source)
                 return
-        raise NotFound("The profile states no such key (any more)")
+        raise NotFound("The profile does not state this key; it may have been removed")
 
     async def _note(self, event: Event, account: Account, mark: str, source: RequestSource) -> None:
         now_ms, owner = self._clock.now_ms(), account.account_id

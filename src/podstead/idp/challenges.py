@@ -31,7 +31,7 @@ class ChallengeInvalid(BadRequest):
     known_text = "Challenge expired or invalid"
 
     def __init__(self) -> None:
-        super().__init__("This took too long, or was answered before: try again")
+        super().__init__("The challenge has expired or was already used; try again")
 
 
 class ChallengeStore(ProviderStore, EntryCounts, Protocol):
@@ -84,7 +84,7 @@ class Challenges:
         """
         count = await self._records.count(self._store, at_most=MOST_CHALLENGES)
         if count >= MOST_CHALLENGES:
-            raise Overloaded("Too many people sign in at this moment: try again")
+            raise Overloaded("Too many sign-ins are in progress; try again")
         key = self._randomness.token_hex(_BYTES) + (f".{suffix}" if suffix else "")
         now_ms = self._clock.now_ms()
         record = self._records.put(

@@ -55,7 +55,7 @@ def read_metadata(sent: Json, *, allow_http: bool, for_document: bool = False) -
     application_type = _word(sent, "application_type", ("web", "native"), "web")
     redirect_uris = _texts(sent, "redirect_uris")
     if not redirect_uris or len(redirect_uris) > _MOST_REDIRECT_URIS:
-        raise UnusableMetadata("redirect_uris must name one URI or more", error=_BAD_REDIRECT)
+        raise UnusableMetadata("redirect_uris must contain at least one URI", error=_BAD_REDIRECT)
     _check_redirects(redirect_uris, application_type, allow_http=allow_http)
     post_logout = _texts(sent, "post_logout_redirect_uris")
     _check_redirects(post_logout, application_type, allow_http=allow_http)
@@ -91,7 +91,7 @@ def read_client_document(document: Json, *, client_id: str, allow_http: bool) ->
     context = document.get("@context")
     contexts = context if isinstance(context, list) else [context]
     if context is not None and SOLID_OIDC_CONTEXT not in contexts:
-        raise UnusableMetadata("The client's document is not of the Solid-OIDC context")
+        raise UnusableMetadata("The client's document does not use the Solid-OIDC context")
     if document.get("client_id") != client_id:
         raise UnusableMetadata("The client's document is about another client")
     metadata = read_metadata(document, allow_http=allow_http, for_document=True)
@@ -173,7 +173,7 @@ def _texts(sent: Json, name: str) -> tuple[str, ...]:
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
         error = _BAD_REDIRECT if name.endswith("redirect_uris") else "invalid_client_metadata"
-        raise UnusableMetadata(f"{name} must be a list of texts", error=error)
+        raise UnusableMetadata(f"{name} must be a list of strings", error=error)
     return tuple(values)
 
 

@@ -81,7 +81,7 @@ class ClientUnavailable(RemoteUnavailable):
     known_text = "temporarily_unavailable"
 
     def __init__(self, retry_after_s: int) -> None:
-        super().__init__("The application's document cannot be read at present: try again later")
+        super().__init__("The application's document cannot be read at present; try again later")
         self.retry_after_s = retry_after_s
 
 
@@ -182,7 +182,7 @@ class ClientDirectory:
             *map(CLIENTS.drop, surplus),
         ]
         if not await self._commit(records, now_ms):
-            raise Overloaded("The client could not be registered: try again")
+            raise Overloaded("The client could not be registered; try again")
         self._registered += 1 - len(surplus)
         return Registered(client, secret, registration_token)
 
@@ -236,7 +236,7 @@ class ClientDirectory:
         start = self._randomness.token_hex(_ID_BYTES)
         some = await CLIENTS.sample(self._store, start=start, now_ms=now_ms, limit=_SAMPLE)
         if not some:
-            raise Overloaded("This server can register no more applications at present")
+            raise Overloaded("This server cannot register any more applications at present")
         return [min(some, key=_last_used).key]
 
     def _is_document(self, client_id: str) -> bool:

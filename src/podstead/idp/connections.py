@@ -72,7 +72,7 @@ class Connections:
                 [each for each in grants if each.value.client_id == client_id],
             ):
                 return client_id
-        raise Overloaded("The application is being used at this moment: try again")
+        raise Overloaded("The application is in use by another request; try again")
 
     async def end_of_session(self, account_id: str, session_id: str) -> None:
         """End what applications got in one session of a browser; what they were let do is
@@ -83,7 +83,7 @@ class Connections:
                 [], [each for each in grants if each.value.session_id == session_id]
             ):
                 return
-        raise Overloaded("An application is being used at this moment: try again")
+        raise Overloaded("An application is in use by another request; try again")
 
     async def _read(self, account_id: str) -> tuple[Sequence[Kept[Consent]], Sequence[Kept[Grant]]]:
         now_ms = self._clock.now_ms()

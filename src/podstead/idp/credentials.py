@@ -65,10 +65,11 @@ class ClientCredentials:
             raise BadRequest("The account has another WebID")
         label = name.strip()
         if len(label) > MOST_NAME_CHARACTERS:
-            raise BadRequest(f"A name has at most {MOST_NAME_CHARACTERS} characters")
+            raise BadRequest(f"A name can have at most {MOST_NAME_CHARACTERS} characters")
         if len(await self.of(value.account_id)) >= MOST_OF_ONE_ACCOUNT:
             raise Conflict(
-                f"An account has at most {MOST_OF_ONE_ACCOUNT} client credentials: remove one first"
+                f"An account can have at most {MOST_OF_ONE_ACCOUNT} client credentials; remove "
+                "one first"
             )
         now_ms = self._clock.now_ms()
         secret = self._randomness.token_hex(_SECRET_BYTES)
@@ -130,4 +131,4 @@ class ClientCredentials:
             now_ms=self._clock.now_ms(),
             randomness=self._randomness,
         ):
-            raise Overloaded("The account is being changed elsewhere: try again")
+            raise Overloaded("The account is being changed elsewhere; try again")

@@ -38,15 +38,15 @@ def check_email(email: object) -> str:
     """The address as given, without space around it. Raises UnusableEmail."""
     if not isinstance(email, str) or not email.strip():
         raise UnusableEmail(
-            "Email required for account creation", "Send an e-mail address for the account"
+            "Email required for account creation", "The e-mail address of the account is missing"
         )
     trimmed = email.strip()
     usable = _EMAIL.fullmatch(trimmed) is not None and trimmed.isprintable()
     if not usable or len(trimmed) > MOST_EMAIL_CHARACTERS:
         raise UnusableEmail(
             "Invalid email",
-            f"An e-mail address has one @ and at most {MOST_EMAIL_CHARACTERS} characters, as in "
-            "alice@example.org",
+            f"An e-mail address must contain one @ and have at most {MOST_EMAIL_CHARACTERS} "
+            "characters, as in alice@example.org",
         )
     return trimmed
 

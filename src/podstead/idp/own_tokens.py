@@ -22,8 +22,8 @@ from podstead.jose.keys import PublicKey
 from podstead.storage.protocol import EntryRegistry
 
 _NOT_NAMED: Final = (
-    "The WebID does not name this server as its identity provider (any more): the account page "
-    "offers to restore that"
+    "The profile of the WebID no longer states this server as its identity provider; the owner can "
+    "restore the statement on the account page"
 )
 
 
@@ -58,7 +58,7 @@ class OwnTokens:
     async def check(self, claims: TokenClaims) -> None:
         account = await self.check_identity(claims)
         if account.web_id != claims.web_id:
-            raise InvalidJose("The token's account does not speak for its WebID")
+            raise InvalidJose("The token's account may not act for its WebID")
         try:
             named = await self._profile_issuer.is_named_by(account.web_id)
         except UnusableDocument as error:
@@ -72,7 +72,7 @@ class OwnTokens:
         now_ms = self._clock.now_ms()
         account = await ACCOUNTS.read(self._store, claims.subject or "", now_ms=now_ms)
         if account is None or account.value.disabled:
-            raise InvalidJose("The token's account does not speak for its WebID")
+            raise InvalidJose("The token's account may not act for its WebID")
         if claims.issued_s < account.value.valid_after_s:
             raise InvalidJose("The token is revoked")
         if claims.token_id is None or not await self._counts(claims.token_id, now_ms):

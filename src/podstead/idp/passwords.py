@@ -48,18 +48,18 @@ class PasswordHasher(Protocol):
 def check_password(password: object) -> str:
     """The password in its one form, if an account may have it. Raises UnusablePassword."""
     if not isinstance(password, str) or password == "":
-        raise UnusablePassword("Password required", "Send a password for the account")
+        raise UnusablePassword("Password required", "The password of the account is missing")
     normal = _normal_form(password)
     if len(normal) < FEWEST_CHARACTERS:
         raise UnusablePassword(
             f"Password must be at least {FEWEST_CHARACTERS} characters",
-            f"A password has at least {FEWEST_CHARACTERS} characters: choose a longer one, such as "
-            "a few words that you can remember",
+            f"A password must have at least {FEWEST_CHARACTERS} characters; choose a longer one, "
+            "such as a few words that you can remember",
         )
     if len(normal) > MOST_CHARACTERS:
         raise UnusablePassword(
             f"Password must be at most {MOST_CHARACTERS} characters",
-            f"A password has at most {MOST_CHARACTERS} characters: choose a shorter one",
+            f"A password can have at most {MOST_CHARACTERS} characters; choose a shorter one",
         )
     if not _is_text(normal):
         raise UnusablePassword("Invalid password", "The password is not well-formed Unicode")

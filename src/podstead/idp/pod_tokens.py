@@ -48,11 +48,11 @@ class PodTokens:
         """Let a token be used no more. Raises NotFound, Overloaded, StorageError."""
         found = [token for token in await self.of(account) if token.token_id == token_id]
         if not found:
-            raise NotFound("There is no such token (any more)")
+            raise NotFound("There is no such token; it may have been revoked")
         owner, now_ms, event = account.account_id, self._clock.now_ms(), Event.POD_TOKEN_REVOKED
         noted = await noting(self._store, owner, event, source, subject=token_id, now_ms=now_ms)
         if not await revoke_tokens(
             self._store, found, further=noted, now_ms=now_ms, randomness=self._randomness
         ):
-            raise Overloaded("The account is being changed elsewhere: try again")
+            raise Overloaded("The account is being changed elsewhere; try again")
         self._audit.note(event, account_id=owner, token=token_id)

@@ -122,7 +122,7 @@ class Sessions:
         if instead_of is not None:
             records.append(SESSIONS.drop(instead_of.kept.key))
         if not await self._commit(records, relied_on=[account.at, *way_is_there]):
-            raise Overloaded("Signing in meets another change of the account: try again")
+            raise Overloaded("The account was changed during sign-in; try again")
         return Begun(secret, session)
 
     async def read(self, secret: str | None) -> OpenSession | None:

@@ -96,7 +96,7 @@ class TokenService:
             ):
                 self._note(exchange)
                 return answer
-        raise Overloaded("The token request meets others of the same grant: try again")
+        raise Overloaded("Other requests use the same grant; try again")
 
     def _note(self, exchange: Exchange) -> None:
         for event, grant in exchange.events:

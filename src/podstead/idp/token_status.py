@@ -151,7 +151,7 @@ class TokenStatus:
                 randomness=self._randomness,
             ):
                 return
-        raise Overloaded("The token is being used at this moment: try again")
+        raise Overloaded("The token is in use by another request; try again")
 
     async def _revoke_access(self, access: _AccessToken, now_ms: int) -> None:
         token_id = access.claims.token_id

@@ -117,5 +117,5 @@ def _content_digest(event: Event, request: SignedRequest, *, require: bool) -> b
     if request.has_content:
         return digest
     if digest != _DIGEST_OF_NOTHING:
-        raise InvalidEvent("The event is for other content")
+        raise InvalidEvent("The event was signed for different content")
     return None

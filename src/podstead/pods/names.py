@@ -8,7 +8,7 @@ from podstead.core.errors import BadRequest, Conflict
 
 MAX_NAME_CHARACTERS = 64
 NAME_RULE = (
-    f"The name of a pod has 1 to {MAX_NAME_CHARACTERS} characters, which are letters from A to Z "
+    f"The name of a pod must have 1 to {MAX_NAME_CHARACTERS} characters: letters from A to Z "
     "or a to z, digits, - and _"
 )
 """The one rule, for pages, programs and commands."""
@@ -40,7 +40,7 @@ class PodNameTaken(Conflict):
     known_text = "Pod already exists"
 
     def __init__(self) -> None:
-        super().__init__("A pod has this name already, in upper or lower case: choose another")
+        super().__init__("Another pod already has this name, ignoring case; choose a different one")
 
 
 def check_name(name: object) -> str:
@@ -51,16 +51,14 @@ def check_name(name: object) -> str:
     if wrong is not None:
         raise UnusablePodName(
             "Invalid pod name. Use alphanumeric, dash, or underscore only.",
-            f"{NAME_RULE}: it must not contain {_shown(wrong)}",
+            f"{NAME_RULE}; it must not contain {_shown(wrong)}",
         )
     if len(name) > MAX_NAME_CHARACTERS:
         raise UnusablePodName(
-            "Reserved pod name", f"{NAME_RULE}: this one has {len(name)} characters"
+            "Reserved pod name", f"{NAME_RULE}; this one has {len(name)} characters"
         )
     if name.casefold() in RESERVED_NAMES:
-        raise UnusablePodName(
-            "Reserved pod name", "The server keeps this name for itself: choose another"
-        )
+        raise UnusablePodName("Reserved pod name", "The server reserves this name; choose another")
     return name
 
 

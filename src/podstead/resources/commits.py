@@ -74,7 +74,7 @@ class Commits:
             # The turn was given up, so writers that waited come first: those who try again cannot
             # keep others out.
             looked = None
-        raise Overloaded("The resource is being changed by many others")
+        raise Overloaded("Too many writes to this resource are in progress; try again")
 
     async def _try(self, exchange: Exchange, turn: Turn, planned: Plan) -> Outcome | None:
         """Commit one plan; ``None`` if what it relied on had changed."""

@@ -91,7 +91,7 @@ class Documents:
         """
         max_triples = self._limits.max_triples
         if len(document.dataset) > max_triples:
-            raise RdfTooLarge(f"RDF documents may have {max_triples} triples here, not more")
+            raise RdfTooLarge(f"An RDF document can have at most {max_triples} triples")
         content = await self._written(document, media_type, at=path)
         check_size(content, self._limits)
         return content
@@ -155,7 +155,7 @@ class Documents:
             raise
         except UnknownContext as unknown:
             raise NotAcceptable(
-                f"This document can only be had as {essence(metadata.content_type)}: {unknown}"
+                f"This document is available only as {essence(metadata.content_type)}: {unknown}"
             ) from unknown
         return await self._written(document, media_type, at=at)
 

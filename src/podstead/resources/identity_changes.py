@@ -58,7 +58,7 @@ class ApplicationMayNotIdentify(AccessDenied):
     def __init__(self) -> None:
         super().__init__(
             "This changes who can act as a WebID: its identity providers, keys, owl:sameAs or "
-            f"storages. The token of an application needs the scope {IDENTITY_SCOPE} for that, "
+            f"storages. For that, the token of an application needs the scope {IDENTITY_SCOPE}, "
             "which its user grants on the consent page of this server. Or use a credential of your "
             "own: the account page, client credentials, a token from /idp/credentials, a pod "
             "token, a linked Nostr key or a client certificate"
@@ -71,7 +71,7 @@ class OnlyOwnerMayIdentify(AccessDenied):
     def __init__(self) -> None:
         super().__init__(
             "This changes who can act as the owner of this storage: their identity providers, "
-            "keys, owl:sameAs or storages. Only the owner may do that, whoever has Control"
+            "keys, owl:sameAs or storages. Only the owner may do that, even if others have Control"
         )
 
 

@@ -44,12 +44,12 @@ def check_patch_type(operation: Operation) -> None:
     Raises BadRequest without a Content-Type (P-6), else UnsupportedMediaType.
     """
     if operation.content_type is None:
-        raise BadRequest("Send a Content-Type")
+        raise BadRequest("The Content-Type header is missing")
     media_type = parse_media_type(operation.content_type)
     if media_type.essence not in _PARSERS:
-        raise UnsupportedMediaType(f"A patch is sent as {' or '.join(_PARSERS)}")
+        raise UnsupportedMediaType(f"The Content-Type of a patch must be {' or '.join(_PARSERS)}")
     if not media_type.is_utf_8():
-        raise UnsupportedMediaType("A patch is sent in UTF-8")
+        raise UnsupportedMediaType("The charset of a patch must be UTF-8")
 
 
 def content_of(patch: Patch) -> PatchContent:
@@ -161,7 +161,7 @@ class Patches:
             return Document(Dataset(EMPTY_GRAPH), patch.prefixes)
         if not is_rdf(existing.content_type):  # X-15
             raise Conflict(
-                f"Only RDF can be patched, and what is here is {essence(existing.content_type)}"
+                f"Only RDF can be patched, but this resource is {essence(existing.content_type)}"
                 if may_read
                 else _UNPATCHABLE
             )

@@ -47,7 +47,7 @@ def check_content_type(operation: Operation) -> None:
         return
     puts_container = operation.method == "PUT" and is_container(operation.target)
     if operation.body.announced or not (puts_container or asks_for_container(operation)):
-        raise BadRequest("Send a Content-Type")
+        raise BadRequest("The Content-Type header is missing")
 
 
 def asks_for_container(operation: Operation) -> bool:
@@ -64,9 +64,9 @@ def check_type_links(operation: Operation) -> None:
     """Refuse a PUT whose type link contradicts its URL (C-10, C-11). Raises Conflict."""
     if is_container(operation.target):
         if LDP_NON_RDF_SOURCE in operation.link_types:
-            raise Conflict("A URL ending in a slash is a container, not a non-RDF source")
+            raise Conflict("A URL that ends in a slash identifies a container, which must be RDF")
     elif asks_for_container(operation):
-        raise Conflict("The URL of a container ends in a slash")
+        raise Conflict("The URL of a container must end in a slash")
 
 
 class Receiver:
@@ -93,7 +93,8 @@ class Receiver:
             return Received(content_type, body, empty=not content, rdf=content)
         if only_rdf:
             raise UnsupportedMediaType(
-                f"This resource is RDF: it takes Turtle or JSON-LD, not {essence(content_type)}"
+                "This resource is RDF and must be sent as Turtle or JSON-LD, not "
+                f"{essence(content_type)}"
             )
         chunks = operation.body.chunks(limit_bytes=self._max_body_bytes)
         body = await self._store.stage_body(chunks)

@@ -40,7 +40,7 @@ class Representations:
             stored = essence(metadata.content_type)
             if stored not in RDF_TYPES:
                 if excludes(accept, stored):
-                    raise NotAcceptable(f"This resource can only be had as {stored}")
+                    raise NotAcceptable(f"This resource is available only as {stored}")
                 return stored
             offered = (stored, *(kind for kind in RDF_TYPES if kind != stored))
         return _chosen(accept, offered)
@@ -83,7 +83,7 @@ class Representations:
 def _chosen(accept: str | None, offered: tuple[str, ...]) -> str:
     chosen = choose(accept, offered)
     if chosen is None:
-        raise NotAcceptable(f"This resource can be had as {', '.join(offered)}")
+        raise NotAcceptable(f"This resource is available as {', '.join(offered)}")
     return chosen
 
 

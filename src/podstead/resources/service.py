@@ -124,7 +124,7 @@ class ResourceService:
                 return await self._reader.answer(exchange.operation, existing)
             except Superseded:
                 continue
-        raise Overloaded("The resource is changing too fast to be read")
+        raise Overloaded("The resource is changing too fast to be read; try again")
 
     async def _absent(self, exchange: Exchange, situation: Situation) -> Outcome:
         """What a reader of a URL without a resource learns (C-30)."""
@@ -238,7 +238,7 @@ class ResourceService:
         if situation.existing is None:
             raise NotFound("There is no container here")
         if "POST" not in allowed_methods(target):
-            raise MethodNotAllowed("Only containers take POST", allow=allowed_methods(target))
+            raise MethodNotAllowed("Only containers support POST", allow=allowed_methods(target))
         self._check_conditions(exchange, situation)
         return situation
 

@@ -53,7 +53,9 @@ class Situation:
         try:
             return self.snapshot[path]
         except KeyError as error:
-            raise StorageError("A decision needed a path that was not read") from error
+            raise StorageError(
+                "An authorization decision needed a path that was not read"
+            ) from error
 
     @property
     def twin(self) -> Metadata | None:
@@ -97,18 +99,20 @@ class Situation:
         because an auxiliary resource may come to stand there (P-52)."""
         if self.auxiliary is not None:
             if auxiliary_kind(self.subject) is not None:
-                raise Conflict("An auxiliary resource has none of its own")
+                raise Conflict("An auxiliary resource cannot have auxiliary resources of its own")
             if self.metadata(self.subject) is None:
-                raise Conflict("The resource that this would belong to does not exist")
+                raise Conflict("The subject of this auxiliary resource does not exist")
             return
         if self.twin is not None:
-            raise Conflict("A resource whose URL differs only by the trailing slash exists")
+            raise Conflict("A resource exists whose URL differs only in the trailing slash")
         for container in self.missing_containers():
             if self.metadata(slash_twin(container)) is not None:
-                raise Conflict("A document cannot hold other resources")
+                raise Conflict("A document cannot contain other resources")
         for created in (self.target, *self.missing_containers()):
             if is_container(created) and auxiliary_kind(slash_twin(created)) is not None:
-                raise Conflict("Without its slash, the URL is that of an auxiliary resource")
+                raise Conflict(
+                    "Without its trailing slash, the URL is that of an auxiliary resource"
+                )
 
     def charge_beside_body(self) -> int:
         """How much more the storage is charged for, beside the new body, if the target is put."""
@@ -137,8 +141,8 @@ def check_length_of_new(path: ResourcePath, *, max_target_bytes: int) -> None:
     max_bytes = max_target_bytes - LONGEST_SUFFIX_BYTES
     if len(path) > max_bytes:
         raise TargetTooLong(
-            f"The path of a new resource is limited to {max_bytes} bytes, so that the URLs of its "
-            "access rules and its description can be requested"
+            f"The path of a new resource can have at most {max_bytes} bytes, so that the URLs of "
+            "its access rules and its description can be requested"
         )
 
 
@@ -146,5 +150,5 @@ def parent_of(path: ResourcePath) -> ResourcePath:
     """The container of a member. Raises StorageError for the server's root, which is none's."""
     parent = parent_container(path)
     if parent is None:
-        raise StorageError("The server's root has no container")
+        raise StorageError("The root container of the server is missing")
     return parent

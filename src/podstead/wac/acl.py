@@ -113,11 +113,11 @@ def check_storable(graph: Graph, *, subject_url: str, of_storage_root: bool) -> 
     """
     document = _document(graph, subject_url)
     if len(document.groups()) > MAX_GROUPS:
-        raise BadRequest(f"An ACL may name at most {MAX_GROUPS} agent groups")
+        raise BadRequest(f"An ACL can name at most {MAX_GROUPS} agent groups")
     if of_storage_root and not any(
         Mode.CONTROL in rule.modes and rule.names_agents for rule in document.about_subject()
     ):
-        raise Conflict("The ACL of a storage's root must leave Control of it to somebody")
+        raise Conflict("The ACL of a storage's root must grant Control to at least one agent")
 
 
 def _document(graph: Graph, subject_url: str) -> AclDocument:

@@ -101,7 +101,7 @@ def paths_to_read(target: ResourcePath) -> tuple[ResourcePath, ...]:
     more than ``MAX_DEPTH`` levels below the server's root.
     """
     if target.count("/") > MAX_DEPTH:
-        raise TargetTooLong(f"A resource lies at most {MAX_DEPTH} levels deep")
+        raise TargetTooLong(f"A path can have at most {MAX_DEPTH} levels")
     names = [target]
     while auxiliary_kind(names[-1]) is not None:
         names.append(subject_of(names[-1]))
@@ -168,7 +168,7 @@ class EffectiveAcls:
             # All of the walk again: rules of different moments, put together, could grant what
             # neither moment granted.
             snapshot = await self._source.read_metadata(acl_paths(subject))
-        raise Overloaded("The access rules are changing too fast to be read")
+        raise Overloaded("The access rules are changing too fast to be read; try again")
 
     async def _read(self, metadata: Metadata) -> _KnownAcl | None:
         """Read one version of an ACL; ``None`` if it is no longer the current one."""

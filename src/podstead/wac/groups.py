@@ -227,7 +227,7 @@ class GroupMemberships:
                     reliances += answer.reliances
                 lasting = all(answer.lasting for _, answer in answers)
                 return _LocalDocuments(documents, reliances, rules_last=lasting)
-        raise Overloaded("The group documents are changing too fast to be read")
+        raise Overloaded("The group documents are changing too fast to be read; try again")
 
     def _node(self, group: str, path: ResourcePath) -> str:
         """The group's IRI as it stands in its document, whatever spelling the rules have."""

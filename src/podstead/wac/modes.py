@@ -209,7 +209,7 @@ def least_requirements(method: str, target: ResourcePath, snapshot: Snapshot) ->
             return patch(target, snapshot)
         case "DELETE":
             return delete(target, snapshot)
-    raise MethodUnknown(f"No resource here supports {method}")
+    raise MethodUnknown(f"No resource on this server supports {method}")
 
 
 def _on(target: ResourcePath, *modes: Mode) -> Requirements:

@@ -150,7 +150,7 @@ class Application:
             set_requester(address_key(request.client_address), request.client_address)
             service = self._routes_at(request.host).service(request.path)
             if service is None or service.socket is None:
-                raise NotFound("There is no WebSocket here")
+                raise NotFound("There is no WebSocket at this URL")
             own = service.access is Access.OWN
             agent = None if own else await self._authenticate(request, None)
             await service.socket(socket, request, agent)
@@ -327,9 +327,9 @@ class Application:
 
 def _refuse_method(method: str, path: ResourcePath, routes: Routes) -> None:
     if method not in _REFUSED_METHODS:
-        raise MethodUnknown("This server does not know the method")
+        raise MethodUnknown("This server does not support the method")
     allow = routes.service_methods(path) or allowed_methods(path)
-    raise MethodNotAllowed(f"{method} is not supported here", allow=allow)
+    raise MethodNotAllowed(f"This resource does not support {method}", allow=allow)
 
 
 def _options_of_server() -> Response:

@@ -36,8 +36,8 @@ class Authorities:
         if host in self.hosts or (host := host.lower()) in self.hosts:
             return host
         raise Misdirected(
-            "This server does not go by the name in the Host header: use its base URL, or have its "
-            "operator add the name with --host-alias"
+            "This server does not serve the host in the Host header. Use its base URL, or ask its "
+            "operator to add the host with --host-alias"
         )
 
     def client_address(self, fields: HeaderFields, *, peer: str) -> str:

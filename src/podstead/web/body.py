@@ -171,7 +171,7 @@ class AsgiBody:
 
     def _too_slow(self) -> BodyTimeout:
         rate = self._pace.min_bytes_per_s
-        least = f", which is {rate:g} bytes a second at least" if rate else ""
+        least = f"; the minimum rate is {rate:g} bytes per second" if rate else ""
         return BodyTimeout(f"The request body did not arrive in time{least}")
 
 
@@ -191,7 +191,7 @@ def _is_chunked(fields: HeaderFields) -> bool:
     if codings is None:
         return False
     if codings.strip().lower() != "chunked":
-        raise BadRequest("Transfer-Encoding must be chunked, and name it once")
+        raise BadRequest("Transfer-Encoding must be chunked, exactly once")
     return True
 
 

@@ -70,7 +70,9 @@ STATUSES: dict[type[PodsteadError], tuple[int, str]] = {
 }
 """Status and reason by error class; a subclass has its nearest ancestor's."""
 
-INTERNAL_MESSAGE = "The server could not do this. The cause is in its log; nothing was changed."
+INTERNAL_MESSAGE = (
+    "The server could not process the request. Nothing was changed; the server's log has details."
+)
 _OVERLOADED_RETRY_S = 1
 
 

@@ -45,7 +45,7 @@ class MadeDocument:
         """The media type that an Accept header asks for. Raises NotAcceptable."""
         media_type = choose(accept, self.offered)
         if media_type is None:
-            raise NotAcceptable(f"This can be had as {', '.join(self.offered)}")
+            raise NotAcceptable(f"This resource is available as {', '.join(self.offered)}")
         return media_type
 
     def content(self, media_type: str) -> bytes:

@@ -62,9 +62,11 @@ class PodsEndpoint:
         self._registration.check_open()
         content_type = request.fields.get(b"content-type")
         if content_type is None:
-            raise BadRequest("Send a JSON object with Content-Type: application/json")
+            raise BadRequest("The body must be a JSON object with Content-Type: application/json")
         if content_type.partition(";")[0].strip().lower() != "application/json":
-            raise UnsupportedMediaType("Send a JSON object with Content-Type: application/json")
+            raise UnsupportedMediaType(
+                "The body must be a JSON object with Content-Type: application/json"
+            )
         sent = json_object(await request.body.read(limit_bytes=self._max_body_bytes))
         await self._registration.count(request.client_address)
         return _answer(await self._maker.make(sent, request))

@@ -15,7 +15,7 @@ class RegistrationClosed(AccessDenied):
 
     def __init__(self) -> None:
         super().__init__(
-            "Registration disabled: only the operator of this server makes pods and accounts"
+            "Registration is disabled: only the operator of this server creates pods and accounts"
         )
 
 

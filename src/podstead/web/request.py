@@ -68,7 +68,7 @@ async def read_request(
     raw_path: bytes = scope["raw_path"]
     query: bytes = scope["query_string"]
     if len(raw_path) + len(query) + (1 if query else 0) > limits.target_bytes:
-        raise TargetTooLong(f"The request target is limited to {limits.target_bytes} bytes")
+        raise TargetTooLong(f"The request target can have at most {limits.target_bytes} bytes")
     fields = HeaderFields(scope["headers"])
     peer: str = (scope.get("client") or ("",))[0]
     host = authorities.check_host(fields, peer=peer)

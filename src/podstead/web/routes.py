@@ -88,7 +88,7 @@ class Routes:
         endpoint = service.endpoints.get(method)
         if endpoint is None:
             raise MethodNotAllowed(
-                f"This address supports {', '.join(service.methods)}", allow=service.methods
+                f"The methods of this URL are {', '.join(service.methods)}", allow=service.methods
             )
         return endpoint
 

@@ -52,7 +52,7 @@ class SignedContent:
     def _check(self, digest: bytes) -> None:
         if digest != self._digest:
             raise NotAuthenticated(
-                "The event is for other content", invalid=True, scheme=self._scheme
+                "The event was signed for different content", invalid=True, scheme=self._scheme
             )
 
 

@@ -49,7 +49,7 @@ class StorageDescriptionEndpoint:
         """Raises NotFound where no storage is, NotAcceptable and PreconditionFailed."""
         root = storage_root(request.path)
         if root is None or (await self._store.read_metadata([root]))[root] is None:
-            raise NotFound("There is no storage here")
+            raise NotFound("There is no storage at this URL")
         return made_document(request, agent, self._document(self._base_url + root))
 
     def _document(self, root_url: str) -> MadeDocument:

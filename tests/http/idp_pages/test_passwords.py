@@ -48,7 +48,7 @@ async def change(browser: Browser, new: str, current: str | None = None) -> Page
 async def test_pages_and_programs_are_told_the_same_of_a_password_that_is_too_short(
     server: Server, browser: Browser, new_browser: NewBrowser
 ) -> None:
-    said = f"A password has at least {FEWEST_CHARACTERS} characters: choose a longer one"
+    said = f"A password must have at least {FEWEST_CHARACTERS} characters; choose a longer one"
     pages = [await registered(browser, SHORT)]
     owner = new_browser()
     account = await sign_in(owner)

@@ -160,7 +160,7 @@ async def test_a_closed_server_says_so(settings: Settings) -> None:
         assert "/idp/register" not in page.text
         page = await browser.post("/idp/register", GOOD)
         assert page.status == 403
-        assert "Registration disabled" in page.text
+        assert "Registration is disabled" in page.text
 
 
 async def test_registering_is_limited_by_address(start: Start, clock: MovedClock) -> None:

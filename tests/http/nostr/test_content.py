@@ -16,7 +16,7 @@ from tests.http.rdf import TURTLE
 from tests.support.nostr import basic, nostr, tag_set_to, with_tag
 from tests.unit.outbound.peer import MovedClock
 
-OTHER = "The event is for other content"
+OTHER = "The event was signed for different content"
 LARGE = bytes(range(256)) * 4096
 """A mebibyte, which is not kept in the database."""
 NEW = f"{PLACE}new"

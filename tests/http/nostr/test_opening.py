@@ -154,7 +154,7 @@ async def test_on_plain_http_between_machines_no_request_is_signed(
     server = await start(clock=clock, base_url=base)
     event = NostrKey.new().event("GET", f"{base}/alice/", clock.now_ms() // 1000)
     answer = await server.public.request("GET", "/alice/", headers=nostr(event))
-    assert (answer.status, answer.json()["message"]) == (401, "Signed requests need https")
+    assert (answer.status, answer.json()["message"]) == (401, "Signed requests require https")
     assert not [each for each in answer.header_lines("www-authenticate") if "Nostr" in each]
 
 

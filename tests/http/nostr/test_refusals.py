@@ -30,7 +30,7 @@ FORM = "The event lacks a member or has one of another type"
 UNSIGNED = "The event has no valid signature"
 OTHER_ID = "The event has the id of another one"
 NO_EVENT = "The event is not the base64 of a JSON object"
-USED = "The event was used already"
+USED = "The event has already been used"
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ USED = "The event was used already"
         (with_tag("method", "GET"), "The event needs exactly one method tag"),
         (tag_set_to("method"), "The event needs exactly one method tag"),
         (with_tag("payload"), "The event needs one payload tag, with a SHA-256, or none"),
-        (with_tag("payload", "0" * 64), "The event is for other content"),
+        (with_tag("payload", "0" * 64), "The event was signed for different content"),
         (with_tag("t", 1), FORM),
         (set_to("tags", [["u", URL], "method"]), FORM),
         (set_to("kind", 22242), KIND),

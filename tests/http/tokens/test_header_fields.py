@@ -27,7 +27,7 @@ async def test_two_proofs_are_refused(world: World) -> None:
     app = world.app()
     first, second = app.fields("GET", URL), app.fields("GET", URL)
     fields = [*first.items(), ("DPoP", second["DPoP"])]
-    assert_refused(await world.send(fields), "Send one DPoP header only", "invalid_dpop_proof")
+    assert_refused(await world.send(fields), "Send only one DPoP header", "invalid_dpop_proof")
     merged = {**first, "DPoP": f"{first['DPoP']}, {second['DPoP']}"}
     assert_refused(await world.send(merged), "Invalid token", "invalid_dpop_proof")
 

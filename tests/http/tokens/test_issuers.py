@@ -40,7 +40,7 @@ async def test_a_provider_may_be_refused(
     world = await prepared(start, clock, provider, refused_issuers=(provider.issuer,))
     for slash in ("", "/"):
         app = world.app(set_to("iss", provider.issuer + slash))
-        assert_refused(await world.get(app), "The token's issuer is not accepted here")
+        assert_refused(await world.get(app), "The token's issuer is not accepted")
     assert provider.asked == []
 
 

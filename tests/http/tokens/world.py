@@ -26,7 +26,7 @@ NO_DOCUMENT = "The WebID's document could not be read"
 MISNAMED = "The WebID leads to this server but does not begin with its base URL"
 NOT_NOW = "Access token expired or not valid yet"
 NOT_FOR_US = "The token is not meant for Solid resource servers"
-NO_ADDRESS = "The token lacks an issuer or a WebID that can be used"
+NO_ADDRESS = "The token has no valid issuer or no valid WebID"
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,7 @@ async def test_who_waits_for_too_long_is_refused(made: list[Held]) -> None:
     slots = held(made)
     waiting = slots.ask(MALLORY)
     await slots.wait_for_a_beginning()
-    with pytest.raises(Overloaded, match="Too many people sign in"):
+    with pytest.raises(Overloaded, match="Too many sign-ins are in progress"):
         await slots.hasher.verify(None, "x", network=MALLORY)
     slots.released.set()
     assert await waiting is Verdict.WRONG

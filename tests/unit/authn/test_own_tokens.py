@@ -176,7 +176,7 @@ async def test_a_bound_token_of_ours_comes_with_its_proof() -> None:
     for _ in range(2):
         assert await world.dpop(token, key) == identity(AuthenticationMethod.DPOP, world)
     for typ in ("JWT", None):
-        with pytest.raises(NotAuthenticated, match="no access token"):
+        with pytest.raises(NotAuthenticated, match="not an access token"):
             await world.dpop(world.token(bound, typ=typ), key)
     with pytest.raises(NotAuthenticated, match="bound to another key"):
         await world.dpop(token, Signer.new("ES256"))
@@ -188,13 +188,13 @@ BAD: dict[str, tuple[list[Change], Json, str]] = {
     "bound to a key": ([set_to("cnf", {"jkt": "a" * 43})], {}, "bound to a key: send it as DPoP"),
     "bound to something": ([set_to("cnf", {"x5t#S256": "a"})], {}, "not bound to a key"),
     "an ID token": ([set_to("aud", ["client", "solid"])], {"typ": "JWT"}, "This is an ID token"),
-    "of no type": ([], {"typ": None}, "no access token"),
-    "of another type": ([], {"typ": "dpop+jwt"}, "no access token"),
+    "of no type": ([], {"typ": None}, "not an access token"),
+    "of another type": ([], {"typ": "dpop+jwt"}, "not an access token"),
     "for others": ([set_to("aud", "client")], {}, "not meant for Solid"),
     "expired": ([set_to("exp", 1_700_000_000)], {}, "expired"),
     "of another issuer": ([set_to("iss", "https://idp.example")], {}, "Tokens of other servers"),
     "of a longer issuer": ([set_to("iss", f"{BASE}/alice")], {}, "Tokens of other servers"),
-    "of no account's WebID": ([without("webid")], {}, "lacks an issuer or a WebID"),
+    "of no account's WebID": ([without("webid")], {}, "has no valid issuer or no valid WebID"),
     "of a key that is not ours": ([], {"kid": "other"}, "Invalid token"),
     "of no key": ([], {"kid": None}, "Invalid token"),
 }
@@ -249,7 +249,7 @@ async def test_our_own_provider_is_accepted_beside_any_list() -> None:
     world = World(rules=TokenRules(allowed_issuers=frozenset({"https://idp.example"})))
     assert (await world.bearer(world.token())).agent == WEB_ID
     world = World(rules=TokenRules(denied_issuers=frozenset({BASE})))
-    with pytest.raises(NotAuthenticated, match="not accepted here"):
+    with pytest.raises(NotAuthenticated, match="issuer is not accepted"):
         await world.bearer(world.token())
 
 

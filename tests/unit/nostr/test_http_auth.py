@@ -176,7 +176,7 @@ def test_content_that_is_not_named_is_taken_unless_that_is_asked_for() -> None:
 def test_the_hash_of_a_request_without_content_is_that_of_nothing() -> None:
     """A-145."""
     assert check(with_tag("payload", NOTHING)).content_digest is None
-    refused("for other content", with_tag("payload", SOME))
+    refused("for different content", with_tag("payload", SOME))
 
 
 @pytest.mark.parametrize("values", [(), ("",), ("0" * 63,), ("0" * 65,), ("g" * 64,), (" " * 64,)])

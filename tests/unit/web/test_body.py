@@ -173,7 +173,7 @@ async def test_a_body_that_drips_is_given_up_soon(
     """However much came at once before; no piece of it is taken for all."""
     sender = Sender(*pieces)
     taken = sender.body().chunks(limit_bytes=10**9)
-    with pytest.raises(BodyTimeout, match="100 bytes a second at least"):
+    with pytest.raises(BodyTimeout, match="100 bytes per second"):
         async for _ in taken:
             pass
     assert sender.now_s == pytest.approx(until_s, abs=2)

@@ -10,7 +10,7 @@ import pytest
 from podstead.web.errors import STATUSES
 from podstead.web.pages import PAGE_POLICY, error_page, welcome_page
 
-MESSAGE = "There is no resource here"
+MESSAGE = "The resource does not exist"
 PAGES = {
     "welcome": welcome_page(base_url="http://localhost:3000", version="1.2.3").decode(),
     "welcome, closed": welcome_page(

@@ -65,14 +65,17 @@ class AllowedKeys:
         """Let a key sign in that the profile names. Raises NotFound for another one, Conflict for
         too many, Overloaded, StorageError."""
         if not await self._stated.states(account.value, public_key):
-            raise NotFound("Your profile names no such key (any more)")
+            raise NotFound("Your profile does not state this key; it may have been removed")
         owner = account.value.account_id
         key, now_ms = allowed_key(owner, public_key), self._clock.now_ms()
         present = await self.of_account(owner)
         if any(each.key == key for each in present):
             return
         if len(present) >= MOST_OF_ONE_ACCOUNT:
-            raise Conflict(f"An account has at most {MOST_OF_ONE_ACCOUNT} such keys: end one first")
+            raise Conflict(
+                f"At most {MOST_OF_ONE_ACCOUNT} such keys can sign in to an account; remove one "
+                "first"
+            )
         allowed = AllowedKey(public_key, owner, created_s=now_ms // 1000)
         event = Event.PROFILE_KEY_ALLOWED
         await self._commit(
@@ -93,7 +96,7 @@ class AllowedKeys:
         key = allowed_key(owner, public_key)
         kept = await ALLOWED_KEYS.read(self._store, key, now_ms=now_ms)
         if kept is None:
-            raise NotFound("This key does not sign in (any more)")
+            raise NotFound("This key cannot sign in; its permission may have been removed")
         await self._commit(
             await ending_allowed_key(self._store, kept, source, now_ms=now_ms), [kept.at]
         )
@@ -109,7 +112,7 @@ class AllowedKeys:
             now_ms=self._clock.now_ms(),
             randomness=self._randomness,
         ):
-            raise Overloaded("The account is being changed elsewhere: try again")
+            raise Overloaded("The account is being changed elsewhere; try again")
 
 
 def allowed_key(account_id: str, public_key: str) -> str:

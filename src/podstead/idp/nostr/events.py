@@ -96,7 +96,9 @@ class SignedEvents:
         except NotAuthenticated as refusal:
             raise InvalidEvent(str(refusal)) from refusal
         if not isinstance(credential, UnverifiedEvent) or credential.as_password:
-            raise InvalidEvent("Send a signed event: Authorization: Nostr and its base64")
+            raise InvalidEvent(
+                "Send a signed event in the Authorization header: Nostr, and the event in base64"
+            )
         event = read_event(credential.event)
         proven = check_event(
             event,

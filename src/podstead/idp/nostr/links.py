@@ -47,8 +47,8 @@ class ProfileRefused(Conflict):
 
     def __init__(self) -> None:
         super().__init__(
-            "The key was not linked, since your profile could not be changed to name it: link it "
-            "without that, or look what is wrong with the profile"
+            "The key was not linked, because your profile could not be changed to state it. Link "
+            "it without changing the profile, or repair the profile"
         )
 
 
@@ -136,7 +136,7 @@ class NostrLinks:
         """
         kept = await self.find(public_key)
         if kept is None or kept.value.account_id != account.value.account_id:
-            raise NotFound("There is no such key (any more)")
+            raise NotFound("There is no such key; it may have been removed")
         stays = await remaining_factor(
             self._store, account, without=kept.at, now_ms=self._clock.now_ms()
         )
@@ -157,7 +157,9 @@ class NostrLinks:
     ) -> Kept[NostrLink]:
         owner = account.value.account_id
         if len(await self.of_account(owner)) >= MOST_OF_ONE_ACCOUNT:
-            raise Conflict(f"An account has at most {MOST_OF_ONE_ACCOUNT} keys: unlink one")
+            raise Conflict(
+                f"An account can have at most {MOST_OF_ONE_ACCOUNT} keys; unlink one first"
+            )
         link = NostrLink(public_key, owner, created_s=self._clock.now_ms() // 1000)
         await self._commit(
             [
@@ -248,4 +250,4 @@ def did_of(public_key: str) -> str:
 
 
 def _busy() -> Overloaded:
-    return Overloaded("The account is being changed elsewhere: try again")
+    return Overloaded("The account is being changed elsewhere; try again")

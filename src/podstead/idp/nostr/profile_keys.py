@@ -172,7 +172,7 @@ class ProfileKeys:
             if keys is not None:
                 self._kept.put((web_id, metadata.version), keys, weight=1 + len(keys))
                 return keys
-        raise Overloaded("The profile is changing too fast to be read")
+        raise Overloaded("The profile is changing too fast to be read; try again")
 
     async def _read(self, web_id: str, url: str, metadata: Metadata) -> frozenset[str] | None:
         """What this version of a profile states; ``None`` if it is no longer the current one."""

@@ -113,7 +113,7 @@ class NostrSignIn:
             if await self._links.note_use(link, account):
                 return self._signed_in(SignedInByKey(account, link.at.entry, restricted=False))
             link = await self._links.find(found.key)
-        raise Overloaded("The account is being changed elsewhere: try again")
+        raise Overloaded("The account is being changed elsewhere; try again")
 
     def _check_usable(self, account: Account) -> None:
         if account.disabled:

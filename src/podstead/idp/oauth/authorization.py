@@ -88,10 +88,10 @@ def check_authorization_request(parameters: Parameters, client: Client) -> Autho
 def _reply_address(parameters: Parameters, client: OAuthClient) -> ReplyAddress:
     redirect_uris = parameters.get("redirect_uri", ())
     if len(redirect_uris) != 1:
-        raise UnusableClient("The application did not say where to return to (redirect_uri).")
+        raise UnusableClient("The request does not contain a redirect_uri.")
     if not client.check_redirect_uri(redirect_uris[0]):
         raise UnusableClient(
-            "The application wants to return to an address that it has not registered."
+            "The redirect_uri of the request is not one that the application has registered."
         )
     mode = next(iter(parameters.get("response_mode", ())), "query")
     state = next(iter(parameters.get("state", ())), None)

@@ -36,7 +36,7 @@ class VerificationFailed(BadRequest):
     known_text = "Verification failed"
 
     def __init__(self) -> None:
-        super().__init__("The passkey could not be verified: try again")
+        super().__init__("The passkey could not be verified; try again")
 
 
 class UnknownCredential(BadRequest):
@@ -45,7 +45,7 @@ class UnknownCredential(BadRequest):
     known_text = "Unknown credential"
 
     def __init__(self) -> None:
-        super().__init__("No account here has this passkey (any more): sign in in another way")
+        super().__init__("No account on this server has this passkey; sign in in another way")
 
 
 class PartyRefused(ValueError):

@@ -83,7 +83,9 @@ class Passkeys:
         account_id = signed_in.account.account_id
         present = [each.value for each in await self.of_account(account_id)]
         if len(present) >= MOST_OF_ONE_ACCOUNT:
-            raise Conflict(f"An account has at most {MOST_OF_ONE_ACCOUNT} passkeys: remove one")
+            raise Conflict(
+                f"An account can have at most {MOST_OF_ONE_ACCOUNT} passkeys; remove one first"
+            )
         handle = present[0].user_handle if present else self._new_handle()
         issued = await self._challenges.issue(
             ADDING, holder=signed_in.kept.key, account_id=account_id, user_handle=handle
@@ -126,7 +128,7 @@ class Passkeys:
         """Call a passkey something else. Raises NotFound, BadRequest, Overloaded, StorageError."""
         label = usable_name(name)
         if not label:
-            raise BadRequest("A passkey needs a name")
+            raise BadRequest("A passkey must have a name")
         kept = await self._existing(account_id, key)
         changed = msgspec.structs.replace(kept.value, name=label)
         await self._commit([PASSKEYS.replace(kept, changed)], [kept.at])
@@ -198,7 +200,7 @@ class Passkeys:
         key = passkey_key(passkey.credential_id)
         known = await PASSKEYS.read(self._store, key, now_ms=self._clock.now_ms())
         if known is not None:
-            raise Conflict("This passkey is known already")
+            raise Conflict("This passkey is already registered")
         record = PASSKEYS.put(key, passkey, owner=account.value.account_id)
         noted = await self._noting(Event.PASSKEY_ADDED, passkey, source)
         await self._commit([record, *noted], [account.at, PASSKEYS.absent(key)])
@@ -206,7 +208,7 @@ class Passkeys:
     async def _existing(self, account_id: str, key: str) -> Kept[Passkey]:
         kept = await PASSKEYS.read(self._store, key, now_ms=self._clock.now_ms())
         if kept is None or kept.value.account_id != account_id:
-            raise NotFound("There is no such passkey (any more)")
+            raise NotFound("There is no such passkey; it may have been removed")
         return kept
 
     async def _commit(self, records: Sequence[Record], relied_on: Sequence[Reliance]) -> None:
@@ -217,7 +219,7 @@ class Passkeys:
             now_ms=self._clock.now_ms(),
             randomness=self._randomness,
         ):
-            raise Overloaded("The account is being changed elsewhere: try again")
+            raise Overloaded("The account is being changed elsewhere; try again")
 
 
 def passkey_key(credential_id: str) -> str:
@@ -229,7 +231,7 @@ def usable_name(name: str) -> str:
     """A name for a passkey as it is kept. Raises BadRequest for one that is too long."""
     label = name.strip()
     if len(label) > MOST_NAME_CHARACTERS:
-        raise BadRequest(f"A name has at most {MOST_NAME_CHARACTERS} characters")
+        raise BadRequest(f"A name can have at most {MOST_NAME_CHARACTERS} characters")
     return label
 
 

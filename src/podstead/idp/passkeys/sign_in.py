@@ -142,7 +142,7 @@ class PasskeySignIn:
             )
             if await self._replace(kept, used, account.at):
                 return account
-        raise Overloaded("The account is being changed elsewhere: try again")
+        raise Overloaded("The account is being changed elsewhere; try again")
 
     async def _read(self, key: str) -> Kept[Passkey]:
         kept = await PASSKEYS.read(self._store, key, now_ms=self._clock.now_ms())

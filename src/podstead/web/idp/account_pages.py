@@ -163,7 +163,7 @@ class AccountPages:
             return await self._form_error(visit, "password", error)
         kept = await self._accounts.read(owner.account.account_id)
         if kept is None:
-            raise NotFound("The account is gone")
+            raise NotFound("The account has been deleted")
         signed_in = await self._sign_in.begin(
             visit, kept, lasting=owner.session.lasting, password=sent.text("new")
         )
@@ -204,11 +204,13 @@ class AccountPages:
         if not self._sessions.is_recent(owner):
             if visit.wants_page:
                 return see_other(again_path("delete"))
-            raise AccessDenied("Sign in again: deleting needs a sign-in of the last ten minutes")
+            raise AccessDenied(
+                "Sign in again: deletion requires a sign-in within the last ten minutes"
+            )
         if sent.text("pod") != owner.account.pod:
             if visit.wants_page:
                 return self._deletion_page(owner, status=400)
-            raise BadRequest("Send the name of the pod that is to be deleted: pod")
+            raise BadRequest("The field pod must contain the name of the pod to delete")
         account = owner.account
         await self._accounts.delete(account.account_id, agent=account.web_id)
         if not visit.wants_page:

@@ -55,7 +55,7 @@ class CertificatePages:
         for each in await self._keys(visit):
             if each.mark == visit.segment:
                 return json_answer(200, _shown(each))
-        raise NotFound("The profile states no such key (any more)")
+        raise NotFound("The profile does not state this key; it may have been removed")
 
     async def create(self, visit: Visit) -> Response:
         """For who has just signed in: a certificate outlasts the session and a new password.
@@ -134,7 +134,7 @@ class CertificatePages:
 
 
 def _unreadable() -> Conflict:
-    return Conflict("Your profile cannot be read, so its keys are not known: repair it first")
+    return Conflict("Your profile cannot be read, so its keys are not known; repair it first")
 
 
 def _download(content: bytes, media_type: str) -> str:

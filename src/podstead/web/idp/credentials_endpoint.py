@@ -107,11 +107,11 @@ async def _login_and_password(request: Request) -> tuple[str, str]:
             form = await read_form(request)
             sent = {name: only(form, name) for name in ("email", "username", "password")}
         case _:
-            raise UnsupportedMediaType(f"Send {_JSON_TYPE}, or {FORM_TYPE}")
+            raise UnsupportedMediaType(f"The Content-Type must be {_JSON_TYPE} or {FORM_TYPE}")
     login = sent.get("email") or sent.get("username")
     password = sent.get("password")
     if not isinstance(login, str) or not isinstance(password, str) or not password:
-        raise BadRequest("Send email or username, and password, as text")
+        raise BadRequest("The body must contain email or username, and password, as strings")
     return login, password
 
 

@@ -31,7 +31,7 @@ class DidDocuments:
         """Raises BadRequest for what is no key, NotFound where there is no document."""
         public_key = key_named(request.path.rpartition("/")[2])
         if public_key is None:
-            raise BadRequest("A Nostr key has 64 hexadecimal digits in lower case here")
+            raise BadRequest("A Nostr key must be 64 lowercase hexadecimal digits")
         document = did_document(public_key, web_id=await self._web_id_of(public_key))
         content = msgspec.json.encode(document)
         return public_document(request, content, media_type=MEDIA_TYPE, age_s=DOCUMENT_AGE_S)
@@ -42,4 +42,4 @@ class DidDocuments:
             account = await self._accounts.read(link.value.account_id)
             if account is not None and not account.value.disabled:
                 return account.value.web_id
-        raise NotFound("Nobody here has published this key")
+        raise NotFound("No account on this server has published this key")

@@ -23,7 +23,7 @@ async def read_form(request: Request) -> Fields:
     """
     content_type = request.fields.get(b"content-type") or ""
     if content_type.partition(";")[0].strip().lower() != FORM_TYPE:
-        raise UnsupportedMediaType(f"Send the parameters as {FORM_TYPE}")
+        raise UnsupportedMediaType(f"The Content-Type must be {FORM_TYPE}")
     return _fields(await request.body.read(limit_bytes=MAX_FORM_BYTES))
 
 
@@ -38,7 +38,7 @@ def only(fields: Fields, name: str) -> str | None:
     if values is None:
         return None
     if len(values) > 1:
-        raise BadRequest("A field is given twice")
+        raise BadRequest("A field appears twice")
     return values[0]
 
 
@@ -48,4 +48,4 @@ def _fields(encoded: bytes) -> Fields:
             encoded.decode("ascii"), max_num_fields=_MOST_FIELDS, errors="strict", separator="&"
         )
     except ValueError as error:
-        raise BadRequest("The parameters are not well formed") from error
+        raise BadRequest("The parameters are malformed") from error

@@ -84,7 +84,7 @@ class InteractionPages:
         pending = await self._pending(visit)
         sent = await read_submission(visit.request)
         if not _is_theirs(pending, visit):
-            raise AccessDenied("Another account is signed in here now: go back and sign in again")
+            raise AccessDenied("Another account is signed in now; go back and sign in again")
         interaction = pending.interaction
         may_state_identity = IDENTITY_SCOPE in interaction.request.scopes and sent.ticked(
             IDENTITY_SCOPE

@@ -39,7 +39,7 @@ class IssuerPages:
         try:
             named = await self._profile_issuer.is_named_by(visit.owner().account.web_id)
         except UnusableDocument as error:
-            raise Conflict("Your profile cannot be read: repair it first") from error
+            raise Conflict("Your profile cannot be read; repair it first") from error
         return json_answer(200, {"issuer": self._profile_issuer.issuer, "named": named})
 
     async def restore(self, visit: Visit) -> Response:

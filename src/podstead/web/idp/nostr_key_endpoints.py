@@ -67,7 +67,7 @@ class NostrKeyEndpoints:
         await self._limit.count(visit)
         purpose = (await read_submission(visit.request)).text("purpose") or SIGNING_IN
         if purpose not in _PATHS:
-            raise BadRequest(f"A challenge has one of these purposes: {', '.join(_PATHS)}")
+            raise BadRequest(f"The purpose of a challenge must be one of {', '.join(_PATHS)}")
         if purpose == LINKING:
             owner = self._recent_owner(visit)
             issued = await self._challenges.issue(
@@ -114,7 +114,7 @@ class NostrKeyEndpoints:
         """Raises NotAuthenticated, NotFound."""
         kept = await self._links.find(visit.segment)
         if kept is None or kept.value.account_id != visit.owner().account.account_id:
-            raise NotFound("There is no such key (any more)")
+            raise NotFound("There is no such key; it may have been removed")
         return json_answer(200, _shown(kept.value))
 
     async def unlink(self, visit: Visit) -> Response:

@@ -36,7 +36,7 @@ class MissingFields(BadRequest):
     known_text = "Missing required fields"
 
     def __init__(self) -> None:
-        super().__init__("Send the challengeKey and the credential")
+        super().__init__("The fields challengeKey and credential are required")
 
 
 class AccountMismatch(AccessDenied):
@@ -45,7 +45,7 @@ class AccountMismatch(AccessDenied):
     known_text = "Account mismatch"
 
     def __init__(self) -> None:
-        super().__init__("Another account is signed in here: reload the page")
+        super().__init__("Another account is signed in; reload the page")
 
 
 class PasskeyEndpoints:

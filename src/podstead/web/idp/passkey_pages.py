@@ -40,7 +40,7 @@ class PasskeyPages:
         for each in await self._passkeys.of_account(visit.owner().account.account_id):
             if each.key == visit.segment:
                 return json_answer(200, _shown(each))
-        raise NotFound("There is no such passkey (any more)")
+        raise NotFound("There is no such passkey; it may have been removed")
 
     async def rename(self, visit: Visit) -> Response:
         """Raises NotAuthenticated, WrongFormToken, NotFound, BadRequest."""

@@ -34,7 +34,7 @@ class PodTokenPages:
         for each in await self.tokens.of(visit.owner().account):
             if each.token_id == visit.segment:
                 return json_answer(200, _shown(each))
-        raise NotFound("There is no such token (any more)")
+        raise NotFound("There is no such token; it may have been revoked")
 
     async def revoke(self, visit: Visit) -> Response:
         """Raises NotAuthenticated, WrongFormToken, NotFound."""

@@ -119,7 +119,7 @@ class ProfileKeyEndpoints:
         for each in await self.of(visit.owner().account):
             if each.public_key == visit.segment:
                 return each
-        raise NotFound("There is no such key (any more)")
+        raise NotFound("There is no such key; it may have been removed")
 
 
 def _shown(key: StatedKey) -> dict[str, object]:

@@ -213,7 +213,7 @@ class ProtocolEndpoints:
         if not request.fields.proofs:
             return None
         if len(request.fields.proofs) > 1:
-            raise InvalidProof("Send one DPoP header only")
+            raise InvalidProof("Send only one DPoP header")
         text = request.fields.proofs[0].strip(b" \t").decode("latin-1")
         url = self._issuer + path
         proof = self._proofs.check(text, ProvenRequest(request.method, url))
@@ -255,7 +255,7 @@ class ProtocolEndpoints:
         try:
             return read_object(content)
         except InvalidJose as error:
-            raise UnusableMetadata("The metadata is no JSON object") from error
+            raise UnusableMetadata("The metadata must be a JSON object") from error
 
     def _registration_uri(self, client: Client) -> str:
         return f"{self._issuer}{discovery.REGISTRATION_PATH}/{client.client_id}"
@@ -264,5 +264,5 @@ class ProtocolEndpoints:
 def _authorization(request: Request) -> str | None:
     fields = request.fields.authorization
     if len(fields) > 1:
-        raise BadRequest("Send one Authorization header only")
+        raise BadRequest("Send only one Authorization header")
     return fields[0].decode("latin-1") if fields else None

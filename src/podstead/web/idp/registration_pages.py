@@ -158,7 +158,7 @@ class RegistrationPages:
     ) -> Response:
         kept = await self._accounts.read(created.account.account_id)
         if kept is None:
-            raise NotFound("The account is gone again")
+            raise NotFound("The account has been deleted meanwhile")
         signed_in = await self._sign_in.begin(visit, kept, lasting=False, password=password)
         path = ACCOUNT_PATH
         if pending is not None:

@@ -78,7 +78,7 @@ class SelfService:
                 self._audit.note(Event.SIGNED_OUT, account_id=owner.account.account_id)
                 is_this = kept.key == owner.kept.key
                 return self._signed_out_here(visit) if is_this else self._gone(visit, "session")
-        raise NotFound("There is no such session (any more)")
+        raise NotFound("There is no such session; it may have ended")
 
     # --- applications -------------------------------------------------------------------------
 
@@ -103,7 +103,7 @@ class SelfService:
                 ended = True
                 self._audit.note(Event.CONSENT_ENDED, account_id=account_id, client_id=client_id)
         if not ended:
-            raise NotFound("There is no such application (any more)")
+            raise NotFound("There is no such application; it may have been removed")
         return self._gone(visit, "disconnected")
 
     def _shown_as(self, shown_id: str, connections: Sequence[Connection]) -> Sequence[str]:
@@ -151,7 +151,9 @@ class SelfService:
         if not self._sessions.is_recent(owner):
             if visit.wants_page:
                 return see_other(again_path("credentials"))
-            raise AccessDenied("Sign in again: this needs a sign-in of the last ten minutes")
+            raise AccessDenied(
+                "Sign in again: this action requires a sign-in within the last ten minutes"
+            )
         created = await self._credentials.create(
             owner.owner,
             name=sent.text("name"),
@@ -211,7 +213,7 @@ def _named(shown: list[dict[str, object]], name: str) -> Mapping[str, object]:
     for each in shown:
         if each["id"] == name:
             return each
-    raise NotFound("There is nothing of that name (any more)")
+    raise NotFound("There is nothing with that name; it may have been removed")
 
 
 def _shown_event(event: SecurityEvent) -> dict[str, object]:

@@ -13,7 +13,9 @@ class SignInAgain(AccessDenied):
 
     def __init__(self, again_at: str | None = None) -> None:
         """``again_at`` is the path that a person is sent to for it, instead of being refused."""
-        super().__init__("Sign in again: this needs a sign-in of the last ten minutes")
+        super().__init__(
+            "Sign in again: this action requires a sign-in within the last ten minutes"
+        )
         self.again_at = again_at
 
 

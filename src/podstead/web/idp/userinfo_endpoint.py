@@ -58,7 +58,7 @@ class UserinfoEndpoint:
             raise
         answer = await self.status.userinfo(credential.token, issuer)
         if answer is None:
-            raise AccessDenied("The token is not one to ask about its person with")
+            raise AccessDenied("The token does not give access to this endpoint")
         return json_answer(OAuthAnswer(200, answer))
 
     async def _issuer_of(

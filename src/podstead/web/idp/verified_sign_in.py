@@ -68,7 +68,7 @@ class VerifiedSignIn:
             or account.value.disabled
             or verified.verified_s < account.value.valid_after_s
         ):
-            raise AccessDenied("The account has changed meanwhile: go back and sign in again")
+            raise AccessDenied("The account has changed in the meantime; go back and sign in again")
         signed_in = await self.sign_in.begin(
             visit,
             account,

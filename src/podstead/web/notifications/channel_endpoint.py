@@ -29,7 +29,7 @@ class ChannelEndpoint:
         type_name, key = request.path.split("/")[-2:]
         channel = await self._channels.find(key)
         if channel is None or channel.channel_type != type_name:
-            raise NotFound("There is no such channel, or it has ended")
+            raise NotFound("There is no such channel; it may have ended")
         given_up = await self._channels.given_up(key)
         described = self._addresses.describe(key, channel, given_up=given_up)
         description = channel_description(described)
@@ -43,6 +43,6 @@ class ChannelEndpoint:
         type_name, key = request.path.split("/")[-2:]
         channel = await self._channels.find(key)
         if channel is None or channel.channel_type != type_name:
-            raise NotFound("There is no such channel, or it has ended")
+            raise NotFound("There is no such channel; it may have ended")
         await self._channels.close(key)
         return Response(204)

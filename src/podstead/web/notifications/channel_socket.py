@@ -94,7 +94,7 @@ class ChannelSocket:
         key = request.path.split("/")[-2]
         channel = await self._channels.find(key)
         if channel is None or channel.channel_type != ChannelType.WEB_SOCKET.value:
-            raise NotFound("There is no such channel, or it has ended")
+            raise NotFound("There is no such channel; it may have ended")
         await self._channels.note_use(key)
         return channel
 

@@ -48,7 +48,9 @@ class GatewayEndpoint:
         asked = await self._members(request)
         protocols, features = asked.get("protocols"), asked.get("features")
         if not isinstance(protocols, list) or PROTOCOL not in protocols:
-            raise Unprocessable(f'The protocol here is "{PROTOCOL}": name it among the protocols')
+            raise Unprocessable(
+                f'The only supported protocol is "{PROTOCOL}"; include it in the protocols'
+            )
         known = [each for each in FEATURES if isinstance(features, list) and each in features]
         endpoint = self._with.addresses.base_url + ENDPOINT
         return _answer({"endpoint": endpoint, "protocol": PROTOCOL, "features": known})
@@ -67,11 +69,13 @@ class GatewayEndpoint:
     def _wanted(self, asked: dict[str, Any]) -> ChannelRequest:
         topic, state = asked.get("topic"), asked.get("state")
         if not isinstance(topic, str):
-            raise Unprocessable("Name the topic: the URL of the resource to hear about")
+            raise Unprocessable("The topic is missing: it must be the URL of a resource")
         if state is not None and not (
             isinstance(state, str) and len(state) <= MAX_STATE_CHARACTERS
         ):
-            raise Unprocessable(f"The state is a text of {MAX_STATE_CHARACTERS} characters at most")
+            raise Unprocessable(
+                f"The state must be a string of at most {MAX_STATE_CHARACTERS} characters"
+            )
         ttl_ms = _milliseconds(asked, "ttl")
         return ChannelRequest(
             ChannelType.WEB_SOCKET,
@@ -92,7 +96,7 @@ def _milliseconds(asked: dict[str, Any], name: str) -> int | None:
         return None
     number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     if not number or not 0 <= seconds <= LONGEST_MS / 1000:
-        raise Unprocessable(f"The {name} is a number of seconds, two weeks at most")
+        raise Unprocessable(f"The {name} must be a number of seconds, at most two weeks")
     return int(seconds * 1000)
 
 

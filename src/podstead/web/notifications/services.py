@@ -120,7 +120,7 @@ class SubscriptionService:
         base_url = self._with.addresses.base_url
         content_type = request.fields.get(b"content-type")
         if content_type is None:
-            raise BadRequest(f"Send the channel that is wanted, with its Content-Type: {JSON_LD}")
+            raise BadRequest(f"The body must describe the channel, with Content-Type: {JSON_LD}")
         _check_profile(content_type)
         content = await request.body.read(limit_bytes=self._with.max_body_bytes)
         try:
@@ -136,4 +136,4 @@ def _check_profile(content_type: str) -> None:
     """Refuse what the client says that the body is, beyond what is understood here (N-5)."""
     profile = parse_media_type(content_type).parameter("profile")
     if profile is not None and not _PROFILES.issuperset(profile.split()):
-        raise UnsupportedMediaType(f"The profile '{profile}' is not known here")
+        raise UnsupportedMediaType(f"The profile '{profile}' is not supported")

@@ -74,7 +74,7 @@ class Streams:
         channel = await self._channel(request, ChannelType.EVENT_SOURCE)
         last_id = request.fields.get(b"last-event-id")
         if last_id is not None and _SEQUENCE.fullmatch(last_id) is None:
-            raise BadRequest("No event has had this Last-Event-ID")
+            raise BadRequest("The Last-Event-ID is not one of this stream")
         after = channel.began if last_id is None else int(last_id)
         place = await self._place(request, terms_of(channel), after=after)
         return place.response(request, _EVENTS, self._as_events(place.listening, channel))
@@ -113,7 +113,7 @@ class Streams:
         key = request.path.split("/")[-2]
         channel = await self._channels.find(key)
         if channel is None or channel.channel_type != channel_type.value:
-            raise NotFound("There is no such channel, or it has ended")
+            raise NotFound("There is no such channel; it may have ended")
         await self._channels.note_use(key)
         return channel
 
