@@ -23,7 +23,6 @@ from podstead.notifications.client.errors import AccessLost, CannotWatch, Interr
 from podstead.notifications.client.receiving import Missed
 from podstead.notifications.client.server import Server
 from podstead.notifications.client.watching import Away, Begun, Patience, Told, Watching
-from podstead.outbound.addresses import AddressRules
 from podstead.outbound.fetch import trusted_certificates
 from podstead.outbound.guard import Guard
 from podstead.outbound.resolver import SystemResolver
@@ -148,7 +147,7 @@ async def told(other: OtherServer, count: int, *, url: str | None = None) -> lis
     """The first things that are told; attempts follow without waiting."""
     resolver = SystemResolver()
     server = Server(
-        Guard(UrlRules(loopback_allowed=True), AddressRules(), resolver),
+        Guard(UrlRules(loopback_allowed=True), resolver),
         tls=trusted_certificates(),
         origin=parse_origin(other.base_url),
         token=TOKEN,

@@ -118,7 +118,6 @@ class ForeignDocuments:
         return self._documents
 
     def _make(self) -> RemoteDocuments:
-        from podstead.outbound.addresses import AddressRules
         from podstead.outbound.documents import RemoteDocuments
         from podstead.outbound.fetch import Fetcher, trusted_certificates
         from podstead.outbound.guard import Guard
@@ -135,7 +134,7 @@ class ForeignDocuments:
             loopback_allowed=is_loopback_url(base_url),
         )
         self._resolver = SystemResolver()
-        guard, tls = Guard(rules, AddressRules(), self._resolver), trusted_certificates()
+        guard, tls = Guard(rules, self._resolver), trusted_certificates()
         self._guard = guard
         self._fetcher = Fetcher(guard, self._clock, tls=tls, limits=OutboundLimits())
         self._poster = Poster(guard, tls=tls, limits=PostLimits())

@@ -102,7 +102,6 @@ async def state_key(new_key: NewKey, *, token: str) -> None:
 
     Raises NotStated, and OutboundError if its server must not be asked or does not answer in time.
     """
-    from podstead.outbound.addresses import AddressRules
     from podstead.outbound.errors import Unreachable
     from podstead.outbound.fetch import trusted_certificates
     from podstead.outbound.guard import Guard
@@ -114,7 +113,7 @@ async def state_key(new_key: NewKey, *, token: str) -> None:
     scheme, _, rest = new_key.document.partition("://")
     # Who runs the command chose the server, which may well be in a private network.
     origin = parse_origin(f"{scheme}://{rest.partition('/')[0].partition('?')[0]}")
-    guard = Guard(UrlRules(private_origins=frozenset({origin})), AddressRules(), resolver)
+    guard = Guard(UrlRules(private_origins=frozenset({origin})), resolver)
     submission = Submission(
         "PATCH",
         new_key.document,

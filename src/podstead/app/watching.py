@@ -9,7 +9,6 @@ from podstead.app.bundled_contexts import bundled_contexts
 from podstead.core.errors import BadRequest
 from podstead.notifications.client.server import Server
 from podstead.notifications.client.watching import Told, Watching
-from podstead.outbound.addresses import AddressRules
 from podstead.outbound.errors import Refused
 from podstead.outbound.fetch import trusted_certificates
 from podstead.outbound.guard import Guard
@@ -30,7 +29,7 @@ async def watching(url: str, *, token: str | None) -> AsyncIterator[AsyncIterato
     target, rules = _admitted(url)
     resolver = SystemResolver()
     server = Server(
-        Guard(rules, AddressRules(), resolver),
+        Guard(rules, resolver),
         tls=trusted_certificates(),
         origin=target.origin,
         token=token,

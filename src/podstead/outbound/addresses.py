@@ -8,7 +8,6 @@ Pure: names are resolved elsewhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 
@@ -87,37 +86,11 @@ def is_loopback(address: IPAddress) -> bool:
     return _in_any(address, LOOPBACK_NETWORKS)
 
 
-@dataclass(frozen=True, slots=True)
-class AddressRules:
-    """What is forbidden beside the fixed list.
-
-    ``extra_forbidden`` holds for every reach. ``own_listening`` are the addresses and ports on
-    which this server listens; an unspecified address there (``0.0.0.0``, ``::``) means every
-    loopback address with that port, so the interface addresses must be given one by one.
-    """
-
-    extra_forbidden: tuple[IPNetwork, ...] = ()
-    own_listening: frozenset[tuple[IPAddress, int]] = frozenset()
-
-    def permits(self, address: IPAddress, port: int, reach: Reach) -> bool:
-        """Whether a connection may be opened to the address and port (A-188)."""
-        if isinstance(address, IPv6Address) and address.scope_id is not None:
-            return False
-        reached = _reached(address)
-        if _in_any(address, self.extra_forbidden) or _in_any(reached, self.extra_forbidden):
-            return False
-        if self._is_own(address, port) or self._is_own(reached, port):
-            return False
-        return _within_reach(address, reached, reach)
-
-    def _is_own(self, address: IPAddress, port: int) -> bool:
-        return any(
-            own_port == port and (own == address or (own.is_unspecified and is_loopback(address)))
-            for own, own_port in self.own_listening
-        )
-
-
-def _within_reach(address: IPAddress, reached: IPAddress, reach: Reach) -> bool:
+def may_be_reached(address: IPAddress, reach: Reach) -> bool:
+    """Whether a connection may be opened to the address (A-188)."""
+    if isinstance(address, IPv6Address) and address.scope_id is not None:
+        return False
+    reached = _reached(address)
     if reach is Reach.LOOPBACK:
         return is_loopback(address)
     if not _in_any(reached, FORBIDDEN_NETWORKS):

@@ -19,7 +19,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from pathlib import Path
 from typing import Protocol
 
 from podstead.core.clock import Clock
@@ -238,15 +237,9 @@ class Fetcher:
         return target
 
 
-def trusted_certificates(extra_ca_file: Path | None = None) -> ssl.SSLContext:
-    """Normal verification against the system's authorities and those of an extra PEM bundle.
-
-    Raises OSError or ssl.SSLError if the bundle cannot be read.
-    """
-    context = ssl.create_default_context()
-    if extra_ca_file is not None:
-        context.load_verify_locations(cafile=extra_ca_file)
-    return context
+def trusted_certificates() -> ssl.SSLContext:
+    """Normal verification against the system's authorities."""
+    return ssl.create_default_context()
 
 
 async def _joined(task: asyncio.Task[FetchedDocument]) -> FetchedDocument:

@@ -14,7 +14,7 @@ import socket
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
-from podstead.outbound.addresses import AddressRules, IPAddress, Reach
+from podstead.outbound.addresses import IPAddress, Reach, may_be_reached
 from podstead.outbound.errors import Refusal, Refused, Unreachable
 from podstead.outbound.resolver import Resolver
 from podstead.outbound.urls import Target, UrlRules
@@ -34,9 +34,8 @@ class Destination:
 class Guard:
     """The rules of one deployment, and the resolver they are applied to."""
 
-    def __init__(self, urls: UrlRules, addresses: AddressRules, resolver: Resolver) -> None:
+    def __init__(self, urls: UrlRules, resolver: Resolver) -> None:
         self._urls = urls
-        self._addresses = addresses
         self._resolver = resolver
 
     def admit(self, url: str) -> Target:
@@ -48,16 +47,14 @@ class Guard:
         addresses = await self._resolve(target)
         if not addresses:
             raise Unreachable
-        if not all(
-            self._addresses.permits(address, target.port, target.reach) for address in addresses
-        ):
+        if not all(may_be_reached(address, target.reach) for address in addresses):
             raise Refused(Refusal.ADDRESS)
         return Destination(target=target, addresses=addresses)
 
-    def open_socket(self, address: str, port: int, reach: Reach) -> socket.socket:
+    def open_socket(self, address: str, reach: Reach) -> socket.socket:
         """Step 4: a TCP socket, not yet connected, for the address. Raises Refused."""
         parsed = ip_address(address)
-        if not self._addresses.permits(parsed, port, reach):
+        if not may_be_reached(parsed, reach):
             raise Refused(Refusal.ADDRESS)
         return socket.socket(address_family(parsed), socket.SOCK_STREAM)
 

@@ -80,8 +80,8 @@ class Lasting:
         ) as opened:
             yield opened
 
-    def _open_socket(self, address: str, port: int, reach: Reach) -> socket.socket:
-        opened = self._guard.open_socket(address, port, reach)
+    def _open_socket(self, address: str, reach: Reach) -> socket.socket:
+        opened = self._guard.open_socket(address, reach)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name, value in _PROBES:
             if hasattr(socket, name):  # not on every system

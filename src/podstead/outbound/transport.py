@@ -20,8 +20,8 @@ from yarl import URL
 from podstead.outbound.errors import BadStatus, Refused, TooSlow, Unreachable
 from podstead.outbound.guard import Destination, address_family
 
-OpenSocket = Callable[[str, int], socket.socket]
-"""Makes the socket for an address and port about to be connected to. Raises Refused."""
+OpenSocket = Callable[[str], socket.socket]
+"""Creates the socket for an address about to be connected to. Raises Refused."""
 
 _CHUNK_BYTES = 65_536
 _HEARTBEAT_S = 30.0
@@ -202,9 +202,9 @@ class _Gate:
         self.refused: Refused | None = None
 
     def __call__(self, address_info: aiohttp.AddrInfoType) -> socket.socket:
-        host, port = address_info[4][:2]
+        host = address_info[4][0]
         try:
-            return self._open_socket(host, port)
+            return self._open_socket(host)
         except Refused as refused:
             self.refused = refused
             raise PermissionError("refused by the guard") from refused

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from pathlib import Path
 
-from podstead.outbound.addresses import AddressRules, IPAddress
+from podstead.outbound.addresses import IPAddress
 from podstead.outbound.fetch import Fetcher, trusted_certificates
 from podstead.outbound.guard import Guard
 from podstead.outbound.policies import FetchPolicy, OutboundLimits, Purpose
@@ -248,7 +248,6 @@ class Deployment:
         names: Resolver | None = None,
         own_origins: frozenset[Origin] = frozenset(),
         private_origins: frozenset[Origin] = frozenset(),
-        addresses: AddressRules | None = None,
         limits: OutboundLimits | None = None,
         extra_ca_file: Path | None = None,
     ) -> Fetcher:
@@ -259,13 +258,15 @@ class Deployment:
                 private_origins=private_origins,
                 loopback_allowed=loopback,
             ),
-            addresses or AddressRules(),
             names or ScriptedResolver({}),
         )
+        tls = trusted_certificates()
+        if extra_ca_file is not None:
+            tls.load_verify_locations(cafile=extra_ca_file)
         fetcher = Fetcher(
             guard,
             self.clock,
-            tls=trusted_certificates(extra_ca_file),
+            tls=tls,
             limits=limits or OutboundLimits(),
         )
         self._built.append(fetcher)

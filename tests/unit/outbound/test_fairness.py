@@ -13,7 +13,6 @@ import pytest
 
 from podstead.core.errors import RemoteUnavailable
 from podstead.core.requester import set_requester
-from podstead.outbound.addresses import AddressRules
 from podstead.outbound.errors import CircuitOpen, Congested, ServerFailed, Unreachable
 from podstead.outbound.fetch import Fetcher, trusted_certificates
 from podstead.outbound.guard import Guard
@@ -147,7 +146,7 @@ async def test_shares_that_nobody_uses_are_forgotten() -> None:
 
 async def test_messages_for_one_subscriber_leave_slots_to_others(peer: Peer) -> None:
     gate = Gate()
-    guard = Guard(UrlRules(loopback_allowed=True), AddressRules(), ScriptedResolver({}))
+    guard = Guard(UrlRules(loopback_allowed=True), ScriptedResolver({}))
     limits = PostLimits(
         max_concurrent=2, max_concurrent_per_requester=1, total_timeout_s=600, connect_timeout_s=600
     )
@@ -174,7 +173,7 @@ async def test_a_slow_receiver_leaves_slots_to_other_ports_of_its_host(
     peer: Peer, other_peer: Peer
 ) -> None:
     gate = Gate()
-    guard = Guard(UrlRules(loopback_allowed=True), AddressRules(), ScriptedResolver({}))
+    guard = Guard(UrlRules(loopback_allowed=True), ScriptedResolver({}))
     limits = PostLimits(max_concurrent_per_origin=1, total_timeout_s=600, connect_timeout_s=600)
     poster = Poster(guard, tls=trusted_certificates(), limits=limits)
     peer.replies["/slow"] = gate.reply

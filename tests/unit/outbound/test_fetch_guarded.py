@@ -7,7 +7,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from podstead.outbound.addresses import AddressRules, IPAddress
+from podstead.outbound.addresses import IPAddress
 from podstead.outbound.errors import (
     BadStatus,
     Refusal,
@@ -149,17 +149,6 @@ async def test_the_own_origin_is_never_fetched(
     with pytest.raises(Refused) as caught:
         await deployment.fetcher(own_origins=own).fetch(peer.url(host=host), PATIENT)
     assert caught.value.refusal is Refusal.OWN_ORIGIN
-    assert peer.connections == 0
-
-
-async def test_the_own_listening_address_is_never_connected_to(
-    deployment: Deployment, peer: Peer
-) -> None:
-    """A-188: whatever name leads there."""
-    listening = AddressRules(own_listening=frozenset({(_ip("0.0.0.0"), peer.port)}))
-    with pytest.raises(Refused) as caught:
-        await deployment.fetcher(addresses=listening).fetch(peer.url(), PATIENT)
-    assert caught.value.refusal is Refusal.ADDRESS
     assert peer.connections == 0
 
 

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from podstead.outbound.addresses import AddressRules, Reach
+from podstead.outbound.addresses import Reach
 from podstead.outbound.errors import Refusal, Refused, Unreachable
 from podstead.outbound.guard import Destination, Guard
 from podstead.outbound.resolver import SystemResolver
@@ -23,7 +23,7 @@ def guard(
     names: dict[str, Sequence[Sequence[str]]] | None = None, *, loopback: bool = False
 ) -> Guard:
     """A guard whose names are scripted."""
-    return Guard(UrlRules(loopback_allowed=loopback), AddressRules(), ScriptedResolver(names or {}))
+    return Guard(UrlRules(loopback_allowed=loopback), ScriptedResolver(names or {}))
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ async def test_a_forbidden_literal_is_refused(host: str) -> None:
 async def test_loopback_names_are_not_asked_of_the_resolver() -> None:
     """RFC 6761 section 6.3: no name server decides where ``localhost`` is."""
     names = ScriptedResolver({"localhost": [["8.8.8.8"]]})
-    loopback = Guard(UrlRules(loopback_allowed=True), AddressRules(), names)
+    loopback = Guard(UrlRules(loopback_allowed=True), names)
     destination = await loopback.vet(loopback.admit("http://localhost:1/"))
     assert [str(address) for address in destination.addresses] == ["127.0.0.1", "::1"]
     assert names.asked == []
@@ -110,7 +110,7 @@ async def test_the_socket_is_refused_although_the_earlier_steps_were_fooled(
             fooled,
             headers={},
             connect_timeout_s=600,
-            open_socket=lambda address, port: strict.open_socket(address, port, target.reach),
+            open_socket=lambda address: strict.open_socket(address, target.reach),
             tls=ssl.create_default_context(),
         ):
             pass
