@@ -11,12 +11,14 @@ import hashlib
 import hmac
 import json
 import logging
+import secrets
+import shutil
 import stat
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 
-from podstead.app.keys import rotate_token_key
 from podstead.app.operator import open_token_desk
 from podstead.config import Settings
 from tests.http.conftest import BASE, Server, Start, running
@@ -357,6 +359,13 @@ async def test_tokens_survive_a_restart(settings: Settings, start: Start) -> Non
         assert (await first.alice.asking(application).get(PRIVATE)).status == 200
 
 
+def rotate(keys: Path) -> None:
+    """Replace the key as an operator would, and keep the one before it."""
+    current = keys / "token.key"
+    shutil.copy2(current, keys / "token.previous.key")
+    current.write_bytes(secrets.token_bytes(32))
+
+
 async def test_a_key_is_rotated_twice_before_its_tokens_end(
     settings: Settings, start: Start
 ) -> None:
@@ -364,7 +373,7 @@ async def test_a_key_is_rotated_twice_before_its_tokens_end(
     first = await start()
     found = []
     for _ in range(2):
-        rotate_token_key(settings.root / "keys")
+        rotate(settings.root / "keys")
         async with running(settings) as application:
             found.append((await first.alice.asking(application).get(PRIVATE)).status)
             body = f'{{"name": "pod{len(found)}"}}'

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from podstead.core.errors import BadRequest, Misdirected
 from podstead.web.authority import Authorities, served_hosts
 from podstead.web.fields import HeaderFields
-from podstead.web.limits import address_key, is_loopback
+from podstead.web.limits import address_key, is_loopback_client
 
 PROXIES = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
 INSIDE = st.ip_addresses(v=4, network="10.0.0.0/8") | st.ip_addresses(v=6, network="fd00::/8")
@@ -80,7 +80,7 @@ def test_proxies_alone_are_their_own_clients(chain: list[str], peer: str) -> Non
 def test_any_address_has_a_key(address: str) -> None:
     key = address_key(address)
     assert address_key(key.removesuffix("/64")) == key
-    assert isinstance(is_loopback(address), bool)
+    assert isinstance(is_loopback_client(address), bool)
 
 
 @given(st.ip_addresses(v=6), st.integers(0, 2**64 - 1))
@@ -98,7 +98,11 @@ def test_a_network_of_64_bits_is_one_customer(address: IPv6Address, host: int) -
 def test_an_ipv4_address_is_the_same_on_a_socket_for_both_families(address: IPv4Address) -> None:
     mapped = f"::ffff:{address}"
     assert address_key(mapped) == address_key(str(address)) == str(address)
-    assert is_loopback(mapped) is is_loopback(str(address)) is ip_address(address).is_loopback
+    assert (
+        is_loopback_client(mapped)
+        is is_loopback_client(str(address))
+        is ip_address(address).is_loopback
+    )
     trusted = Authorities(HOSTS, (ip_network(f"{address}/32"),))
     sent = fields(x_forwarded_for="192.0.2.77")
     assert trusted.client_address(sent, peer=mapped) == "192.0.2.77"

@@ -11,7 +11,7 @@ import pytest
 
 from podstead.core.errors import SchemaTooNew, StorageError
 from podstead.storage.layout import RootLayout
-from podstead.storage.migrations import Migration, newest_schema, read_migrations
+from podstead.storage.migrations import Migration, read_migrations
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore, migrate
 
@@ -32,13 +32,13 @@ def rows(database: Path, select: str) -> list[tuple[object, ...]]:
 def test_the_steps_are_numbered_from_one_without_a_gap() -> None:
     numbers = [migration.number for migration in read_migrations()]
     assert numbers == list(range(1, len(numbers) + 1))
-    assert newest_schema() == len(numbers)
+    assert read_migrations()[-1].number == len(numbers)
 
 
 def test_a_new_database_has_the_newest_schema_and_logs_ahead(tmp_path: Path) -> None:
     database = tmp_path / "new.db"
     migrate(database)
-    assert rows(database, "SELECT version FROM schema_version") == [(newest_schema(),)]
+    assert rows(database, "SELECT version FROM schema_version") == [(read_migrations()[-1].number,)]
     assert rows(database, "PRAGMA journal_mode") == [("wal",)]
 
 
@@ -94,7 +94,7 @@ def test_several_processes_migrate_at_once(tmp_path: Path) -> None:
         assert process.stdin is not None
         process.stdin.close()
     assert [process.wait() for process in processes] == [0] * 4
-    assert rows(database, "SELECT version FROM schema_version") == [(newest_schema(),)]
+    assert rows(database, "SELECT version FROM schema_version") == [(read_migrations()[-1].number,)]
     assert rows(database, "SELECT name, value FROM counters") == [("changes", 0), ("rows", 0)]
 
 
@@ -109,7 +109,7 @@ async def test_a_store_opens_no_database_of_an_older_schema(tmp_path: Path) -> N
 
 async def test_a_store_opens_no_database_of_a_newer_schema(tmp_path: Path) -> None:
     layout = prepare_root(tmp_path / "data")
-    newer = Migration(newest_schema() + 1, "CREATE TABLE newer (a BIGINT)")
+    newer = Migration(read_migrations()[-1].number + 1, "CREATE TABLE newer (a BIGINT)")
     migrate(layout.database, migrations=[*read_migrations(), newer])
     with pytest.raises(SchemaTooNew):
         await SqliteStore(layout.root).open()

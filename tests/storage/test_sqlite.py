@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from podstead.storage.layout import RootLayout
-from podstead.storage.protocol import ServerFacts, Store
+from podstead.storage.protocol import Store
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteFacts, SqliteStore
 from tests.storage.engine_suite import Engine, EngineSuite
@@ -51,7 +51,7 @@ class TestSqlite(EngineSuite):
 
 
 def test_facts_are_kept_by_the_database(tmp_path: Path) -> None:
-    facts: ServerFacts = SqliteFacts(prepare_root(tmp_path).database)
+    facts = SqliteFacts(prepare_root(tmp_path).database)
     assert facts.read_fact("base_url") is None
     facts.write_fact("base_url", "https://pod.example")
     assert facts.read_fact("base_url") == "https://pod.example"

@@ -17,12 +17,13 @@ from podstead.authn.proofs import Proofs
 from podstead.authn.resource_tokens import OwnProvider, ResourceTokens, TokenRules
 from podstead.authn.signed_requests import EventRules, LinkedKeys, SignedRequests
 from podstead.authn.standing import Accounts, LocalWebIds, StandingIdentities
-from podstead.authn.web_id_documents import ProfileSources, RdfParser
+from podstead.authn.web_id_documents import ProfileSources
 from podstead.authn.web_ids import WebIdIssuers
 from podstead.config import Settings
 from podstead.core.clock import Clock
 from podstead.nostr import schnorr
 from podstead.nostr.http_auth import Reach
+from podstead.rdf.parser import RdfParser
 from podstead.storage.protocol import Store
 from podstead.web.authority import is_loopback_url
 

@@ -18,7 +18,6 @@ from podstead.app.live_updates import LiveUpdates
 from podstead.app.resources import Owners, build_resources
 from podstead.app.system import SystemClock, SystemRandomness
 from podstead.authn.pod_token import SigningKey
-from podstead.authn.web_id_documents import RdfParser
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.identifiers import ROOT, ResourcePath
@@ -26,6 +25,7 @@ from podstead.git.directories import Directories
 from podstead.idp.passwords import PasswordHasher
 from podstead.pods.provision import PodProvisioner, TokenPolicy
 from podstead.rdf.graph import Graph
+from podstead.rdf.parser import RdfParser
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store

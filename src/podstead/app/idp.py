@@ -15,7 +15,7 @@ from podstead.authn.event_uses import EventUses
 from podstead.authn.proofs import Proofs
 from podstead.authn.resource_tokens import ResourceTokens
 from podstead.authn.standing import LocalWebIds
-from podstead.authn.web_id_documents import ForeignProfiles, ProfileSources, RdfParser
+from podstead.authn.web_id_documents import ForeignProfiles, ProfileSources
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import OutboundError, RequestRefused
@@ -30,6 +30,7 @@ from podstead.idp.passkeys.ceremonies import relying_party
 from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
 from podstead.idp.token_service import TokenService
 from podstead.idp.token_status import TokenStatus
+from podstead.rdf.parser import RdfParser
 from podstead.resources.outcome import Exchange, Representation
 from podstead.resources.service import ResourceService
 from podstead.storage.layout import RootLayout

@@ -53,17 +53,3 @@ def load_token_keys(keys: Path) -> Sequence[SigningKey]:
     if any(len(key) < MIN_KEY_BYTES for key in loaded):
         raise StorageError(f"A signing key in {keys} is shorter than {MIN_KEY_BYTES} bytes")
     return loaded
-
-
-def rotate_token_key(keys: Path) -> None:
-    """Make a new signing key and keep the current one as the previous. Raises StorageError."""
-    draft = keys / f".{_CURRENT}.{secrets.token_hex(8)}"
-    try:
-        write_private(draft, secrets.token_bytes(MIN_KEY_BYTES))
-        kept = keys / f".{_PREVIOUS}.{secrets.token_hex(8)}"
-        os.link(keys / _CURRENT, kept)
-        kept.replace(keys / _PREVIOUS)
-        draft.replace(keys / _CURRENT)
-        sync_directory(keys)
-    except OSError as error:
-        raise StorageError(f"The signing key in {keys} could not be rotated") from error

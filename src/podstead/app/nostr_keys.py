@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from podstead.app.accounts import AccountServices
 from podstead.app.own_requests import OwnProfiles
 from podstead.authn.event_uses import EventUses
-from podstead.authn.web_id_documents import RdfParser
 from podstead.core.clock import Clock, Randomness
 from podstead.idp.challenges import Challenges
 from podstead.idp.nostr.allowed_keys import AllowedKeys
@@ -19,6 +18,7 @@ from podstead.idp.nostr.links import NostrLinks
 from podstead.idp.nostr.profile_keys import ProfileKeys
 from podstead.idp.nostr.proven_keys import ProvenKeys
 from podstead.idp.nostr.sign_in import NostrSignIn
+from podstead.rdf.parser import RdfParser
 from podstead.resources.service import ResourceService
 from podstead.storage.protocol import Store
 

@@ -26,7 +26,8 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.media_types import HTML, JSON_LD
 from podstead.rdf.graph import Graph
 from podstead.rdf.html_islands import data_islands
-from podstead.storage.protocol import OpenBody, Snapshot
+from podstead.rdf.parser import RdfParser
+from podstead.storage.protocol import OpenBody, Snapshot, whole_body
 from podstead.storage.records import Metadata, Version
 
 T = TypeVar("T")
@@ -88,13 +89,6 @@ class ProfileSource(Protocol):
     async def open_body(self, metadata: Metadata) -> OpenBody | None: ...
 
 
-class RdfParser(Protocol):
-    """Makes a graph of bytes; relative IRIs are resolved against ``base_iri``."""
-
-    async def __call__(self, content: bytes, content_type: str, base_iri: str) -> Graph:
-        """Raises RequestRefused for what is no RDF, and OutboundError."""
-
-
 @dataclass(frozen=True, slots=True)
 class ProfileSources:
     """Where WebID documents come from, here and elsewhere."""
@@ -152,7 +146,7 @@ class WebIdDocuments(Generic[T]):
                 raise UnusableDocument
             body = await self._sources.store.open_body(metadata)
             if body is not None:
-                content = await _whole(body)
+                content = await whole_body(body)
                 found = await self._read(content, metadata.content_type, _url_of(name), name)
                 weight = len(name) + self._weigh(found)
                 self._local.put((name, metadata.version), found, weight=weight)
@@ -224,9 +218,3 @@ def _exceeds(size: int, limit: int | None) -> bool:
 
 def _url_of(name: str) -> str:
     return name.partition("#")[0]
-
-
-async def _whole(body: OpenBody) -> bytes:
-    if body.content is not None:
-        return body.content
-    return b"".join([chunk async for chunk in body.chunks()])

@@ -41,8 +41,6 @@ class EntityTag:
 
 
 ANY = "*"
-TagCondition = tuple[EntityTag, ...] | str | None
-"""The value of If-Match or If-None-Match: tags, ``ANY``, or ``None`` if the header is absent."""
 
 
 @dataclass(frozen=True, slots=True)

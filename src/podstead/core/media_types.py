@@ -24,7 +24,6 @@ RDF_XML: Final = "application/rdf+xml"
 SPARQL_UPDATE: Final = "application/sparql-update"
 JSON: Final = "application/json"
 HTML: Final = "text/html"
-OCTET_STREAM: Final = "application/octet-stream"
 
 RDF_TYPES: Final = (TURTLE, JSON_LD, N_TRIPLES, N_QUADS, TRIG, N3, RDF_XML)
 """The RDF types that Podstead reads and writes (R-6), in the order it prefers to write them.
@@ -59,10 +58,6 @@ class MediaType:
     def parameter(self, name: str) -> str | None:
         """The value of a parameter (name in lower case); the first where it is repeated."""
         return next((value for key, value in self.parameters if key == name), None)
-
-    def is_rdf(self) -> bool:
-        """Whether the type is one of ``RDF_TYPES``."""
-        return self.essence in RDF_TYPES
 
     def is_utf_8(self) -> bool:
         """Whether the text is UTF-8 as far as the charset parameter tells (R-13)."""

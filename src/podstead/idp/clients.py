@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final, Protocol
 
-from podstead.authn.web_id_documents import RdfParser
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import OutboundError, Overloaded, RemoteUnavailable, RequestRefused
@@ -31,6 +30,7 @@ from podstead.idp.records import CLIENTS, Client
 from podstead.idp.token_service import ProviderStore
 from podstead.jose.errors import InvalidJose
 from podstead.jose.strict_json import Json, read_object
+from podstead.rdf.parser import RdfParser
 from podstead.storage.protocol import EntryCounts, RateCounters
 from podstead.storage.records import Record, Reliance
 from podstead.storage.registry import Kept, secret_key

@@ -99,7 +99,6 @@ class Conversation:
         """``origin`` is the server's, such as ``https://pods.example``, to which relative URLs
         belong; ``aliases`` are further origins that mean it. A client may subscribe to
         ``max_urls`` URLs at once."""
-        self._origin = origin
         self._origins = frozenset((origin.lower(), *map(str.lower, aliases)))
         self._max_urls = max_urls
         self._url_count = 0

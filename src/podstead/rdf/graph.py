@@ -71,10 +71,6 @@ class Graph:
         """Intersection, in this graph's order."""
         return Graph(triple for triple in self._triples if triple in other._triples)
 
-    def triples(self) -> Iterator[Triple]:
-        """All triples, in insertion order."""
-        return iter(self._triples)
-
     def subjects(
         self, predicate: Iri | None = None, object_: Object | None = None
     ) -> list[Subject]:

@@ -1,8 +1,8 @@
 """What is a JSON-LD context that is at hand?
 
 Nothing is fetched here (R-11). Contexts come in as a ``ContextSource``: the bundled ones, and those
-that somebody who may fetch has fetched before. ``jsonld_reader.unknown_contexts`` tells which a
-document lacks.
+that somebody who may fetch has fetched before. A document that refers to any other is refused with
+UnknownContext, which names it.
 """
 
 from __future__ import annotations

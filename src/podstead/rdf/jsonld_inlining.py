@@ -76,8 +76,7 @@ def _containers(definition: dict[str, Json]) -> list[Json]:
 class ContextsInPlay:
     """The definitions that one document can reach.
 
-    ``unknown`` holds the URLs of contexts that it needs and that are not at hand, in the order
-    found. ``scoped_terms`` have a scoped context, ``json_terms`` are of type ``@json``;
+    ``scoped_terms`` have a scoped context, ``json_terms`` are of type ``@json``;
     ``type_map_terms`` and ``graph_terms`` have ``@type`` or ``@graph`` among their containers (the
     latter are kept with all their containers). ``none_names`` are the names of ``@none``,
     ``array_names`` those of ``@list`` and ``@set``.
@@ -109,7 +108,6 @@ class ContextsInPlay:
         self._inlined: dict[str, list[Json]] = {}
         # How often a recursive scoped context was left out.
         self._cuts = 0
-        self.unknown: dict[str, None] = {}
         self.scoped_terms: set[str] = set()
         self.json_terms: set[str] = set()
         self.type_map_terms: set[str] = set()
@@ -145,9 +143,7 @@ class ContextsInPlay:
             return
         self._entered_urls.add(url)
         context = self._contexts.get(url)
-        if context is None:
-            self.unknown[url] = None
-        else:
+        if context is not None:
             self._enter(context.value)
 
     def _close(self) -> None:

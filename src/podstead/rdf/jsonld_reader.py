@@ -14,26 +14,10 @@ from dataclasses import dataclass
 from podstead.core.media_types import JSON_LD
 from podstead.rdf.errors import MalformedRdf
 from podstead.rdf.json_text import Json, decode_json, encode_json
-from podstead.rdf.jsonld_contexts import NO_CONTEXTS, ContextSource, absolute_references
+from podstead.rdf.jsonld_contexts import ContextSource, absolute_references
 from podstead.rdf.jsonld_cost import NOT_NODES, check_context_work, check_definitions
 from podstead.rdf.jsonld_inlining import ContextsInPlay, names_in, refers
-from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits
-
-
-def unknown_contexts(
-    content: bytes,
-    contexts: ContextSource = NO_CONTEXTS,
-    *,
-    base_iri: str,
-    limits: RdfLimits = DEFAULT_LIMITS,
-) -> list[str]:
-    """The absolute URLs of contexts that the document needs and that are not at hand.
-
-    A fetched context may name further ones, so ask again once it is at hand. Raises MalformedRdf
-    and RdfTooComplex.
-    """
-    document = decode_json(content, max_depth=limits.max_depth)
-    return list(_survey(document, base_iri, contexts, limits).in_play.unknown)
+from podstead.rdf.limits import RdfLimits
 
 
 def prepare_json_ld(

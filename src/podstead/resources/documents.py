@@ -20,7 +20,7 @@ from podstead.rdf.errors import RdfTooLarge, UnavailableContext, UnknownContext
 from podstead.rdf.graph import EMPTY_GRAPH, Dataset
 from podstead.rdf.limits import RdfLimits, check_size
 from podstead.resources.contexts import ContextLibrary
-from podstead.storage.protocol import OpenBody, ResourceStore
+from podstead.storage.protocol import OpenBody, ResourceStore, whole_body
 from podstead.storage.records import Metadata, Version
 
 _THREAD_FROM_BYTES = 64 * 1024
@@ -170,13 +170,6 @@ class Documents:
 def is_rdf(content_type: str) -> bool:
     """Whether a stored type is one of the RDF types that are read and converted (R-6)."""
     return essence(content_type) in RDF_TYPES
-
-
-async def whole_body(body: OpenBody) -> bytes:
-    """All the bytes of an open body that is known to be of RDF size."""
-    if body.content is not None:
-        return body.content
-    return b"".join([chunk async for chunk in body.chunks()])
 
 
 async def run_work(work: partial[_Result], *, size_bytes: int) -> _Result:

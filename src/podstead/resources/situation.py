@@ -14,7 +14,6 @@ from podstead.core.identifiers import (
     ancestors,
     auxiliary_kind,
     is_container,
-    parent_container,
     slash_twin,
     storage_root,
     subject_of,
@@ -144,11 +143,3 @@ def check_length_of_new(path: ResourcePath, *, max_target_bytes: int) -> None:
             f"The path of a new resource can have at most {max_bytes} bytes, so that the URLs of "
             "its access rules and its description can be requested"
         )
-
-
-def parent_of(path: ResourcePath) -> ResourcePath:
-    """The container of a member. Raises StorageError for the server's root, which is none's."""
-    parent = parent_container(path)
-    if parent is None:
-        raise StorageError("The root container of the server is missing")
-    return parent

@@ -49,6 +49,14 @@ class OpenBody(Protocol):
         """Stream the bytes from ``start`` up to, not including, ``end``. Raises StorageError."""
 
 
+async def whole_body(body: OpenBody) -> bytes:
+    """All bytes of a body whose size is known to be small, such as that of an RDF document.
+    Raises StorageError."""
+    if body.content is not None:
+        return body.content
+    return b"".join([chunk async for chunk in body.chunks()])
+
+
 class ChangeSignal(Protocol):
     """Tells one listener that the change log may have grown."""
 
@@ -213,17 +221,6 @@ class NotedUses(UsedOnce, Protocol):
 
     async def is_used(self, key: bytes, *, now_ms: int) -> bool:
         """Whether a use of ``key`` is noted. Raises StorageError, Overloaded."""
-
-
-class ServerFacts(Protocol):
-    """What the server remembers of itself, such as the base URL that everything stored is named
-    under. Synchronous, for use before listening."""
-
-    def read_fact(self, name: str) -> str | None:
-        """The fact of that name, if there is one. Raises StorageError."""
-
-    def write_fact(self, name: str, value: str) -> None:
-        """Write the fact durably, whatever it was before. Raises StorageError."""
 
 
 class Store(

@@ -31,8 +31,8 @@ from podstead.core.identifiers import (
 )
 from podstead.core.remembering import remember_short
 from podstead.rdf.errors import UnknownContext
-from podstead.rdf.graph import Graph
-from podstead.storage.protocol import OpenBody, Snapshot
+from podstead.rdf.parser import RdfParser
+from podstead.storage.protocol import OpenBody, Snapshot, whole_body
 from podstead.storage.records import Absent, AtVersion, Metadata, Reliance, Version
 from podstead.wac.acl import DENYING_ACL, AclDocument, read_acl
 from podstead.wac.decision import NO_RULES, Rules
@@ -54,14 +54,6 @@ class AclSource(Protocol):
     async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot: ...
 
     async def open_body(self, metadata: Metadata) -> OpenBody | None: ...
-
-
-class RdfParser(Protocol):
-    """Makes a graph of bytes; relative IRIs are resolved against ``base_iri``."""
-
-    async def __call__(self, content: bytes, content_type: str, base_iri: str) -> Graph:
-        """Raises RequestRefused for what is no RDF, too much, or not understood. UnknownContext
-        and OutboundError may be passing: a JSON-LD context could not be had this time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,10 +205,3 @@ def _closest(subject: ResourcePath, snapshot: Snapshot) -> tuple[int, Metadata |
         if metadata is not None:
             return depth, metadata
     return 0, None
-
-
-async def whole_body(body: OpenBody) -> bytes:
-    """All bytes of an RDF document, whose size was limited when it was stored."""
-    if body.content is not None:
-        return body.content
-    return b"".join([chunk async for chunk in body.chunks()])

@@ -73,10 +73,6 @@ class Grant:
         return Grant(_on_acl(self.user), _on_acl(self.public), self.reliances, self.lasting)
 
 
-PUBLIC_DOCUMENT = Grant(frozenset({Mode.READ}), frozenset({Mode.READ}))
-"""What the server's own documents grant, such as a storage description (W-43)."""
-
-
 class Gate:
     """Decides about every operation."""
 

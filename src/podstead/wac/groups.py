@@ -22,17 +22,16 @@ from podstead.core.errors import OutboundError, Overloaded, RequestRefused
 from podstead.core.identifiers import ResourcePath
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Graph
+from podstead.rdf.parser import RdfParser
 from podstead.rdf.terms import Iri
-from podstead.storage.protocol import Snapshot
+from podstead.storage.protocol import Snapshot, whole_body
 from podstead.storage.records import Absent, AtVersion, Metadata, Reliance, Version
 from podstead.wac.effective import (
     CACHE_OVERHEAD_BYTES,
     MAX_ATTEMPTS,
     MAX_DEPTH,
     AclSource,
-    RdfParser,
     paths_to_read,
-    whole_body,
 )
 from podstead.wac.iris import agent_name, local_path
 

@@ -30,7 +30,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from podstead.core.errors import MethodUnknown
 from podstead.core.identifiers import (
     Auxiliary,
     ResourcePath,
@@ -190,26 +189,6 @@ def identity_change(target: ResourcePath) -> Requirements:
     """A write that changes who a WebID is in its own document: Control, beside the method's own
     requirements, so that whoever may append there cannot become the owner."""
     return _on(target, Mode.CONTROL)
-
-
-def least_requirements(method: str, target: ResourcePath, snapshot: Snapshot) -> Requirements:
-    """What the method needs whatever its body says: enough to refuse before a body is read.
-
-    Complete for every method but PATCH. Raises MethodUnknown for methods without an entry here,
-    OPTIONS among them (W-31).
-    """
-    match method:
-        case "GET" | "HEAD":
-            return read(target)
-        case "POST":
-            return post(target)
-        case "PUT":
-            return put(target, snapshot)
-        case "PATCH":
-            return patch(target, snapshot)
-        case "DELETE":
-            return delete(target, snapshot)
-    raise MethodUnknown(f"No resource on this server supports {method}")
 
 
 def _on(target: ResourcePath, *modes: Mode) -> Requirements:

@@ -38,7 +38,7 @@ def network_key(address: str) -> str:
     return str(ip_network((parsed, bits), strict=False))
 
 
-def is_loopback(address: str) -> bool:
+def is_loopback_client(address: str) -> bool:
     """Whether a peer is on this machine."""
     parsed = read_address(address)
     return parsed is not None and parsed.is_loopback
@@ -75,7 +75,7 @@ class PodCreationLimit:
 
     async def count(self, address: str) -> None:
         """Count one. Raises RateLimited."""
-        if self.exempt_loopback and is_loopback(address):
+        if self.exempt_loopback and is_loopback_client(address):
             return
         await take(
             self.counters,

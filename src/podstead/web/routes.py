@@ -32,7 +32,6 @@ class Access(Enum):
 
     PUBLIC = "anyone may ask; the endpoint bounds what asking can do"
     OWN = "the endpoint reads credentials of its own kind, such as a session's cookie"
-    WEB_ACCESS_CONTROL = "the gate of wac decides, for every method but OPTIONS"
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ def test_union_difference_and_intersection_are_those_of_sets() -> None:
 def test_an_iterator_is_taken_in_once_and_whole() -> None:
     triples: list[Triple] = [(A, P, X), (B, P, X)]
     graph = Graph(iter(triples))
-    assert list(graph.triples()) == list(graph.triples()) == triples
+    assert list(graph) == list(graph) == triples
 
 
 def test_a_dataset_counts_the_triples_of_all_its_graphs() -> None:

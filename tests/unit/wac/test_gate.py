@@ -8,7 +8,6 @@ from podstead.core.agents import Agent
 from podstead.core.errors import AccessDenied, NotAuthenticated
 from podstead.storage.records import Absent, AtVersion, Kind
 from podstead.wac import modes
-from podstead.wac.gate import PUBLIC_DOCUMENT
 from podstead.wac.modes import Mode, Requirement
 from tests.unit.wac.world import BOB, CAROL, OWNER, World, identity, path, pod, rule
 
@@ -281,9 +280,3 @@ async def test_an_origin_that_is_none_does_not_match_an_origin_that_is_none() ->
 async def test_a_private_resource_is_open_to_web_applications_of_its_agents() -> None:
     """W-17, trap 11"""
     assert await readable().held("/pod/doc", identity(BOB), "https://tester") == "read"
-
-
-async def test_the_servers_own_documents_are_readable_and_no_more() -> None:
-    """W-43"""
-    assert PUBLIC_DOCUMENT.wac_allow == 'user="read",public="read"'
-    assert PUBLIC_DOCUMENT.reliances == ()

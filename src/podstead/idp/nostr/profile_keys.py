@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from podstead.authn.web_id_documents import ProfileSource, RdfParser
+from podstead.authn.web_id_documents import ProfileSource
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.errors import BadRequest, Overloaded, RequestRefused, StorageError
@@ -33,7 +33,8 @@ from podstead.idp.source import profile_change
 from podstead.nostr.npub import npub
 from podstead.rdf.graph import Dataset
 from podstead.rdf.nostr_keys import stated_keys
-from podstead.storage.protocol import EntryRegistry, PodRegistry
+from podstead.rdf.parser import RdfParser
+from podstead.storage.protocol import EntryRegistry, PodRegistry, whole_body
 from podstead.storage.records import Metadata, Record, Version
 from podstead.storage.registry import Kept
 
@@ -179,9 +180,7 @@ class ProfileKeys:
         body = await self._store.open_body(metadata)
         if body is None:
             return None
-        content = body.content
-        if content is None:
-            content = b"".join([chunk async for chunk in body.chunks()])
+        content = await whole_body(body)
         try:
             graph = await self._parse(content, metadata.content_type, url)
         except RequestRefused as error:

@@ -31,8 +31,3 @@ def read_migrations() -> Sequence[Migration]:
         if match:
             found.append(Migration(int(match[1]), entry.read_text("utf-8")))
     return tuple(sorted(found, key=lambda migration: migration.number))
-
-
-def newest_schema() -> int:
-    """The number of the schema that this version of Podstead reads and writes."""
-    return read_migrations()[-1].number

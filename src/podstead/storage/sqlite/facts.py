@@ -11,7 +11,7 @@ from podstead.storage.sqlite.connection import WRITE_BUSY_S, Patience, open_writ
 
 
 class SqliteFacts:
-    """Implements ServerFacts on a migrated database; each call opens it and closes it again."""
+    """Reads and writes them in a migrated database, which each call opens and closes again."""
 
     def __init__(self, database: Path) -> None:
         self._database = database

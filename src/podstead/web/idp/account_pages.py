@@ -44,7 +44,7 @@ from podstead.web.idp.rendering import Renderer, json_answer, see_other
 from podstead.web.idp.self_service import EventsOf
 from podstead.web.idp.shown import browser_name, machine_time, shown_day, shown_time
 from podstead.web.idp.shown_applications import shown_applications
-from podstead.web.idp.submissions import Submission
+from podstead.web.idp.submissions import PasswordsDiffer, Submission
 from podstead.web.idp.visits import ACCOUNT_PATH, LOGIN_PATH, Visit
 from podstead.web.response import Response
 
@@ -56,13 +56,6 @@ class WrongCurrentPassword(SignInFailed):
 
     def __init__(self) -> None:
         super().__init__("The current password is wrong, so nothing was changed")
-
-
-class PasswordsDiffer(BadRequest):
-    """The new password was not repeated."""
-
-    def __init__(self) -> None:
-        super().__init__("The two new passwords differ: type the same one twice")
 
 
 _FIELDS: Final[Mapping[tuple[str, type[PodsteadError]], str]] = {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
-from podstead.core.errors import BadRequest, NotFound, PodsteadError
+from podstead.core.errors import NotFound, PodsteadError
 from podstead.idp.accounts import Accounts, Joined, NewAccount
 from podstead.idp.authorizations import Authorizations, Pending
 from podstead.idp.interactions import signing_in_consents
@@ -30,7 +30,7 @@ from podstead.web.idp.forms import only, read_query
 from podstead.web.idp.rendering import Renderer, json_answer, see_other
 from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.idp.shown_clients import ShownClient, shown_client
-from podstead.web.idp.submissions import Submission, read_submission
+from podstead.web.idp.submissions import PasswordsDiffer, Submission, read_submission
 from podstead.web.idp.visits import ACCOUNT_PATH, Visit
 from podstead.web.registration import Registration
 from podstead.web.response import Response
@@ -41,13 +41,6 @@ REGISTRATION_PATH: Final = "/idp/register"
 def registration_path(uid: str | None) -> str:
     """The page, on the way back to an interaction if there is one."""
     return REGISTRATION_PATH if uid is None else f"{REGISTRATION_PATH}?uid={uid}"
-
-
-class PasswordsDiffer(BadRequest):
-    """The password was not repeated."""
-
-    def __init__(self) -> None:
-        super().__init__("The two passwords differ: type the same one twice")
 
 
 _FIELDS: Final[Mapping[type[PodsteadError], str]] = {

@@ -11,6 +11,13 @@ from podstead.web.json_bodies import json_object
 from podstead.web.request import Request
 
 
+class PasswordsDiffer(BadRequest):
+    """The new password and its repetition are not the same."""
+
+    def __init__(self) -> None:
+        super().__init__("The two passwords differ: type the same one twice")
+
+
 @dataclass(frozen=True, slots=True)
 class Submission:
     """What was sent, by name; from JSON a value may be anything."""
