@@ -1,3 +1,4 @@
+# ruff: noqa: S101, FBT001
 """Is a write all or nothing, and is everything it relied on checked inside it?"""
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from podstead.storage.records import (
     VersionConflict,
     Write,
 )
-from tests.storage.engine_suite.engine import (
+from podstead.storage.testing.engine import (
     CONTAINER,
     LARGE_BYTES,
     NOW_MS,

@@ -1,3 +1,4 @@
+# ruff: noqa: S101, FBT001
 """Whose is a staged body, and what becomes of one that nobody takes?"""
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import pytest
 
 from podstead.core.errors import StorageError
 from podstead.storage.records import AtVersion, Committed, InlineBody, StagedBlob, VersionConflict
-from tests.storage.engine_suite.engine import (
+from podstead.storage.testing.engine import (
     LARGE_BYTES,
     NOW_MS,
     Engine,

@@ -1,3 +1,4 @@
+# ruff: noqa: S101
 """Do workers on the same data lose nothing of each other's, and do readers see whole moments?"""
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from podstead.storage.records import (
     VersionConflict,
     Write,
 )
-from tests.storage.engine_suite.engine import (
+from podstead.storage.testing.engine import (
     NOW_MS,
     Engine,
     commit,

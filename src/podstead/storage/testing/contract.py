@@ -1,3 +1,4 @@
+# ruff: noqa: S101, FBT001
 """Does the engine keep what it was given, and tell it as the protocol says?"""
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from podstead.storage.records import (
     LoggedChange,
     Metadata,
 )
-from tests.storage.engine_suite.engine import (
+from podstead.storage.testing.engine import (
     CONTAINER,
     LARGE_BYTES,
     NOW_MS,

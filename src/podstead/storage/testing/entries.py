@@ -1,3 +1,4 @@
+# ruff: noqa: S101
 """Are entries, uses and removed pods what the protocol says?"""
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from podstead.storage.records import (
     VersionConflict,
 )
 from podstead.storage.repositories import RepositoryName, put_repository, repository_of
-from tests.storage.engine_suite.engine import (
+from podstead.storage.testing.engine import (
     NOW_MS,
     Engine,
     commit,

@@ -1,3 +1,4 @@
+# ruff: noqa: S101
 """Is everybody told of changes, and is what was deleted with them known?"""
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from podstead.storage.records import (
     PodRemoval,
     Version,
 )
-from tests.storage.engine_suite.engine import (
+from podstead.storage.testing.engine import (
     CONTAINER,
     NOW_MS,
     Engine,

@@ -1,3 +1,4 @@
+# ruff: noqa: S101
 """Is trouble told as trouble? A store that cannot read must never seem to hold nothing."""
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import pytest
 from podstead.core.errors import StorageError
 from podstead.storage.protocol import Store
 from podstead.storage.records import EntryId, Metadata, PodRemoval, StagedBlob
-from tests.storage.engine_suite.engine import (
+from podstead.storage.testing.engine import (
     CONTAINER,
     NOW_MS,
     STORAGE,
