@@ -1,8 +1,8 @@
-"""What does a patch make of what is stored? (X-1 to X-17, X-30 to X-37)
+"""What does a patch change in what is stored? (X-1 to X-17, X-30 to X-37)
 
-The patch is read once, because its content decides which modes it needs; it is applied to each
-situation it is planned on. A container and its description are one graph, of which only the
-owner's part can be changed.
+The patch is parsed once, because its content decides which modes it needs; it is applied anew to
+each situation that it is planned on. A container and its description are one graph, of which only
+the part that the server does not manage can be changed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _UNPATCHABLE = "This document cannot be patched"
 
 
 def check_patch_type(operation: Operation) -> None:
-    """Refuse a patch whose type this server does not speak (X-10), from the request alone.
+    """Refuse a patch whose type this server does not support (X-10), from the request alone.
 
     Raises BadRequest without a Content-Type (P-6), else UnsupportedMediaType.
     """
@@ -94,22 +94,25 @@ class Patches:
     async def apply(
         self, exchange: Exchange, situation: Situation, patch: Patch, version: Version
     ) -> Content | Metadata:
-        """The content to store at the situation's target after the patch, as this version; or what
-        is stored, if it says the same already (X-17).
+        """The content to store at the situation's target after the patch, as this version; or the
+        stored metadata, if the patch has no effect (X-17).
 
         An agent that may not read must not learn whether its triples were already there, so its
-        patch always stores the document anew and is judged as if all of them were new.
+        patch always stores the document anew and is checked as if all of them were new.
 
-        Raises Conflict for what is stored and cannot be patched, or for conditions that do not
-        hold; what :meth:`Contents.accept` raises; and Superseded.
+        Raises Conflict if what is stored cannot be patched or the conditions do not hold; what
+        :meth:`Contents.accept` raises; and Superseded.
         """
         may_read = exchange.may_read
         document = await self._current(situation, patch, may_read=may_read)
+        # The conditions see the triples that the server manages, the members among them, and those
+        # change without the container's own version.
         if patch.reads_managed and situation.existing is not None:
             exchange.rely_on_state(situation.existing)
         work = await self._evaluation(situation, patch, document)
         if patch.has_conditions:
-            # What joins take, sizes do not tell; the other requests shall not wait for it.
+            # The sizes do not say how long joins take, so this always runs in a thread: the other
+            # requests must not wait for it.
             graph = await asyncio.to_thread(work)
         else:
             graph = await run_work(work, size_bytes=_size_bytes(situation, patch))
@@ -120,12 +123,14 @@ class Patches:
             media_type = essence(situation.existing.content_type)
         patched = document.with_graph(graph)
         before = None
+        # Without the triples that the patch inserts, so that all of them are checked as new.
         if not may_read:
             before = document.with_graph(document.graph - patch.inserted).dataset
         content = await self._contents.accept_document(
             exchange, situation, patched, media_type, version, before=before
         )
-        # Who patches a document mostly patches it again, and reading it takes longest.
+        # Documents are often patched repeatedly, and parsing takes most of the time. The next patch
+        # in the queue may also be planned before this version is stored (commits.py).
         self._documents.keep(situation.stored_path, version, patched)
         return content
 
@@ -152,9 +157,9 @@ class Patches:
         )
 
     async def _current(self, situation: Situation, patch: Patch, *, may_read: bool) -> Document:
-        """What is patched: the stored document, or an empty one where nothing is (X-1, X-37).
+        """The document to patch: the stored one, or an empty one if there is none (X-1, X-37).
 
-        Raises Conflict, which tells why only to an agent that ``may_read``.
+        Raises Conflict, which gives the reason only to an agent that ``may_read``.
         """
         existing = situation.existing
         if existing is None or (existing.size_bytes == 0 and existing.kind.is_container):
@@ -167,7 +172,7 @@ class Patches:
             )
         try:
             document = await self._documents.recalled(existing)
-        except UnavailableContext:
+        except UnavailableContext:  # a passing failure, and a kind of UnknownContext
             raise
         except UnknownContext as unknown:  # R-11
             reason = f"This document cannot be patched: {unknown}" if may_read else _UNPATCHABLE
@@ -176,7 +181,7 @@ class Patches:
 
 
 def _size_bytes(situation: Situation, patch: Patch) -> int:
-    """The size of a document and of the patch on it, roughly."""
+    """The size of a document and its patch, roughly."""
     existing = situation.existing
     triples = sum(len(each.deletes) + len(each.inserts) for each in patch.operations)
     return triples * BYTES_OF_A_TRIPLE + (0 if existing is None else existing.size_bytes)

@@ -1,8 +1,8 @@
 """What will a write do? Pure planning: from what was read and received to one ``Write``.
 
-Each planner looks at a situation, refuses what its state forbids (Conflict, NotFound, …) and
-returns the write with everything it relied on. If the commit finds that a reliance no longer
-holds, the service reads again and plans again, so nothing here may remember anything.
+Each planner takes a situation, refuses what its state forbids (Conflict, NotFound, …) and returns
+the write with everything that it relied on. If the commit finds that a reliance no longer holds,
+the service reads and plans again, so nothing here may keep state.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ DEFAULT_DESCRIPTION_TYPE = "text/turtle"
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What is to be stored: a type as it will be given back, and the staged bytes; ``records`` go
-    with it."""
+    """What is to be stored: the type with which it will be returned, and the staged bytes;
+    ``records`` are committed with it."""
 
     content_type: str
     body: Body
@@ -106,10 +106,13 @@ def plan_put(situation: Situation, content: Content, stamp: Stamp, agent: Agent)
 def plan_unchanged(
     existing: Metadata, stamp: Stamp, agent: Agent = None, *, logged: bool = False
 ) -> Plan:
-    """A write that changes nothing: of a container that is there already, or by a patch.
+    """A write that changes nothing: a PUT of a container that exists, or a patch without effect.
 
-    ``logged`` has the change log say so, for clients that count what they hear (L-7).
+    With ``logged`` it is in the change log all the same, for clients that count notifications
+    against their own requests (L-7).
     """
+    # Committed although it changes nothing, so that the response, entity tag included, describes
+    # what is stored at that moment.
     change = _change(existing.path, Activity.UNCHANGED, agent)
     write = Write(
         version=stamp.version,
@@ -141,14 +144,17 @@ def plan_delete(
     if existing.kind.is_member:
         for auxiliary in (acl_of(existing.path), description_of(existing.path)):
             metadata = situation.metadata(auxiliary)
-            if metadata is None:  # none may come to be while its subject goes
+            if metadata is None:  # none may be created while its subject is deleted
                 reliances.append(Absent(auxiliary))
             else:
                 reliances.append(AtVersion(auxiliary, metadata.version))
                 deletes.append(auxiliary)
     dropped: tuple[Record, ...] = ()
     if existing.kind.is_container:
+        # After its version, so that a container that was changed is planned again; only one that is
+        # as it was seen, and not empty, is a conflict.
         reliances.append(NoMembers(existing.path))
+        # Else a container created later at this path would have the old one's repository.
         dropped = (drop_repository(existing.path),)
     write = Write(
         version=stamp.version,
@@ -169,6 +175,7 @@ def _replacement(existing: Metadata, put: Put, stamp: Stamp, agent: Agent) -> Pl
         puts=(put,),
         changes=(_change(existing.path, Activity.UPDATE, agent),),
     )
+    # What the store will hold, field for field: the next writer may plan on it before it is there.
     after = Metadata(
         path=existing.path,
         kind=existing.kind,
@@ -193,6 +200,8 @@ def _creation(situation: Situation, put: Put, stamp: Stamp, agent: Agent) -> Pla
         )
         puts: tuple[Put, ...] = (put,)
     else:
+        # Absence of the target, and existence of the container: its version does not matter, so
+        # that many may create members of one container at once (decision 0002).
         reliances = situation.creation_reliances()
         above = situation.missing_containers()
         puts = (*(_empty_container(path) for path in above), put) if above else (put,)

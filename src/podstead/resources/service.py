@@ -1,9 +1,9 @@
 """What does each method do to a resource? The main flow, in the protocol's own steps.
 
-Every operation looks at one snapshot, is decided by the gate, and only then learns or changes
-anything. A write is decided twice: once before its body is taken in, so that nothing of a refused
-write is received, and once on the state it is committed against. The commit checks everything
-that second decision relied on; if any of it changed, the service looks and decides again.
+Every operation reads one snapshot and passes the gate before it reveals or changes anything. A
+write is decided twice: once before its body is received, so that nothing of a refused write is
+received, and once on the state that it is committed against. The commit checks everything that the
+second decision relied on; if any of it has changed, the service reads and decides again.
 """
 
 from __future__ import annotations
@@ -100,9 +100,9 @@ class ResourceService:
         }
 
     async def handle(self, exchange: Exchange) -> Outcome:
-        """Carry an operation out.
+        """Carry out an operation.
 
-        Raises RequestRefused for what the sender can mend, ServerTrouble for what we must.
+        Raises RequestRefused for what the client can correct, ServerTrouble for the rest.
         """
         return await self._operations[exchange.operation.method](exchange)
 
@@ -112,7 +112,8 @@ class ResourceService:
         for _ in range(MAX_ATTEMPTS):
             situation = await self._look(exchange, exchange.operation.target)
             if storage_root(situation.target) is None:
-                # No storage holds it and no rules do: only those of the storage so named can help.
+                # ``/name`` is in no storage, and no rules apply to it. Those of the storage
+                # ``/name/`` decide whether the client is redirected there.
                 moved = await self._moved(exchange, situation)
                 if moved is not None:
                     return moved
@@ -122,12 +123,12 @@ class ResourceService:
                 return await self._absent(exchange, situation)
             try:
                 return await self._reader.answer(exchange.operation, existing)
-            except Superseded:
+            except Superseded:  # replaced since the snapshot: its rules may have changed, too
                 continue
         raise Overloaded("The resource is changing too fast to be read; try again")
 
     async def _absent(self, exchange: Exchange, situation: Situation) -> Outcome:
-        """What a reader of a URL without a resource learns (C-30)."""
+        """The outcome for a reader of a URL without a resource (C-30)."""
         if situation.may_be_described:
             return self._reader.no_description(exchange.operation)
         moved = await self._moved(exchange, situation)
@@ -136,10 +137,12 @@ class ResourceService:
         return moved
 
     async def _moved(self, exchange: Exchange, situation: Situation) -> Outcome | None:
-        """The way to the target's other slash form, for whoever may read what is there (P-47)."""
+        """A redirection to the target's other slash form, for agents that may read it (P-47)."""
         twin = situation.twin
+        # The client would be refused there: its credential is bound to this URL (A-102).
         if twin is None or exchange.operation.signed_url:
             return None
+        # Asked of the gate apart: without Read there, the redirection would reveal that it exists.
         snapshot = await self._store.read_metadata(paths_to_read(twin.path))
         grant = await self._gate.grant(
             exchange.agent, exchange.operation.origin, twin.path, snapshot
@@ -162,6 +165,8 @@ class ResourceService:
             only_rdf=takes_only_rdf(operation.target),
         )
 
+        # May be called several times for one request, each time with a new version: what was
+        # planned on a state that is gone must not have the version of what is stored.
         async def plan(situation: Situation) -> Plan:
             existing = situation.existing
             if existing is not None and asks_for_nothing(operation, received):
@@ -173,14 +178,16 @@ class ResourceService:
         try:
             return await self._commits.commit(exchange, admitted, self._admit_put, plan)
         except BaseException:
+            # Also when the request is cancelled. A body that a commit has taken all the same stays:
+            # the store gives up staged ones only.
             await self._receiver.discard(received)
             raise
 
     async def _within_room(
         self, operation: Operation, path: ResourcePath, *, more_bytes: int
     ) -> Operation:
-        """The operation with a body that ends where the storage of ``path`` is full. Raises
-        DiskFull and QuotaExceeded, before anything of the body is taken."""
+        """The operation with a body that fails where it exceeds what the storage of ``path`` has
+        left. Raises DiskFull and QuotaExceeded before anything of the body is received."""
         storage = storage_root(path)
         body = await self._room.admit(operation.body, storage, more_bytes=more_bytes)
         return operation if body is operation.body else replace(operation, body=body)
@@ -188,6 +195,7 @@ class ResourceService:
     async def _admit_put(self, exchange: Exchange, expected: Metadata | None = None) -> Situation:
         situation = await self._look(exchange, exchange.operation.target, expected=expected)
         required = modes.put(situation.target, situation.snapshot)
+        # Before all other checks, here and below: their results reveal what is stored.
         await self._authorize(exchange, situation, required)
         self._check_length_of_target(situation)
         self._check_conditions(exchange, situation)
@@ -204,6 +212,7 @@ class ResourceService:
             randomness=self._randomness,
             max_slug_bytes=self._max_slug_bytes,
         )
+        # Of the name as proposed now. If that one is taken, _free_member checks the next.
         self._check_length(proposal.path())
         received = await self._receiver.take(
             await self._within_room(
@@ -215,7 +224,8 @@ class ResourceService:
         async def plan(_: Situation) -> Plan:
             situation = await self._free_member(proposal)
             if situation.missing_containers():
-                raise Superseded  # the container is gone, and POST makes none (C-6)
+                # The container is gone, and POST creates none (C-6): admitting again gives the 404.
+                raise Superseded
             stamp = self._stamp()
             content = await self._contents.accept(
                 exchange, situation, received, stamp.version, posted=True
@@ -223,7 +233,7 @@ class ResourceService:
             return plan_put(situation, content, stamp, exchange.agent)
 
         try:
-            # The turn is the member's, which is new: many may POST to one container at once.
+            # The turn is on the new member, so that many may POST to one container at once.
             return await self._commits.commit(
                 exchange, admitted, self._admit_post, plan, turn_on=proposal.path()
             )
@@ -232,6 +242,8 @@ class ResourceService:
             raise
 
     async def _admit_post(self, exchange: Exchange, _: Metadata | None = None) -> Situation:
+        # The state that a write under way will leave is that of the member, whose turn it is; the
+        # target here is the container.
         target = exchange.operation.target
         situation = await self._look(exchange, target)
         await self._authorize(exchange, situation, modes.post(target))
@@ -255,6 +267,8 @@ class ResourceService:
     async def _patch(self, exchange: Exchange) -> Outcome:
         check_patch_type(exchange.operation)
         admitted = await self._look(exchange, exchange.operation.target)
+        # What a patch does decides which modes it needs. Agents without even the least that any
+        # patch needs are refused before it is received.
         await self._authorize_patch(exchange, admitted, modes.UNREAD_PATCH)
         self._room.check_disk()
         patch = await self._patches.receive(exchange.operation)
@@ -319,7 +333,8 @@ class ResourceService:
         *also: ResourcePath,
         expected: Metadata | None = None,
     ) -> Situation:
-        """What is there, but for ``expected``, which a write under way is to leave."""
+        """Read the situation of a target, with ``expected``, which a write under way will leave, in
+        the place of what is stored."""
         snapshot = await self._store.read_metadata((*paths_to_read(target), *also))
         if expected is not None:
             snapshot = {**snapshot, expected.path: expected}
@@ -332,7 +347,8 @@ class ResourceService:
     ) -> None:
         """Pass the gate, or raise NotAuthenticated or AccessDenied.
 
-        A refusal leaves what the caller does hold, which its headers say (W-50).
+        With a refusal, the exchange still learns which modes the agent holds, for the headers of
+        the response (W-50).
         """
         who = exchange.agent, exchange.operation.origin, situation.target
         try:
@@ -352,6 +368,8 @@ class ResourceService:
             version=None if existing is None else state_version(existing),
             modified_ms=None if existing is None else last_modified_ms(existing),
         )
+        # A document's version is relied on anyway. A container's members may change without it, and
+        # the conditions were about those as well.
         if existing is not None:
             exchange.rely_on_state(existing)
 

@@ -310,7 +310,7 @@ class _Draft:
         return Committed(state.sequence if write.changes else None)
 
     def _deleted_acls(self) -> Iterator[DeletedAclRow]:
-        """The deleted access rules: who could read their subject may hear of its end (N-18)."""
+        """The deleted access rules, for notifying agents that could read their subject (N-18)."""
         state, write = self.state, self.write
         for path in write.deletes:
             old = state.resources[path]

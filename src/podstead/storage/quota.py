@@ -1,8 +1,8 @@
-"""What is a storage charged for? Bodies, and what each resource takes besides.
+"""What is a storage charged for? Bodies, and a fixed charge for each resource.
 
-Measured on the SQLite engine: a path is kept in up to eight places (rows, indexes, the change log),
-and a long one takes pages of its own in each. The same rule stands in migration 0006, which charged
-what was there before.
+Measured on the SQLite engine: a path is stored in up to eight places (rows, indexes, the change
+log), and a long one takes pages of its own in each. Migration 0006, which charged what existed
+before, states the same rule in SQL; migrations never change, so a change here needs a new one.
 """
 
 from __future__ import annotations
@@ -12,20 +12,22 @@ from typing import Final
 from podstead.core.identifiers import ResourcePath
 
 RESOURCE_BYTES: Final = 512
-"""For each resource, beside its path and body."""
+"""For each resource, in addition to its path and body."""
 
 BYTES_OF_A_PATH_BYTE: Final = 8
+"""One for each place where a path is stored."""
 
 LONGEST_SHORT_PATH: Final = 480
+"""A longer path takes pages of its own in each of the places."""
 
 PATH_PIECE_BYTES: Final = 4096
 BYTES_OF_A_PATH_PIECE: Final = 8 * PATH_PIECE_BYTES
-"""For each begun piece of a longer path, in place of the two above."""
+"""For each piece of a longer path, the last one included, in place of the two above."""
 
 
 def fixed_charge(path: ResourcePath) -> int:
-    """What a resource is charged for whatever its body is."""
+    """What a resource is charged for, whatever its body."""
     length = len(path)
     if length <= LONGEST_SHORT_PATH:
         return RESOURCE_BYTES + BYTES_OF_A_PATH_BYTE * length
-    return BYTES_OF_A_PATH_PIECE * -(-length // PATH_PIECE_BYTES)
+    return BYTES_OF_A_PATH_PIECE * -(-length // PATH_PIECE_BYTES)  # rounds up

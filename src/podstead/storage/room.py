@@ -1,7 +1,7 @@
-"""Is there room for what a request would store? Asked before anything of its body is taken.
+"""Is there room for what a request would store? Checked before its body is received.
 
-The commit of a write decides; what is known before is checked here, so that nobody sends a body in
-vain or fills the disk with bodies that cannot be committed.
+The commit of a write decides. What is known before is checked here, so that no client sends a body
+in vain, or fills the disk with bodies that cannot be committed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Space(Protocol):
     """The disk."""
 
     def check(self, new_bytes: int = 0) -> None:
-        """Raise DiskFull if there is no room for new content, of which so much is about to be
+        """Raise DiskFull if there is no room for new content; ``new_bytes`` are about to be
         stored."""
 
 
@@ -37,6 +37,8 @@ class Room:
         self._usage = usage
         self._space = space
         self.quota_bytes = quota_bytes
+        # What is being received. Without it, uploads at the same time could each fit into the same
+        # rest of a quota.
         self._coming_bytes: dict[ResourcePath, int] = {}
 
     def check_disk(self) -> None:
@@ -46,11 +48,11 @@ class Room:
     async def admit(
         self, body: RequestBody, storage: ResourcePath | None, *, more_bytes: int = 0
     ) -> RequestBody:
-        """The body as it is to be received: it raises QuotaExceeded when it passes what the
+        """The body as it is to be received: it raises QuotaExceeded when it exceeds what the
         storage has left.
 
-        ``more_bytes`` is what the write is charged beside its body, less what it frees. Raises
-        DiskFull, and QuotaExceeded if the announced length is too much.
+        ``more_bytes`` is what the write is charged in addition to its body, less what it frees.
+        Raises DiskFull, and QuotaExceeded if the announced length is too much.
         """
         self._space.check()
         if not self.quota_bytes or storage is None:
@@ -58,7 +60,7 @@ class Room:
         used_bytes = await self._usage.used_bytes(storage.strip("/"))
         used_bytes += self._coming_bytes.get(storage, 0)
         bounded = _BodyWithinQuota(self, body, storage, used_bytes, more_bytes)
-        bounded.check(body.size_bytes or 0)
+        bounded.check(body.size_bytes or 0)  # a body of unknown length is checked as it arrives
         return bounded
 
     async def while_on_disk(self, content: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -88,7 +90,7 @@ class Room:
 
 
 class _BodyWithinQuota:
-    """A body that ends in QuotaExceeded where it passes the quota
+    """A body that raises QuotaExceeded where it exceeds the quota
     (:class:`podstead.core.operation.RequestBody`)."""
 
     __slots__ = (
@@ -120,6 +122,7 @@ class _BodyWithinQuota:
     def check(self, body_bytes: int) -> None:
         """Raise QuotaExceeded if a body of that length is too much."""
         needed_bytes = body_bytes + self._more_bytes
+        # A write that shrinks a storage is accepted even above its quota, as by the commit.
         if needed_bytes > 0 and self._used_bytes + needed_bytes > self._room.quota_bytes:
             raise QuotaExceeded(
                 used_bytes=self._used_bytes,
@@ -134,6 +137,7 @@ class _BodyWithinQuota:
     async def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:
         """Receive the body piece by piece."""
         received_bytes = 0
+        # The announced length is noted at once, so that uploads that begin meanwhile see it.
         noted_bytes = self.size_bytes or 0
         self._room.come(self._storage, noted_bytes)
         try:

@@ -1,12 +1,13 @@
 """Is the agent a member of the groups that rules name? (``acl:agentGroup``, W-14)
 
-A group is a node in a document, its members are the objects of its ``vcard:hasMember``. What a
-rule grants shows who is a member, so a document makes members only for rules whose owner may read
-it: one in the storage of the rules always, one elsewhere on this server if its own rules let that
-owner (or everybody) read it, and one of another server because it is fetched without credentials.
-The rules of a group document are asked about groups of its own storage only, so they cannot run in
-circles. Documents of other servers come through a guarded fetcher and count for a few seconds.
-Whatever cannot be had or understood has no members, while trouble in our own store is an error.
+A group is a node in a document, and its members are the objects of its ``vcard:hasMember``. What a
+rule grants reveals who is a member, so a document is used only for rules whose owner may read it:
+always if it is in the storage of the rules, if its own rules let that owner (or everybody) read it
+when it is elsewhere on this server, and without further checks if it is on another server, because
+it is fetched without credentials (decision 0016). The rules of a group document are evaluated with
+the groups of its own storage only, so the evaluation cannot run in circles. Documents of other
+servers come through a guarded fetcher and are valid for a few seconds. A document that cannot be
+fetched or understood has no members, while a failure of our own store is an error.
 """
 
 from __future__ import annotations
@@ -36,15 +37,19 @@ from podstead.wac.effective import (
 from podstead.wac.iris import agent_name, local_path
 
 MAX_GROUP_DOCUMENT_BYTES = 1024 * 1024
-"""A larger document of this server is not read as a group document: it holds a request up."""
+"""A larger document of this server is not used as a group document: reading it would delay the
+request."""
 
 REMOTE_FRESH_MS = 10_000
+"""For how long a fetched document is used."""
 REMOTE_RETRY_MS = 30_000
+"""For how long a failed fetch is not repeated."""
 REMOTE_BUDGET_MS = 10_000
-"""For how long one decision may fetch; what it did not come to has no members this time."""
+"""For how long one decision may fetch; documents not fetched by then have no members this time."""
 
 MOST_DOCUMENTS_ELSEWHERE = 16
-"""Of the group documents in other storages that rules name, so many are asked about."""
+"""How many group documents in other storages one decision considers. Each takes a look at its own
+rules, so without a bound one ACL could make every request to its resource expensive."""
 
 Members = Mapping[str, frozenset[str]]
 """The members of each group of one document."""
@@ -52,7 +57,7 @@ Members = Mapping[str, frozenset[str]]
 _NO_MEMBERS: Members = {}
 
 _PASSING = (OutboundError, UnknownContext)
-"""What stands in the way of understanding a document now and may not the next time."""
+"""Failures to understand a document that may be gone the next time."""
 
 
 class GroupDocument(Protocol):
@@ -73,7 +78,7 @@ class GroupDocuments(Protocol):
     """Fetches foreign documents, guarded: no private addresses, limited in size and time."""
 
     async def fetch_rdf_document(self, url: str) -> GroupDocument:
-        """Raises OutboundError, also for documents that must not be fetched."""
+        """Fetch a document. Raises OutboundError, also if it must not be fetched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,7 @@ class Memberships:
     groups: frozenset[str]
     reliances: tuple[Reliance, ...]
     lasting: bool = True
-    """Whether they change only with the store: false where anything foreign was asked for."""
+    """Whether they change only with the store: false if any foreign document was needed."""
 
 
 NO_MEMBERSHIPS = Memberships(frozenset(), ())
@@ -105,7 +110,7 @@ NO_MEMBERSHIPS = Memberships(frozenset(), ())
 
 @dataclass(frozen=True, slots=True)
 class _Stated:
-    """What a document of this server states, as long as it stays the same if ``lasting``."""
+    """What a document of this server states; if ``lasting``, until it changes."""
 
     members: Members
     lasting: bool = True
@@ -121,7 +126,7 @@ class _LocalDocuments:
     documents: Mapping[ResourcePath, _Stated]
     reliances: tuple[Reliance, ...]
     rules_last: bool = True
-    """Whether only the store can change who may read them."""
+    """Whether who may read them changes only with the store."""
 
     @property
     def lasting(self) -> bool:
@@ -169,16 +174,17 @@ class GroupMemberships:
     ) -> Memberships:
         """Which of ``groups`` have one of ``names`` as a member.
 
-        ``storage`` is the one that the rules lie in. Documents elsewhere on this server count if
-        they are ``readable``; without that, neither they nor those of other servers have members.
-        Raises StorageError, and Overloaded if local group documents change faster than they can be
-        read.
+        ``storage`` is the one that the rules are in. Documents elsewhere on this server are used if
+        they are ``readable``; if that is ``None``, neither they nor those of other servers have
+        members. Raises StorageError, and Overloaded if local group documents change faster than
+        they can be read.
         """
         if not groups:
             return NO_MEMBERSHIPS
         local: dict[str, ResourcePath] = {}
         beside, elsewhere = set[ResourcePath](), set[ResourcePath]()
         remote: list[str] = []
+        # Sorted, so that bounds on number and time cut off the same groups each time.
         for group in sorted(groups):
             path = local_path(group.partition("#")[0], self._base_url)
             if path is not None:
@@ -186,6 +192,8 @@ class GroupMemberships:
                 is_beside = storage is not None and path.startswith(storage)
                 (beside if is_beside else elsewhere).add(path)
             elif readable is not None:
+                # ``None`` means that this is itself the question whether a group document may be
+                # read; such a question never leads to another server.
                 remote.append(group)
         stated = await self._local_documents(beside, elsewhere, readable)
         members = {
@@ -208,6 +216,8 @@ class GroupMemberships:
     ) -> _LocalDocuments:
         """What the documents in the storage of the rules state, and those elsewhere that are
         readable."""
+        # One snapshot for the documents and for the rules about them, so that a document is never
+        # read under rules that no longer applied to it.
         asked = () if readable is None or not elsewhere else _first(elsewhere)
         wanted = beside.union(*map(paths_to_read, asked)) if asked else beside
         if not wanted:
@@ -221,6 +231,8 @@ class GroupMemberships:
                 snapshot = {path: snapshot[path] for path in paths}
             documents = await self._read_all(snapshot)
             if documents is not None:
+                # A write that is granted by these is decided again if any of them changes before it
+                # is committed, the rules about group documents included.
                 reliances = tuple(_reliance(path, snapshot[path]) for path in paths)
                 for _, answer in answers:
                     reliances += answer.reliances
@@ -229,7 +241,7 @@ class GroupMemberships:
         raise Overloaded("The group documents are changing too fast to be read; try again")
 
     def _node(self, group: str, path: ResourcePath) -> str:
-        """The group's IRI as it stands in its document, whatever spelling the rules have."""
+        """The group's IRI as its document spells it, however the rules spell it."""
         _, separator, fragment = group.partition("#")
         return f"{self._base_url}{path}{separator}{fragment}"
 
@@ -251,13 +263,13 @@ class GroupMemberships:
         if metadata.size_bytes > MAX_GROUP_DOCUMENT_BYTES:
             return _NOTHING_STATED
         body = await self._source.open_body(metadata)
-        if body is None:
+        if body is None:  # replaced since the snapshot
             return None
         content = await whole_body(body)
         base_iri = self._base_url + metadata.path
         try:
             stated = _Stated(await self._understand(content, metadata.content_type, base_iri))
-        except _PASSING:
+        except _PASSING:  # not kept: the same version may be understood the next time
             return _Stated(_NO_MEMBERS, lasting=False)
         self._local.put(key, stated, weight=len(content) + CACHE_OVERHEAD_BYTES)
         return stated
@@ -289,16 +301,17 @@ class GroupMemberships:
             kept_ms = REMOTE_FRESH_MS
         except _PASSING:
             members, kept_ms = _NO_MEMBERS, REMOTE_RETRY_MS
+        # From the end of the fetch, which may have taken as long as the document is valid.
         remembered = _Remembered(members, self._clock.now_ms() + kept_ms)
         self._fetched.put(url, remembered, weight=size_bytes + CACHE_OVERHEAD_BYTES)
         return members
 
     async def _understand(self, content: bytes, content_type: str, base_iri: str) -> Members:
-        """The members stated, none if it is no RDF. Raises UnknownContext and OutboundError for a
-        JSON-LD context that could not be had."""
+        """The members stated, none if it is not RDF. Raises UnknownContext and OutboundError for a
+        JSON-LD context that is not available."""
         try:
             graph = await self._parse(content, content_type, base_iri)
-        except UnknownContext:
+        except UnknownContext:  # a RequestRefused as well, but one that may pass
             raise
         except RequestRefused:
             return _NO_MEMBERS
@@ -306,7 +319,8 @@ class GroupMemberships:
 
 
 def _first(elsewhere: set[ResourcePath]) -> tuple[ResourcePath, ...]:
-    """Those that are asked about, of all that rules name."""
+    """Those that are considered, of all that rules name."""
+    # Nothing lies deeper, and paths_to_read refuses such paths.
     possible = sorted(path for path in elsewhere if path.count("/") <= MAX_DEPTH)
     return tuple(possible[:MOST_DOCUMENTS_ELSEWHERE])
 

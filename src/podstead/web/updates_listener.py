@@ -1,16 +1,16 @@
-"""What does the client of one solid-0.1 socket ask for, and hear of?
+"""What does the client of one solid-0.1 socket ask for, and what is sent to it?
 
-A subscription counts from the moment its line arrives, not from when the right to it is decided:
-clients write to the resource at once, without waiting for the ``ack``. So the newest change is
-noted for each line on arrival, and what happened between that and the decision is read from the
-change log once the subscription is granted. One task reads the lines, so that none has to wait to
-be noted, and another does them in their order.
+A subscription starts when its line arrives, not when it is granted: clients write to the resource
+at once, without waiting for the ``ack``. So the number of the newest change is noted for each line
+on arrival, and what happened between then and the decision is read from the change log once the
+subscription is granted. One task reads the lines, so that each is noted without delay, and another
+one executes them in their order.
 
-With several workers, another one may have committed a write before this one, held up by something
-else, came to read a line that arrived earlier. Nobody can tell how much earlier, so what happened
-in the last moments is told as well: one line too many makes a client look again, one too few leaves
-it with an old state. What happened before the socket was open, or before something that the client
-was told of, is not.
+With several workers, a busy worker may read a line late, after another worker has committed a write
+that the client sent after the line. Nobody can tell how late, so the changes of the last moments
+before the line was read are sent as well: with one line too many a client fetches the resource once
+more, with one too few it keeps an old state. What happened before the socket was opened, or before
+a change that the client has already been notified of, is not sent.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ logger = logging.getLogger("podstead.web")
 _LONGEST_MESSAGE = 16 * 1024
 _MOST_LINES_WAITING = 256
 _MOST_MISSED = 10_000
-"""Changes of the whole server that are looked through for one subscription."""
+"""How many changes of the whole server are searched for one subscription."""
 _LATE_MS = 500
-"""How late a worker may come to read a line, where there are others that write."""
+"""How late a worker may read a line, if other workers commit writes."""
 _TROUBLE = "error: The server cannot take this on at the moment"
 
 
 class LineSender:
-    """Who sends the lines of a socket: whoever opened it, unless a credential comes before one."""
+    """Who sends a line: the agent that opened the socket, unless a credential precedes the line."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class LineSender:
         self._client_address = client_address
 
     async def subscriber(self, asked: Subscribe) -> Subscriber:
-        """Who wants to hear of the topic. Raises RequestRefused, ServerTrouble."""
+        """Who subscribes to the topic. Raises RequestRefused, ServerTrouble."""
         if asked.credential is None:
             return self._opener
         agent = await self._authentication.authenticate(
@@ -77,7 +77,7 @@ class LineSender:
         return replace(self._opener, agent=agent)
 
     def _shown(self, url: str, credential: LineCredential) -> Shown:
-        """What a GET of the URL would show."""
+        """The credentials that a GET of the URL would present: a proof names method and URL."""
         absolute = f"{self._base_url}{url}" if url.startswith("/") else url
         proof = credential.proof
         return Shown(
@@ -93,20 +93,22 @@ class Arrivals:
     """After which change did a line arrive? For the lines of one socket."""
 
     def __init__(self, hub: Hub, clock: Clock, opened_after: int | None) -> None:
-        """``opened_after`` is the newest change when the socket was opened, if other workers may
-        have changes committed; else ``None``."""
+        """``opened_after`` is the newest change when the socket was opened, if there are other
+        workers that may commit changes; else ``None``."""
         self._hub = hub
         self._clock = clock
         self._opened_after = opened_after
         self._told = 0
 
     def note_told(self, notice: Notice) -> None:
-        """Note that the client is told of this, so that it may know of all before."""
+        """Note that the client is notified of this, and needs nothing that happened before it."""
         self._told = max(self._told, notice.sequence)
 
     async def arrived_after(self) -> int | None:
-        """For a line that is just being read; ``None`` in trouble, which will show again."""
+        """For a line that has just been read; ``None`` if the store fails, which the decision about
+        the subscription will notice, too."""
         try:
+            # A single worker reads a line before it commits a write that the client sends later.
             if self._opened_after is None:
                 return await self._hub.newest_sequence()
             then = await self._hub.newest_sequence_at(self._clock.now_ms() - _LATE_MS)
@@ -139,21 +141,20 @@ class Listener:
         self._lines: asyncio.Queue[tuple[str | Say, int | None]]
         self._lines = asyncio.Queue(_MOST_LINES_WAITING)
         self._begun_after: int | None = None
-        """Where the arrival of a subscription with a credential is noted by the first of its
-        lines."""
+        """When a subscription with a credential arrived: with the first of its lines."""
         self._watches: dict[ResourcePath, Watch] = {}
         self._former: dict[ResourcePath, Watch] = {}
-        """Watches that another took the place of, until what was on its way to them is told."""
+        """Watches that another one replaced, until what was on its way to them is delivered."""
 
     def lines_of(self, letter: Letter) -> list[str]:
-        """What to say of a letter."""
+        """The lines to send for a letter."""
         if isinstance(letter, Notice):
             self._arrivals.note_told(letter)
             self._close_former(letter)
             return self._conversation.publish(letter)
         if not isinstance(letter, WatchEnded):
             return [letter]
-        if self._is_watching(letter.topic):  # again already
+        if self._is_watching(letter.topic):  # a newer watch has been granted meanwhile
             return []
         self._watches.pop(letter.topic, None)
         return self._conversation.end(letter.topic)
@@ -161,6 +162,7 @@ class Listener:
     async def run(self) -> None:
         """Do what the client asks until it has gone."""
         doing = asyncio.create_task(self._do_lines())
+        # However this task ends, the socket must not stay open while its lines are ignored.
         doing.add_done_callback(lambda _: self._mailbox.close())
         try:
             await self._read_lines()
@@ -175,6 +177,7 @@ class Listener:
     async def _read_lines(self) -> None:
         while True:
             message = await self._socket.receive()
+            # Before anything else is awaited, in particular the space in the queue below.
             arrived_after = await self._arrivals.arrived_after()
             for line in _lines_in(message):
                 await self._lines.put((line, arrived_after))
@@ -205,6 +208,8 @@ class Listener:
         topic = asked.topic
         is_new = not self._is_watching(topic)
         watch = None
+        # A further URL of a topic needs no new decision; with a credential it is another agent who
+        # asks, or the same one with a newer token.
         if is_new or asked.credential is not None:
             try:
                 subscriber = await self._sender.subscriber(asked)
@@ -216,13 +221,14 @@ class Listener:
                 self._mailbox.put(_TROUBLE)
                 return
             self._note(watch)
-        # Nothing was awaited since the watch began, so that the answer comes before its notices.
+        # Nothing has been awaited since the watch began, so the ``ack`` comes before its first
+        # notice.
         self._mailbox.put(self._conversation.accept(asked))
         if watch is not None and is_new and arrived_after is not None:
             await self._tell_missed(watch, arrived_after)
 
     async def _tell_missed(self, watch: Watch, arrived_after: int) -> None:
-        """Tell what happened between the arrival of a line and the watch that it led to."""
+        """Send what happened between the arrival of a line and the start of its watch."""
         if arrived_after >= watch.since:
             return
         arrived_after = max(arrived_after, watch.since - _MOST_MISSED)
@@ -234,11 +240,13 @@ class Listener:
                 )
             ]
         except ServerTrouble:
+            # A subscription with a gap would leave the client with an old state: better none.
             watch.close()
             for line in (_TROUBLE, *self._conversation.end(watch.topic)):
                 self._mailbox.put(line)
             return
-        # All at once: the notices of one request must not be torn apart by those of another.
+        # Without awaiting in between: the client gets one line for each request, which takes the
+        # notices of one request to come one after another.
         for notice in missed:
             self._mailbox.put(notice)
 
@@ -246,7 +254,7 @@ class Listener:
         return topic in self._watches and self._watches[topic].is_open
 
     def _note(self, watch: Watch) -> None:
-        """Listen by this watch from now on, and by the one before for what is under way to it."""
+        """Use this watch from now on, and the one before for what is still on its way to it."""
         topic = watch.topic
         former = self._former.pop(topic, None)
         if former is not None:
@@ -257,13 +265,15 @@ class Listener:
 
     def _close_former(self, notice: Notice) -> None:
         former = self._former.get(notice.topic)
+        # The new watch has everything after ``since``, so nothing up to that is still to come from
+        # the one that it replaced.
         if former is not None and notice.sequence > self._watches[notice.topic].since:
             former.close()
             del self._former[notice.topic]
 
 
 def _lines_in(message: str | bytes) -> Sequence[str | Say]:
-    """The lines of a message, or what to say of one that has none."""
+    """The lines of a message, or the answer to one that has none."""
     if len(message) > _LONGEST_MESSAGE:
         return [Say("error: Message too long")]
     if isinstance(message, bytes):

@@ -52,7 +52,7 @@ class Door:
                 self._is_filtered = self._filter(networks[-MOST_SHUT_OUT:])
 
     def leave_alone(self) -> None:
-        """Shut nobody out any more: the socket is about to be closed, or to be another worker's."""
+        """Shut nobody out any more: the socket is about to be closed or used by another worker."""
         self.shut_out(())
         with self._lock:
             self._is_ours = False

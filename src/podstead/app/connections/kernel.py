@@ -152,7 +152,7 @@ def detach_filter(descriptor: int) -> None:
 
 
 def read_name(name: bytes) -> Peer | None:
-    """What a socket's name stands for; ``None`` if it is not of the internet."""
+    """The peer that a socket's name denotes; ``None`` if it is not an internet address."""
     if len(name) < _IPV4_NAME_BYTES:
         return None
     family = int.from_bytes(name[:2], sys.byteorder)

@@ -93,7 +93,7 @@ class TlsConnection:
         connection.set_accept_state()
 
     def feed(self, data: bytes) -> None:
-        """Take in what came over the wire."""
+        """Accept bytes that came over the wire."""
         self._connection.bio_write(data)
 
     def shake_hands(self) -> bool:
@@ -108,7 +108,7 @@ class TlsConnection:
 
     def read(self) -> bytes:
         """Everything that has come from the client and was not read yet. Raises TlsFailed."""
-        # OpenSSL returns one record at a time and does not say whether another one follows.
+        # OpenSSL returns at most one record for each call.
         piece = self._read_record()
         if not piece:
             return b""

@@ -1,7 +1,9 @@
 """Which tokens does a token request get? The grants of RFC 6749 with Solid-OIDC's rules (A-62 ff.).
 
-Pure but for the tokens' randomness and signatures, which come in as :class:`Minting`. The caller
-reads the :class:`Facts` and commits what the :class:`Exchange` says has changed.
+Pure, except for the tokens' randomness and signatures, which :class:`Minting` provides. The caller
+reads the :class:`Facts`, commits the changes of the :class:`Exchange` with everything that they
+relied on, and sends the answer only then. If something of it has changed, the caller begins again
+with new facts.
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ class TokenRequest:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is stored about what a token request names; ``None`` for what there is not."""
+    """What is stored about what a token request names; ``None`` for what does not exist."""
 
     client: Client | None = None
     credential: ClientCredential | None = None
@@ -76,7 +78,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Whom and what tokens are made for."""
+    """For whom tokens are issued, and what they contain."""
 
     account: Account
     web_id: str
@@ -86,9 +88,9 @@ class Subject:
     grant: Grant | None = None
     """``None`` for client credentials, and for a password sent directly."""
     credential_id: str | None = None
-    """The client credential that asks, if it is one."""
+    """The client credential that was used, if any."""
     lasting_scopes: tuple[str, ...] | None = None
-    """Those of the next refresh token, where the access token has fewer."""
+    """The scopes of the next refresh token, if the access token has fewer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +102,15 @@ class Minted:
 
 
 class Minting(Protocol):
-    """Makes tokens."""
+    """Issues tokens."""
 
     def mint(self, subject: Subject, *, client: Client, with_refresh: bool) -> Minted:
-        """Sign the tokens and make the refresh token, if there is to be one."""
+        """Sign the tokens and create the refresh token, if there is to be one."""
 
 
 @dataclass(slots=True)
 class Exchange:
-    """One token request on its way: what it changes, and what its answer relied on."""
+    """One token request in progress: what it changes, and what its answer relied on."""
 
     request: TokenRequest
     facts: Facts
@@ -116,10 +118,11 @@ class Exchange:
     records: list[Record] = field(default_factory=list)
     relied_on: list[Reliance] = field(default_factory=list)
     events: list[tuple[Event, Grant]] = field(default_factory=list)
-    """What is to be noted once the changes are made."""
+    """What to note in the audit log once the changes are committed."""
 
     def respond(self) -> OAuthAnswer:
-        """The answer; a refusal too may come with changes, as when a code is used again."""
+        """The answer. A refusal may come with changes, too, as when a code is used again."""
+        # RFC 6749 section 3.2.
         name = repeated(self.request.form)
         if name is not None:
             return refused("invalid_request", "A parameter is given twice")
@@ -130,7 +133,7 @@ class Exchange:
     # --- what the grants ask --------------------------------------------------------------------
 
     def client(self) -> OAuthClient | None:
-        """The client, if it has shown that it is itself (A-62)."""
+        """The client, if it has authenticated (A-62)."""
         client, shown = self.facts.client, self.request.shown
         if client is None or shown is None or not authenticates(client, shown):
             return None
@@ -141,6 +144,8 @@ class Exchange:
         kept = self.facts.code
         if kept is None:
             return None
+        # Before the other checks: even if this request fails them or comes late, one of the two
+        # uses may be a thief's (RFC 6749 section 4.1.2).
         if kept.value.used:
             self.revoke_grant(Event.CODE_REUSED)
             return None
@@ -157,6 +162,8 @@ class Exchange:
         kept = self.facts.refresh_token
         if kept is None:
             return None
+        # One of the two uses may be a thief's, and the server cannot tell which (RFC 9700 section
+        # 4.14.2).
         if kept.value.used:
             self.revoke_grant(Event.REFRESH_TOKEN_REUSED)
             return None
@@ -165,11 +172,11 @@ class Exchange:
         return kept.value if self.subject(self.request.jkt) is not None else None
 
     def subject(self, jkt: str | None) -> Subject | None:
-        """Whom the grant speaks for, while it, the account and its sign-in all still count."""
+        """The subject of the grant, while the grant, the account and the sign-in are all valid."""
         grant, account = self.facts.grant, self.facts.account
         if grant is None or account is None or grant.value.revoked or account.disabled:
             return None
-        if grant.value.authenticated_s < account.valid_after_s:
+        if grant.value.authenticated_s < account.valid_after_s:  # as after a change of password
             return None
         value = grant.value
         return Subject(account, value.web_id, value.client_id, value.scopes, jkt, value)
@@ -185,15 +192,17 @@ class Exchange:
             self.events.append((event, kept.value))
 
     def use_code(self) -> None:
-        """Note that the code is used, in the write that gives its tokens out."""
+        """Mark the code as used, in the write that its tokens depend on."""
         kept = self.facts.code
         if kept is not None:
+            # Of two requests with the same code only one can commit; the other one begins again and
+            # finds it used.
             self.relied_on.append(kept.at)
             used = msgspec.structs.replace(kept.value, used=True)
             self.records.append(CODES.replace(kept, used))
 
     def use_refresh_token(self) -> None:
-        """Note that the refresh token is used, in the write that gives the next one out."""
+        """Mark the refresh token as used, in the write that creates the next one."""
         kept = self.facts.refresh_token
         if kept is not None:
             self.relied_on.append(kept.at)
@@ -201,7 +210,8 @@ class Exchange:
             self.records.append(REFRESH_TOKENS.replace(kept, used))
 
     def mint(self, subject: Subject, client: Client, *, with_refresh: bool) -> dict[str, object]:
-        """Make the tokens, and rely on the grant that they come of."""
+        """Issue the tokens, and rely on the grant that they come from: if it is revoked before the
+        commit, nothing is issued."""
         minted = self.minting.mint(subject, client=client, with_refresh=with_refresh)
         self.records.extend(minted.records)
         kept = self.facts.grant
@@ -213,6 +223,7 @@ class Exchange:
 
 
 def _is_key(shown: str | None, *, expected: str | None) -> bool:
+    # What was bound to no key may be used with any, or with none (RFC 9449 sections 5 and 10).
     return expected is None or (
         shown is not None and hmac.compare_digest(shown.encode(), expected.encode())
     )
@@ -238,7 +249,8 @@ class _Server(AuthorizationServer):
         methods: Sequence[str],
         endpoint: str = "token",
     ) -> OAuthClient:
-        """By our own reading of the credentials: the library's takes one encoding of two."""
+        """Authenticate by our own parsing of the credentials: the library's accepts only one of the
+        two encodings in use."""
         client = self.exchange.client()
         if client is None:
             raise InvalidClientError
@@ -247,7 +259,7 @@ class _Server(AuthorizationServer):
         return client
 
     def save_token(self, token: object, request: LibraryRequest) -> None:
-        """Saved with everything else that the exchange changes."""
+        """Nothing to do: it is committed with everything else that the exchange changes."""
 
     def create_oauth2_request(self, request: LibraryRequest) -> LibraryRequest:
         return request
@@ -260,15 +272,16 @@ class _Server(AuthorizationServer):
         return LibraryAnswer(status, dict(body), list(headers))
 
     def send_signal(self, name: str, *args: object, **kwargs: object) -> None:
-        """Nobody listens."""
+        """Nothing to do: there are no receivers."""
 
 
 def _generate_nothing(**_: object) -> dict[str, object]:
+    # The library demands a generator, but each grant below has its own ``generate_token``.
     return {}
 
 
 class _S256(CodeChallenge):
-    """The one way to prove possession of the code's verifier (RFC 7636 section 4.6)."""
+    """The only accepted way to prove possession of the code's verifier (RFC 7636 section 4.6)."""
 
     def validate_code_verifier(self, grant: _CodeGrant, result: object) -> None:  # noqa: ARG002
         verifier = grant.request.form.get("code_verifier", "")
@@ -281,7 +294,7 @@ class _S256(CodeChallenge):
 
 
 class _CodeOfLibrary:
-    """An authorization code as the library reads it."""
+    """An authorization code in the form that the library expects."""
 
     code_challenge_method = "S256"
 
@@ -293,7 +306,7 @@ class _CodeOfLibrary:
         return self._redirect_uri
 
     def get_scope(self) -> str:
-        return ""
+        return ""  # the scopes are those of the grant: see Exchange.subject
 
 
 class _CodeGrant(AuthorizationCodeGrant):
@@ -318,7 +331,7 @@ class _CodeGrant(AuthorizationCodeGrant):
 
 
 class _RefreshOfLibrary:
-    """A refresh token as the library reads it."""
+    """A refresh token in the form that the library expects."""
 
     def __init__(self, token: RefreshToken) -> None:
         self.token = token
@@ -344,7 +357,8 @@ class _RefreshGrant(RefreshTokenGrant):
         return exchange.subject(exchange.request.jkt)
 
     def generate_token(self, user: Subject, scope: str, **_: object) -> dict[str, object]:
-        # What is asked for now narrows this access token only (RFC 6749 section 6).
+        # The scopes requested now apply to this access token only; the next refresh token has those
+        # of the old one (RFC 6749 section 6).
         whole = self.request.refresh_token.token.scopes
         asked = tuple(each for each in whole if each in scope.split()) or whole
         narrowed = replace(user, scopes=asked, lasting_scopes=whole)
@@ -363,7 +377,8 @@ class _CredentialsGrant(ClientCredentialsGrant):
         credential, account = exchange.facts.credential, exchange.facts.account
         if credential is None or account is None or account.disabled:
             raise InvalidGrantError
-        # They act as the WebID that they were made for, whatever else they ask for.
+        # They always act as the WebID that they were created for, so its scope is always included.
+        # There is no refresh token (RFC 6749 section 4.4.3), so "offline_access" is left out.
         asked = OAuthClient(self.request.client.client).get_allowed_scope(f"{scope or ''} {WEBID}")
         scopes = tuple(each for each in asked.split() if each != OFFLINE)
         subject = Subject(

@@ -104,7 +104,7 @@ class WriteConnection:
         if not self._is_full(error):
             return failures(jobs, error)
         self._space.look_again()
-        # Deletions and revocations must go on working on a full disk; the reserve is theirs.
+        # Deletions and revocations must succeed on a full disk, too; the reserve is for them.
         small = [job for job in jobs if not (isinstance(job, Write) and job.stores_content)]
         if not small or not self._make_room():
             return failures(jobs, _full(error))

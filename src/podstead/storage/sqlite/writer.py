@@ -4,7 +4,7 @@ All jobs that arrive while one batch is on its way to the disk form the next bat
 writes is applied on the event loop, which takes about ten microseconds for each write, and a thread
 only waits for the disk: if the thread did both, it would compete with the loop for the
 interpreter's lock at every statement. If another process is writing at that moment, or if the batch
-contains anything but writes, the thread does all of it, so that the loop never waits.
+contains anything but writes, the thread does all of it, so that the loop waits for neither.
 
 The connection belongs to the loop until a batch is put into ``_calls``, and to the thread from then
 until ``_end_batch`` is called. There is one batch at a time, so no lock is needed.
