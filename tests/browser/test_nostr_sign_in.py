@@ -194,7 +194,7 @@ def test_a_key_without_an_account_gets_one(
             "signed({...event, created_at: event.created_at - 120})",
             "The event is too old or from the future.",
         ),
-        ("signed({...event, kind: 22242})", "The event is of another kind."),
+        ("signed({...event, kind: 22242})", "The event has the wrong kind."),
         (
             "signed({...event, tags: [['u', 'https://pod.example/'], ...event.tags.slice(1)]})",
             "The event is for another URL.",

@@ -62,9 +62,11 @@ def read_credential(authorization: Sequence[bytes], proofs: Sequence[bytes] = ()
         raise BadRequest("Send only one Authorization header")
     value = authorization[0].strip(b" \t")
     if len(value) > MAX_CREDENTIAL_BYTES:
-        raise HeadersTooLarge(f"The Authorization header is limited to {MAX_CREDENTIAL_BYTES} B")
+        raise HeadersTooLarge(
+            f"The Authorization header can have at most {MAX_CREDENTIAL_BYTES} bytes"
+        )
     if _SECOND_CREDENTIAL.search(value):
-        raise BadRequest("Send one credential only in the Authorization header")
+        raise BadRequest("Send only one credential in the Authorization header")
     scheme = _SCHEME.match(value)
     name = b"" if scheme is None else scheme[0].lower()
     if scheme is None or name not in _SCHEMES:

@@ -88,9 +88,9 @@ def _event(members: Json) -> Event:
         or not isinstance(content, str)
         or not _are_tags(tags)
     ):
-        raise InvalidEvent("The event lacks a member or has one of another type")
+        raise InvalidEvent("A member of the event is missing or has the wrong type")
     if event_id != _id_of([0, public_key, created_s, kind, tags, content]):
-        raise InvalidEvent("The event has the id of another one")
+        raise InvalidEvent("The id of the event does not match its content")
     return Event(event_id, public_key, created_s, kind, tags, bytes.fromhex(signature))
 
 

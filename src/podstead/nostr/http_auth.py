@@ -74,7 +74,7 @@ def check_event(
     ``require_payload`` refuses content that the event does not name (A-145). Raises InvalidEvent.
     """
     if event.kind != KIND:
-        raise InvalidEvent("The event is of another kind")
+        raise InvalidEvent("The event has the wrong kind")
     if abs(now_s - event.created_s) > WINDOW_S:
         raise InvalidEvent("The event is too old or from the future")
     _check_target(only_tag(event, "u"), only_tag(event, "method"), request, reach)
@@ -88,7 +88,7 @@ def only_tag(event: Event, name: str) -> str:
     """The value of the one tag of that name (A-142). Raises InvalidEvent for none or several."""
     tags = event.tagged(name)
     if len(tags) != 1 or len(tags[0]) < 2:
-        raise InvalidEvent(f"The event needs exactly one {name} tag")
+        raise InvalidEvent(f"The event must have exactly one {name} tag")
     return tags[0][1]
 
 
@@ -109,10 +109,12 @@ def _content_digest(event: Event, request: SignedRequest, *, require: bool) -> b
     tags = event.tagged("payload")
     if not tags:
         if require and request.has_content:
-            raise InvalidEvent("The event does not name the content")
+            raise InvalidEvent("The event has no payload tag with the hash of the content")
         return None
     if len(tags) != 1 or len(tags[0]) < 2 or not _DIGEST.fullmatch(tags[0][1]):
-        raise InvalidEvent("The event needs one payload tag, with a SHA-256, or none")
+        raise InvalidEvent(
+            "The event must have at most one payload tag, which must be a SHA-256 hash"
+        )
     digest = bytes.fromhex(tags[0][1])
     if request.has_content:
         return digest

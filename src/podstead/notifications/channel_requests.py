@@ -87,13 +87,15 @@ def read_channel_request(graph: Graph, *, expected: ChannelType, base_url: str) 
     known = {*_BASIC, *_FEATURES, *((NOTIFY_SEND_TO,) if expected.is_pushed else ())}
     for predicate in wanted:
         if predicate.value not in known:
-            raise Unprocessable(f"A channel of this type has no <{predicate.value}>")
+            raise Unprocessable(f"A channel of this type does not support <{predicate.value}>")
     topic = _one(wanted, NOTIFY_TOPIC, _iri)
     if topic is None:
-        raise Unprocessable("A channel needs a topic: the URL of the resource to hear about")
+        raise Unprocessable("The topic of the channel is missing: it must be the URL of a resource")
     send_to = _one(wanted, NOTIFY_SEND_TO, _iri)
     if expected.is_pushed and send_to is None:
-        raise Unprocessable("A channel of this type needs sendTo: where messages are sent to")
+        raise Unprocessable(
+            "A channel of this type must have a sendTo: the URL to send messages to"
+        )
     return ChannelRequest(
         channel_type=expected,
         topic=topic_path(topic, base_url=base_url),
@@ -128,7 +130,7 @@ def _wanted(graph: Graph) -> Description:
 def _check_type(wanted: Description, expected: ChannelType) -> None:
     types = [each for each in wanted.get(Iri(RDF_TYPE), ()) if isinstance(each, Iri)]
     if [channel_type_of(each.value) for each in types] != [expected]:
-        raise Unprocessable(f"The type of a channel from this service is {expected.value}")
+        raise Unprocessable(f"The type of a channel from this service must be {expected.value}")
 
 
 def _one(wanted: Description, predicate: str, read: Callable[[Object], _Value]) -> _Value | None:
@@ -136,11 +138,11 @@ def _one(wanted: Description, predicate: str, read: Callable[[Object], _Value]) 
     values = wanted.get(Iri(predicate), ())
     name = predicate.rpartition("#")[2]
     if len(values) > 1:
-        raise Unprocessable(f"A channel has one {name} only")
+        raise Unprocessable(f"A channel can have only one {name}")
     try:
         return read(values[0]) if values else None
     except ValueError as error:
-        raise Unprocessable(f"The {name} of a channel is {_EXPECTED[name]}") from error
+        raise Unprocessable(f"The {name} of a channel must be {_EXPECTED[name]}") from error
 
 
 _EXPECTED: Final[Mapping[str, str]] = MappingProxyType(
@@ -149,8 +151,8 @@ _EXPECTED: Final[Mapping[str, str]] = MappingProxyType(
         "sendTo": "an absolute URL",
         "startAt": "a date and time such as 2026-11-21T10:00:00Z",
         "endAt": "a date and time such as 2026-11-21T10:00:00Z",
-        "rate": "a duration of two weeks at most, such as PT10S",
-        "state": f"a text of at most {MAX_STATE_CHARACTERS} characters",
+        "rate": "a duration of at most two weeks, such as PT10S",
+        "state": f"a string of at most {MAX_STATE_CHARACTERS} characters",
         "accept": f"one of {', '.join(MESSAGE_TYPES)}",
     }
 )

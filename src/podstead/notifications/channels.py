@@ -214,7 +214,7 @@ class Channels:
         some = await CHANNELS.sample(self._store, start=start, now_ms=now_ms, limit=_SAMPLE)
         of_the_public = [kept for kept in some if kept.value.agent is None]
         if not of_the_public:
-            raise Overloaded("The server has as many notification channels as it can hold")
+            raise Overloaded("The server has reached its limit of notification channels")
         return min(of_the_public, key=_last_used).key
 
     async def _write(self, records: Iterable[Record], now_ms: int) -> None:

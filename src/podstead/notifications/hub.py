@@ -82,7 +82,7 @@ class Hub:
         AccessDenied, TargetTooLong; Overloaded when too much is watched, StorageError.
         """
         if self._closed or self._count >= self._max_watches:
-            raise Overloaded("This server is watched by too many")
+            raise Overloaded("This server has too many subscriptions")
         self._count += 1
         self._feed.start()
         try:

@@ -130,7 +130,7 @@ class Readers:
         if subscriber.is_unchecked:
             return
         if subscriber.agent is not None and not await self._standing.counts(subscriber.agent):
-            raise NotAuthenticated("The credential that this was made with no longer counts")
+            raise NotAuthenticated("The credential with which this was created is no longer valid")
         snapshot = await self._store.read_metadata(paths)
         await self._gate.authorize(
             subscriber.agent, subscriber.origin, topic, modes.read(topic), snapshot

@@ -161,7 +161,7 @@ def _library_read(content: bytes, essence: str, *, base_iri: str, limits: RdfLim
     except SyntaxError as error:
         raise _malformed(essence, error, content) from error
     if len(quads) > limits.max_triples:
-        raise RdfTooLarge(f"RDF documents may have {limits.max_triples} triples here, not more")
+        raise RdfTooLarge(f"An RDF document can have at most {limits.max_triples} triples")
     dataset = _dataset(quads, essence)
     rdf12.check_read(content, essence, quads)
     return Document(dataset, MappingProxyType(parser.prefixes), parser.base_iri)

@@ -138,8 +138,8 @@ def check_server_managed(managed: Graph, current: Graph) -> None:
         # True of every container, though no listing says it.
         if not (predicate == _TYPE and object_ == _RDF_SOURCE):
             raise Conflict(
-                f"What is sent says otherwise than the server about <{predicate.value}> "
-                f"of <{subject.value}>, which only the server states"
+                f"The sent value of <{predicate.value}> of <{subject.value}> contradicts the one "
+                "that the server maintains"
             )
 
 

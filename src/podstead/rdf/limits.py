@@ -43,7 +43,7 @@ _MAX_TRIPLE_TERMS = 1000
 def check_size(content: bytes, limits: RdfLimits) -> None:
     """Raises RdfTooLarge."""
     if len(content) > limits.max_bytes:
-        raise RdfTooLarge(f"RDF documents may have {limits.max_bytes} bytes here, not more")
+        raise RdfTooLarge(f"An RDF document can have at most {limits.max_bytes} bytes")
 
 
 def check_complexity(content: bytes, media_type: str, limits: RdfLimits) -> None:

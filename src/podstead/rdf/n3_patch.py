@@ -173,7 +173,7 @@ def _check_terms(operation: Operation, around: Graph) -> None:
         for variable in variables_in(patterns):
             if variable not in bound:
                 raise PatchRefused(
-                    N3, f"{variable} stands in {_CLAUSES[clause]} and not in solid:where"
+                    N3, f"{variable} occurs in {_CLAUSES[clause]} but not in solid:where"
                 )
     if blank_nodes_in(operation.deletes):
         raise PatchRefused(N3, "solid:deletes has a blank node, and what is deleted must be named")

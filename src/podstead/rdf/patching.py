@@ -126,7 +126,9 @@ def apply_to_container(
     def check(change: _Change) -> None:
         changed = Graph([*change.named_deletes, *change.inserts])
         for triple in server_managed(changed, container_url=container_url):
-            raise Conflict(f"The patch changes what only the server states: {triple[1].value}")
+            raise Conflict(
+                f"The patch changes a statement that the server maintains: {triple[1].value}"
+            )
 
     seen = managed if patch.reads_managed else EMPTY_GRAPH
     return _Evaluation(patch.semantics, own, seen, budget_steps, ()).run(patch, check)
@@ -221,7 +223,7 @@ class _Evaluation:
     def _make(self, change: _Change) -> None:
         for triple in change.deletes:
             if self._is_strict and triple not in self._triples:
-                raise PatchInapplicable("The patch deletes a triple that is not there")
+                raise PatchInapplicable("The patch deletes a triple that does not exist")
             if triple not in change.inserts:
                 self._triples.discard(triple)
         for triple in change.inserts:

@@ -68,7 +68,7 @@ class Disguise:
         """
         self._room -= 1
         if self._room < 0:
-            raise RdfTooLarge("The patch mentions more variables than a document may have terms")
+            raise RdfTooLarge("The patch contains more variables than a document can have terms")
         return f"<{self._prefix}{name}>"
 
     def declaration(self) -> str:

@@ -109,7 +109,9 @@ async def test_content_that_is_not_named_is_taken_unless_the_operator_says_other
     assert (await world.put(b"new")).status == 204
     root = settings.root.with_name("strict")
     strict = await prepared(start, clock, nostr_require_payload=True, root=root)
-    assert_refused(await strict.put(b"new"), "The event does not name the content")
+    assert_refused(
+        await strict.put(b"new"), "The event has no payload tag with the hash of the content"
+    )
     assert (await strict.put(b"new", signed=b"new")).status == 204
     assert (await strict.get()).status == 200
 

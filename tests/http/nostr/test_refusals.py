@@ -22,13 +22,13 @@ from tests.support.nostr import (
 )
 from tests.unit.outbound.peer import MovedClock
 
-KIND = "The event is of another kind"
+KIND = "The event has the wrong kind"
 TIME = "The event is too old or from the future"
 METHOD = "The event is for another method"
 ADDRESS = "The event is for another URL"
-FORM = "The event lacks a member or has one of another type"
+FORM = "A member of the event is missing or has the wrong type"
 UNSIGNED = "The event has no valid signature"
-OTHER_ID = "The event has the id of another one"
+OTHER_ID = "The id of the event does not match its content"
 NO_EVENT = "The event is not the base64 of a JSON object"
 USED = "The event has already been used"
 
@@ -44,13 +44,16 @@ USED = "The event has already been used"
         (tag_set_to("u", DOC), ADDRESS),
         (tag_set_to("method", "*"), METHOD),
         (tag_set_to("method", "PUT"), METHOD),
-        (without_tag("u"), "The event needs exactly one u tag"),
-        (with_tag("u", URL), "The event needs exactly one u tag"),
-        (tag_set_to("u"), "The event needs exactly one u tag"),
-        (without_tag("method"), "The event needs exactly one method tag"),
-        (with_tag("method", "GET"), "The event needs exactly one method tag"),
-        (tag_set_to("method"), "The event needs exactly one method tag"),
-        (with_tag("payload"), "The event needs one payload tag, with a SHA-256, or none"),
+        (without_tag("u"), "The event must have exactly one u tag"),
+        (with_tag("u", URL), "The event must have exactly one u tag"),
+        (tag_set_to("u"), "The event must have exactly one u tag"),
+        (without_tag("method"), "The event must have exactly one method tag"),
+        (with_tag("method", "GET"), "The event must have exactly one method tag"),
+        (tag_set_to("method"), "The event must have exactly one method tag"),
+        (
+            with_tag("payload"),
+            "The event must have at most one payload tag, which must be a SHA-256 hash",
+        ),
         (with_tag("payload", "0" * 64), "The event was signed for different content"),
         (with_tag("t", 1), FORM),
         (set_to("tags", [["u", URL], "method"]), FORM),

@@ -135,7 +135,7 @@ def test_no_member_may_be_missing(name: str) -> None:
     """The id included."""
     made = event()
     del made[name]
-    refused(packed(made), "lacks a member")
+    refused(packed(made), "missing or has the wrong type")
 
 
 UPPER, SHORT, LONG = KEY.public.upper(), KEY.public[:-1], KEY.public + "0"
@@ -153,12 +153,12 @@ WRONG: dict[str, Sequence[object]] = {
 )
 def test_no_member_may_be_of_another_type(name: str, value: object) -> None:
     """Whoever signed it."""
-    refused(packed(event(set_to(name, value))), "lacks a member")
+    refused(packed(event(set_to(name, value))), "missing or has the wrong type")
 
 
 @pytest.mark.parametrize("value", [None, 1, "", "0" * 127, "0" * 129, "g" * 128, " " * 128])
 def test_a_signature_is_128_hexadecimal_digits(value: object) -> None:
-    refused(packed({**event(), "sig": value}), "lacks a member")
+    refused(packed({**event(), "sig": value}), "missing or has the wrong type")
     made = event()
     assert read_event(packed({**made, "sig": made["sig"].upper()})).signature
 
@@ -167,7 +167,7 @@ def test_a_signature_is_128_hexadecimal_digits(value: object) -> None:
 def test_an_id_of_another_form_is_refused(change: Callable[[str], object]) -> None:
     made = event()
     assert made["id"] != made["id"].upper()
-    refused(packed({**made, "id": change(made["id"])}), "lacks a member")
+    refused(packed({**made, "id": change(made["id"])}), "missing or has the wrong type")
 
 
 @pytest.mark.parametrize(
@@ -182,16 +182,16 @@ def test_an_id_of_another_form_is_refused(change: Callable[[str], object]) -> No
     ],
 )
 def test_the_id_is_that_of_what_the_event_says(name: str, value: object) -> None:
-    refused(packed({**event(), name: value}), "id of another one")
+    refused(packed({**event(), name: value}), "id of the event does not match")
 
 
 def test_tags_are_bounded_in_number_and_length() -> None:
     """A-141."""
     more = [with_tag("t", "")] * (MAX_TAGS - 2)
     read_event(packed(event(*more)))
-    refused(packed(event(*more, with_tag("t", ""))), "lacks a member")
+    refused(packed(event(*more, with_tag("t", ""))), "missing or has the wrong type")
     read_event(packed(event(with_tag("t", "x" * (MAX_TAG_CHARACTERS - 1)))))
-    refused(packed(event(with_tag("t", "x" * MAX_TAG_CHARACTERS))), "lacks a member")
+    refused(packed(event(with_tag("t", "x" * MAX_TAG_CHARACTERS))), "missing or has the wrong type")
 
 
 def test_the_text_is_bounded() -> None:

@@ -49,7 +49,7 @@ def test_an_event_for_this_request_and_this_minute_is_good() -> None:
 @pytest.mark.parametrize("kind", [1, 22242, 27234, 27236])
 def test_events_of_other_kinds_are_refused(kind: int) -> None:
     """A-151: NIP-42 among them."""
-    refused("another kind", set_to("kind", kind))
+    refused("wrong kind", set_to("kind", kind))
 
 
 @pytest.mark.parametrize("offset_s", [-61, 61, -(10**30), 10**30])
@@ -168,7 +168,7 @@ def test_content_is_to_have_the_hash_that_the_event_says() -> None:
 def test_content_that_is_not_named_is_taken_unless_that_is_asked_for() -> None:
     """A-145."""
     assert check(content=True).content_digest is None
-    refused("does not name the content", content=True, require=True)
+    refused("has no payload tag", content=True, require=True)
     assert check(content=False, require=True).content_digest is None
     assert check(with_tag("payload", SOME), content=True, require=True).content_digest is not None
 

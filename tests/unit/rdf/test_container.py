@@ -132,7 +132,7 @@ def test_every_container_is_an_rdf_source() -> None:
 )
 def test_contradicting_it_is_a_conflict(statement: str) -> None:
     """C-13, C-25."""
-    with pytest.raises(Conflict, match="only the server states"):
+    with pytest.raises(Conflict, match="that the server maintains"):
         check_server_managed(server_managed(said(statement), container_url=CONTAINER), truth())
 
 

@@ -289,11 +289,11 @@ def test_what_is_no_utf_8_is_malformed() -> None:
         (f"{TYPE} <#patch> solid:where {{ <#a> <= ?x }} .", "a rule stands within"),
         (f"{TYPE} {WHERE} {DELETES} {INSERTS} <#a> <#b> {{}} .", "more formulas than one"),
         #
-        (f"{TYPE} {INSERTS}", r"\?x stands in solid:inserts and not in solid:where"),
-        (f"{TYPE} {DELETES}", r"\?x stands in solid:deletes and not in solid:where"),
-        (f"{TYPE} {WHERE} <#patch> solid:inserts {{ <#a> ?y ?x }} .", r"\?y stands in"),
-        (f"@forAll <#v> . {TYPE} <#patch> solid:inserts {{ <#v> <#p> 1 }} .", "#v stands in"),
-        (f"{TYPE} <#patch> solid:deletes {{ @forSome <#v> . <#v> <#p> 1 }} .", "#v stands in"),
+        (f"{TYPE} {INSERTS}", r"\?x occurs in solid:inserts but not in solid:where"),
+        (f"{TYPE} {DELETES}", r"\?x occurs in solid:deletes but not in solid:where"),
+        (f"{TYPE} {WHERE} <#patch> solid:inserts {{ <#a> ?y ?x }} .", r"\?y occurs in"),
+        (f"@forAll <#v> . {TYPE} <#patch> solid:inserts {{ <#v> <#p> 1 }} .", "#v occurs in"),
+        (f"{TYPE} <#patch> solid:deletes {{ @forSome <#v> . <#v> <#p> 1 }} .", "#v occurs in"),
         #
         (f"{TYPE} <#patch> solid:deletes {{ _:a <#b> <#c> }} .", "has a blank node"),
         (f"{TYPE} <#patch> solid:deletes {{ <#a> <#b> [] }} .", "has a blank node"),

@@ -180,7 +180,7 @@ def test_conditions_that_hold_in_one_way_let_the_patch_pass(where: Patterns) -> 
 )
 def test_every_deleted_triple_must_be_there(deletes: Patterns) -> None:
     """X-12: 409; the message repeats nothing of the patch (P-16)."""
-    with pytest.raises(PatchInapplicable, match=r"not there$") as caught:
+    with pytest.raises(PatchInapplicable, match=r"does not exist$") as caught:
         apply(n3(deletes=deletes), GRAPH)
     assert isinstance(caught.value, Conflict)
 
@@ -325,7 +325,7 @@ def test_conditions_of_sparql_do_not_see_what_the_server_states() -> None:
 def test_triples_of_the_server_are_neither_inserted_nor_deleted(make: Make, triple: Triple) -> None:
     """C-13: 409, also where nothing would change, and whether they are there or not."""
     for patch in (make(inserts=(triple,)), make(deletes=(triple,))):
-        with pytest.raises(Conflict, match="only the server states"):
+        with pytest.raises(Conflict, match="that the server maintains"):
             patched_container(patch)
 
 
@@ -346,14 +346,14 @@ def test_n3_results_that_are_the_servers_are_conflicts(
         (X, Y, Z),
         (X, Y, Literal("3", datatype=Iri(vocab.XSD_INTEGER))),
     )
-    with pytest.raises(Conflict, match="only the server states"):
+    with pytest.raises(Conflict, match="that the server maintains"):
         patched_container(n3(where=where, deletes=deletes, inserts=inserts))
 
 
 def test_sparql_results_that_are_the_servers_are_conflicts_when_inserted() -> None:
     """C-13: nothing of the server's kinds gets into what is the owner's."""
     patch = sparql(where=((X, NAME, Y),), inserts=((X, CONTAINS, X), (X, CONTAINS, MEMBER)))
-    with pytest.raises(Conflict, match="only the server states"):
+    with pytest.raises(Conflict, match="that the server maintains"):
         patched_container(patch)
 
 
