@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# The engine suite is part of the package; its assertions explain themselves like any test's.
-pytest.register_assert_rewrite("podstead.storage.testing")
+# The assertions of the engine suite explain themselves like those of any test module.
+pytest.register_assert_rewrite("tests.storage.engine_suite")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

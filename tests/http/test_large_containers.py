@@ -21,11 +21,11 @@ from podstead.core.identifiers import ResourcePath
 from podstead.resources import contents, listings
 from podstead.storage.protocol import Snapshot
 from podstead.storage.sqlite import SqliteStore
-from podstead.storage.testing.engine import commit, put, write
 from podstead.web.application import Application
 from podstead.web.asgi import Message, Receive, Scope, Send
 from tests.http.conftest import BASE, Server, Start
 from tests.http.rdf import FORMATS, N_TRIPLES, TURTLE, said
+from tests.storage.engine_suite.engine import commit, put, write
 from tests.support.asgi import Answer, Client
 
 LDP = rdflib.Namespace("http://www.w3.org/ns/ldp#")

@@ -20,7 +20,7 @@ from podstead.resources import listings
 from podstead.resources.listings import pages_of_members
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
-from podstead.storage.testing.engine import CONTAINER, STORAGE, commit, put, write
+from tests.storage.engine_suite.engine import CONTAINER, STORAGE, commit, put, write
 
 NAMES = [f"{letter}{end}" for letter in "abcdefgh" for end in ("", "/", "-")]
 names = st.sampled_from(NAMES)

@@ -21,7 +21,7 @@ from podstead.storage.layout import RootLayout
 from podstead.storage.records import Body, StagedBlob
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore, upkeep
-from podstead.storage.testing.engine import (
+from tests.storage.engine_suite.engine import (
     bytes_of,
     commit,
     content_of,

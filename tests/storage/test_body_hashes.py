@@ -17,7 +17,7 @@ from podstead.storage.layout import RootLayout
 from podstead.storage.records import BlobId
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
-from podstead.storage.testing.engine import (
+from tests.storage.engine_suite.engine import (
     LARGE_BYTES,
     commit,
     content_of,

@@ -13,7 +13,7 @@ from podstead.storage.quota import fixed_charge
 from podstead.storage.records import Activity, Change, PodRecord
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore, migrate
-from podstead.storage.testing.engine import (
+from tests.storage.engine_suite.engine import (
     LARGE_BYTES,
     STORAGE,
     commit,

@@ -19,7 +19,7 @@ from podstead.storage.records import Committed, TokenRecord
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
 from podstead.storage.sqlite.passing import Passing
-from podstead.storage.testing.engine import commit, content_of, plant, put, read, write
+from tests.storage.engine_suite.engine import commit, content_of, plant, put, read, write
 from tests.storage.faulty_vfs import FaultyVfs
 
 MIB = 1024 * 1024

@@ -19,7 +19,7 @@ from podstead.storage.records import Activity, Change, PodRecord, PodRemoval
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore, doorbells
 from podstead.storage.sqlite.doorbells import Doorbells
-from podstead.storage.testing.engine import (
+from tests.storage.engine_suite.engine import (
     CONTAINER,
     NOW_MS,
     commit,

@@ -16,7 +16,7 @@ from podstead.storage.migrations import read_migrations
 from podstead.storage.records import Activity, NoPod, PodRecord, PodRemoval, VersionConflict
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore, make_shrinkable, removal, shrinking, store
-from podstead.storage.testing.engine import (
+from tests.storage.engine_suite.engine import (
     NOW_MS,
     STORAGE,
     commit,

@@ -13,7 +13,7 @@ from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteFacts, SqliteStore
-from podstead.storage.testing import Engine, EngineSuite
+from tests.storage.engine_suite import Engine, EngineSuite
 
 
 class SqliteEngine:

@@ -18,7 +18,7 @@ from podstead.storage.layout import RootLayout
 from podstead.storage.records import Committed, PodRecord, PodRemoval, TokenRecord, Write
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore, transaction
-from podstead.storage.testing.engine import (
+from tests.storage.engine_suite.engine import (
     STORAGE,
     commit,
     content_of,

@@ -10,7 +10,7 @@ import pytest
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore, reads
 from podstead.storage.sqlite.reads import Reader
-from podstead.storage.testing.engine import commit, path, plant, put, read_present, write
+from tests.storage.engine_suite.engine import commit, path, plant, put, read_present, write
 
 
 @pytest.fixture

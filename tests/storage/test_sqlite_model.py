@@ -39,7 +39,7 @@ from podstead.storage.records import (
 )
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
-from podstead.storage.testing.engine import bytes_of, stream
+from tests.storage.engine_suite.engine import bytes_of, stream
 from tests.storage.model import Model, Refusal, Stored
 
 INLINE_BODY_BYTES = 12

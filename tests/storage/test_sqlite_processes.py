@@ -12,7 +12,7 @@ import apsw
 from podstead.storage.layout import RootLayout
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
-from podstead.storage.testing.engine import commit, content_of, plant, put, read_present, write
+from tests.storage.engine_suite.engine import commit, content_of, plant, put, read_present, write
 
 PROCESSES = 3
 PATHS = 30

@@ -33,7 +33,7 @@ from podstead.storage.sqlite.connection import open_reader
 from podstead.storage.sqlite.reads import Reader
 from podstead.storage.sqlite.row_changes import MOST_UNREAD, no_changes, read_row_count
 from podstead.storage.sqlite.transaction import WriteConnection
-from podstead.storage.testing.engine import (
+from tests.storage.engine_suite.engine import (
     NOW_MS,
     commit,
     new_version,

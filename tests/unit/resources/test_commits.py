@@ -26,7 +26,8 @@ from podstead.storage.records import (
 )
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
-from podstead.storage.testing.engine import (
+from podstead.wac.effective import paths_to_read
+from tests.storage.engine_suite.engine import (
     commit,
     content_of,
     new_version,
@@ -37,7 +38,6 @@ from podstead.storage.testing.engine import (
     stage_large,
     write,
 )
-from podstead.wac.effective import paths_to_read
 
 DOCUMENT, ACL = ResourcePath("/alice/c/a"), ResourcePath("/alice/c/a.acl")
 

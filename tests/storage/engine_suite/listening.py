@@ -1,4 +1,3 @@
-# ruff: noqa: S101
 """Is everybody told of changes, and is what was deleted with them known?"""
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from podstead.storage.records import (
     PodRemoval,
     Version,
 )
-from podstead.storage.testing.engine import (
+from tests.storage.engine_suite.engine import (
     CONTAINER,
     NOW_MS,
     Engine,

@@ -1,4 +1,3 @@
-# ruff: noqa: S101
 """Are entries, uses and removed pods what the protocol says?"""
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from podstead.storage.records import (
     VersionConflict,
 )
 from podstead.storage.repositories import RepositoryName, put_repository, repository_of
-from podstead.storage.testing.engine import (
+from tests.storage.engine_suite.engine import (
     NOW_MS,
     Engine,
     commit,

@@ -1,4 +1,3 @@
-# ruff: noqa: S101, FBT001
 """Whose is a staged body, and what becomes of one that nobody takes?"""
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import pytest
 
 from podstead.core.errors import StorageError
 from podstead.storage.records import AtVersion, Committed, InlineBody, StagedBlob, VersionConflict
-from podstead.storage.testing.engine import (
+from tests.storage.engine_suite.engine import (
     LARGE_BYTES,
     NOW_MS,
     Engine,

@@ -1,4 +1,3 @@
-# ruff: noqa: S101
 """Do workers on the same data lose nothing of each other's, and do readers see whole moments?"""
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from podstead.storage.records import (
     VersionConflict,
     Write,
 )
-from podstead.storage.testing.engine import (
+from tests.storage.engine_suite.engine import (
     NOW_MS,
     Engine,
     commit,

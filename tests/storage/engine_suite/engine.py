@@ -1,4 +1,3 @@
-# ruff: noqa: S101
 """What does the suite need of an engine, and how do its tests write briefly?"""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: S101
 """Is trouble told as trouble? A store that cannot read must never seem to hold nothing."""
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import pytest
 from podstead.core.errors import StorageError
 from podstead.storage.protocol import Store
 from podstead.storage.records import EntryId, Metadata, PodRemoval, StagedBlob
-from podstead.storage.testing.engine import (
+from tests.storage.engine_suite.engine import (
     CONTAINER,
     NOW_MS,
     STORAGE,

@@ -1,4 +1,3 @@
-# ruff: noqa: S101, FBT001
 """Does the engine keep what it was given, and tell it as the protocol says?"""
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from podstead.storage.records import (
     LoggedChange,
     Metadata,
 )
-from podstead.storage.testing.engine import (
+from tests.storage.engine_suite.engine import (
     CONTAINER,
     LARGE_BYTES,
     NOW_MS,

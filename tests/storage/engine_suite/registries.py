@@ -1,10 +1,9 @@
-# ruff: noqa: S101
 """Are pods, tokens and rate limits kept as the protocol says?"""
 
 from __future__ import annotations
 
 from podstead.storage.records import PodRecord, TokenRecord, TokenRevocation
-from podstead.storage.testing.engine import NOW_MS, Engine, commit, path, write
+from tests.storage.engine_suite.engine import NOW_MS, Engine, commit, path, write
 
 
 def _pod(name: str) -> PodRecord:

@@ -1,4 +1,3 @@
-# ruff: noqa: S101, FBT001
 """Is a write all or nothing, and is everything it relied on checked inside it?"""
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from podstead.storage.records import (
     VersionConflict,
     Write,
 )
-from podstead.storage.testing.engine import (
+from tests.storage.engine_suite.engine import (
     CONTAINER,
     LARGE_BYTES,
     NOW_MS,
