@@ -18,8 +18,8 @@ from podstead.storage.records import (
     NoMembers,
     NoPod,
     PodRecord,
+    Precondition,
     Present,
-    Reliance,
     Version,
     Write,
 )
@@ -41,7 +41,7 @@ class Refusal:
     """What an engine must answer; ``broken`` is ``None`` if the structure forbids the write."""
 
     over_quota: bool = False
-    broken: Reliance | None = None
+    broken: Precondition | None = None
 
 
 @dataclass
@@ -56,9 +56,9 @@ class Model:
 
     def apply(self, write: Write, contents: dict[str, bytes]) -> Refusal | None:
         """Apply the write, or tell why not and change nothing."""
-        for reliance in write.relied_on:
-            if not self._holds(reliance):
-                return Refusal(broken=reliance)
+        for precondition in write.relied_on:
+            if not self._holds(precondition):
+                return Refusal(broken=precondition)
         tried = deepcopy(self)
         if not tried._change(write, contents):
             return Refusal()
@@ -86,8 +86,8 @@ class Model:
             return None
         return path.rstrip("/").rpartition("/")[0] + "/"
 
-    def _holds(self, reliance: Reliance) -> bool:
-        match reliance:
+    def _holds(self, precondition: Precondition) -> bool:
+        match precondition:
             case AtVersion(path, version):
                 return path in self.resources and self.resources[path].version == version
             case Absent(path):

@@ -30,9 +30,9 @@ from podstead.storage.records import (
     NoPod,
     OverQuota,
     PodRecord,
+    Precondition,
     Present,
     Put,
-    Reliance,
     Version,
     VersionConflict,
     Write,
@@ -72,7 +72,7 @@ class Step:
     deletes: frozenset[str]
     careful: bool
     wrong_creates: bool
-    reliance: tuple[str, str] | None
+    precondition: tuple[str, str] | None
     pod: str | None
     quota_bytes: int
 
@@ -89,7 +89,7 @@ steps = st.builds(
     deletes=st.frozensets(paths, max_size=2),
     careful=st.integers(0, 9).map(lambda number: number < 8),
     wrong_creates=st.integers(0, 19).map(lambda number: number == 19),
-    reliance=st.none()
+    precondition=st.none()
     | st.tuples(
         st.sampled_from(["current"] * 4 + ["stale", "absent", "present", "empty", "listed"]), paths
     ),
@@ -194,7 +194,7 @@ async def _write(
         if (step.pod)
         else []
     )
-    relied_on = [_reliance(model, *step.reliance)] if step.reliance else []
+    relied_on = [_precondition(model, *step.precondition)] if step.precondition else []
     return Write(
         version=Version(f"{number:016x}"),
         at_ms=number,
@@ -207,7 +207,7 @@ async def _write(
     )
 
 
-def _reliance(model: Model, sort: str, text: str) -> Reliance:
+def _precondition(model: Model, sort: str, text: str) -> Precondition:
     path = ResourcePath(text)
     current = model.resources.get(path)
     match sort:
@@ -232,7 +232,7 @@ def _check_outcome(outcome: object, refusal: Refusal | None) -> None:
         assert isinstance(outcome, OverQuota)
     else:
         assert isinstance(outcome, VersionConflict)
-        assert refusal.broken in (None, outcome.reliance)
+        assert refusal.broken in (None, outcome.precondition)
 
 
 async def _check(stores: list[Store], model: Model) -> None:

@@ -22,7 +22,7 @@ from podstead.git.configuration import environment
 from podstead.git.directories import Claim, Directories
 from podstead.git.processes import Processes
 from podstead.storage.protocol import EntryRegistry, PodRegistry, ResourceStore
-from podstead.storage.records import Committed, NoEntry, Present, Reliance, Version, Write
+from podstead.storage.records import Committed, NoEntry, Precondition, Present, Version, Write
 from podstead.storage.repositories import RepositoryName, put_repository, repository_of
 
 logger = logging.getLogger("podstead.git")
@@ -113,7 +113,9 @@ class Repositories:
         while it is being pruned."""
         return Owned(name, container, await self._directories.claim(name))
 
-    async def make(self, container: ResourcePath, reliances: Sequence[Reliance]) -> Owned | None:
+    async def make(
+        self, container: ResourcePath, preconditions: Sequence[Precondition]
+    ) -> Owned | None:
         """Give a container a repository of its own; ``None`` if it has got one meanwhile, is gone,
         or a reliance does not hold any more. Raises ServerTrouble."""
         name = RepositoryName(self._randomness.token_hex(_NAME_BYTES))
@@ -122,7 +124,7 @@ class Repositories:
             write = Write(
                 version=Version(self._randomness.token_hex(_VERSION_BYTES)),
                 at_ms=self._clock.now_ms(),
-                relied_on=(*reliances, Present(container), NoEntry(repository_of(container))),
+                relied_on=(*preconditions, Present(container), NoEntry(repository_of(container))),
                 records=(put_repository(container, name),),
             )
             is_ours = isinstance(await self._store.commit(write), Committed)

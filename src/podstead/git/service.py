@@ -188,7 +188,7 @@ class GitService:
             elif admitted.repository is not None:
                 return await self._repositories.join(admitted.repository, asked.container)
             else:
-                owned = await self._repositories.make(asked.container, admitted.grant.reliances)
+                owned = await self._repositories.make(asked.container, admitted.grant.preconditions)
                 if owned is not None:
                     return owned
             admitted = await self._admit(asked, caller)

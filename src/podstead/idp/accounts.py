@@ -37,9 +37,9 @@ from podstead.storage.records import (
     Committed,
     DropEntry,
     PodRemoval,
+    Precondition,
     Present,
     Record,
-    Reliance,
     TokenRevocation,
     Version,
     VersionConflict,
@@ -97,7 +97,7 @@ class Joined:
     account, if one of ``relied_on`` does not hold."""
 
     records: Sequence[Record]
-    relied_on: Sequence[Reliance]
+    relied_on: Sequence[Precondition]
     refusal: Conflict
 
 
@@ -243,7 +243,7 @@ class Accounts:
                 ACCOUNTS.replace(kept, changed),
                 *await self._noting(account_id, Event.EMAIL_CHANGED, source),
             ]
-            relied_on: list[Reliance] = [kept.at]
+            relied_on: list[Precondition] = [kept.at]
             if before is None or name_key(before) != key:
                 if await EMAILS.read(self._store, key, now_ms=self._clock.now_ms()) is not None:
                     raise EmailTaken
@@ -333,7 +333,7 @@ class Accounts:
             created_s=self._clock.now_ms() // 1000,
         )
 
-    def _joining(self, account: Account) -> tuple[list[Record], list[Reliance]]:
+    def _joining(self, account: Account) -> tuple[list[Record], list[Precondition]]:
         """The records of a new account, and that nobody has its names."""
         owner = account.account_id
         leads_here = AccountName(owner)
@@ -342,7 +342,7 @@ class Accounts:
             ACCOUNTS.put(owner, account, owner=owner),
             USERNAMES.put(name, leads_here, owner=owner),
         ]
-        relied_on: list[Reliance] = [ACCOUNTS.absent(owner), USERNAMES.absent(name)]
+        relied_on: list[Precondition] = [ACCOUNTS.absent(owner), USERNAMES.absent(name)]
         if account.email is not None:
             email = name_key(account.email)
             records.append(EMAILS.put(email, leads_here, owner=owner))
@@ -363,10 +363,10 @@ class Accounts:
     ) -> None:
         outcome = await self._store.commit(write)
         if isinstance(outcome, VersionConflict):
-            if outcome.reliance in further.relied_on:
+            if outcome.precondition in further.relied_on:
                 raise further.refusal
             email = account.email
-            if email is not None and outcome.reliance == EMAILS.absent(name_key(email)):
+            if email is not None and outcome.precondition == EMAILS.absent(name_key(email)):
                 raise EmailTaken
             raise name_taken
         if not isinstance(outcome, Committed):
@@ -413,7 +413,7 @@ class Accounts:
                 return changed
         raise _busy()
 
-    async def _commit(self, records: Sequence[Record], relied_on: Sequence[Reliance]) -> bool:
+    async def _commit(self, records: Sequence[Record], relied_on: Sequence[Precondition]) -> bool:
         return await commit(
             self._store,
             records,

@@ -52,7 +52,7 @@ from podstead.idp.redirects import matches_redirect, redirect_host
 from podstead.idp.signing_out import read_hint
 from podstead.idp.token_service import ProviderStore
 from podstead.idp.ways import reliance_on
-from podstead.storage.records import Record, Reliance
+from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Kept, secret_key
 from podstead.storage.writing import commit
 
@@ -387,7 +387,7 @@ class Authorizations:
         )
 
     async def _commit(
-        self, records: list[Record], *, now_ms: int, relied_on: Sequence[Reliance] = ()
+        self, records: list[Record], *, now_ms: int, relied_on: Sequence[Precondition] = ()
     ) -> None:
         if not await commit(
             self._store,

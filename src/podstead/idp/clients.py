@@ -32,7 +32,7 @@ from podstead.jose.errors import InvalidJose
 from podstead.jose.strict_json import Json, read_object
 from podstead.rdf.parser import RdfParser
 from podstead.storage.protocol import EntryCounts, RateCounters
-from podstead.storage.records import Record, Reliance
+from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Kept, secret_key
 from podstead.storage.writing import commit
 
@@ -303,7 +303,7 @@ class ClientDirectory:
                 raise ClientUnavailable(ceil(wait_s))
 
     async def _commit(
-        self, records: Sequence[Record], now_ms: int, *, relied_on: Sequence[Reliance] = ()
+        self, records: Sequence[Record], now_ms: int, *, relied_on: Sequence[Precondition] = ()
     ) -> bool:
         return await commit(
             self._store,

@@ -19,7 +19,7 @@ from podstead.idp.accounts import counting_from
 from podstead.idp.records import ACCOUNTS, SESSIONS, Account, BrowserSession
 from podstead.idp.token_service import ProviderStore
 from podstead.idp.ways import reliance_on
-from podstead.storage.records import Record, Reliance
+from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Kept, secret_key
 from podstead.storage.writing import commit
 
@@ -191,7 +191,7 @@ class Sessions:
         )
 
     async def _commit(
-        self, records: Sequence[Record], *, relied_on: Sequence[Reliance] = ()
+        self, records: Sequence[Record], *, relied_on: Sequence[Precondition] = ()
     ) -> bool:
         return await commit(
             self._store,

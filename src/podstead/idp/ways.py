@@ -14,7 +14,7 @@ from typing import Final
 from podstead.core.errors import AccessDenied
 from podstead.idp.records import GRANTS, SESSIONS, BrowserSession, Grant, revoked
 from podstead.storage.protocol import EntryRegistry
-from podstead.storage.records import EntryAt, EntryId, Record, Reliance
+from podstead.storage.records import EntryAt, EntryId, Precondition, Record
 
 _METHODS: Final = {"passkey": "user", "nostr-key": "pop"}
 """By which method of ``amr`` something that began in an earlier version, which did not note the
@@ -30,7 +30,7 @@ class WayRemoved(AccessDenied):
 
 async def reliance_on(
     store: EntryRegistry, way: str, *, account_id: str, now_ms: int
-) -> Sequence[Reliance]:
+) -> Sequence[Precondition]:
     """That the way is there, for what begins by it; nothing for a password. Raises WayRemoved,
     StorageError."""
     if not way:

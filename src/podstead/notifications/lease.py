@@ -8,7 +8,7 @@ import msgspec
 
 from podstead.core.clock import Clock, Randomness
 from podstead.storage.protocol import EntryRegistry, ResourceStore
-from podstead.storage.records import Reliance
+from podstead.storage.records import Precondition
 from podstead.storage.registry import Records
 from podstead.storage.writing import commit
 
@@ -59,7 +59,7 @@ class Lease:
         if kept is not None and kept.value.holder != self._holder:
             self._until_ms = 0
             return False
-        relied_on: Reliance = LEASES.absent(self._name) if kept is None else kept.at
+        relied_on: Precondition = LEASES.absent(self._name) if kept is None else kept.at
         until_ms = now_ms + LASTS_MS
         record = LEASES.put(self._name, Held(self._holder), expires_ms=until_ms)
         taken = await commit(

@@ -78,7 +78,7 @@ class Commits:
 
     async def _try(self, exchange: Exchange, turn: Turn, planned: Plan) -> Outcome | None:
         """Commit one plan; ``None`` if what it relied on had changed."""
-        write = planned.relying_on(exchange.reliances, quota_bytes=self._quota_bytes)
+        write = planned.relying_on(exchange.preconditions, quota_bytes=self._quota_bytes)
         after = planned.outcome.metadata
         # Only documents: access rules decide about the requests that follow, so nobody may build on
         # rules that are not committed.
@@ -96,7 +96,7 @@ class Commits:
                 limit_bytes=self._quota_bytes,
                 needed_bytes=ended.needed_bytes,
             )
-        if isinstance(ended.reliance, NoMembers):
+        if isinstance(ended.precondition, NoMembers):
             raise Conflict("The container is not empty")
         return None
 

@@ -215,7 +215,7 @@ class Contents:
         """All that the server states about the container at the situation's target.
 
         What comes or goes while it is read may be missing or not: a write on it relies on the
-        container's state as well (:meth:`Exchange.rely_on_state`), and is made again then.
+        container's state as well (:meth:`Exchange.require_state`), and is made again then.
         Raises BodyTooLarge for more members than can be held at once.
         """
         path = situation.stored_path

@@ -41,7 +41,7 @@ from podstead.rdf.identity_statements import (
 from podstead.resources.documents import EMPTY_DATASET, Documents
 from podstead.resources.outcome import Exchange
 from podstead.resources.situation import Situation
-from podstead.storage.records import Kind, Metadata, Reliance, Version
+from podstead.storage.records import Kind, Metadata, Precondition, Version
 from podstead.wac.gate import Gate, Grant
 from podstead.wac.modes import Mode, identity_change
 
@@ -115,21 +115,21 @@ class IdentityChanges:
         while it was read.
         """
         change = _Change(situation, after, version, before)
-        exchange.relied_on_for_identity = await self._relied_on(exchange, change)
+        exchange.identity_preconditions = await self._relied_on(exchange, change)
 
     async def check_deletion(self, exchange: Exchange, situation: Situation) -> None:
         """Check a deletion. Raises as :meth:`check` does.
 
         A document's description goes with it (C-20), and may be a WebID's document as well.
         """
-        reliances = await self._relied_on(exchange, _Change(situation, EMPTY_DATASET))
+        preconditions = await self._relied_on(exchange, _Change(situation, EMPTY_DATASET))
         existing = situation.existing
         if existing is not None and existing.kind is Kind.DOCUMENT:
             description = Situation(description_of(existing.path), situation.snapshot)
-            reliances += await self._relied_on(exchange, _Change(description, EMPTY_DATASET))
-        exchange.relied_on_for_identity = reliances
+            preconditions += await self._relied_on(exchange, _Change(description, EMPTY_DATASET))
+        exchange.identity_preconditions = preconditions
 
-    async def _relied_on(self, exchange: Exchange, change: _Change) -> tuple[Reliance, ...]:
+    async def _relied_on(self, exchange: Exchange, change: _Change) -> tuple[Precondition, ...]:
         """What a change of identity relied on, empty if there is none."""
         path, agent = change.path, exchange.agent
         grant = await self._grant(exchange, change.situation)
@@ -137,7 +137,7 @@ class IdentityChanges:
             refusal = await self._refusal_despite_control(agent, path)
             if refusal is not None and await self._changes_profile(change):
                 raise refusal
-            return grant.reliances
+            return grant.preconditions
         before = change.before
         if before is None:
             before = await self._documents.stored_dataset(change.situation.existing)

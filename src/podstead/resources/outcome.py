@@ -12,7 +12,7 @@ from podstead.core.operation import Operation
 from podstead.core.ranges import ByteRange
 from podstead.resources.situation import Situation
 from podstead.storage.protocol import OpenBody
-from podstead.storage.records import AtVersion, MembersAt, Metadata, Reliance
+from podstead.storage.records import AtVersion, MembersAt, Metadata, Precondition
 from podstead.wac.gate import Grant
 from podstead.wac.modes import Mode
 
@@ -63,9 +63,9 @@ class Exchange:
     """One operation while it is carried out, and what was learned on the way.
 
     ``grant`` and ``existing`` are set as soon as they are known, so that a refusal can carry the
-    headers that an answer would (``WAC-Allow``, ``Allow``, ``Link``). ``relied_on_for_identity``
+    headers that an answer would (``WAC-Allow``, ``Allow``, ``Link``). ``identity_preconditions``
     is what allowed a write to change who a WebID is, empty for any other;
-    ``relied_on_for_state`` is the state of a container that its preconditions or the conditions
+    ``state_preconditions`` is the state of a container that its preconditions or the conditions
     of its patch held for.
     """
 
@@ -73,8 +73,8 @@ class Exchange:
     agent: Agent
     grant: Grant | None = None
     existing: Metadata | None = None
-    relied_on_for_identity: tuple[Reliance, ...] = ()
-    relied_on_for_state: tuple[Reliance, ...] = ()
+    identity_preconditions: tuple[Precondition, ...] = ()
+    state_preconditions: tuple[Precondition, ...] = ()
     _granted_on: Situation | None = None
 
     def learn(self, situation: Situation, grant: Grant) -> None:
@@ -91,18 +91,18 @@ class Exchange:
         return self.grant is not None and self.grant.allows(Mode.READ)
 
     @property
-    def reliances(self) -> tuple[Reliance, ...]:
+    def preconditions(self) -> tuple[Precondition, ...]:
         """What the gate's last decisions relied on; a write has it checked at its commit."""
-        relied_on = () if self.grant is None else self.grant.reliances
-        further = self.relied_on_for_identity + self.relied_on_for_state
+        relied_on = () if self.grant is None else self.grant.preconditions
+        further = self.identity_preconditions + self.state_preconditions
         if further in ((), relied_on):
             return relied_on
         return tuple(dict.fromkeys(relied_on + further))
 
-    def rely_on_state(self, container: Metadata) -> None:
+    def require_state(self, container: Metadata) -> None:
         """Have the commit check that a container and what it lists are as they were seen."""
         if container.members_version is not None:
-            self.relied_on_for_state = (
+            self.state_preconditions = (
                 AtVersion(container.path, container.version),
                 MembersAt(container.path, container.members_version),
             )

@@ -108,7 +108,7 @@ class Patches:
         # The conditions see the triples that the server manages, the members among them, and those
         # change without the container's own version.
         if patch.reads_managed and situation.existing is not None:
-            exchange.rely_on_state(situation.existing)
+            exchange.require_state(situation.existing)
         work = await self._evaluation(situation, patch, document)
         if patch.has_conditions:
             # The sizes do not say how long joins take, so this always runs in a thread: the other

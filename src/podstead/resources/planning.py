@@ -32,10 +32,10 @@ from podstead.storage.records import (
     Kind,
     Metadata,
     NoMembers,
+    Precondition,
     Present,
     Put,
     Record,
-    Reliance,
     StagedBlob,
     Version,
     Write,
@@ -71,11 +71,11 @@ class Plan:
     write: Write
     outcome: Outcome
 
-    def relying_on(self, reliances: tuple[Reliance, ...], *, quota_bytes: int) -> Write:
+    def relying_on(self, preconditions: tuple[Precondition, ...], *, quota_bytes: int) -> Write:
         """The write with the access decision's reliances added, and the quota it must keep."""
         return replace(
             self.write,
-            relied_on=self.write.relied_on + reliances,
+            relied_on=self.write.relied_on + preconditions,
             quota_bytes=quota_bytes,
         )
 
@@ -139,27 +139,27 @@ def plan_delete(
         nothing = Content(DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), records)
         plan = plan_put(situation, nothing, stamp, agent)
         return replace(plan, outcome=Outcome(Result.DELETED))
-    reliances: list[Reliance] = [AtVersion(existing.path, existing.version)]
+    preconditions: list[Precondition] = [AtVersion(existing.path, existing.version)]
     deletes = [existing.path]
     if existing.kind.is_member:
         for auxiliary in (acl_of(existing.path), description_of(existing.path)):
             metadata = situation.metadata(auxiliary)
             if metadata is None:  # none may be created while its subject is deleted
-                reliances.append(Absent(auxiliary))
+                preconditions.append(Absent(auxiliary))
             else:
-                reliances.append(AtVersion(auxiliary, metadata.version))
+                preconditions.append(AtVersion(auxiliary, metadata.version))
                 deletes.append(auxiliary)
     dropped: tuple[Record, ...] = ()
     if existing.kind.is_container:
         # After its version, so that a container that was changed is planned again; only one that is
         # as it was seen, and not empty, is a conflict.
-        reliances.append(NoMembers(existing.path))
+        preconditions.append(NoMembers(existing.path))
         # Else a container created later at this path would have the old one's repository.
         dropped = (drop_repository(existing.path),)
     write = Write(
         version=stamp.version,
         at_ms=stamp.at_ms,
-        relied_on=tuple(reliances),
+        relied_on=tuple(preconditions),
         deletes=tuple(deletes),
         records=dropped,
         changes=tuple(_change(path, Activity.DELETE, agent) for path in reversed(deletes)),
@@ -194,21 +194,21 @@ def _replacement(existing: Metadata, put: Put, stamp: Stamp, agent: Agent) -> Pl
 def _creation(situation: Situation, put: Put, stamp: Stamp, agent: Agent) -> Plan:
     situation.check_room_for_target()
     if situation.auxiliary is not None:
-        reliances: tuple[Reliance, ...] = (
-            *situation.creation_reliances(),
+        preconditions: tuple[Precondition, ...] = (
+            *situation.creation_preconditions(),
             Present(situation.subject),
         )
         puts: tuple[Put, ...] = (put,)
     else:
         # Absence of the target, and existence of the container: its version does not matter, so
         # that many may create members of one container at once (decision 0002).
-        reliances = situation.creation_reliances()
+        preconditions = situation.creation_preconditions()
         above = situation.missing_containers()
         puts = (*(_empty_container(path) for path in above), put) if above else (put,)
     write = Write(
         version=stamp.version,
         at_ms=stamp.at_ms,
-        relied_on=reliances,
+        relied_on=preconditions,
         puts=puts,
         changes=tuple(_change(created.path, Activity.CREATE, agent) for created in puts),
     )

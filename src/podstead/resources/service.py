@@ -371,7 +371,7 @@ class ResourceService:
         # A document's version is relied on anyway. A container's members may change without it, and
         # the conditions were about those as well.
         if existing is not None:
-            exchange.rely_on_state(existing)
+            exchange.require_state(existing)
 
     def _check_length_of_target(self, situation: Situation) -> None:
         # An auxiliary resource needs no room for a suffix of its own.

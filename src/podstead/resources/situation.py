@@ -20,7 +20,7 @@ from podstead.core.identifiers import (
 )
 from podstead.storage.protocol import Snapshot
 from podstead.storage.quota import fixed_charge
-from podstead.storage.records import Absent, Metadata, Present, Reliance
+from podstead.storage.records import Absent, Metadata, Precondition, Present
 
 
 class Situation:
@@ -121,15 +121,15 @@ class Situation:
         created = (self.stored_path, *self.missing_containers())
         return sum(fixed_charge(path) for path in created)
 
-    def creation_reliances(self) -> tuple[Reliance, ...]:
+    def creation_preconditions(self) -> tuple[Precondition, ...]:
         """What creating the target relies on: nothing there, and a container above it."""
-        reliances: list[Reliance] = [Absent(self.target), Absent(slash_twin(self.target))]
+        preconditions: list[Precondition] = [Absent(self.target), Absent(slash_twin(self.target))]
         missing, nearest = self._surroundings()
         for container in missing:
-            reliances += [Absent(container), Absent(slash_twin(container))]
+            preconditions += [Absent(container), Absent(slash_twin(container))]
         if nearest is not None:
-            reliances.append(Present(nearest.path))
-        return tuple(reliances)
+            preconditions.append(Present(nearest.path))
+        return tuple(preconditions)
 
 
 def check_length_of_new(path: ResourcePath, *, max_target_bytes: int) -> None:

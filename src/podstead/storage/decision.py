@@ -30,11 +30,11 @@ from podstead.storage.records import (
     NoPod,
     OverQuota,
     PodRecord,
+    Precondition,
     Present,
     Put,
     PutEntry,
     Record,
-    Reliance,
     ResourceReliance,
     StagedBlob,
     Version,
@@ -63,9 +63,9 @@ def decide(write: Write, state: State) -> CommitOutcome:
     batch is decided on it.
     """
     # First, because a changed reliance makes the caller decide again, while OverQuota is final.
-    for reliance in write.relied_on:
-        if not _holds(reliance, state, write.at_ms):
-            return VersionConflict(reliance)
+    for precondition in write.relied_on:
+        if not _holds(precondition, state, write.at_ms):
+            return VersionConflict(precondition)
     draft = _Draft(write, state)
     try:
         draft.fill()
@@ -74,35 +74,35 @@ def decide(write: Write, state: State) -> CommitOutcome:
     return draft.join()
 
 
-def _holds(reliance: Reliance, state: State, at_ms: int) -> bool:
-    if isinstance(reliance, NoPod):
-        return folded(reliance.name) not in state.taken_pods
-    if isinstance(reliance, EntryAt | NoEntry):
-        return _entry_holds(reliance, state.entries[reliance.entry], at_ms)
-    return _resource_holds(reliance, state.resources[reliance.path])
+def _holds(precondition: Precondition, state: State, at_ms: int) -> bool:
+    if isinstance(precondition, NoPod):
+        return folded(precondition.name) not in state.taken_pods
+    if isinstance(precondition, EntryAt | NoEntry):
+        return _entry_holds(precondition, state.entries[precondition.entry], at_ms)
+    return _resource_holds(precondition, state.resources[precondition.path])
 
 
-def _resource_holds(reliance: ResourceReliance, row: ResourceRow | None) -> bool:
-    match reliance:
+def _resource_holds(precondition: ResourceReliance, row: ResourceRow | None) -> bool:
+    match precondition:
         case AtVersion():
-            return row is not None and row.version == reliance.version
+            return row is not None and row.version == precondition.version
         case Absent():
             return row is None
         case Present():
             return row is not None
         case MembersAt():
-            return row is not None and row.members_version == reliance.members_version
+            return row is not None and row.members_version == precondition.members_version
         case NoMembers():
             return row is None or row.member_count == 0
 
 
-def _entry_holds(reliance: EntryReliance, entry: Entry | None, at_ms: int) -> bool:
+def _entry_holds(precondition: EntryReliance, entry: Entry | None, at_ms: int) -> bool:
     # Sweeps remove expired entries some time later; nobody may depend on when.
     if entry is not None and entry.has_expired(at_ms):
         entry = None
-    if isinstance(reliance, NoEntry):
+    if isinstance(precondition, NoEntry):
         return entry is None
-    return entry is not None and entry.version == reliance.version
+    return entry is not None and entry.version == precondition.version
 
 
 def _membership_of(

@@ -178,7 +178,7 @@ class NoEntry:
 
 ResourceReliance = AtVersion | Absent | Present | NoMembers | MembersAt
 EntryReliance = EntryAt | NoEntry
-Reliance = ResourceReliance | NoPod | EntryReliance
+Precondition = ResourceReliance | NoPod | EntryReliance
 
 
 # --- What a write does ----------------------------------------------------------------------
@@ -323,7 +323,7 @@ class Write:
 
     version: Version
     at_ms: int
-    relied_on: tuple[Reliance, ...] = ()
+    relied_on: tuple[Precondition, ...] = ()
     puts: tuple[Put, ...] = ()
     deletes: tuple[ResourcePath, ...] = ()
     records: tuple[Record, ...] = ()
@@ -351,7 +351,7 @@ class Committed:
 class VersionConflict:
     """A reliance did not hold; nothing was changed. Read and decide again."""
 
-    reliance: Reliance
+    precondition: Precondition
 
 
 @dataclass(frozen=True, slots=True)

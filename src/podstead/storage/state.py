@@ -99,13 +99,13 @@ class Needs:
 
     def add(self, write: Write) -> None:
         """Add what deciding ``write`` takes."""
-        for reliance in write.relied_on:
-            if isinstance(reliance, NoPod):
-                self.pods.add(folded(reliance.name))
-            elif isinstance(reliance, EntryAt | NoEntry):
-                self.entries.add(reliance.entry)
+        for precondition in write.relied_on:
+            if isinstance(precondition, NoPod):
+                self.pods.add(folded(precondition.name))
+            elif isinstance(precondition, EntryAt | NoEntry):
+                self.entries.add(precondition.entry)
             else:
-                self.paths.add(reliance.path)
+                self.paths.add(precondition.path)
         for put in write.puts:
             self._add_changed(put.path)
             if isinstance(put.body, StagedBlob):

@@ -7,7 +7,7 @@ from typing import Final
 
 from podstead.core.clock import Randomness
 from podstead.storage.protocol import ResourceStore
-from podstead.storage.records import Committed, Record, Reliance, Version, Write
+from podstead.storage.records import Committed, Precondition, Record, Version, Write
 
 VERSION_BYTES: Final = 8
 
@@ -16,7 +16,7 @@ async def commit(
     store: ResourceStore,
     records: Iterable[Record],
     *,
-    relied_on: Iterable[Reliance] = (),
+    relied_on: Iterable[Precondition] = (),
     now_ms: int,
     randomness: Randomness,
 ) -> bool:

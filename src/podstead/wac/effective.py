@@ -33,7 +33,7 @@ from podstead.core.remembering import remember_short
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.parser import RdfParser
 from podstead.storage.protocol import OpenBody, Snapshot, whole_body
-from podstead.storage.records import Absent, AtVersion, Metadata, Reliance, Version
+from podstead.storage.records import Absent, AtVersion, Metadata, Precondition, Version
 from podstead.wac.acl import DENYING_ACL, AclDocument, read_acl
 from podstead.wac.decision import NO_RULES, Rules
 from podstead.wac.modes import governed
@@ -64,13 +64,13 @@ class EffectiveAcl:
     """
 
     rules: Rules
-    reliances: tuple[Reliance, ...]
+    preconditions: tuple[Precondition, ...]
     lasting: bool = True
 
     @property
     def storage(self) -> ResourcePath | None:
         """The storage that the ACL lies in, whose owner its rules are; ``None`` for none."""
-        decisive = self.reliances[-1]
+        decisive = self.preconditions[-1]
         return storage_root(decisive.path) if isinstance(decisive, AtVersion) else None
 
 

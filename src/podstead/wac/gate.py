@@ -19,7 +19,7 @@ from podstead.core.bounded_cache import BoundedCache
 from podstead.core.errors import AccessDenied, NotAuthenticated
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.storage.protocol import Snapshot
-from podstead.storage.records import Reliance
+from podstead.storage.records import Precondition
 from podstead.wac.decision import Requester, Rules, agent_modes
 from podstead.wac.effective import AclSource, EffectiveAcl, EffectiveAcls
 from podstead.wac.groups import NO_MEMBERSHIPS, GroupMemberships, Memberships, Readable
@@ -44,14 +44,14 @@ class Grant:
     """What the agent (``user``) and everyone (``public``) may do with the target of a request.
 
     ``user`` holds the public modes too, and both hold Append where they hold Write. For an ACL
-    these are all modes or none (W-54). ``reliances`` are the ACLs and group documents that the
+    these are all modes or none (W-54). ``preconditions`` are the ACLs and group documents that the
     decision was made from, existing or absent; a write takes them along to be checked again.
     ``lasting`` tells that nothing but the store can change the decision.
     """
 
     user: Modes
     public: Modes
-    reliances: tuple[Reliance, ...] = ()
+    preconditions: tuple[Precondition, ...] = ()
     lasting: bool = True
 
     def allows(self, mode: Mode) -> bool:
@@ -70,7 +70,7 @@ class Grant:
         """What these modes on a subject mean on a path that it governs (W-40, W-54)."""
         if not place.is_acl:
             return self
-        return Grant(_on_acl(self.user), _on_acl(self.public), self.reliances, self.lasting)
+        return Grant(_on_acl(self.user), _on_acl(self.public), self.preconditions, self.lasting)
 
 
 class Gate:
@@ -121,16 +121,16 @@ class Gate:
         await self._check(requirements, agent, origin, snapshot, holdings)
         if len(holdings) > 1:
             lasting = all(other.lasting for other in holdings.values())
-            held = Grant(held.user, held.public, _reliances(holdings), lasting)
+            held = Grant(held.user, held.public, _preconditions(holdings), lasting)
         return held.on(place)
 
     async def require(
         self, requirements: Requirements, agent: Agent, origin: str | None, snapshot: Snapshot
-    ) -> tuple[Reliance, ...]:
+    ) -> tuple[Precondition, ...]:
         """As :meth:`authorize`, of operations that have no one target; returns the reliances."""
         holdings: dict[ResourcePath, Grant] = {}
         await self._check(requirements, agent, origin, snapshot, holdings)
-        return _reliances(holdings)
+        return _preconditions(holdings)
 
     async def grant(
         self, agent: Agent, origin: str | None, target: ResourcePath, snapshot: Snapshot
@@ -170,9 +170,9 @@ class Gate:
     ) -> Grant:
         """The modes on a resource that is no auxiliary."""
         effective = await self._acls.find(subject, snapshot)
-        rules, reliances = effective.rules, effective.reliances
+        rules, preconditions = effective.rules, effective.preconditions
         if agent is None:
-            return Grant(rules.public, rules.public, reliances, effective.lasting)
+            return Grant(rules.public, rules.public, preconditions, effective.lasting)
         names = _names(agent.agent, agent.aliases)
         memberships = NO_MEMBERSHIPS
         if rules.groups:
@@ -202,7 +202,7 @@ class Gate:
         return Grant(
             held,
             rules.public,
-            effective.reliances + memberships.reliances,
+            effective.preconditions + memberships.preconditions,
             effective.lasting and memberships.lasting,
         )
 
@@ -217,7 +217,7 @@ class Gate:
         place = governed(document)
         effective = await self._group_acls.find(place.subject, snapshot)
         rules = effective.rules
-        held = Grant(rules.public, rules.public, effective.reliances, effective.lasting)
+        held = Grant(rules.public, rules.public, effective.preconditions, effective.lasting)
         if not _shows(held.on(place)) and storage is not None:
             owner = await self._owners.owner_of(storage)
             if owner is not None:
@@ -226,7 +226,7 @@ class Gate:
                     names, rules.groups, storage=effective.storage, readable=None
                 )
                 held = await self._held_by(names, None, place.subject, effective, memberships)
-        return Readable(_shows(held.on(place)), held.reliances, held.lasting)
+        return Readable(_shows(held.on(place)), held.preconditions, held.lasting)
 
     def _decide(self, rules: Rules, requester: Requester) -> Modes:
         key = (rules.key, requester)
@@ -268,7 +268,7 @@ def _on_acl(modes: Modes) -> Modes:
     return ALL_MODES if Mode.CONTROL in modes else NO_MODES
 
 
-def _reliances(holdings: Mapping[ResourcePath, Grant]) -> tuple[Reliance, ...]:
+def _preconditions(holdings: Mapping[ResourcePath, Grant]) -> tuple[Precondition, ...]:
     """All that was relied on, each fact once."""
-    parts = (held.reliances for held in holdings.values())
-    return tuple(dict.fromkeys(reliance for part in parts for reliance in part))
+    parts = (held.preconditions for held in holdings.values())
+    return tuple(dict.fromkeys(precondition for part in parts for precondition in part))

@@ -26,7 +26,7 @@ from podstead.rdf.graph import Graph
 from podstead.rdf.parser import RdfParser
 from podstead.rdf.terms import Iri
 from podstead.storage.protocol import Snapshot, whole_body
-from podstead.storage.records import Absent, AtVersion, Metadata, Reliance, Version
+from podstead.storage.records import Absent, AtVersion, Metadata, Precondition, Version
 from podstead.wac.effective import (
     CACHE_OVERHEAD_BYTES,
     MAX_ATTEMPTS,
@@ -86,7 +86,7 @@ class Readable:
     """Whether the owner of the rules may read a group document, and what was relied on to know."""
 
     may_read: bool
-    reliances: tuple[Reliance, ...]
+    preconditions: tuple[Precondition, ...]
     lasting: bool
 
 
@@ -100,7 +100,7 @@ class Memberships:
     """The groups that have the agent as a member, and what was relied on to know."""
 
     groups: frozenset[str]
-    reliances: tuple[Reliance, ...]
+    preconditions: tuple[Precondition, ...]
     lasting: bool = True
     """Whether they change only with the store: false if any foreign document was needed."""
 
@@ -124,7 +124,7 @@ class _LocalDocuments:
     """What the documents of one moment state, and what was relied on to know."""
 
     documents: Mapping[ResourcePath, _Stated]
-    reliances: tuple[Reliance, ...]
+    preconditions: tuple[Precondition, ...]
     rules_last: bool = True
     """Whether who may read them changes only with the store."""
 
@@ -204,7 +204,7 @@ class GroupMemberships:
         }
         members |= await self._remote_members(remote)
         joined = frozenset(group for group in members if not names.isdisjoint(members[group]))
-        return Memberships(joined, stated.reliances, lasting=not remote and stated.lasting)
+        return Memberships(joined, stated.preconditions, lasting=not remote and stated.lasting)
 
     # --- documents of this server ---------------------------------------------------------
 
@@ -233,11 +233,11 @@ class GroupMemberships:
             if documents is not None:
                 # A write that is granted by these is decided again if any of them changes before it
                 # is committed, the rules about group documents included.
-                reliances = tuple(_reliance(path, snapshot[path]) for path in paths)
+                preconditions = tuple(_precondition(path, snapshot[path]) for path in paths)
                 for _, answer in answers:
-                    reliances += answer.reliances
+                    preconditions += answer.preconditions
                 lasting = all(answer.lasting for _, answer in answers)
-                return _LocalDocuments(documents, reliances, rules_last=lasting)
+                return _LocalDocuments(documents, preconditions, rules_last=lasting)
         raise Overloaded("The group documents are changing too fast to be read; try again")
 
     def _node(self, group: str, path: ResourcePath) -> str:
@@ -325,7 +325,7 @@ def _first(elsewhere: set[ResourcePath]) -> tuple[ResourcePath, ...]:
     return tuple(possible[:MOST_DOCUMENTS_ELSEWHERE])
 
 
-def _reliance(path: ResourcePath, metadata: Metadata | None) -> Reliance:
+def _precondition(path: ResourcePath, metadata: Metadata | None) -> Precondition:
     return Absent(path) if metadata is None else AtVersion(path, metadata.version)
 
 

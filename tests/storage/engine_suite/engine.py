@@ -15,9 +15,9 @@ from podstead.storage.records import (
     InlineBody,
     Kind,
     Metadata,
+    Precondition,
     Put,
     Record,
-    Reliance,
     Version,
     Write,
 )
@@ -77,7 +77,7 @@ def _kind_of(resource: ResourcePath) -> Kind:
 def write(
     *puts: Put,
     deletes: Iterable[str] = (),
-    relied_on: Iterable[Reliance] = (),
+    relied_on: Iterable[Precondition] = (),
     records: Iterable[Record] = (),
     changes: Iterable[Change] = (),
     at_ms: int = NOW_MS,

@@ -17,8 +17,8 @@ from podstead.storage.records import (
     NoPod,
     PodRecord,
     PodRemoval,
+    Precondition,
     PutEntry,
-    Reliance,
     TokenRecord,
     VersionConflict,
 )
@@ -181,7 +181,7 @@ class EntrySuite:
         store, other = await engine.open_store(), await engine.open_store()
         await plant(store)
         pod = PodRecord("Alice", path("/Alice/"), "w", 1)
-        relied_on: list[Reliance] = [NoPod("alice"), NoEntry(former_pod("alice"))]
+        relied_on: list[Precondition] = [NoPod("alice"), NoEntry(former_pod("alice"))]
         await commit(store, write(relied_on=relied_on, records=[pod]))
         assert await store.remove_pod(PodRemoval("alice", new_version(), NOW_MS))
         assert isinstance(await other.commit(write(relied_on=relied_on)), VersionConflict)

@@ -22,8 +22,8 @@ from podstead.storage.records import (
     NoPod,
     OverQuota,
     PodRecord,
+    Precondition,
     Present,
-    Reliance,
     TokenRecord,
     TokenRevocation,
     VersionConflict,
@@ -67,7 +67,7 @@ class TransactionSuite:
         ],
     )
     async def test_a_write_whose_reliance_holds_is_committed(
-        self, engine: Engine, holding: Reliance
+        self, engine: Engine, holding: Precondition
     ) -> None:
         store = await _prepared(engine)
         await commit(store, write(put("/alice/c/x"), relied_on=[holding]))
@@ -87,7 +87,7 @@ class TransactionSuite:
         ],
     )
     async def test_a_write_whose_reliance_is_broken_changes_nothing(
-        self, engine: Engine, broken: Reliance
+        self, engine: Engine, broken: Precondition
     ) -> None:
         store = await _prepared(engine)
         before = await _everything(store)
@@ -156,7 +156,7 @@ class TransactionSuite:
         ids=["create-present", "replace-absent", "delete-absent", "orphan", "full", "filled"],
     )
     async def test_a_write_that_the_structure_forbids_is_a_conflict(
-        self, engine: Engine, wanted: Write, opposite: Reliance
+        self, engine: Engine, wanted: Write, opposite: Precondition
     ) -> None:
         store = await _prepared(engine)
         before = await _everything(store)

@@ -81,7 +81,7 @@ def test_what_a_creation_would_make_and_what_it_relies_on() -> None:
     """C-2: outermost first; and each must still be absent, in both slash forms, at the commit."""
     made = situation("/alice/a/b/c", "/alice/")
     assert made.missing_containers() == ("/alice/a/", "/alice/a/b/")
-    relied_on = set(made.creation_reliances())
+    relied_on = set(made.creation_preconditions())
     for path in ("/alice/a/b/c", "/alice/a/b/", "/alice/a/"):
         assert Absent(ResourcePath(path)) in relied_on
         twin = path[:-1] if path.endswith("/") else f"{path}/"

@@ -146,7 +146,7 @@ async def test_a_context_that_cannot_be_had_denies_for_now_only() -> None:
         grant = await world.grant("/pod/doc", agent)
         assert not grant.user
         assert not grant.lasting
-        assert grant.reliances[-1] == AtVersion(
+        assert grant.preconditions[-1] == AtVersion(
             path("/pod/.acl"), world.resources[path("/pod/.acl")][0].version
         )
     assert await world.held("/pod/doc", identity(OWNER)) == "control"
@@ -225,7 +225,7 @@ async def test_an_acl_replaced_while_it_is_read_is_read_anew() -> None:
     grant = await world.grant("/pod/doc", identity(BOB))
     assert grant.wac_allow.startswith('user="append"')
     current = world.resources[path("/pod/.acl")][0].version
-    assert AtVersion(path("/pod/.acl"), current) in grant.reliances
+    assert AtVersion(path("/pod/.acl"), current) in grant.preconditions
 
 
 async def test_a_walk_whose_acl_vanishes_is_walked_anew_as_a_whole() -> None:
@@ -254,7 +254,7 @@ async def test_what_a_decision_relied_on_is_reported_with_every_absence() -> Non
     world = pod()
     version = world.acl("/pod/a/", owner_rule("./")).version
     grant = await world.grant("/pod/a/b/doc", None)
-    assert grant.reliances == (
+    assert grant.preconditions == (
         Absent(path("/pod/a/b/doc.acl")),
         Absent(path("/pod/a/b/.acl")),
         AtVersion(path("/pod/a/.acl"), version),
@@ -263,7 +263,7 @@ async def test_what_a_decision_relied_on_is_reported_with_every_absence() -> Non
 
 async def test_a_refusal_for_want_of_any_acl_relies_on_all_absences() -> None:
     grant = await World().grant("/pod/doc", None)
-    assert grant.reliances == tuple(
+    assert grant.preconditions == tuple(
         Absent(acl_of(ResourcePath(name))) for name in ("/pod/doc", "/pod/", "/")
     )
 

@@ -92,20 +92,20 @@ async def test_a_grant_reports_everything_its_requirements_relied_on() -> None:
     grant = await world.gate.authorize(
         identity(BOB), None, target, modes.put(target, snapshot), snapshot
     )
-    assert set(grant.reliances) == {
+    assert set(grant.preconditions) == {
         Absent(path("/pod/c/d/new.acl")),
         Absent(path("/pod/c/d/.acl")),
         AtVersion(path("/pod/c/.acl"), version),
     }
-    assert len(grant.reliances) == 3
+    assert len(grant.preconditions) == 3
 
 
 async def test_requirements_without_a_target_are_checked_alike() -> None:
     world = readable()
     snapshot = world.snapshot_for("/pod/doc")
     required = modes.read(path("/pod/doc"))
-    reliances = await world.gate.require(required, identity(BOB), None, snapshot)
-    assert reliances == (await world.grant("/pod/doc", identity(BOB))).reliances
+    preconditions = await world.gate.require(required, identity(BOB), None, snapshot)
+    assert preconditions == (await world.grant("/pod/doc", identity(BOB))).preconditions
     with pytest.raises(AccessDenied):
         await world.gate.require(required, identity(CAROL), None, snapshot)
     with pytest.raises(NotAuthenticated):

@@ -117,12 +117,12 @@ async def test_groups_that_name_each_other_end() -> None:
 
 async def test_a_decision_relies_on_the_rules_of_a_group_document_elsewhere() -> None:
     world = two_pods()
-    before = (await world.grant(PROBE, identity(BOB))).reliances
+    before = (await world.grant(PROBE, identity(BOB))).preconditions
     closed = world.resources[acl_of(path("/pod/"))][0].version
     assert AtVersion(acl_of(path("/pod/")), closed) in before
     assert Absent(acl_of(path(DOCUMENT))) in before
     opened = world.acl(DOCUMENT, rule("acl:agentClass foaf:Agent", "R", "team"))
-    after = (await world.grant(PROBE, identity(BOB))).reliances
+    after = (await world.grant(PROBE, identity(BOB))).preconditions
     assert AtVersion(opened.path, opened.version) in after
     document = world.resources[path(DOCUMENT)][0]
     assert AtVersion(document.path, document.version) in after

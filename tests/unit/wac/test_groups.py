@@ -155,7 +155,7 @@ async def test_a_group_replaced_while_it_is_read_is_read_anew() -> None:
     grant = await world.grant("/pod/doc", identity(BOB))
     current = world.resources[path("/pod/team")][0].version
     assert not grant.user
-    assert AtVersion(path("/pod/team"), current) in grant.reliances
+    assert AtVersion(path("/pod/team"), current) in grant.preconditions
 
 
 async def test_groups_that_never_hold_still_end_in_an_error() -> None:
@@ -171,9 +171,9 @@ async def test_a_decision_relies_on_the_local_group_documents() -> None:
     """Existing by version, missing as absent."""
     world = grouped("team#a", "missing#x")
     version = world.store("/pod/team", MEMBERS).version
-    reliances = (await world.grant("/pod/doc", identity(BOB))).reliances
-    assert AtVersion(path("/pod/team"), version) in reliances
-    assert Absent(path("/pod/missing")) in reliances
+    preconditions = (await world.grant("/pod/doc", identity(BOB))).preconditions
+    assert AtVersion(path("/pod/team"), version) in preconditions
+    assert Absent(path("/pod/missing")) in preconditions
 
 
 async def test_the_public_is_decided_without_looking_at_groups() -> None:
@@ -182,7 +182,7 @@ async def test_the_public_is_decided_without_looking_at_groups() -> None:
     grant = await world.grant("/pod/doc", None)
     assert world.bodies_opened == ["/pod/.acl"]
     assert world.fetched == []
-    assert not any("team" in str(reliance) for reliance in grant.reliances)
+    assert not any("team" in str(precondition) for precondition in grant.preconditions)
 
 
 async def test_groups_named_for_something_else_are_not_looked_at() -> None:

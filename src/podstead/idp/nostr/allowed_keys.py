@@ -23,7 +23,7 @@ from podstead.idp.token_service import ProviderStore
 from podstead.idp.ways import ending
 from podstead.nostr.npub import npub
 from podstead.storage.protocol import EntryRegistry
-from podstead.storage.records import Record, Reliance
+from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Kept
 from podstead.storage.writing import commit
 
@@ -104,7 +104,7 @@ class AllowedKeys:
         await self._commit(await ending(self._store, owner, kept.at.entry, now_ms=now_ms), [])
         self._audit.note(Event.PROFILE_KEY_ENDED, account_id=owner, key=public_key)
 
-    async def _commit(self, records: Sequence[Record], relied_on: Sequence[Reliance]) -> None:
+    async def _commit(self, records: Sequence[Record], relied_on: Sequence[Precondition]) -> None:
         if not await commit(
             self._store,
             records,

@@ -23,7 +23,7 @@ from podstead.idp.source import RequestSource
 from podstead.idp.token_service import ProviderStore
 from podstead.idp.ways import ending
 from podstead.nostr.npub import npub
-from podstead.storage.records import Record, Reliance
+from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Kept
 from podstead.storage.writing import commit
 
@@ -182,7 +182,7 @@ class NostrLinks:
         await self._drop(kept, [kept.at], source)
 
     async def _drop(
-        self, kept: Kept[NostrLink], relied_on: Sequence[Reliance], source: RequestSource
+        self, kept: Kept[NostrLink], relied_on: Sequence[Precondition], source: RequestSource
     ) -> None:
         """Remove a link with everything that began by it."""
         owner, way, now_ms = kept.value.account_id, kept.at.entry, self._clock.now_ms()
@@ -230,11 +230,11 @@ class NostrLinks:
     def _note(self, event: Event, link: NostrLink) -> None:
         self._audit.note(event, account_id=link.account_id, key=link.public_key)
 
-    async def _commit(self, records: Sequence[Record], relied_on: Sequence[Reliance]) -> None:
+    async def _commit(self, records: Sequence[Record], relied_on: Sequence[Precondition]) -> None:
         if not await self._try(records, relied_on):
             raise _busy()
 
-    async def _try(self, records: Sequence[Record], relied_on: Sequence[Reliance]) -> bool:
+    async def _try(self, records: Sequence[Record], relied_on: Sequence[Precondition]) -> bool:
         return await commit(
             self._store,
             records,

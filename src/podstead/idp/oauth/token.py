@@ -47,7 +47,7 @@ from podstead.idp.records import (
     RefreshToken,
 )
 from podstead.idp.scopes import OFFLINE, WEBID
-from podstead.storage.records import Record, Reliance
+from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Kept
 
 _AUTH_METHODS: Final = ["client_secret_basic", "client_secret_post", "none"]
@@ -116,7 +116,7 @@ class Exchange:
     facts: Facts
     minting: Minting
     records: list[Record] = field(default_factory=list)
-    relied_on: list[Reliance] = field(default_factory=list)
+    relied_on: list[Precondition] = field(default_factory=list)
     events: list[tuple[Event, Grant]] = field(default_factory=list)
     """What to note in the audit log once the changes are committed."""
 

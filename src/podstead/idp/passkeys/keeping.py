@@ -30,7 +30,7 @@ from podstead.idp.security_events import noting
 from podstead.idp.sessions import OpenSession
 from podstead.idp.source import RequestSource
 from podstead.idp.ways import ending
-from podstead.storage.records import Record, Reliance
+from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Kept, secret_key
 from podstead.storage.writing import commit
 
@@ -211,7 +211,7 @@ class Passkeys:
             raise NotFound("There is no such passkey; it may have been removed")
         return kept
 
-    async def _commit(self, records: Sequence[Record], relied_on: Sequence[Reliance]) -> None:
+    async def _commit(self, records: Sequence[Record], relied_on: Sequence[Precondition]) -> None:
         if not await commit(
             self._store,
             records,

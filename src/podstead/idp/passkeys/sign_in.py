@@ -30,7 +30,7 @@ from podstead.idp.passkeys.ceremonies import (
 from podstead.idp.passkeys.keeping import passkey_key
 from podstead.idp.records import ACCOUNTS, PASSKEYS, Account, Passkey
 from podstead.idp.sign_in import AccountDisabled
-from podstead.storage.records import Reliance
+from podstead.storage.records import Precondition
 from podstead.storage.registry import Kept
 from podstead.storage.writing import commit
 
@@ -158,7 +158,9 @@ class PasskeySignIn:
             raise AccountDisabled
         return kept
 
-    async def _replace(self, kept: Kept[Passkey], changed: Passkey, *relied_on: Reliance) -> bool:
+    async def _replace(
+        self, kept: Kept[Passkey], changed: Passkey, *relied_on: Precondition
+    ) -> bool:
         return await commit(
             self._store,
             [PASSKEYS.replace(kept, changed)],
