@@ -31,7 +31,7 @@ from podstead.idp.records import (
 from podstead.idp.sign_in import AccountDisabled, SignInFailed
 from podstead.pods.names import PodNameTaken
 from podstead.storage.records import CommitOutcome, TokenRecord, Version, Write
-from podstead.storage.registry import Kept, Records
+from podstead.storage.registry import Records, Versioned
 from podstead.storage.writing import commit
 from tests.support.accounts import ADDRESS, BASE, Office, office, password_of
 
@@ -298,7 +298,7 @@ async def test_of_many_who_want_one_address_one_gets_it(desk: Office) -> None:
     """A-92"""
     kept = [await desk.new_account(f"pod{index}") for index in range(5)]
 
-    async def change(each: Kept[Account]) -> bool:
+    async def change(each: Versioned[Account]) -> bool:
         try:
             await desk.services.accounts.set_email(each.key, "one@example.org")
         except (EmailTaken, Overloaded):

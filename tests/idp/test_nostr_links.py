@@ -16,7 +16,7 @@ from podstead.idp.nostr.links import LinkedElsewhere, NostrLinks, ProfileRefused
 from podstead.idp.records import ACCOUNTS, NOSTR_LINKS, PASSKEYS, Account, NostrLink, Passkey
 from podstead.idp.source import OPERATOR
 from podstead.storage.records import Record
-from podstead.storage.registry import Kept
+from podstead.storage.registry import Versioned
 from podstead.storage.writing import commit
 from tests.support.accounts import Office, office
 
@@ -54,7 +54,7 @@ class Desk:
     place: Office
     profiles: Profiles
     links: NostrLinks
-    account: Kept[Account]
+    account: Versioned[Account]
 
     async def write(self, *records: Record) -> None:
         assert await commit(
@@ -218,7 +218,7 @@ def _meanwhile(
     """Have something happen between the look at what is linked and the write."""
     looked = links.of_account
 
-    async def of_account(account_id: str) -> Sequence[Kept[NostrLink]]:
+    async def of_account(account_id: str) -> Sequence[Versioned[NostrLink]]:
         monkeypatch.undo()
         await something()
         return await looked(account_id)

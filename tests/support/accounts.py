@@ -18,7 +18,7 @@ from podstead.config import Settings
 from podstead.idp.passwords import PasswordHasher
 from podstead.idp.records import Account
 from podstead.storage.layout import RootLayout
-from podstead.storage.registry import Kept
+from podstead.storage.registry import Versioned
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
 from tests.unit.outbound.peer import MovedClock
@@ -38,14 +38,14 @@ class Office:
     root: Path
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
 
-    async def new_account(self, name: str = "alice") -> Kept[Account]:
+    async def new_account(self, name: str = "alice") -> Versioned[Account]:
         """An account with the address and password that belong to the name."""
         made = await self.services.accounts.create(
             name=name, email=f"{name}@example.org", password=password_of(name)
         )
         return await self.read(made.account.account_id)
 
-    async def read(self, account_id: str) -> Kept[Account]:
+    async def read(self, account_id: str) -> Versioned[Account]:
         kept = await self.services.accounts.read(account_id)
         assert kept is not None
         return kept

@@ -22,7 +22,7 @@ from podstead.idp.audit import Event
 from podstead.idp.credentials import NewCredential
 from podstead.idp.records import Account
 from podstead.storage.layout import RootLayout
-from podstead.storage.registry import Kept
+from podstead.storage.registry import Versioned
 
 _PAGE = 1000
 
@@ -93,7 +93,7 @@ class AccountDesk:
         Overloaded."""
         return await self.services.credentials.create(await self._find(name), name=label)
 
-    async def _find(self, name: str) -> Kept[Account]:
+    async def _find(self, name: str) -> Versioned[Account]:
         kept = await self.services.accounts.find(name)
         if kept is None:
             raise NotFound(f"There is no account '{name}'.")

@@ -45,7 +45,7 @@ from podstead.storage.records import (
     VersionConflict,
     Write,
 )
-from podstead.storage.registry import Kept, Records
+from podstead.storage.registry import Records, Versioned
 from podstead.storage.writing import VERSION_BYTES, commit
 
 _ID_BYTES: Final = 16
@@ -185,11 +185,11 @@ class Accounts:
 
     # --- finding ------------------------------------------------------------------------------
 
-    async def read(self, account_id: str) -> Kept[Account] | None:
+    async def read(self, account_id: str) -> Versioned[Account] | None:
         """The account of an id. Raises StorageError."""
         return await ACCOUNTS.read(self._store, account_id, now_ms=self._clock.now_ms())
 
-    async def find(self, login: str) -> Kept[Account] | None:
+    async def find(self, login: str) -> Versioned[Account] | None:
         """The account of an e-mail address or a pod's name, in any case. Raises StorageError."""
         key = name_key(login)
         now_ms = self._clock.now_ms()
@@ -282,7 +282,7 @@ class Accounts:
                 return changed
         raise _busy()
 
-    async def rehash(self, kept: Kept[Account], password: str, *, network: str) -> None:
+    async def rehash(self, kept: Versioned[Account], password: str, *, network: str) -> None:
         """Keep the password of an account as new ones are; nothing happens if the account has
         changed meanwhile. Raises Overloaded, StorageError."""
         password_hash = await self._passwords.hash(password, network=network)
@@ -379,7 +379,7 @@ class Accounts:
     ) -> Sequence[Record]:
         return await noting(self._store, account_id, event, source, now_ms=self._clock.now_ms())
 
-    async def _existing(self, account_id: str) -> Kept[Account]:
+    async def _existing(self, account_id: str) -> Versioned[Account]:
         kept = await self.read(account_id)
         if kept is None:
             raise NotFound("There is no such account")

@@ -25,7 +25,7 @@ from podstead.idp.names import name_key
 from podstead.idp.records import Account
 from podstead.idp.token_service import ProviderStore
 from podstead.storage.protocol import RateCounters
-from podstead.storage.registry import Kept, Records, secret_key
+from podstead.storage.registry import Records, Versioned, secret_key
 from podstead.storage.writing import commit
 
 LONGEST_DELAY_S: Final = 60
@@ -103,7 +103,7 @@ class Attempt:
 
 
 def attempt_at(
-    login: str, account: Kept[Account] | None, *, address: str, device: str | None = None
+    login: str, account: Versioned[Account] | None, *, address: str, device: str | None = None
 ) -> Attempt:
     """An attempt by what was typed and the account that it leads to, if any; ``device`` is by what
     a browser is known that has signed in to that account before."""
@@ -203,7 +203,7 @@ class Attempts:
         # So many fail at once that this one could not be noted: it is as if it were not made.
         raise RateLimited(retry_after_s=1)
 
-    async def _read(self, attempt: Attempt) -> Kept[Failures] | None:
+    async def _read(self, attempt: Attempt) -> Versioned[Failures] | None:
         now_ms = self._clock.now_ms()
         kept = await FAILURES.read(self._store, attempt.subject, now_ms=now_ms)
         if kept is not None:

@@ -53,7 +53,7 @@ from podstead.idp.signing_out import read_hint
 from podstead.idp.token_service import ProviderStore
 from podstead.idp.ways import reliance_on
 from podstead.storage.records import Precondition, Record
-from podstead.storage.registry import Kept, secret_key
+from podstead.storage.registry import Versioned, secret_key
 from podstead.storage.writing import commit
 
 INTERACTION_S: Final = 3600
@@ -99,7 +99,7 @@ class Pending:
     """An interaction with everything a page says of it."""
 
     uid: str
-    kept: Kept[Interaction]
+    kept: Versioned[Interaction]
     client: Client
     stage: Stage
     account: Account | None

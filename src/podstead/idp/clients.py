@@ -33,7 +33,7 @@ from podstead.jose.strict_json import Json, read_object
 from podstead.rdf.parser import RdfParser
 from podstead.storage.protocol import EntryCounts, RateCounters
 from podstead.storage.records import Precondition, Record
-from podstead.storage.registry import Kept, secret_key
+from podstead.storage.registry import Versioned, secret_key
 from podstead.storage.writing import commit
 
 REGISTRATION_MS: Final = 90 * 24 * 3600 * 1000
@@ -314,7 +314,7 @@ class ClientDirectory:
         )
 
 
-def _last_used(kept: Kept[Client]) -> tuple[bool, int]:
+def _last_used(kept: Versioned[Client]) -> tuple[bool, int]:
     """By which registrations are ordered that may have to go: unused ones first."""
     return not _is_unused(kept.owner), kept.expires_ms or 0
 

@@ -17,7 +17,7 @@ from podstead.core.errors import Overloaded
 from podstead.idp.records import CONSENTS, GRANTS, Consent, Grant, revoked
 from podstead.idp.token_service import ProviderStore
 from podstead.storage.records import Record
-from podstead.storage.registry import Kept
+from podstead.storage.registry import Versioned
 from podstead.storage.writing import commit
 
 _ID_CHARACTERS: Final = 32
@@ -85,13 +85,17 @@ class Connections:
                 return
         raise Overloaded("An application is in use by another request; try again")
 
-    async def _read(self, account_id: str) -> tuple[Sequence[Kept[Consent]], Sequence[Kept[Grant]]]:
+    async def _read(
+        self, account_id: str
+    ) -> tuple[Sequence[Versioned[Consent]], Sequence[Versioned[Grant]]]:
         now_ms = self._clock.now_ms()
         consents = await CONSENTS.of_owner(self._store, account_id, now_ms=now_ms)
         grants = await GRANTS.of_owner(self._store, account_id, now_ms=now_ms)
         return consents, [each for each in grants if not each.value.revoked]
 
-    async def _end(self, consents: Sequence[Kept[Consent]], grants: Sequence[Kept[Grant]]) -> bool:
+    async def _end(
+        self, consents: Sequence[Versioned[Consent]], grants: Sequence[Versioned[Grant]]
+    ) -> bool:
         records: list[Record] = [CONSENTS.drop(each.key) for each in consents]
         records += [GRANTS.replace(each, revoked(each.value)) for each in grants]
         return await commit(
@@ -108,7 +112,9 @@ def id_of(client_id: str) -> str:
     return hashlib.sha256(client_id.encode()).hexdigest()[:_ID_CHARACTERS]
 
 
-def _client_ids(consents: Sequence[Kept[Consent]], grants: Sequence[Kept[Grant]]) -> Sequence[str]:
+def _client_ids(
+    consents: Sequence[Versioned[Consent]], grants: Sequence[Versioned[Grant]]
+) -> Sequence[str]:
     named = [each.value.client_id for each in consents]
     return tuple(dict.fromkeys(named + [each.value.client_id for each in grants]))
 

@@ -16,7 +16,7 @@ from podstead.idp.records import CONSENTS, Client, Consent
 from podstead.idp.redirects import registered_redirect
 from podstead.storage.protocol import EntryRegistry
 from podstead.storage.records import Record
-from podstead.storage.registry import Kept
+from podstead.storage.registry import Versioned
 
 MOST_CONSENTS: Final = 200
 """How many an account keeps."""
@@ -60,7 +60,7 @@ def last_used_s(consents: Sequence[Consent]) -> int:
     return max((max(each.last_used_s, each.given_s) for each in consents), default=0)
 
 
-def _last_used_s(kept: Kept[Consent]) -> int:
+def _last_used_s(kept: Versioned[Consent]) -> int:
     return last_used_s([kept.value])
 
 

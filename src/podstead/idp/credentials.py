@@ -19,7 +19,7 @@ from podstead.idp.security_events import noting
 from podstead.idp.source import OPERATOR, RequestSource
 from podstead.idp.token_service import ProviderStore
 from podstead.storage.records import EntryAt, Record
-from podstead.storage.registry import Kept, secret_key
+from podstead.storage.registry import Versioned, secret_key
 from podstead.storage.writing import commit
 
 MOST_OF_ONE_ACCOUNT: Final = 100
@@ -49,7 +49,7 @@ class ClientCredentials:
 
     async def create(
         self,
-        account: Kept[Account],
+        account: Versioned[Account],
         *,
         name: str = "",
         web_id: str | None = None,

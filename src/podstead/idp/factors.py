@@ -8,7 +8,7 @@ from podstead.core.errors import Conflict
 from podstead.idp.records import NOSTR_LINKS, PASSKEYS, Account
 from podstead.storage.protocol import EntryRegistry
 from podstead.storage.records import EntryAt
-from podstead.storage.registry import Kept
+from podstead.storage.registry import Versioned
 
 _ENOUGH: Final = 2
 """So many of a kind tell whether there is one besides the one that goes."""
@@ -22,7 +22,7 @@ class LastFactor(Conflict):
 
 
 async def remaining_factor(
-    store: EntryRegistry, account: Kept[Account], *, without: EntryAt, now_ms: int
+    store: EntryRegistry, account: Versioned[Account], *, without: EntryAt, now_ms: int
 ) -> EntryAt:
     """What a person can sign in with when the factor ``without`` is removed.
 

@@ -20,7 +20,7 @@ from podstead.idp.records import ACCOUNTS, SESSIONS, Account, BrowserSession
 from podstead.idp.token_service import ProviderStore
 from podstead.idp.ways import reliance_on
 from podstead.storage.records import Precondition, Record
-from podstead.storage.registry import Kept, secret_key
+from podstead.storage.registry import Versioned, secret_key
 from podstead.storage.writing import commit
 
 SHORT_S: Final = 12 * 3600
@@ -43,8 +43,8 @@ _MOST_AGENT_CHARACTERS: Final = 300
 class OpenSession:
     """A session that counts, with its account."""
 
-    kept: Kept[BrowserSession]
-    owner: Kept[Account]
+    kept: Versioned[BrowserSession]
+    owner: Versioned[Account]
 
     @property
     def session(self) -> BrowserSession:
@@ -73,7 +73,7 @@ class Sessions:
 
     async def begin(
         self,
-        account: Kept[Account],
+        account: Versioned[Account],
         *,
         factor: str,
         lasting: bool,
@@ -152,14 +152,14 @@ class Sessions:
         now_s = self._clock.now_ms() // 1000
         return now_s - signed_in.session.authenticated_s <= RECENT_S
 
-    async def of_account(self, account: Account) -> Sequence[Kept[BrowserSession]]:
+    async def of_account(self, account: Account) -> Sequence[Versioned[BrowserSession]]:
         """The sessions that count, the newest first. Raises StorageError."""
         now_ms = self._clock.now_ms()
         listed = await SESSIONS.of_owner(self._store, account.account_id, now_ms=now_ms)
         counting = [each for each in listed if _counts(each.value, account)]
         return sorted(counting, key=lambda each: each.value.created_s, reverse=True)
 
-    async def end(self, kept: Kept[BrowserSession]) -> None:
+    async def end(self, kept: Versioned[BrowserSession]) -> None:
         """Sign a browser out. Raises Overloaded, StorageError."""
         await self._commit([SESSIONS.drop(kept.key)])
 
@@ -172,12 +172,12 @@ class Sessions:
 
     # --- parts --------------------------------------------------------------------------------
 
-    async def _surplus(self, account: Kept[Account]) -> Sequence[Record]:
+    async def _surplus(self, account: Versioned[Account]) -> Sequence[Record]:
         """What must go so that there is room for one more."""
         newest_first = await self.of_account(account.value)
         return [SESSIONS.drop(each.key) for each in newest_first[MOST_SESSIONS - 1 :]]
 
-    async def _renew(self, kept: Kept[BrowserSession], now_s: int) -> None:
+    async def _renew(self, kept: Versioned[BrowserSession], now_s: int) -> None:
         """Put the end of a session off, if that is worth a write; what another request of the
         same session does meanwhile counts as well, an end most of all."""
         until_s = _end_s(kept.value, now_s)

@@ -17,7 +17,7 @@ from podstead.idp.known_browsers import KnownBrowsers
 from podstead.idp.names import MOST_EMAIL_CHARACTERS
 from podstead.idp.passwords import PasswordHasher, Verdict, presented
 from podstead.idp.records import Account, BrowserSession
-from podstead.storage.registry import Kept
+from podstead.storage.registry import Versioned
 
 
 class SignInFailed(NotAuthenticated):
@@ -42,7 +42,7 @@ class SignedIn:
     relies on ``kept.at``: a password that was changed meanwhile ends it.
     """
 
-    kept: Kept[Account]
+    kept: Versioned[Account]
     at_s: int
 
     @property
@@ -109,7 +109,7 @@ class PasswordSignIn:
         return signed_in
 
     def _device(
-        self, found: Kept[Account] | None, marks: str, session: BrowserSession | None
+        self, found: Versioned[Account] | None, marks: str, session: BrowserSession | None
     ) -> str | None:
         """By what the browser is known at the account, if it is."""
         if found is None:
@@ -118,7 +118,7 @@ class PasswordSignIn:
             return session.public_id
         return self._known_browsers.device(marks, found.value)
 
-    async def _still_so(self, found: Kept[Account]) -> SignedIn:
+    async def _still_so(self, found: Versioned[Account]) -> SignedIn:
         """The account as it is after the password was compared, which takes a while."""
         now_s = self._clock.now_ms() // 1000
         kept = await self._accounts.read(found.value.account_id)

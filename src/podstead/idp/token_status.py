@@ -37,7 +37,7 @@ from podstead.idp.records import (
 from podstead.idp.token_service import ProviderStore
 from podstead.jose.compact import CompactToken, claim_text, read_token, verify_signature
 from podstead.jose.errors import InvalidJose
-from podstead.storage.registry import Kept, secret_key
+from podstead.storage.registry import Versioned, secret_key
 from podstead.storage.writing import commit
 
 _ATTEMPTS: Final = 4
@@ -192,7 +192,7 @@ class TokenStatus:
     def _is_for_userinfo(self, token: CompactToken) -> bool:
         return token.claims.get("aud") == userinfo_url(self._own.issuer)
 
-    async def _refresh_token(self, text: str) -> Kept[RefreshToken] | None:
+    async def _refresh_token(self, text: str) -> Versioned[RefreshToken] | None:
         return await REFRESH_TOKENS.read(self._store, secret_key(text), now_ms=self._clock.now_ms())
 
     async def _live_grant(self, grant_id: str) -> Grant | None:

@@ -29,7 +29,7 @@ from podstead.notifications.readers import Subscriber
 from podstead.notifications.webhook_records import WEBHOOKS, Webhook
 from podstead.storage.protocol import EntryCounts, EntryRegistry, ResourceStore
 from podstead.storage.records import Record
-from podstead.storage.registry import Kept, Records, secret_key
+from podstead.storage.registry import Records, Versioned, secret_key
 from podstead.storage.writing import commit
 
 KEY_BYTES: Final = 16
@@ -221,7 +221,7 @@ class Channels:
         await commit(self._store, records, now_ms=now_ms, randomness=self._randomness)
 
 
-def _last_used(kept: Kept[Channel]) -> tuple[bool, int]:
+def _last_used(kept: Versioned[Channel]) -> tuple[bool, int]:
     """By which channels are ordered that may have to go: those that nobody has heard first."""
     used_ms = kept.value.last_used_ms
     return used_ms is not None, kept.value.made_ms if used_ms is None else used_ms

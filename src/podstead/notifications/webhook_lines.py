@@ -29,7 +29,7 @@ from podstead.notifications.retries import GONE, Attempts
 from podstead.notifications.sender import Sender
 from podstead.notifications.webhook_records import WEBHOOKS, Webhook
 from podstead.storage.protocol import EntryRegistry, ResourceStore
-from podstead.storage.registry import Kept
+from podstead.storage.registry import Versioned
 from podstead.storage.writing import commit
 
 logger = logging.getLogger("podstead.notifications")
@@ -214,7 +214,7 @@ class Line:
         return noted == self._webhook or await self._put(noted)
 
     async def _put(self, webhook: Webhook) -> bool:
-        kept: Kept[Channel] = self._channel
+        kept: Versioned[Channel] = self._channel
         self._webhook = webhook
         return await commit(
             self._with.store,

@@ -26,7 +26,7 @@ def secret_key(secret: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept(Generic[Value]):
+class Versioned(Generic[Value]):
     """A record as it is kept now; relying on ``at`` makes a write fail if it changes."""
 
     key: str
@@ -47,29 +47,29 @@ class Records(Generic[Value]):
         self.kind = kind
         self._decoder = msgspec.json.Decoder(shape)
 
-    async def read(self, store: EntryRegistry, key: str, *, now_ms: int) -> Kept[Value] | None:
+    async def read(self, store: EntryRegistry, key: str, *, now_ms: int) -> Versioned[Value] | None:
         """The record, unless there is none or it has expired. Raises StorageError."""
         entry = await store.read_entry(self._id(key), now_ms=now_ms)
-        return None if entry is None else self._kept(entry)
+        return None if entry is None else self._versioned(entry)
 
     async def of_owner(
         self, store: EntryRegistry, owner: str, *, now_ms: int, limit: int = 1000
-    ) -> Sequence[Kept[Value]]:
+    ) -> Sequence[Versioned[Value]]:
         """Those that belong to ``owner``. Raises StorageError."""
         listed = await store.list_entries(self.kind, owner=owner, limit=limit, now_ms=now_ms)
-        return [self._kept(entry) for entry in listed]
+        return [self._versioned(entry) for entry in listed]
 
     async def page(
         self, store: EntryRegistry, *, after: str = "", now_ms: int, limit: int = 1000
-    ) -> Sequence[Kept[Value]]:
+    ) -> Sequence[Versioned[Value]]:
         """Some of all, by key, from behind the key ``after``. Raises StorageError."""
         start = self._id(after) if after else ""
         listed = await store.list_entries(self.kind, after=start, limit=limit, now_ms=now_ms)
-        return [self._kept(entry) for entry in listed]
+        return [self._versioned(entry) for entry in listed]
 
     async def sample(
         self, store: EntryRegistry, *, start: str, now_ms: int, limit: int
-    ) -> Sequence[Kept[Value]]:
+    ) -> Sequence[Versioned[Value]]:
         """Some of all, from behind the key ``start`` and on from the first: where keys are random
         and ``start`` is too, any may be among them. Raises StorageError."""
         found = await self.page(store, after=start, now_ms=now_ms, limit=limit)
@@ -88,7 +88,7 @@ class Records(Generic[Value]):
         """Make or replace the record."""
         return PutEntry(self._id(key), msgspec.json.encode(value), owner, expires_ms)
 
-    def replace(self, kept: Kept[Value], value: Value) -> PutEntry:
+    def replace(self, kept: Versioned[Value], value: Value) -> PutEntry:
         """The same record with another value."""
         return self.put(kept.key, value, owner=kept.owner, expires_ms=kept.expires_ms)
 
@@ -103,12 +103,12 @@ class Records(Generic[Value]):
     def _id(self, key: str) -> EntryId:
         return EntryId(f"{self.kind}/{key}")
 
-    def _kept(self, entry: Entry) -> Kept[Value]:
+    def _versioned(self, entry: Entry) -> Versioned[Value]:
         try:
             value = self._decoder.decode(entry.value)
         except msgspec.DecodeError as error:
             raise StorageError(f"A record of kind {self.kind} is damaged") from error
-        return Kept(
+        return Versioned(
             key=entry.entry.removeprefix(f"{self.kind}/"),
             value=value,
             at=EntryAt(entry.entry, entry.version),

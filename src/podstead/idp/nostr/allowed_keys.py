@@ -24,7 +24,7 @@ from podstead.idp.ways import ending
 from podstead.nostr.npub import npub
 from podstead.storage.protocol import EntryRegistry
 from podstead.storage.records import Precondition, Record
-from podstead.storage.registry import Kept
+from podstead.storage.registry import Versioned
 from podstead.storage.writing import commit
 
 MOST_OF_ONE_ACCOUNT: Final = 50
@@ -48,11 +48,11 @@ class AllowedKeys:
         self._clock = clock
         self._randomness = randomness
 
-    async def of_account(self, account_id: str) -> Sequence[Kept[AllowedKey]]:
+    async def of_account(self, account_id: str) -> Sequence[Versioned[AllowedKey]]:
         """The keys that an account's owner has allowed. Raises StorageError."""
         return await ALLOWED_KEYS.of_owner(self._store, account_id, now_ms=self._clock.now_ms())
 
-    async def find(self, account: Account, public_key: str) -> Kept[AllowedKey] | None:
+    async def find(self, account: Account, public_key: str) -> Versioned[AllowedKey] | None:
         """The permission of a key to sign in to an account, while the profile names the key.
         Raises StorageError, Overloaded."""
         key = allowed_key(account.account_id, public_key)
@@ -61,7 +61,9 @@ class AllowedKeys:
             return None
         return kept
 
-    async def allow(self, account: Kept[Account], public_key: str, source: RequestSource) -> None:
+    async def allow(
+        self, account: Versioned[Account], public_key: str, source: RequestSource
+    ) -> None:
         """Let a key sign in that the profile names. Raises NotFound for another one, Conflict for
         too many, Overloaded, StorageError."""
         if not await self._stated.states(account.value, public_key):
@@ -121,7 +123,7 @@ def allowed_key(account_id: str, public_key: str) -> str:
 
 
 async def ending_allowed_key(
-    store: EntryRegistry, kept: Kept[AllowedKey], source: RequestSource, *, now_ms: int
+    store: EntryRegistry, kept: Versioned[AllowedKey], source: RequestSource, *, now_ms: int
 ) -> Sequence[Record]:
     """What ends a permission, with everything that began by it. Raises StorageError."""
     owner, subject = kept.value.account_id, npub(kept.value.public_key)

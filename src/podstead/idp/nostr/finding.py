@@ -15,13 +15,13 @@ from typing import Protocol
 from podstead.idp.accounts import Accounts
 from podstead.idp.nostr.links import NostrLinks
 from podstead.idp.records import Account, NostrLink
-from podstead.storage.registry import Kept
+from podstead.storage.registry import Versioned
 
 
 class StatedKeys(Protocol):
     """Knows what the profiles of accounts say about keys."""
 
-    async def accounts_of(self, public_key: str) -> Sequence[Kept[Account]]:
+    async def accounts_of(self, public_key: str) -> Sequence[Versioned[Account]]:
         """The accounts whose profile states the key. Raises StorageError, Overloaded."""
 
     async def keys_of(self, account: Account) -> frozenset[str]:
@@ -35,8 +35,8 @@ class StatedKeys(Protocol):
 class KeyOwner:
     """The account of a key, and the link that says so; without one the profile does."""
 
-    account: Kept[Account]
-    link: Kept[NostrLink] | None = None
+    account: Versioned[Account]
+    link: Versioned[NostrLink] | None = None
 
 
 class KeyOwners:

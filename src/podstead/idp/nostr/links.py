@@ -24,7 +24,7 @@ from podstead.idp.token_service import ProviderStore
 from podstead.idp.ways import ending
 from podstead.nostr.npub import npub
 from podstead.storage.records import Precondition, Record
-from podstead.storage.registry import Kept
+from podstead.storage.registry import Versioned
 from podstead.storage.writing import commit
 
 MOST_OF_ONE_ACCOUNT: Final = 50
@@ -83,18 +83,18 @@ class NostrLinks:
         self._clock = clock
         self._randomness = randomness
 
-    async def find(self, public_key: str) -> Kept[NostrLink] | None:
+    async def find(self, public_key: str) -> Versioned[NostrLink] | None:
         """The link of a key (64 hexadecimal digits in lower case). Raises StorageError."""
         return await NOSTR_LINKS.read(self._store, public_key, now_ms=self._clock.now_ms())
 
-    async def of_account(self, account_id: str) -> Sequence[Kept[NostrLink]]:
+    async def of_account(self, account_id: str) -> Sequence[Versioned[NostrLink]]:
         """The links of an account, oldest first. Raises StorageError."""
         kept = await NOSTR_LINKS.of_owner(self._store, account_id, now_ms=self._clock.now_ms())
         return sorted(kept, key=lambda each: (each.value.created_s, each.key))
 
     async def link(
         self,
-        account: Kept[Account],
+        account: Versioned[Account],
         public_key: str,
         *,
         source: RequestSource,
@@ -125,7 +125,7 @@ class NostrLinks:
             raise
 
     async def unlink(
-        self, account: Kept[Account], public_key: str, *, source: RequestSource
+        self, account: Versioned[Account], public_key: str, *, source: RequestSource
     ) -> str:
         """Unlink a key of the account, and end what began by it; the way that it was
         (:mod:`podstead.idp.ways`). The profile may go on to name the key if it cannot be changed.
@@ -144,7 +144,7 @@ class NostrLinks:
         await self._drop(kept, [account.at, kept.at, stays], source)
         return kept.at.entry
 
-    async def note_use(self, kept: Kept[NostrLink], account: Kept[Account]) -> bool:
+    async def note_use(self, kept: Versioned[NostrLink], account: Versioned[Account]) -> bool:
         """Note that somebody signed in to the account with the key; False if either has changed
         meanwhile. Raises Overloaded, StorageError."""
         used = msgspec.structs.replace(kept.value, last_used_s=self._clock.now_ms() // 1000)
@@ -153,8 +153,8 @@ class NostrLinks:
     # --- parts --------------------------------------------------------------------------------
 
     async def _add(
-        self, account: Kept[Account], public_key: str, source: RequestSource
-    ) -> Kept[NostrLink]:
+        self, account: Versioned[Account], public_key: str, source: RequestSource
+    ) -> Versioned[NostrLink]:
         owner = account.value.account_id
         if len(await self.of_account(owner)) >= MOST_OF_ONE_ACCOUNT:
             raise Conflict(
@@ -175,14 +175,14 @@ class NostrLinks:
         return kept
 
     async def _take_back(
-        self, account: Kept[Account], kept: Kept[NostrLink], source: RequestSource
+        self, account: Versioned[Account], kept: Versioned[NostrLink], source: RequestSource
     ) -> None:
         """Undo what was done of linking a key, as far as it was."""
         await self._unpublish(account.value, kept.key)
         await self._drop(kept, [kept.at], source)
 
     async def _drop(
-        self, kept: Kept[NostrLink], relied_on: Sequence[Precondition], source: RequestSource
+        self, kept: Versioned[NostrLink], relied_on: Sequence[Precondition], source: RequestSource
     ) -> None:
         """Remove a link with everything that began by it."""
         owner, way, now_ms = kept.value.account_id, kept.at.entry, self._clock.now_ms()

@@ -36,7 +36,7 @@ from podstead.rdf.nostr_keys import stated_keys
 from podstead.rdf.parser import RdfParser
 from podstead.storage.protocol import EntryRegistry, PodRegistry, whole_body
 from podstead.storage.records import Metadata, Record, Version
-from podstead.storage.registry import Kept
+from podstead.storage.registry import Versioned
 
 MOST_CLAIMS: Final = 100
 """How many profiles are looked at for one key: one is right, and two are too many already."""
@@ -134,7 +134,7 @@ class ProfileKeys:
         self._clock = clock
         self._kept = BoundedCache[tuple[str, Version], frozenset[str]](KEPT_KEYS)
 
-    async def accounts_of(self, public_key: str) -> Sequence[Kept[Account]]:
+    async def accounts_of(self, public_key: str) -> Sequence[Versioned[Account]]:
         """The accounts whose profile states the key (64 hexadecimal digits in lower case), also
         disabled ones. Raises StorageError, Overloaded."""
         listed = await PROFILE_KEYS.page(

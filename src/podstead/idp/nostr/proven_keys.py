@@ -19,7 +19,7 @@ from podstead.idp.security_events import first_event
 from podstead.idp.source import RequestSource
 from podstead.idp.token_service import ProviderStore
 from podstead.nostr.npub import npub
-from podstead.storage.registry import Kept, secret_key
+from podstead.storage.registry import Versioned, secret_key
 from podstead.storage.writing import commit
 
 PROVEN_S: Final = 30 * 60
@@ -57,12 +57,14 @@ class ProvenKeys:
         )
         await commit(self._store, [record], now_ms=now_ms, randomness=self._randomness)
 
-    async def of(self, browser: str) -> Kept[ProvenKey] | None:
+    async def of(self, browser: str) -> Versioned[ProvenKey] | None:
         """The key that a browser has proven last. Raises StorageError."""
         key = secret_key(browser)
         return await PROVEN_KEYS.read(self._store, key, now_ms=self._clock.now_ms())
 
-    def joined(self, proven: Kept[ProvenKey], source: RequestSource, account: Account) -> Joined:
+    def joined(
+        self, proven: Versioned[ProvenKey], source: RequestSource, account: Account
+    ) -> Joined:
         """What makes the key one of a new account, in the write that makes the account."""
         public_key, owner = proven.value.public_key, account.account_id
         link = NostrLink(public_key, owner, created_s=account.created_s)
@@ -82,7 +84,7 @@ class ProvenKeys:
             refusal=ProofGone(),
         )
 
-    def linked(self, proven: Kept[ProvenKey], account: Account) -> None:
+    def linked(self, proven: Versioned[ProvenKey], account: Account) -> None:
         """Note that the key is an account's now."""
         self._audit.note(
             Event.NOSTR_KEY_LINKED, account_id=account.account_id, key=proven.value.public_key

@@ -19,7 +19,7 @@ from podstead.idp.nostr.events import Proof
 from podstead.idp.nostr.links import NostrLinks
 from podstead.idp.records import Account, NostrLink
 from podstead.idp.sign_in import AccountDisabled
-from podstead.storage.registry import Kept
+from podstead.storage.registry import Versioned
 
 FACTOR: Final = "nostr"
 _ATTEMPTS: Final = 4
@@ -54,7 +54,7 @@ class SignedInByKey:
     """The account that a key is of, and the entry of the key (:mod:`podstead.idp.ways`);
     ``restricted`` if only the account's profile names the key (A-130)."""
 
-    account: Kept[Account]
+    account: Versioned[Account]
     way: str
     restricted: bool
 
@@ -102,8 +102,8 @@ class NostrSignIn:
         """Note that somebody could not sign in with a key."""
         self._audit.note(Event.SIGN_IN_FAILED, account_id=account_id, factor=FACTOR)
 
-    async def _by_link(self, found: Kept[NostrLink]) -> SignedInByKey:
-        link: Kept[NostrLink] | None = found
+    async def _by_link(self, found: Versioned[NostrLink]) -> SignedInByKey:
+        link: Versioned[NostrLink] | None = found
         for _ in range(_ATTEMPTS):
             account = None if link is None else await self._accounts.read(link.value.account_id)
             if link is None or account is None:

@@ -48,7 +48,7 @@ from podstead.idp.records import (
 )
 from podstead.idp.scopes import OFFLINE, WEBID
 from podstead.storage.records import Precondition, Record
-from podstead.storage.registry import Kept
+from podstead.storage.registry import Versioned
 
 _AUTH_METHODS: Final = ["client_secret_basic", "client_secret_post", "none"]
 _VERIFIER: Final = re.compile(r"[A-Za-z0-9\-._~]{43,128}")
@@ -70,9 +70,9 @@ class Facts:
 
     client: Client | None = None
     credential: ClientCredential | None = None
-    code: Kept[AuthorizationCode] | None = None
-    refresh_token: Kept[RefreshToken] | None = None
-    grant: Kept[Grant] | None = None
+    code: Versioned[AuthorizationCode] | None = None
+    refresh_token: Versioned[RefreshToken] | None = None
+    grant: Versioned[Grant] | None = None
     account: Account | None = None
 
 

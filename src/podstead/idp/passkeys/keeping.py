@@ -31,7 +31,7 @@ from podstead.idp.sessions import OpenSession
 from podstead.idp.source import RequestSource
 from podstead.idp.ways import ending
 from podstead.storage.records import Precondition, Record
-from podstead.storage.registry import Kept, secret_key
+from podstead.storage.registry import Versioned, secret_key
 from podstead.storage.writing import commit
 
 MOST_OF_ONE_ACCOUNT: Final = 50
@@ -71,7 +71,7 @@ class Passkeys:
         self._clock = clock
         self._randomness = randomness
 
-    async def of_account(self, account_id: str) -> Sequence[Kept[Passkey]]:
+    async def of_account(self, account_id: str) -> Sequence[Versioned[Passkey]]:
         """The passkeys of an account, oldest first. Raises StorageError."""
         kept = await PASSKEYS.of_owner(self._store, account_id, now_ms=self._clock.now_ms())
         return sorted(kept, key=lambda each: (each.value.created_s, each.key))
@@ -133,7 +133,7 @@ class Passkeys:
         changed = msgspec.structs.replace(kept.value, name=label)
         await self._commit([PASSKEYS.replace(kept, changed)], [kept.at])
 
-    async def remove(self, account: Kept[Account], key: str, source: RequestSource) -> str:
+    async def remove(self, account: Versioned[Account], key: str, source: RequestSource) -> str:
         """Let nobody sign in by a passkey any more, and end what began by it; the way that it was
         (:mod:`podstead.idp.ways`).
 
@@ -196,7 +196,9 @@ class Passkeys:
             now_ms=self._clock.now_ms(),
         )
 
-    async def _keep(self, account: Kept[Account], passkey: Passkey, source: RequestSource) -> None:
+    async def _keep(
+        self, account: Versioned[Account], passkey: Passkey, source: RequestSource
+    ) -> None:
         key = passkey_key(passkey.credential_id)
         known = await PASSKEYS.read(self._store, key, now_ms=self._clock.now_ms())
         if known is not None:
@@ -205,7 +207,7 @@ class Passkeys:
         noted = await self._noting(Event.PASSKEY_ADDED, passkey, source)
         await self._commit([record, *noted], [account.at, PASSKEYS.absent(key)])
 
-    async def _existing(self, account_id: str, key: str) -> Kept[Passkey]:
+    async def _existing(self, account_id: str, key: str) -> Versioned[Passkey]:
         kept = await PASSKEYS.read(self._store, key, now_ms=self._clock.now_ms())
         if kept is None or kept.value.account_id != account_id:
             raise NotFound("There is no such passkey; it may have been removed")

@@ -31,7 +31,7 @@ from podstead.idp.passkeys.keeping import passkey_key
 from podstead.idp.records import ACCOUNTS, PASSKEYS, Account, Passkey
 from podstead.idp.sign_in import AccountDisabled
 from podstead.storage.records import Precondition
-from podstead.storage.registry import Kept
+from podstead.storage.registry import Versioned
 from podstead.storage.writing import commit
 
 FACTOR: Final = "passkey"
@@ -42,7 +42,7 @@ _ATTEMPTS: Final = 4
 class SignedInByPasskey:
     """The account that a passkey is of, and the uid of the interaction it was asked for in."""
 
-    kept: Kept[Account]
+    kept: Versioned[Account]
     uid: str
     """Empty for signing in without an application."""
     way: str
@@ -102,7 +102,7 @@ class PasskeySignIn:
             methods.of_passkey(backup_eligible=assertion.backup_eligible),
         )
 
-    async def _find(self, credential: Credential) -> Kept[Passkey]:
+    async def _find(self, credential: Credential) -> Versioned[Passkey]:
         credential_id = credential.get("id")
         if not isinstance(credential_id, str):
             raise UnknownCredential
@@ -121,7 +121,7 @@ class PasskeySignIn:
             raise VerificationFailed
         return assertion
 
-    async def _note_use(self, key: str, assertion: Assertion) -> Kept[Account]:
+    async def _note_use(self, key: str, assertion: Assertion) -> Versioned[Account]:
         """Count the use, against the passkey as it is now: of two signatures with one count the
         second is refused, whenever they come."""
         for _ in range(_ATTEMPTS):
@@ -144,13 +144,13 @@ class PasskeySignIn:
                 return account
         raise Overloaded("The account is being changed elsewhere; try again")
 
-    async def _read(self, key: str) -> Kept[Passkey]:
+    async def _read(self, key: str) -> Versioned[Passkey]:
         kept = await PASSKEYS.read(self._store, key, now_ms=self._clock.now_ms())
         if kept is None:
             raise UnknownCredential
         return kept
 
-    async def _account(self, account_id: str) -> Kept[Account]:
+    async def _account(self, account_id: str) -> Versioned[Account]:
         kept = await ACCOUNTS.read(self._store, account_id, now_ms=self._clock.now_ms())
         if kept is None:
             raise UnknownCredential
@@ -159,7 +159,7 @@ class PasskeySignIn:
         return kept
 
     async def _replace(
-        self, kept: Kept[Passkey], changed: Passkey, *relied_on: Precondition
+        self, kept: Versioned[Passkey], changed: Passkey, *relied_on: Precondition
     ) -> bool:
         return await commit(
             self._store,

@@ -12,7 +12,7 @@ from podstead.idp.known_browsers import KnownBrowsers
 from podstead.idp.records import Account, BrowserSession
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in import AccountDisabled, PasswordSignIn, SignInFailed
-from podstead.storage.registry import Kept
+from podstead.storage.registry import Versioned
 from podstead.web.idp.cookies import Cookies, Header, Notice
 from podstead.web.idp.rendering import json_answer, see_other
 from podstead.web.idp.submissions import Submission
@@ -65,7 +65,7 @@ class BrowserSignIn:
     async def begin(
         self,
         visit: Visit,
-        account: Kept[Account],
+        account: Versioned[Account],
         *,
         lasting: bool,
         factor: str = PASSWORD,
@@ -127,7 +127,7 @@ class BrowserSignIn:
         password: str,
         noted_as: Event,
         session: BrowserSession | None = None,
-    ) -> Kept[Account]:
+    ) -> Versioned[Account]:
         signed_in = await self._passwords.verify(
             login,
             password,

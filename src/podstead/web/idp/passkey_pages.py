@@ -8,7 +8,7 @@ from podstead.core.errors import NotFound
 from podstead.idp.passkeys.keeping import Passkeys
 from podstead.idp.records import Passkey
 from podstead.idp.sessions import Sessions
-from podstead.storage.registry import Kept
+from podstead.storage.registry import Versioned
 from podstead.web.idp.cookies import Cookies, Notice
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.removed_ways import way_removed
@@ -65,7 +65,7 @@ class PasskeyPages:
         return json_answer(204, None)
 
 
-def _shown(kept: Kept[Passkey]) -> dict[str, object]:
+def _shown(kept: Versioned[Passkey]) -> dict[str, object]:
     passkey = kept.value
     used_s, suspected_s = passkey.last_used_s, passkey.suspected_s
     return {

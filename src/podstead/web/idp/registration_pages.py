@@ -23,7 +23,7 @@ from podstead.pods.names import (
     UnusablePodName,
     check_name,
 )
-from podstead.storage.registry import Kept
+from podstead.storage.registry import Versioned
 from podstead.web.errors import status_of
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.forms import only, read_query
@@ -111,13 +111,13 @@ class RegistrationPages:
             self._proven_keys.linked(proven, created.account)
         return await self._created(visit, created, pending, sent.text("password"))
 
-    async def _proven(self, visit: Visit) -> Kept[ProvenKey] | None:
+    async def _proven(self, visit: Visit) -> Versioned[ProvenKey] | None:
         """The Nostr key that the browser has proven to hold and that no account has (A-131)."""
         keys = self._proven_keys
         return None if keys is None else await keys.of(visit.browser)
 
     async def _create(
-        self, visit: Visit, sent: Submission, proven: Kept[ProvenKey] | None
+        self, visit: Visit, sent: Submission, proven: Versioned[ProvenKey] | None
     ) -> NewAccount:
         username = check_name(sent.text("username"))
         password = check_password(sent.text("password"))
@@ -135,7 +135,7 @@ class RegistrationPages:
         )
 
     def _joined(
-        self, visit: Visit, sent: Submission, proven: Kept[ProvenKey] | None
+        self, visit: Visit, sent: Submission, proven: Versioned[ProvenKey] | None
     ) -> Callable[[Account], Joined] | None:
         """What links the Nostr key of the form to the account. Raises ProofGone for another than
         the browser has proven."""
@@ -180,7 +180,7 @@ class RegistrationPages:
     def _form(
         self,
         pending: Pending | None,
-        proven: Kept[ProvenKey] | None,
+        proven: Versioned[ProvenKey] | None,
         sent: Submission,
         *,
         errors: Mapping[str, str],

@@ -14,7 +14,7 @@ from podstead.core.errors import AccessDenied
 from podstead.idp.accounts import Accounts, counting_from
 from podstead.idp.authorizations import Authorizations, Pending
 from podstead.idp.records import Account, VerifiedFactor
-from podstead.storage.registry import Kept
+from podstead.storage.registry import Versioned
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.interaction_pages import UID_SEGMENT, resumption
 from podstead.web.idp.rendering import see_other
@@ -34,7 +34,7 @@ class VerifiedSignIn:
     async def note(
         self,
         pending: Pending,
-        account: Kept[Account],
+        account: Versioned[Account],
         *,
         factor: str,
         lasting: bool,
