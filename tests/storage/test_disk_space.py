@@ -18,7 +18,7 @@ from podstead.storage.layout import RootLayout
 from podstead.storage.records import Committed, TokenRecord
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
-from podstead.storage.sqlite.passing import Passing
+from podstead.storage.sqlite.ephemeral_store import EphemeralStore
 from tests.storage.engine_suite.engine import commit, content_of, plant, put, read, write
 from tests.storage.faulty_vfs import FaultyVfs
 
@@ -230,7 +230,7 @@ async def test_proofs_are_noted_in_the_room_that_the_reserve_gives_up(
 ) -> None:
     """Reading with DPoP goes on; without a reserve nobody is let in unnoted."""
     space = DiskSpace(layout.root)
-    passing = Passing(layout.passing, space)
+    passing = EphemeralStore(layout.ephemeral_database, space)
     taken = passing.take("a", BucketRate(1, 1.0), now_ms=1)
     assert taken is None
     passing._connection.execute("PRAGMA max_page_count = 1")  # not below what is there

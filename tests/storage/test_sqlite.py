@@ -33,7 +33,7 @@ class SqliteEngine:
         assert isinstance(store, SqliteStore)
         assert store._opened is not None
         store._opened.reader._connection.close(force=True)
-        store._opened.passing._connection.close(force=True)
+        store._opened.ephemeral._connection.close(force=True)
         store._opened.writer._connection._connection.close(force=True)
 
     async def lose_blobs(self) -> None:

@@ -17,9 +17,9 @@ class RootLayout:
         return self.root / "podstead.db"
 
     @property
-    def passing(self) -> Path:
+    def ephemeral_database(self) -> Path:
         """The database of what may be lost when the machine fails: rate limits, proofs used."""
-        return self.root / "passing.db"
+        return self.root / "ephemeral.db"
 
     @property
     def blobs(self) -> Path:

@@ -11,8 +11,8 @@ from types import TracebackType
 from podstead.core.errors import RootInUse, RootUnusable, StorageError
 from podstead.storage.blobs.local import DRAFTS
 from podstead.storage.layout import RootLayout
+from podstead.storage.sqlite.ephemeral_store import prepare_ephemeral_store
 from podstead.storage.sqlite.migrate import migrate
-from podstead.storage.sqlite.passing import prepare_passing
 
 _PRIVATE = 0o700
 _PRIVATE_FILE = 0o600
@@ -27,21 +27,36 @@ def prepare_root(root: Path) -> RootLayout:
     layout = RootLayout(root)
     try:
         root.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        _rename_files_of_earlier_versions(layout)
         for directory in (layout.blobs, layout.blobs / DRAFTS, layout.keys, layout.doorbells):
             directory.mkdir(mode=_PRIVATE, exist_ok=True)
         layout.keys.chmod(_PRIVATE)
-        for database in (layout.database, layout.passing):
+        for database in (layout.database, layout.ephemeral_database):
             os.close(os.open(database, os.O_RDWR | os.O_CREAT, _PRIVATE_FILE))
     except OSError as error:
         raise _unusable(root, error) from error
     try:
         migrate(layout.database)
-        prepare_passing(layout.passing)
+        prepare_ephemeral_store(layout.ephemeral_database)
     except RootUnusable:
         raise
     except StorageError as error:
         raise RootUnusable(f"The data root {root} cannot be used. {error}") from error
     return layout
+
+
+def _rename_files_of_earlier_versions(layout: RootLayout) -> None:
+    """Version 0.1.0 called the ephemeral database passing.db. Its rows are worth keeping: they say
+    which proofs have been used."""
+    former = layout.root / "passing.db"
+    if former.exists() and not layout.ephemeral_database.exists():
+        # The database comes last: until then, a start that was interrupted is repeated.
+        for suffix in ("-wal", "-shm", ""):
+            part = former.with_name(former.name + suffix)
+            if part.exists():
+                part.rename(
+                    layout.ephemeral_database.with_name(layout.ephemeral_database.name + suffix)
+                )
 
 
 def lock_root(root: Path) -> RootLock:

@@ -40,8 +40,8 @@ from podstead.storage.records import (
 from podstead.storage.sqlite import upkeep
 from podstead.storage.sqlite.connection import open_reader
 from podstead.storage.sqlite.doorbells import Doorbells
+from podstead.storage.sqlite.ephemeral_store import EphemeralStore
 from podstead.storage.sqlite.migrate import check_schema
-from podstead.storage.sqlite.passing import Passing
 from podstead.storage.sqlite.reads import Reader
 from podstead.storage.sqlite.removal import begin_removal, go_on_removing
 from podstead.storage.sqlite.row_changes import no_changes
@@ -110,11 +110,11 @@ class SqliteStore:
             reader = open_reader(database, vfs=self._vfs)
             try:
                 check_schema(reader)
-                passing = Passing(self._layout.passing, self._space)
+                ephemeral = EphemeralStore(self._layout.ephemeral_database, self._space)
                 try:
                     writer = WriteConnection(database, committed, self._space, vfs=self._vfs)
                 except BaseException:
-                    passing.close()
+                    ephemeral.close()
                     raise
             except BaseException:
                 reader.close()
@@ -124,7 +124,7 @@ class SqliteStore:
         doorbells = Doorbells(self._layout.doorbells)
         self._opened = _Opened(
             Reader(reader, committed),
-            passing,
+            ephemeral,
             Writer(writer, most_waiting=self._most_waiting, on_changes=doorbells.ring),
             LocalBlobs(self._layout.blobs, self._space),
             doorbells,
@@ -135,7 +135,7 @@ class SqliteStore:
             return
         opened, self._opened = self._opened, None
         opened.reader.close()
-        opened.passing.close()
+        opened.ephemeral.close()
         try:
             # Finishes the writes that wait, whose blobs and notifications need the rest.
             await opened.writer.close()
@@ -286,16 +286,16 @@ class SqliteStore:
     # --- what passes --------------------------------------------------------------------------
 
     async def take(self, key: str, *, capacity: int, per_s: float, now_ms: int) -> int | None:
-        return self._use().passing.take(key, BucketRate(capacity, per_s), now_ms=now_ms)
+        return self._use().ephemeral.take(key, BucketRate(capacity, per_s), now_ms=now_ms)
 
     async def wait_s(self, key: str, *, capacity: int, per_s: float, now_ms: int) -> int | None:
-        return self._use().passing.wait_s(key, BucketRate(capacity, per_s), now_ms=now_ms)
+        return self._use().ephemeral.wait_s(key, BucketRate(capacity, per_s), now_ms=now_ms)
 
     async def use_once(self, key: bytes, *, until_ms: int, now_ms: int) -> bool:
-        return self._use().passing.use_once(key, until_ms=until_ms, now_ms=now_ms)
+        return self._use().ephemeral.use_once(key, until_ms=until_ms, now_ms=now_ms)
 
     async def is_used(self, key: bytes, *, now_ms: int) -> bool:
-        return self._use().passing.is_used(key, now_ms=now_ms)
+        return self._use().ephemeral.is_used(key, now_ms=now_ms)
 
     # --- upkeep -------------------------------------------------------------------------------
 
@@ -303,7 +303,7 @@ class SqliteStore:
         opened = self._use()
         await _sweep_blobs(opened, now_ms)
         await _finish_removals(opened)
-        await _sweep_passing(opened.passing, now_ms)
+        await _sweep_ephemeral(opened.ephemeral, now_ms)
         # Each of these removes a limited number of rows in a transaction of its own, and requests
         # get their turn in between.
         while await opened.writer.run(partial(upkeep.forget_entries, now_ms=now_ms)):
@@ -325,7 +325,7 @@ class _Opened:
     """What the store holds while it is open."""
 
     reader: Reader
-    passing: Passing
+    ephemeral: EphemeralStore
     writer: Writer
     blobs: LocalBlobs
     doorbells: Doorbells
@@ -349,10 +349,10 @@ async def _shrink(opened: _Opened, database: Path) -> None:
             raise StorageError("The database could not be made smaller") from error
 
 
-async def _sweep_passing(passing: Passing, now_ms: int) -> None:
+async def _sweep_ephemeral(ephemeral: EphemeralStore, now_ms: int) -> None:
     more = True
     while more:
-        more = passing.sweep(now_ms=now_ms)
+        more = ephemeral.sweep(now_ms=now_ms)
         await asyncio.sleep(0)  # requests come first
 
 

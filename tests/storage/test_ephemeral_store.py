@@ -10,13 +10,13 @@ from podstead.core.errors import Overloaded, StorageError
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.root import prepare_root
-from podstead.storage.sqlite import SqliteStore, passing
-from podstead.storage.sqlite.passing import Passing, prepare_passing
+from podstead.storage.sqlite import SqliteStore, ephemeral_store
+from podstead.storage.sqlite.ephemeral_store import EphemeralStore, prepare_ephemeral_store
 
 
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
-    return tmp_path / "passing.db"
+    return tmp_path / "ephemeral_store.db"
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def boot(tmp_path: Path) -> Path:
 
 
 def use(database: Path, key: bytes) -> bool:
-    notes = Passing(database, DiskSpace(database.parent))
+    notes = EphemeralStore(database, DiskSpace(database.parent))
     try:
         return notes.use_once(key, until_ms=10, now_ms=1)
     finally:
@@ -35,47 +35,49 @@ def use(database: Path, key: bytes) -> bool:
 
 
 def test_notes_outlive_the_server(database: Path, boot: Path) -> None:
-    prepare_passing(database, boot=boot)
+    prepare_ephemeral_store(database, boot=boot)
     assert use(database, b"a")
-    prepare_passing(database, boot=boot)
+    prepare_ephemeral_store(database, boot=boot)
     assert not use(database, b"a")
 
 
 def test_notes_are_made_anew_after_a_start_of_the_machine(database: Path, boot: Path) -> None:
-    prepare_passing(database, boot=boot)
+    prepare_ephemeral_store(database, boot=boot)
     assert use(database, b"a")
     boot.write_text("second")
-    prepare_passing(database, boot=boot)
+    prepare_ephemeral_store(database, boot=boot)
     assert use(database, b"a")
 
 
 @pytest.mark.parametrize("boots", [True, False])
 def test_a_damaged_file_is_made_anew(database: Path, boot: Path, boots: bool) -> None:
     database.write_bytes(b"no database at all" * 1000)
-    prepare_passing(database, boot=boot if boots else boot.with_name("none"))
+    prepare_ephemeral_store(database, boot=boot if boots else boot.with_name("none"))
     assert use(database, b"a")
 
 
 def test_where_no_start_of_the_machine_is_told_notes_stay(database: Path) -> None:
     nowhere = database.with_name("none")
-    prepare_passing(database, boot=nowhere)
+    prepare_ephemeral_store(database, boot=nowhere)
     assert use(database, b"a")
-    prepare_passing(database, boot=nowhere)
+    prepare_ephemeral_store(database, boot=nowhere)
     assert not use(database, b"a")
 
 
 def test_an_unusable_place_is_trouble(tmp_path: Path) -> None:
     with pytest.raises(StorageError):
-        prepare_passing(tmp_path / "missing" / "passing.db")
+        prepare_ephemeral_store(tmp_path / "missing" / "ephemeral_store.db")
 
 
 def test_a_full_store_refuses_and_forgets_nothing(
     database: Path, boot: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A-104: full means try later, never that a proof could be used again."""
-    prepare_passing(database, boot=boot)
-    monkeypatch.setattr(passing, "_SETTINGS", "PRAGMA synchronous = OFF; PRAGMA max_page_count=20")
-    notes = Passing(database, DiskSpace(database.parent))
+    prepare_ephemeral_store(database, boot=boot)
+    monkeypatch.setattr(
+        ephemeral_store, "_SETTINGS", "PRAGMA synchronous = OFF; PRAGMA max_page_count=20"
+    )
+    notes = EphemeralStore(database, DiskSpace(database.parent))
     used: list[bytes] = []
 
     def use_all() -> None:
@@ -107,4 +109,4 @@ async def test_a_note_is_no_change_of_the_store(tmp_path: Path) -> None:
 
 def test_only_this_account_may_look_inside(tmp_path: Path) -> None:
     layout: RootLayout = prepare_root(tmp_path / "data")
-    assert layout.passing.stat().st_mode & 0o077 == 0
+    assert layout.ephemeral_database.stat().st_mode & 0o077 == 0

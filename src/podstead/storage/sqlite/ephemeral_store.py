@@ -26,7 +26,7 @@ Noted = TypeVar("Noted")
 MOST_BYTES: Final = 512 * 1024 * 1024
 """Room for some five million notes; nothing is forgotten early to make more (A-104)."""
 
-BITE: Final = 2000
+SWEEP_ROWS: Final = 2000
 """Rows that one step of a sweep removes at most."""
 
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
@@ -56,7 +56,7 @@ _USE = (
 _IS_USED = "SELECT 1 FROM used_once WHERE key = ? AND until_ms > ?"
 
 
-def prepare_passing(database: Path, *, boot: Path = _BOOT) -> None:
+def prepare_ephemeral_store(database: Path, *, boot: Path = _BOOT) -> None:
     """Make the database, anew if the machine was started since it was made. Raises StorageError.
 
     Several processes may do this at once. ``boot`` holds what is another after each start of the
@@ -112,7 +112,7 @@ def _connect(database: Path, *, create: bool = False) -> apsw.Connection:
     return connection
 
 
-class Passing:
+class EphemeralStore:
     """Makes and forgets notes. Used from one thread only."""
 
     def __init__(self, database: Path, space: DiskSpace) -> None:
@@ -200,9 +200,9 @@ class Passing:
             self._connection.execute(
                 "DELETE FROM used_once WHERE key IN (SELECT key FROM used_once"
                 " WHERE until_ms <= ? ORDER BY until_ms LIMIT ?)",
-                (now_ms, BITE),
+                (now_ms, SWEEP_ROWS),
             )
-            return self._connection.changes() == BITE
+            return self._connection.changes() == SWEEP_ROWS
         except apsw.Error as error:
             raise _trouble(error) from error
 
