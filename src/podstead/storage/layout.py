@@ -37,9 +37,9 @@ class RootLayout:
         return self.root / "keys"
 
     @property
-    def doorbells(self) -> Path:
+    def change_pipes(self) -> Path:
         """The pipes by which processes tell each other of changes; empty while none runs."""
-        return self.root / "doorbells"
+        return self.root / "change-pipes"
 
     @property
     def lock(self) -> Path:

@@ -28,7 +28,7 @@ def prepare_root(root: Path) -> RootLayout:
     try:
         root.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
         _rename_files_of_earlier_versions(layout)
-        for directory in (layout.blobs, layout.blobs / DRAFTS, layout.keys, layout.doorbells):
+        for directory in (layout.blobs, layout.blobs / DRAFTS, layout.keys, layout.change_pipes):
             directory.mkdir(mode=_PRIVATE, exist_ok=True)
         layout.keys.chmod(_PRIVATE)
         for database in (layout.database, layout.ephemeral_database):

@@ -38,8 +38,8 @@ from podstead.storage.records import (
     Write,
 )
 from podstead.storage.sqlite import upkeep
+from podstead.storage.sqlite.change_notifier import ChangeNotifier
 from podstead.storage.sqlite.connection import open_reader
-from podstead.storage.sqlite.doorbells import Doorbells
 from podstead.storage.sqlite.ephemeral_store import EphemeralStore
 from podstead.storage.sqlite.migrate import check_schema
 from podstead.storage.sqlite.reads import Reader
@@ -121,13 +121,13 @@ class SqliteStore:
                 raise
         except apsw.Error as error:
             raise StorageError(f"The database {database} could not be opened") from error
-        doorbells = Doorbells(self._layout.doorbells)
+        change_notifier = ChangeNotifier(self._layout.change_pipes)
         self._opened = _Opened(
             Reader(reader, committed),
             ephemeral,
-            Writer(writer, most_waiting=self._most_waiting, on_changes=doorbells.ring),
+            Writer(writer, most_waiting=self._most_waiting, on_changes=change_notifier.notify),
             LocalBlobs(self._layout.blobs, self._space),
-            doorbells,
+            change_notifier,
         )
 
     async def close(self) -> None:
@@ -140,7 +140,7 @@ class SqliteStore:
             # Finishes the writes that wait, whose blobs and notifications need the rest.
             await opened.writer.close()
         finally:
-            opened.doorbells.close()
+            opened.change_notifier.close()
             opened.blobs.close()
 
     def _use(self) -> _Opened:
@@ -225,7 +225,7 @@ class SqliteStore:
         return self._use().reader.newest_sequence()
 
     def listen(self) -> ChangeSignal:
-        return self._use().doorbells.listen()
+        return self._use().change_notifier.listen()
 
     async def deleted_acls(
         self, write: Version, paths: Iterable[ResourcePath]
@@ -255,7 +255,7 @@ class SqliteStore:
         opened = self._use()
         if not await opened.writer.run(partial(begin_removal, removal=removal)):
             return False
-        opened.doorbells.ring()
+        opened.change_notifier.notify()
         # The pod is gone with the first transaction; the rest only frees room, so its failure is
         # not the caller's.
         try:
@@ -328,13 +328,13 @@ class _Opened:
     ephemeral: EphemeralStore
     writer: Writer
     blobs: LocalBlobs
-    doorbells: Doorbells
+    change_notifier: ChangeNotifier
 
 
 async def _finish_removals(opened: _Opened) -> None:
     """Remove what removed pods left behind, in limited steps."""
     while await opened.writer.run(go_on_removing):
-        opened.doorbells.ring()
+        opened.change_notifier.notify()
 
 
 async def _shrink(opened: _Opened, database: Path) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 logger = logging.getLogger("podstead.storage")
 
-SAFETY_LOOK_S = 1.0
+POLL_INTERVAL_S = 1.0
 """How often a listener looks without having been told; what a lost ring costs at most."""
 
 _UNSURE_NS = 100_000_000
@@ -30,7 +30,7 @@ _PRIVATE = 0o600
 _PIPE_BYTES = 64 * 1024
 
 
-class Doorbells:
+class ChangeNotifier:
     """Rings the listeners of all processes, and lets this one listen. Used from one event loop."""
 
     def __init__(self, folder: Path) -> None:
@@ -42,7 +42,7 @@ class Doorbells:
         self._others: dict[str, int] = {}
         self._listed_ns = (0, 0)
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Tell every listener, here and elsewhere. Neither waits nor raises."""
         self.wake()
         try:
@@ -50,7 +50,7 @@ class Doorbells:
         except OSError:
             return
         for name in tuple(self._others):
-            self._ring_other(name)
+            self._notify_other(name)
 
     def wake(self) -> None:
         """Tell the listeners of this process."""
@@ -102,7 +102,7 @@ class Doorbells:
         except OSError:  # nobody reads it any more
             _remove(path)
 
-    def _ring_other(self, name: str) -> None:
+    def _notify_other(self, name: str) -> None:
         try:
             os.write(self._others[name], b"\0")
         except BlockingIOError:
@@ -118,7 +118,7 @@ class Doorbells:
 class Listener:
     """Implements ChangeSignal. A wake-up that comes while nobody waits is kept."""
 
-    def __init__(self, bells: Doorbells) -> None:
+    def __init__(self, bells: ChangeNotifier) -> None:
         self._bells = bells
         self._woken = asyncio.Event()
 
@@ -128,7 +128,7 @@ class Listener:
 
     async def wait(self) -> None:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(SAFETY_LOOK_S):
+            async with asyncio.timeout(POLL_INTERVAL_S):
                 await self._woken.wait()
         self._woken.clear()
 

@@ -17,8 +17,8 @@ import pytest
 from podstead.storage.layout import RootLayout
 from podstead.storage.records import Activity, Change, PodRecord, PodRemoval
 from podstead.storage.root import prepare_root
-from podstead.storage.sqlite import SqliteStore, doorbells
-from podstead.storage.sqlite.doorbells import Doorbells
+from podstead.storage.sqlite import SqliteStore, change_notifier
+from podstead.storage.sqlite.change_notifier import ChangeNotifier
 from tests.storage.engine_suite.engine import (
     CONTAINER,
     NOW_MS,
@@ -51,7 +51,7 @@ asyncio.run(main())
 _LISTEN_AND_DIE = """
 import asyncio, os, sys
 from pathlib import Path
-from podstead.storage.sqlite.doorbells import Doorbells
+from podstead.storage.sqlite.change_notifier import Doorbells
 
 async def main():
     Doorbells(Path(sys.argv[1])).listen()
@@ -62,12 +62,12 @@ asyncio.run(main())
 
 @pytest.fixture(autouse=True)
 def _nobody_looks_by_himself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doorbells, "SAFETY_LOOK_S", 3600.0)
+    monkeypatch.setattr(change_notifier, "POLL_INTERVAL_S", 3600.0)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return prepare_root(tmp_path).doorbells
+    return prepare_root(tmp_path).change_pipes
 
 
 def pipes(folder: Path) -> list[Path]:
@@ -79,10 +79,10 @@ def run(script: str, argument: Path) -> None:
 
 
 async def test_a_ring_reaches_every_listener_here_and_elsewhere(folder: Path) -> None:
-    ringing, other = Doorbells(folder), Doorbells(folder)
+    ringing, other = ChangeNotifier(folder), ChangeNotifier(folder)
     listeners = [ringing.listen(), ringing.listen(), other.listen()]
     for _ in range(3):
-        ringing.ring()
+        ringing.notify()
         await asyncio.gather(*[listener.wait() for listener in listeners])
     for bells in (ringing, other):
         bells.close()
@@ -90,9 +90,9 @@ async def test_a_ring_reaches_every_listener_here_and_elsewhere(folder: Path) ->
 
 
 async def test_a_ring_before_the_wait_is_kept(folder: Path) -> None:
-    ringing, other = Doorbells(folder), Doorbells(folder)
+    ringing, other = ChangeNotifier(folder), ChangeNotifier(folder)
     listener = other.listen()
-    ringing.ring()
+    ringing.notify()
     await listener.wait()
     ringing.close()
     other.close()
@@ -102,15 +102,15 @@ async def test_who_begins_to_listen_is_found_although_the_folder_looks_the_same(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The times of folders are coarse: what changes within one tick looks alike."""
-    monkeypatch.setattr(doorbells, "_UNSURE_NS", 10**18)
-    ringing = Doorbells(folder)
+    monkeypatch.setattr(change_notifier, "_UNSURE_NS", 10**18)
+    ringing = ChangeNotifier(folder)
     tick = 1_790_000_000 * 10**9
     listening = []
     for _ in range(30):
-        other = Doorbells(folder)
+        other = ChangeNotifier(folder)
         listener = other.listen()
         os.utime(folder, ns=(tick, tick))
-        ringing.ring()
+        ringing.notify()
         await listener.wait()
         listening.append(other)
         if len(listening) > 3:
@@ -120,10 +120,10 @@ async def test_who_begins_to_listen_is_found_although_the_folder_looks_the_same(
 
 
 async def test_a_pipe_that_nobody_empties_holds_up_nobody(folder: Path) -> None:
-    ringing, other = Doorbells(folder), Doorbells(folder)
+    ringing, other = ChangeNotifier(folder), ChangeNotifier(folder)
     listener = other.listen()
     for _ in range(100_000):  # more than a pipe holds
-        ringing.ring()
+        ringing.notify()
     await listener.wait()
     ringing.close()
     other.close()
@@ -132,29 +132,29 @@ async def test_a_pipe_that_nobody_empties_holds_up_nobody(folder: Path) -> None:
 async def test_the_pipe_of_a_process_that_died_is_removed(folder: Path) -> None:
     run(_LISTEN_AND_DIE, folder)
     assert len(pipes(folder)) == 1
-    bells = Doorbells(folder)
-    bells.ring()
+    bells = ChangeNotifier(folder)
+    bells.notify()
     assert pipes(folder) == []
     bells.close()
 
 
 async def test_the_pipe_of_a_process_that_dies_later_is_removed_too(folder: Path) -> None:
-    bells, dying = Doorbells(folder), Doorbells(folder)
+    bells, dying = ChangeNotifier(folder), ChangeNotifier(folder)
     dying.listen()
-    bells.ring()
+    bells.notify()
     assert dying._own is not None
     dying._own._loop.remove_reader(dying._own._ends[0])
     for end in dying._own._ends:
         os.close(end)
-    bells.ring()
+    bells.notify()
     assert pipes(folder) == []
     bells.close()
 
 
 async def test_without_a_folder_listeners_still_hear_of_their_own_process(tmp_path: Path) -> None:
-    bells = Doorbells(tmp_path / "none")
+    bells = ChangeNotifier(tmp_path / "none")
     listener = bells.listen()
-    bells.ring()
+    bells.notify()
     await listener.wait()
     bells.close()
 
@@ -193,7 +193,7 @@ async def test_a_write_that_logs_nothing_rings_nobody(tmp_path: Path) -> None:
     await store.open()
     await plant(store)
     assert store._opened is not None
-    listener = store._opened.doorbells.listen()
+    listener = store._opened.change_notifier.listen()
     await commit(store, write(put("/alice/c/a")))
     assert not listener._woken.is_set()
     await commit(store, write(changes=[CHANGE]))
@@ -203,7 +203,7 @@ async def test_a_write_that_logs_nothing_rings_nobody(tmp_path: Path) -> None:
 
 def test_the_pipes_are_for_this_account_only(tmp_path: Path) -> None:
     async def check() -> None:
-        bells = Doorbells(RootLayout(prepare_root(tmp_path).root).doorbells)
+        bells = ChangeNotifier(RootLayout(prepare_root(tmp_path).root).change_pipes)
         bells.listen()
         assert [pipe.stat().st_mode & 0o077 for pipe in bells._folder.iterdir()] == [0]
         bells.close()
