@@ -10,7 +10,6 @@ from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath, slash_twin
 from podstead.pods.names import PodNameTaken, check_name
 from podstead.pods.template import pod_resources
-from podstead.storage.former_pods import former_pod
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import (
     Absent,
@@ -24,6 +23,7 @@ from podstead.storage.records import (
     Version,
     Write,
 )
+from podstead.storage.retired_pod_names import retired_pod_name
 
 VERSION_BYTES = 8
 _TOKEN_ID_BYTES = 16
@@ -153,7 +153,7 @@ class PodProvisioner:
             at_ms=now_ms,
             relied_on=(
                 NoPod(name),
-                NoEntry(former_pod(name)),
+                NoEntry(retired_pod_name(name)),
                 Absent(root),
                 Absent(slash_twin(root)),
             ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from podstead.storage.former_pods import former_pod
 from podstead.storage.protocol import Store
 from podstead.storage.records import (
     Activity,
@@ -23,6 +22,7 @@ from podstead.storage.records import (
     VersionConflict,
 )
 from podstead.storage.repositories import RepositoryName, put_repository, repository_of
+from podstead.storage.retired_pod_names import retired_pod_name
 from tests.storage.engine_suite.engine import (
     NOW_MS,
     Engine,
@@ -181,11 +181,11 @@ class EntrySuite:
         store, other = await engine.open_store(), await engine.open_store()
         await plant(store)
         pod = PodRecord("Alice", path("/Alice/"), "w", 1)
-        relied_on: list[Precondition] = [NoPod("alice"), NoEntry(former_pod("alice"))]
+        relied_on: list[Precondition] = [NoPod("alice"), NoEntry(retired_pod_name("alice"))]
         await commit(store, write(relied_on=relied_on, records=[pod]))
         assert await store.remove_pod(PodRemoval("alice", new_version(), NOW_MS))
         assert isinstance(await other.commit(write(relied_on=relied_on)), VersionConflict)
-        await commit(other, write(records=[DropEntry(former_pod("ALICE"))]))
+        await commit(other, write(records=[DropEntry(retired_pod_name("ALICE"))]))
         await commit(store, write(relied_on=relied_on, records=[pod]))
         assert await store.remove_pod(PodRemoval("alice", new_version(), NOW_MS))
 
