@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.records import Committed, InlineBody, Kind, Put, Version, Write
+from podstead.storage.records import Committed, InlineBody, Put, ResourceKind, Version, Write
 from podstead.storage.sqlite import SqliteStore
 from tests.conformance.agents import (
     ACL,
@@ -277,7 +277,9 @@ async def corrupt(server: ServerProcess, path: str, content_type: str, content: 
     store = SqliteStore(server.root)
     await store.open()
     try:
-        put = Put(ResourcePath(path), Kind.ACL, content_type, InlineBody(content), creates=False)
+        put = Put(
+            ResourcePath(path), ResourceKind.ACL, content_type, InlineBody(content), creates=False
+        )
         write = Write(version=Version("c0" * 8), at_ms=1, puts=(put,))
         assert isinstance(await store.commit(write), Committed)
     finally:

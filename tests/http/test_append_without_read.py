@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from podstead.storage.records import Activity
+from podstead.storage.records import ChangeType
 from podstead.storage.sqlite import SqliteStore
 from tests.http.conftest import Server
 from tests.http.test_patch import N3, SPARQL, TURTLE, n3, patch
@@ -60,7 +60,7 @@ async def test_notifications_do_not_tell_whether_a_triple_was_there(
         await patch(server.bob, PATH, n3(inserts=triple))
     changes = await store.changes_after(sequence, limit=10)
     assert [(each.change.path, each.change.activity) for each in changes] == [
-        (PATH, Activity.UPDATE)
+        (PATH, ChangeType.UPDATE)
     ] * 3
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import rdflib
 
-from podstead.storage.sqlite.reads import Reader
+from podstead.storage.sqlite.reads import ReadConnection
 from tests.http.conftest import BASE, Server, Start
 from tests.http.rdf import FORMATS, JSON_LD, RDF_XML, TURTLE, Triples, said
 from tests.support.asgi import Answer
@@ -264,13 +264,13 @@ async def test_neither_a_minimal_container_nor_a_head_reads_members(
 ) -> None:
     """C-29: whatever there is in it."""
     read: list[str] = []
-    list_members = Reader.list_members
+    list_members = ReadConnection.list_members
 
-    def noting(self: Reader, path: str, *rest: object) -> object:
+    def noting(self: ReadConnection, path: str, *rest: object) -> object:
         read.append(path)
         return list_members(self, path, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Reader, "list_members", noting)
+    monkeypatch.setattr(ReadConnection, "list_members", noting)
     for accept in FORMATS:
         for prefer in WITHOUT_MEMBERS:
             assert (await server.alice.get(container, accept=accept, prefer=prefer)).status == 200

@@ -18,9 +18,9 @@ from podstead.core.identifiers import ResourcePath
 from podstead.idp.nostr.profile_keys import ProfileKeyRecords, ProfileKeys
 from podstead.idp.records import PROFILE_KEYS
 from podstead.rdf.graph import Graph
-from podstead.storage.records import InlineBody, Kind, Put, Version, Write
+from podstead.storage.records import InlineBody, Put, ResourceKind, Version, Write
 from podstead.storage.sqlite import SqliteStore
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 from tests.http.conftest import BASE, Server, Start
 from tests.support.asgi import Answer, Client
 from tests.support.nostr import NostrKey
@@ -175,7 +175,7 @@ async def test_a_record_that_should_not_be_there_finds_nobody(server: Server, in
         Write(
             version=Version("0" * 16),
             at_ms=1,
-            puts=(Put(_ROOT, Kind.STORAGE, "text/turtle", InlineBody(b""), creates=False),),
+            puts=(Put(_ROOT, ResourceKind.STORAGE, "text/turtle", InlineBody(b""), creates=False),),
         )
     )
     assert await index.records() == [f"{KEY.public}/alice/"]
@@ -189,7 +189,7 @@ async def test_profiles_of_earlier_versions_are_read_once_before_the_start(
     await patch(server.alice, f"INSERT DATA {{ {stating()} }}")
     async with opened(settings) as index:
         for key in await index.records():
-            await commit(
+            await commit_entries(
                 index.store, [PROFILE_KEYS.drop(key)], now_ms=1, randomness=SystemRandomness()
             )
         assert await index.pods() == []

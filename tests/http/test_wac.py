@@ -9,7 +9,7 @@ import pytest
 
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.records import Committed, InlineBody, Kind, Put, Version, Write
+from podstead.storage.records import Committed, InlineBody, Put, ResourceKind, Version, Write
 from podstead.storage.sqlite import SqliteStore
 from tests.http.conftest import BASE, Server, Start, acl_turtle, running
 from tests.http.rdf import JSON_LD, TURTLE
@@ -396,7 +396,9 @@ async def test_an_unreadable_acl_of_a_container_denies_all_below(
 
 async def corrupt(store: SqliteStore, path: str, content_type: str, content: bytes) -> None:
     """Write what the server would never store."""
-    put = Put(ResourcePath(path), Kind.ACL, content_type, InlineBody(content), creates=False)
+    put = Put(
+        ResourcePath(path), ResourceKind.ACL, content_type, InlineBody(content), creates=False
+    )
     write = Write(version=Version("c0" * 8), at_ms=1, puts=(put,))
     assert isinstance(await store.commit(write), Committed)
 

@@ -32,7 +32,7 @@ from podstead.idp.sign_in import AccountDisabled, SignInFailed
 from podstead.pods.names import PodNameTaken
 from podstead.storage.records import CommitOutcome, TokenRecord, Version, Write
 from podstead.storage.registry import Records, Versioned
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 from tests.support.accounts import ADDRESS, BASE, Office, office, password_of
 
 NEW_PASSWORD = "another password"
@@ -192,7 +192,7 @@ async def test_an_account_can_be_without_an_address_if_none_is_needed(desk: Offi
 async def test_a_pod_without_an_account_gets_one(desk: Office) -> None:
     """Of a server that became a provider later."""
     alice = await desk.new_account()
-    await commit(
+    await commit_entries(
         desk.store,
         [
             kind.drop(key)
@@ -225,7 +225,7 @@ async def fill(desk: Office, account_id: str) -> None:
     grant = Grant("g1", account_id, "w", "c", None, (), now_s, "s", now_s, now_s)
     code = AuthorizationCode("g1", "c", "r", "x", now_s + 60)
     session = BrowserSession(account_id, now_s, now_s, "password", "t", lasting=False)
-    await commit(
+    await commit_entries(
         desk.store,
         [
             SESSIONS.put("s1", session, owner=account_id),

@@ -17,7 +17,7 @@ from podstead.idp.records import ACCOUNTS, NOSTR_LINKS, PASSKEYS, Account, Nostr
 from podstead.idp.source import OPERATOR
 from podstead.storage.records import Record
 from podstead.storage.registry import Versioned
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 from tests.support.accounts import Office, office
 
 KEY, OTHER = "a" * 64, "b" * 64
@@ -57,7 +57,7 @@ class Desk:
     account: Versioned[Account]
 
     async def write(self, *records: Record) -> None:
-        assert await commit(
+        assert await commit_entries(
             self.place.store,
             records,
             now_ms=self.place.clock.now_ms(),

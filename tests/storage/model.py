@@ -13,13 +13,13 @@ from podstead.storage.records import (
     Absent,
     AtVersion,
     Change,
-    Kind,
     MembersAt,
     NoMembers,
     NoPod,
     PodRecord,
     Precondition,
     Present,
+    ResourceKind,
     Version,
     Write,
 )
@@ -27,7 +27,7 @@ from podstead.storage.records import (
 
 @dataclass
 class Stored:
-    kind: Kind
+    kind: ResourceKind
     version: Version
     content: bytes
     created_ms: int
@@ -82,7 +82,7 @@ class Model:
         )
 
     def _lister(self, path: str) -> str | None:
-        if self.resources[path].kind not in (Kind.DOCUMENT, Kind.CONTAINER):
+        if self.resources[path].kind not in (ResourceKind.DOCUMENT, ResourceKind.CONTAINER):
             return None
         return path.rstrip("/").rpartition("/")[0] + "/"
 
@@ -115,7 +115,7 @@ class Model:
                 new.created_ms = old.created_ms
                 new.members_version = old.members_version
                 new.members_modified_ms = old.members_modified_ms
-            elif put.kind in (Kind.CONTAINER, Kind.STORAGE):
+            elif put.kind in (ResourceKind.CONTAINER, ResourceKind.STORAGE):
                 new.members_version, new.members_modified_ms = write.version, write.at_ms
             self.resources[put.path] = new
             self._touch(touched, put.path, membership=old is None)
@@ -125,7 +125,7 @@ class Model:
             self._touch(touched, path, membership=True)
             gone = self.resources.pop(path)
             self._drop(path, gone)
-            if gone.kind is Kind.ACL:
+            if gone.kind is ResourceKind.ACL:
                 self.deleted_acls.setdefault(write.version, {})[path] = gone
         if not self._tell_containers(write, touched):
             return False

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from podstead.storage.layout import RootLayout
-from podstead.storage.records import Activity, Change, PodRecord, PodRemoval
+from podstead.storage.records import Change, ChangeType, PodRecord, PodRemoval
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore, change_notifier
 from podstead.storage.sqlite.change_notifier import ChangeNotifier
@@ -30,7 +30,7 @@ from tests.storage.engine_suite.engine import (
     write,
 )
 
-CHANGE = Change(CONTAINER, Activity.UPDATE)
+CHANGE = Change(CONTAINER, ChangeType.UPDATE)
 
 _RING = """
 import asyncio, sys

@@ -10,7 +10,7 @@ import pytest
 from podstead.storage.layout import RootLayout
 from podstead.storage.migrations import read_migrations
 from podstead.storage.quota import fixed_charge
-from podstead.storage.records import Activity, Change, PodRecord
+from podstead.storage.records import Change, ChangeType, PodRecord
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore, migrate
 from tests.storage.engine_suite.engine import (
@@ -58,7 +58,9 @@ async def test_a_resource_is_charged_for_at_least_what_it_takes(
     puts = [put(f"{container}{number:03d}".ljust(length, "x")) for number in range(100)]
     for start in range(0, 100, 10):
         some = puts[start : start + 10]
-        changes = [Change(each.path, Activity.CREATE, "https://alice.example/#me") for each in some]
+        changes = [
+            Change(each.path, ChangeType.CREATE, "https://alice.example/#me") for each in some
+        ]
         await commit(store, write(*some, changes=changes))
     await store.close()
     taken = used_pages_bytes(layout.database) - before

@@ -13,7 +13,7 @@ import pytest
 from podstead.core.errors import StorageError
 from podstead.storage.layout import RootLayout
 from podstead.storage.migrations import read_migrations
-from podstead.storage.records import Activity, NoPod, PodRecord, PodRemoval, VersionConflict
+from podstead.storage.records import ChangeType, NoPod, PodRecord, PodRemoval, VersionConflict
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore, make_shrinkable, removal, shrinking, store
 from tests.storage.engine_suite.engine import (
@@ -136,7 +136,7 @@ async def test_a_removal_that_is_cut_off_lets_nobody_in_and_is_finished_by_a_swe
     await other.sweep(now_ms=NOW_MS)
     assert await read(other, "/alice/") is None
     logged = [row.change for row in await other.changes_after(0, limit=2 * RESOURCES)]
-    assert [change.activity for change in logged] == [Activity.DELETE] * (RESOURCES + 4)
+    assert [change.activity for change in logged] == [ChangeType.DELETE] * (RESOURCES + 4)
     # Members before their containers, and the rules last.
     expected = ["/alice/c/", "/alice/", "/alice/c/.acl", "/alice/.acl"]
     assert [change.path for change in logged[-4:]] == expected

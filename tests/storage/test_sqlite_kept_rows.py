@@ -9,7 +9,7 @@ import pytest
 
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore, reads
-from podstead.storage.sqlite.reads import Reader
+from podstead.storage.sqlite.reads import ReadConnection
 from tests.storage.engine_suite.engine import commit, path, plant, put, read_present, write
 
 
@@ -22,7 +22,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
     await store.close()
 
 
-def reader_of(store: SqliteStore) -> Reader:
+def reader_of(store: SqliteStore) -> ReadConnection:
     assert store._opened is not None
     return store._opened.reader
 

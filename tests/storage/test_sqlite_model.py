@@ -19,11 +19,10 @@ from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
 from podstead.storage.records import (
     Absent,
-    Activity,
     AtVersion,
     Change,
+    ChangeType,
     Committed,
-    Kind,
     MembersAt,
     Metadata,
     NoMembers,
@@ -33,6 +32,7 @@ from podstead.storage.records import (
     Precondition,
     Present,
     Put,
+    ResourceKind,
     Version,
     VersionConflict,
     Write,
@@ -46,18 +46,18 @@ INLINE_BODY_BYTES = 12
 """Small, so that bodies of both sorts and changes between them are frequent."""
 
 KINDS = {
-    "/a/": Kind.STORAGE,
-    "/a/.acl": Kind.ACL,
-    "/a/x": Kind.DOCUMENT,
-    "/a/x.meta": Kind.DESCRIPTION,
-    "/a/d/": Kind.CONTAINER,
-    "/a/d/.acl": Kind.ACL,
-    "/a/d/x": Kind.DOCUMENT,
-    "/a/d/y": Kind.DOCUMENT,
-    "/a/d/e/": Kind.CONTAINER,
-    "/a/d/e/x": Kind.DOCUMENT,
-    "/b/": Kind.STORAGE,
-    "/b/x": Kind.DOCUMENT,
+    "/a/": ResourceKind.STORAGE,
+    "/a/.acl": ResourceKind.ACL,
+    "/a/x": ResourceKind.DOCUMENT,
+    "/a/x.meta": ResourceKind.DESCRIPTION,
+    "/a/d/": ResourceKind.CONTAINER,
+    "/a/d/.acl": ResourceKind.ACL,
+    "/a/d/x": ResourceKind.DOCUMENT,
+    "/a/d/y": ResourceKind.DOCUMENT,
+    "/a/d/e/": ResourceKind.CONTAINER,
+    "/a/d/e/x": ResourceKind.DOCUMENT,
+    "/b/": ResourceKind.STORAGE,
+    "/b/x": ResourceKind.DOCUMENT,
 }
 PODS = ("a", "b")
 
@@ -202,7 +202,7 @@ async def _write(
         puts=puts,
         deletes=tuple(ResourcePath(path) for path in sorted(deletes)),
         records=tuple(records),
-        changes=tuple(Change(put.path, Activity.UPDATE, None) for put in puts),
+        changes=tuple(Change(put.path, ChangeType.UPDATE, None) for put in puts),
         quota_bytes=step.quota_bytes,
     )
 

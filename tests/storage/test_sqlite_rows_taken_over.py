@@ -30,7 +30,7 @@ from podstead.storage.records import (
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
 from podstead.storage.sqlite.connection import open_reader
-from podstead.storage.sqlite.reads import Reader
+from podstead.storage.sqlite.reads import ReadConnection
 from podstead.storage.sqlite.row_changes import MOST_UNREAD, no_changes, read_row_count
 from podstead.storage.sqlite.transaction import WriteConnection
 from tests.storage.engine_suite.engine import (
@@ -196,7 +196,7 @@ def database(tmp_path: Path) -> Path:
     return RootLayout(root).database
 
 
-def reader_of(store: SqliteStore) -> Reader:
+def reader_of(store: SqliteStore) -> ReadConnection:
     assert store._opened is not None
     return store._opened.reader
 
@@ -264,7 +264,7 @@ def test_a_batch_that_was_undone_is_not_taken_for_another_of_the_same_count(
     writer = WriteConnection(database, committed, space)
     other = WriteConnection(database, no_changes(), space)
     connection = open_reader(database)
-    reader = Reader(connection, committed)
+    reader = ReadConnection(connection, committed)
     both = [path("/alice/"), path("/bob/")]
     assert reader.read_metadata(both) == dict.fromkeys(both)
 

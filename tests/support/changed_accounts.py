@@ -7,7 +7,7 @@ import msgspec
 from podstead.app.system import SystemRandomness
 from podstead.idp.records import ACCOUNTS
 from podstead.storage.protocol import Store
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 
 
 async def change_account(store: Store, **changes: object) -> None:
@@ -15,4 +15,4 @@ async def change_account(store: Store, **changes: object) -> None:
     for kept in await ACCOUNTS.page(store, now_ms=0):
         if kept.value.pod == "alice":
             records = [ACCOUNTS.replace(kept, msgspec.structs.replace(kept.value, **changes))]
-            assert await commit(store, records, now_ms=1, randomness=SystemRandomness())
+            assert await commit_entries(store, records, now_ms=1, randomness=SystemRandomness())

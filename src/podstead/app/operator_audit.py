@@ -23,7 +23,7 @@ from podstead.core.errors import ServerTrouble
 from podstead.idp.audit import Event
 from podstead.storage.protocol import EntryRegistry, ResourceStore
 from podstead.storage.registry import Records
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 
 logger = logging.getLogger("podstead.audit")
 
@@ -90,7 +90,7 @@ async def operator_audit(
         ]
         try:
             if puts:
-                await commit(store, puts, now_ms=clock.now_ms(), randomness=randomness)
+                await commit_entries(store, puts, now_ms=clock.now_ms(), randomness=randomness)
         except ServerTrouble:
             for act in audit.acts:
                 logger.warning("Not kept for the server's log: %s", _line(act))
@@ -100,7 +100,7 @@ async def log_acts(store: ActStore, *, clock: Clock, randomness: Randomness) -> 
     """Write what commands have left to the log, and remove it. Raises StorageError."""
     while kept := await OPERATOR_ACTS.page(store, now_ms=clock.now_ms(), limit=_PAGE):
         for each in kept:
-            if await commit(
+            if await commit_entries(
                 store,
                 [OPERATOR_ACTS.drop(each.key)],
                 relied_on=[each.at],

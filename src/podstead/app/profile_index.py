@@ -19,7 +19,7 @@ from podstead.resources.documents import Documents
 from podstead.storage.protocol import Store
 from podstead.storage.records import AtVersion, PodRecord
 from podstead.storage.sqlite import SqliteStore
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 
 logger = logging.getLogger("podstead.app")
 
@@ -63,7 +63,7 @@ class ProfileIndex:
         except BadRequest:
             logger.warning("The profile %s cannot be read for its keys", pod.root)
             return
-        await commit(
+        await commit_entries(
             self._store,
             await self._records.of(pod.root, document.dataset),
             relied_on=[AtVersion(pod.root, metadata.version)],

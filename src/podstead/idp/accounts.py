@@ -46,7 +46,7 @@ from podstead.storage.records import (
 )
 from podstead.storage.registry import Records, Versioned
 from podstead.storage.retired_pod_names import retired_pod_name
-from podstead.storage.writing import VERSION_BYTES, commit
+from podstead.storage.writing import VERSION_BYTES, commit_entries
 
 _ID_BYTES: Final = 16
 _ATTEMPTS: Final = 4
@@ -414,7 +414,7 @@ class Accounts:
         raise _busy()
 
     async def _commit(self, records: Sequence[Record], relied_on: Sequence[Precondition]) -> bool:
-        return await commit(
+        return await commit_entries(
             self._store,
             records,
             relied_on=relied_on,

@@ -26,7 +26,7 @@ from podstead.idp.records import Account
 from podstead.idp.token_service import ProviderStore
 from podstead.storage.protocol import RateCounters
 from podstead.storage.registry import Records, Versioned, secret_key
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 
 LONGEST_DELAY_S: Final = 60
 HOUR_S: Final = 3600
@@ -166,7 +166,7 @@ class Attempts:
         if kept is None or kept.value.in_a_row == 0:
             return
         forgiven = msgspec.structs.replace(kept.value, in_a_row=0)
-        await commit(
+        await commit_entries(
             self._store,
             [FAILURES.replace(kept, forgiven)],
             relied_on=[kept.at],
@@ -183,7 +183,7 @@ class Attempts:
             before = NONE_YET if kept is None else kept.value
             noted = after_failure(before, self._limits, now_s=now_ms // 1000)
             absent = FAILURES.absent(attempt.subject)
-            if await commit(
+            if await commit_entries(
                 self._store,
                 [
                     FAILURES.put(

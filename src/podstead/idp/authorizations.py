@@ -54,7 +54,7 @@ from podstead.idp.token_service import ProviderStore
 from podstead.idp.ways import reliance_on
 from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Versioned, secret_key
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 
 INTERACTION_S: Final = 3600
 CODE_S: Final = 120
@@ -389,7 +389,7 @@ class Authorizations:
     async def _commit(
         self, records: list[Record], *, now_ms: int, relied_on: Sequence[Precondition] = ()
     ) -> None:
-        if not await commit(
+        if not await commit_entries(
             self._store,
             records,
             relied_on=relied_on,

@@ -22,7 +22,7 @@ from podstead.idp.source import RequestSource
 from podstead.idp.token_service import ProviderStore
 from podstead.rdf.rsa_key_text import NewKey, removal
 from podstead.rdf.rsa_keys import OwnKey, key_mark, keys_of
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 from podstead.x509.issuing import MadeCertificate
 
 MOST_OF_ONE_ACCOUNT: Final = 50
@@ -112,7 +112,7 @@ class CertificateKeys:
     async def _note(self, event: Event, account: Account, mark: str, source: RequestSource) -> None:
         now_ms, owner = self._clock.now_ms(), account.account_id
         noted = await noting(self._store, owner, event, source, subject=mark, now_ms=now_ms)
-        await commit(self._store, noted, now_ms=now_ms, randomness=self._randomness)
+        await commit_entries(self._store, noted, now_ms=now_ms, randomness=self._randomness)
         self._audit.note(event, account_id=owner, key=mark)
 
 

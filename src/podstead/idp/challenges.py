@@ -16,7 +16,7 @@ from podstead.idp.records import Challenge
 from podstead.idp.token_service import ProviderStore
 from podstead.storage.protocol import EntryCounts
 from podstead.storage.registry import Records, secret_key
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 
 MOST_CHALLENGES: Final = 10_000
 """How many of a kind may be open. An address has a small share of them, by the limit of its
@@ -98,7 +98,7 @@ class Challenges:
             owner=account_id,
             expires_ms=now_ms + self._lifetime_s * 1000,
         )
-        await commit(self._store, [record], now_ms=now_ms, randomness=self._randomness)
+        await commit_entries(self._store, [record], now_ms=now_ms, randomness=self._randomness)
         return Issued(key)
 
     async def take(
@@ -108,7 +108,7 @@ class Challenges:
         unless it is for this, StorageError, Overloaded."""
         now_ms = self._clock.now_ms()
         kept = await self._records.read(self._store, secret_key(key), now_ms=now_ms)
-        if kept is None or not await commit(
+        if kept is None or not await commit_entries(
             self._store,
             [self._records.drop(kept.key)],
             relied_on=[kept.at],

@@ -34,7 +34,7 @@ from podstead.rdf.parser import RdfParser
 from podstead.storage.protocol import EntryCounts, RateCounters
 from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Versioned, secret_key
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 
 REGISTRATION_MS: Final = 90 * 24 * 3600 * 1000
 """How long one is kept after its last use: no grant goes on for longer (A-50)."""
@@ -305,7 +305,7 @@ class ClientDirectory:
     async def _commit(
         self, records: Sequence[Record], now_ms: int, *, relied_on: Sequence[Precondition] = ()
     ) -> bool:
-        return await commit(
+        return await commit_entries(
             self._store,
             records,
             relied_on=relied_on,

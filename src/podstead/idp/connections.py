@@ -18,7 +18,7 @@ from podstead.idp.records import CONSENTS, GRANTS, Consent, Grant, revoked
 from podstead.idp.token_service import ProviderStore
 from podstead.storage.records import Record
 from podstead.storage.registry import Versioned
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 
 _ID_CHARACTERS: Final = 32
 _ATTEMPTS: Final = 4
@@ -98,7 +98,7 @@ class Connections:
     ) -> bool:
         records: list[Record] = [CONSENTS.drop(each.key) for each in consents]
         records += [GRANTS.replace(each, revoked(each.value)) for each in grants]
-        return await commit(
+        return await commit_entries(
             self._store,
             records,
             relied_on=[each.at for each in consents] + [each.at for each in grants],

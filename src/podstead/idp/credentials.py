@@ -20,7 +20,7 @@ from podstead.idp.source import OPERATOR, RequestSource
 from podstead.idp.token_service import ProviderStore
 from podstead.storage.records import EntryAt, Record
 from podstead.storage.registry import Versioned, secret_key
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 
 MOST_OF_ONE_ACCOUNT: Final = 100
 MOST_NAME_CHARACTERS: Final = 100
@@ -124,7 +124,7 @@ class ClientCredentials:
         )
 
     async def _commit(self, records: Sequence[Record], relied_on: EntryAt) -> None:
-        if not await commit(
+        if not await commit_entries(
             self._store,
             records,
             relied_on=[relied_on],

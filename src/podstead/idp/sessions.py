@@ -21,7 +21,7 @@ from podstead.idp.token_service import ProviderStore
 from podstead.idp.ways import reliance_on
 from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Versioned, secret_key
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 
 SHORT_S: Final = 12 * 3600
 IDLE_S: Final = 14 * 24 * 3600
@@ -193,7 +193,7 @@ class Sessions:
     async def _commit(
         self, records: Sequence[Record], *, relied_on: Sequence[Precondition] = ()
     ) -> bool:
-        return await commit(
+        return await commit_entries(
             self._store,
             records,
             relied_on=relied_on,

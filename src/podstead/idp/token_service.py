@@ -30,7 +30,7 @@ from podstead.idp.records import (
 )
 from podstead.storage.protocol import EntryRegistry, ResourceStore
 from podstead.storage.registry import secret_key
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 
 _ATTEMPTS: Final = 4
 
@@ -87,7 +87,7 @@ class TokenService:
             request = TokenRequest(form, shown or _by_token(facts), jkt, now_ms // 1000)
             exchange = Exchange(request, facts, mint)
             answer = exchange.respond()
-            if await commit(
+            if await commit_entries(
                 self._store,
                 exchange.records,
                 relied_on=exchange.relied_on,

@@ -38,7 +38,7 @@ from podstead.idp.token_service import ProviderStore
 from podstead.jose.compact import CompactToken, claim_text, read_token, verify_signature
 from podstead.jose.errors import InvalidJose
 from podstead.storage.registry import Versioned, secret_key
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 
 _ATTEMPTS: Final = 4
 
@@ -143,7 +143,7 @@ class TokenStatus:
             grant = await GRANTS.read(self._store, grant_id, now_ms=now_ms)
             if grant is None or grant.value.revoked:
                 return
-            if await commit(
+            if await commit_entries(
                 self._store,
                 [GRANTS.replace(grant, msgspec.structs.replace(grant.value, revoked=True))],
                 relied_on=[grant.at],
@@ -163,7 +163,7 @@ class TokenStatus:
             # Kept for as long as the token would be accepted, with room for clocks.
             expires_ms=now_ms + 2 * ACCESS_TOKEN_S * 1000,
         )
-        await commit(self._store, [record], now_ms=now_ms, randomness=self._randomness)
+        await commit_entries(self._store, [record], now_ms=now_ms, randomness=self._randomness)
 
     async def _access_token(self, text: str, *, to_end: bool = False) -> _AccessToken | None:
         """A token of our own that counts; ``None`` for any other text. One that is to end may be

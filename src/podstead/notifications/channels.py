@@ -30,7 +30,7 @@ from podstead.notifications.webhook_records import WEBHOOKS, Webhook
 from podstead.storage.protocol import EntryCounts, EntryRegistry, ResourceStore
 from podstead.storage.records import Record
 from podstead.storage.registry import Records, Versioned, secret_key
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 
 KEY_BYTES: Final = 16
 """Of randomness in the key of a channel."""
@@ -166,7 +166,7 @@ class Channels:
             if noted_ms is not None and now_ms - noted_ms < _NOTED_MS:
                 return
             used = msgspec.structs.replace(kept.value, last_used_ms=now_ms)
-            await commit(
+            await commit_entries(
                 self._store,
                 [CHANNELS.replace(kept, used)],
                 relied_on=[kept.at],
@@ -218,7 +218,7 @@ class Channels:
         return min(of_the_public, key=_last_used).key
 
     async def _write(self, records: Iterable[Record], now_ms: int) -> None:
-        await commit(self._store, records, now_ms=now_ms, randomness=self._randomness)
+        await commit_entries(self._store, records, now_ms=now_ms, randomness=self._randomness)
 
 
 def _last_used(kept: Versioned[Channel]) -> tuple[bool, int]:

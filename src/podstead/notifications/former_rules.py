@@ -67,7 +67,7 @@ async def former_rules(store: RuleStore, notice: Notice, snapshot: Snapshot) -> 
     if gone:
         for row in await store.changes_after(notice.sequence, limit=LOOKED_THROUGH):
             place = row.change.path
-            if place in gone and row.change.activity is records.Activity.DELETE:
+            if place in gone and row.change.activity is records.ChangeType.DELETE:
                 gone.discard(place)
                 rules |= await store.deleted_acls(row.version, [acl_of(place)])
     if notice.activity in _DELETIONS:

@@ -10,7 +10,7 @@ from podstead.core.clock import Clock, Randomness
 from podstead.storage.protocol import EntryRegistry, ResourceStore
 from podstead.storage.records import Precondition
 from podstead.storage.registry import Records
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 
 LASTS_MS: Final = 20_000
 """How long nobody else takes over from a holder that was killed."""
@@ -62,7 +62,7 @@ class Lease:
         relied_on: Precondition = LEASES.absent(self._name) if kept is None else kept.at
         until_ms = now_ms + LASTS_MS
         record = LEASES.put(self._name, Held(self._holder), expires_ms=until_ms)
-        taken = await commit(
+        taken = await commit_entries(
             self._store,
             [record],
             relied_on=[relied_on],
@@ -80,7 +80,7 @@ class Lease:
         kept = await LEASES.read(self._store, self._name, now_ms=now_ms)
         self._until_ms = 0
         if kept is not None and kept.value.holder == self._holder:
-            await commit(
+            await commit_entries(
                 self._store,
                 [LEASES.drop(self._name)],
                 relied_on=[kept.at],

@@ -67,15 +67,15 @@ class Notice:
 
 
 _OF_RESOURCE = {
-    records.Activity.CREATE: Activity.CREATE,
-    records.Activity.UPDATE: Activity.UPDATE,
-    records.Activity.DELETE: Activity.DELETE,
-    records.Activity.UNCHANGED: Activity.TOUCH,
+    records.ChangeType.CREATE: Activity.CREATE,
+    records.ChangeType.UPDATE: Activity.UPDATE,
+    records.ChangeType.DELETE: Activity.DELETE,
+    records.ChangeType.UNCHANGED: Activity.TOUCH,
 }
 _OF_CONTAINER = {
-    records.Activity.CREATE: Activity.ADD,
-    records.Activity.UPDATE: Activity.TOUCH,
-    records.Activity.DELETE: Activity.REMOVE,
+    records.ChangeType.CREATE: Activity.ADD,
+    records.ChangeType.UPDATE: Activity.TOUCH,
+    records.ChangeType.DELETE: Activity.REMOVE,
 }
 
 

@@ -30,7 +30,7 @@ from podstead.notifications.sender import Sender
 from podstead.notifications.webhook_records import WEBHOOKS, Webhook
 from podstead.storage.protocol import EntryRegistry, ResourceStore
 from podstead.storage.registry import Versioned
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 
 logger = logging.getLogger("podstead.notifications")
 
@@ -216,7 +216,7 @@ class Line:
     async def _put(self, webhook: Webhook) -> bool:
         kept: Versioned[Channel] = self._channel
         self._webhook = webhook
-        return await commit(
+        return await commit_entries(
             self._with.store,
             [WEBHOOKS.put(self._key, webhook, expires_ms=kept.expires_ms)],
             relied_on=[kept.at],

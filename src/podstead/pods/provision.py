@@ -13,8 +13,8 @@ from podstead.pods.template import pod_resources
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import (
     Absent,
-    Activity,
     Change,
+    ChangeType,
     Committed,
     NoEntry,
     NoPod,
@@ -159,7 +159,7 @@ class PodProvisioner:
             ),
             puts=puts,
             records=(pod, issued.record) if issued else (pod,),
-            changes=tuple(Change(put.path, Activity.CREATE, web_id) for put in puts),
+            changes=tuple(Change(put.path, ChangeType.CREATE, web_id) for put in puts),
         )
 
 

@@ -8,7 +8,7 @@ therefore publicly readable itself (``accessTo``), and nothing below it is (no p
 from __future__ import annotations
 
 from podstead.core.identifiers import ResourcePath, acl_of
-from podstead.storage.records import InlineBody, Kind, Put
+from podstead.storage.records import InlineBody, Put, ResourceKind
 
 TURTLE = "text/turtle"
 
@@ -81,27 +81,27 @@ def pod_resources(
     provider = "" if issuer is None else f"    solid:oidcIssuer <{issuer}>;\n"
     profile = _PROFILE.format(name=name, provider=provider)
     return (
-        _put(root, Kind.STORAGE, profile),
+        _put(root, ResourceKind.STORAGE, profile),
         _acl(root, owner, public_modes="acl:Read"),
-        _put(f"{root}profile/", Kind.CONTAINER),
-        _put(f"{root}profile/card", Kind.DOCUMENT, _CARD),
+        _put(f"{root}profile/", ResourceKind.CONTAINER),
+        _put(f"{root}profile/card", ResourceKind.DOCUMENT, _CARD),
         _acl(f"{root}profile/card", owner, public_modes="acl:Read"),
-        _put(f"{root}inbox/", Kind.CONTAINER),
+        _put(f"{root}inbox/", ResourceKind.CONTAINER),
         _acl(f"{root}inbox/", owner, public_modes="acl:Append"),
-        _put(f"{root}public/", Kind.CONTAINER),
+        _put(f"{root}public/", ResourceKind.CONTAINER),
         _acl(f"{root}public/", owner, public_modes="acl:Read", public_default=True),
-        _put(f"{root}private/", Kind.CONTAINER),
+        _put(f"{root}private/", ResourceKind.CONTAINER),
         _acl(f"{root}private/", owner),
-        _put(f"{root}settings/", Kind.CONTAINER),
+        _put(f"{root}settings/", ResourceKind.CONTAINER),
         _acl(f"{root}settings/", owner),
-        _put(f"{root}settings/prefs.ttl", Kind.DOCUMENT, _PREFERENCES),
-        _put(f"{root}settings/publicTypeIndex.ttl", Kind.DOCUMENT, _PUBLIC_TYPE_INDEX),
+        _put(f"{root}settings/prefs.ttl", ResourceKind.DOCUMENT, _PREFERENCES),
+        _put(f"{root}settings/publicTypeIndex.ttl", ResourceKind.DOCUMENT, _PUBLIC_TYPE_INDEX),
         _acl(f"{root}settings/publicTypeIndex.ttl", owner, public_modes="acl:Read"),
-        _put(f"{root}settings/privateTypeIndex.ttl", Kind.DOCUMENT, _PRIVATE_TYPE_INDEX),
+        _put(f"{root}settings/privateTypeIndex.ttl", ResourceKind.DOCUMENT, _PRIVATE_TYPE_INDEX),
     )
 
 
-def _put(path: str, kind: Kind, turtle: str = "") -> Put:
+def _put(path: str, kind: ResourceKind, turtle: str = "") -> Put:
     return Put(
         path=ResourcePath(path),
         kind=kind,
@@ -119,7 +119,7 @@ def _acl(
     target = f"<{subject.rpartition('/')[2]}>" if not subject.endswith("/") else "<./>"
     return _put(
         path,
-        Kind.ACL,
+        ResourceKind.ACL,
         _ACL_PREFIXES
         + _authorization(
             "#owner",

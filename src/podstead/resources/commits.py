@@ -22,7 +22,7 @@ from podstead.resources.planning import Plan
 from podstead.resources.situation import Situation
 from podstead.resources.turns import Turn, Turns
 from podstead.storage.protocol import ResourceStore
-from podstead.storage.records import Committed, Kind, Metadata, NoMembers, OverQuota
+from podstead.storage.records import Committed, Metadata, NoMembers, OverQuota, ResourceKind
 
 MAX_ATTEMPTS = 64
 """How often an operation is decided again. Writers of one process queue, so only writers of other
@@ -82,7 +82,7 @@ class Commits:
         after = planned.outcome.metadata
         # Only documents: access rules decide about the requests that follow, so nobody may build on
         # rules that are not committed.
-        if after is not None and after.kind is Kind.DOCUMENT:
+        if after is not None and after.kind is ResourceKind.DOCUMENT:
             turn.pass_on(after)
         # Nothing may be awaited between these two: the writes that build on this one must come
         # after it in the store's queue.

@@ -41,7 +41,7 @@ from podstead.rdf.identity_statements import (
 from podstead.resources.documents import EMPTY_DATASET, Documents
 from podstead.resources.outcome import Exchange
 from podstead.resources.situation import Situation
-from podstead.storage.records import Kind, Metadata, Precondition, Version
+from podstead.storage.records import Metadata, Precondition, ResourceKind, Version
 from podstead.wac.gate import Gate, Grant
 from podstead.wac.modes import Mode, identity_change
 
@@ -124,7 +124,7 @@ class IdentityChanges:
         """
         preconditions = await self._relied_on(exchange, _Change(situation, EMPTY_DATASET))
         existing = situation.existing
-        if existing is not None and existing.kind is Kind.DOCUMENT:
+        if existing is not None and existing.kind is ResourceKind.DOCUMENT:
             description = Situation(description_of(existing.path), situation.snapshot)
             preconditions += await self._relied_on(exchange, _Change(description, EMPTY_DATASET))
         exchange.identity_preconditions = preconditions

@@ -28,7 +28,7 @@ from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.outcome import Representation
 from podstead.resources.renderings import RenderingKey, Renderings
 from podstead.storage.protocol import ResourceStore
-from podstead.storage.records import Kind, Metadata
+from podstead.storage.records import Metadata, ResourceKind
 
 PAGE_MEMBERS = 100
 """Some tens of KiB, and a millisecond or two to read and write."""
@@ -89,7 +89,7 @@ class Listings:
         work = partial(
             _begun,
             container_url=self._documents.url_of(container.path),
-            is_storage=container.kind is Kind.STORAGE,
+            is_storage=container.kind is ResourceKind.STORAGE,
             modified_ms=last_modified_ms(container),
             own_triples=await self._own_triples(container),
             media_type=media_type,

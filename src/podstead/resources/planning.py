@@ -23,19 +23,19 @@ from podstead.resources.outcome import Outcome, Result
 from podstead.resources.situation import Situation
 from podstead.storage.records import (
     Absent,
-    Activity,
     AtVersion,
     BlobId,
     Body,
     Change,
+    ChangeType,
     InlineBody,
-    Kind,
     Metadata,
     NoMembers,
     Precondition,
     Present,
     Put,
     Record,
+    ResourceKind,
     StagedBlob,
     Version,
     Write,
@@ -113,7 +113,7 @@ def plan_unchanged(
     """
     # Committed although it changes nothing, so that the response, entity tag included, describes
     # what is stored at that moment.
-    change = _change(existing.path, Activity.UNCHANGED, agent)
+    change = _change(existing.path, ChangeType.UNCHANGED, agent)
     write = Write(
         version=stamp.version,
         at_ms=stamp.at_ms,
@@ -162,7 +162,7 @@ def plan_delete(
         relied_on=tuple(preconditions),
         deletes=tuple(deletes),
         records=dropped,
-        changes=tuple(_change(path, Activity.DELETE, agent) for path in reversed(deletes)),
+        changes=tuple(_change(path, ChangeType.DELETE, agent) for path in reversed(deletes)),
     )
     return Plan(write, Outcome(Result.DELETED))
 
@@ -173,7 +173,7 @@ def _replacement(existing: Metadata, put: Put, stamp: Stamp, agent: Agent) -> Pl
         at_ms=stamp.at_ms,
         relied_on=(AtVersion(existing.path, existing.version),),
         puts=(put,),
-        changes=(_change(existing.path, Activity.UPDATE, agent),),
+        changes=(_change(existing.path, ChangeType.UPDATE, agent),),
     )
     # What the store will hold, field for field: the next writer may plan on it before it is there.
     after = Metadata(
@@ -210,7 +210,7 @@ def _creation(situation: Situation, put: Put, stamp: Stamp, agent: Agent) -> Pla
         at_ms=stamp.at_ms,
         relied_on=preconditions,
         puts=puts,
-        changes=tuple(_change(created.path, Activity.CREATE, agent) for created in puts),
+        changes=tuple(_change(created.path, ChangeType.CREATE, agent) for created in puts),
     )
     after = _metadata_of(put, stamp)
     return Plan(write, Outcome(Result.CREATED, after, stored_tag(after), location=put.path))
@@ -236,25 +236,27 @@ def _blob_of(body: Body) -> BlobId | None:
     return body.blob if isinstance(body, StagedBlob) else None
 
 
-def _kind_at(situation: Situation) -> Kind:
+def _kind_at(situation: Situation) -> ResourceKind:
     existing = situation.existing
     if existing is not None:
         return existing.kind
     auxiliary = situation.auxiliary
     if auxiliary is Auxiliary.ACL:
-        return Kind.ACL
+        return ResourceKind.ACL
     if auxiliary is Auxiliary.DESCRIPTION:
-        return Kind.DESCRIPTION
-    return Kind.CONTAINER if is_container(situation.target) else Kind.DOCUMENT
+        return ResourceKind.DESCRIPTION
+    return ResourceKind.CONTAINER if is_container(situation.target) else ResourceKind.DOCUMENT
 
 
 def _empty_container(path: ResourcePath) -> Put:
-    return Put(path, Kind.CONTAINER, DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), creates=True)
+    return Put(
+        path, ResourceKind.CONTAINER, DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), creates=True
+    )
 
 
 def _is_container_description(situation: Situation) -> bool:
     return situation.stored_path != situation.target
 
 
-def _change(path: ResourcePath, activity: Activity, agent: Agent) -> Change:
+def _change(path: ResourcePath, activity: ChangeType, agent: Agent) -> Change:
     return Change(path, activity, agent.agent if agent else None)

@@ -23,7 +23,6 @@ from podstead.storage.records import (
     Entry,
     EntryAt,
     EntryReliance,
-    Kind,
     MembersAt,
     NoEntry,
     NoMembers,
@@ -35,6 +34,7 @@ from podstead.storage.records import (
     Put,
     PutEntry,
     Record,
+    ResourceKind,
     ResourceReliance,
     StagedBlob,
     Version,
@@ -314,7 +314,7 @@ class _Draft:
         state, write = self.state, self.write
         for path in write.deletes:
             old = state.resources[path]
-            if old is not None and old.kind == Kind.ACL.value:
+            if old is not None and old.kind == ResourceKind.ACL.value:
                 # A body that this batch has put is in the state only. ``None`` lets the engine copy
                 # the stored one. One that lies in a file is not kept: empty rules grant nothing.
                 content = b"" if old.blob is not None else state.bodies.get(path)

@@ -26,7 +26,7 @@ EntryId = NewType("EntryId", str)
 """Names one entry: its kind, a slash, and its key among those of the kind. See :class:`Entry`."""
 
 
-class Kind(IntEnum):
+class ResourceKind(IntEnum):
     """What a stored resource is. The numbers are stored; never reuse one."""
 
     DOCUMENT = 1
@@ -40,12 +40,12 @@ class Kind(IntEnum):
 
     @property
     def is_container(self) -> bool:
-        return self is Kind.CONTAINER or self is Kind.STORAGE
+        return self is ResourceKind.CONTAINER or self is ResourceKind.STORAGE
 
     @property
     def is_member(self) -> bool:
         """Whether a container lists it: auxiliary resources and storage roots are in no listing."""
-        return self is Kind.DOCUMENT or self is Kind.CONTAINER
+        return self is ResourceKind.DOCUMENT or self is ResourceKind.CONTAINER
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Metadata:
     """
 
     path: ResourcePath
-    kind: Kind
+    kind: ResourceKind
     version: Version
     content_type: str
     size_bytes: int
@@ -189,7 +189,7 @@ class Put:
     """Create or replace one resource; ``creates`` says which and must agree with the reliances."""
 
     path: ResourcePath
-    kind: Kind
+    kind: ResourceKind
     content_type: str
     body: Body
     creates: bool
@@ -266,7 +266,7 @@ Record = PodRecord | TokenRecord | TokenRevocation | EntryRecord
 """Registry records that can join a write."""
 
 
-class Activity(IntEnum):
+class ChangeType(IntEnum):
     """What happened to a resource, in the words of notifications (N-17). Stored."""
 
     CREATE = 1
@@ -284,7 +284,7 @@ class Change:
     """
 
     path: ResourcePath
-    activity: Activity
+    activity: ChangeType
     agent: str | None = None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from podstead.core.clock import Randomness
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import Record, TokenRecord, TokenRevocation
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 
 
 async def revoke_tokens(
@@ -25,4 +25,6 @@ async def revoke_tokens(
         for token in tokens
         if token.revoked_s is None
     ]
-    return await commit(store, [*revocations, *further], now_ms=now_ms, randomness=randomness)
+    return await commit_entries(
+        store, [*revocations, *further], now_ms=now_ms, randomness=randomness
+    )

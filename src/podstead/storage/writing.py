@@ -12,7 +12,7 @@ from podstead.storage.records import Committed, Precondition, Record, Version, W
 VERSION_BYTES: Final = 8
 
 
-async def commit(
+async def commit_entries(
     store: ResourceStore,
     records: Iterable[Record],
     *,

@@ -50,7 +50,7 @@ from podstead.notifications.channel_types import stream_of_resource
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
 from podstead.resources.outcome import Exchange, Outcome, Representation, Result
 from podstead.storage.protocol import OpenBody
-from podstead.storage.records import Kind
+from podstead.storage.records import ResourceKind
 from podstead.web.asgi import Headers
 
 Body = bytes | OpenBody | AsyncIterator[bytes]
@@ -246,7 +246,7 @@ def http_date(unix_s: int) -> bytes:
 @remember_short
 def _links(
     target: ResourcePath,
-    kind: Kind | None,
+    kind: ResourceKind | None,
     base_url: str,
     *,
     rdf: bool = False,
@@ -271,7 +271,7 @@ def _links(
     return link_header(links).encode("ascii")
 
 
-def _types(target: ResourcePath, kind: Kind | None, *, rdf: bool) -> list[str]:
+def _types(target: ResourcePath, kind: ResourceKind | None, *, rdf: bool) -> list[str]:
     types = [LDP_RESOURCE]
     if is_container(target):
         types += [LDP_CONTAINER, LDP_BASIC_CONTAINER]

@@ -16,7 +16,7 @@ from podstead.app.system import SystemRandomness
 from podstead.idp.records import SESSIONS
 from podstead.storage.registry import secret_key
 from podstead.storage.sqlite import SqliteStore
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 from tests.http.conftest import BASE, Server, password_of
 from tests.http.idp_pages.conftest import App, MovedClock, csrf_token, go_on, register, sign_in
 from tests.support.asgi import Answer
@@ -161,7 +161,7 @@ async def test_no_session_from_before_a_new_password_counts(
     await browser.send(account, "/idp/account/password", **typed)
     again = [SESSIONS.replace(kept, kept.value)]
     randomness = SystemRandomness()
-    assert await commit(store, again, now_ms=clock.now_ms(), randomness=randomness)
+    assert await commit_entries(store, again, now_ms=clock.now_ms(), randomness=randomness)
     assert (await old.get("/idp/account")).path == "/idp/login"
     assert (await browser.get("/idp/account")).path == "/idp/account"
 

@@ -21,7 +21,7 @@ from podstead.idp.authorizations import VERIFIED_S
 from podstead.idp.nostr.proven_keys import PROVEN_S
 from podstead.idp.records import ACCOUNTS, NOSTR_LINKS, SESSIONS, NostrLink
 from podstead.storage.sqlite import SqliteStore
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 from tests.http.conftest import BASE, Server, Start, running
 from tests.http.idp_pages.conftest import App, MovedClock, csrf_token, reply_of, sign_in
 from tests.http.idp_pages.nostr_browser import SCRIPT, challenge, link, signed
@@ -636,7 +636,9 @@ async def test_a_session_that_such_a_key_began_in_an_earlier_version_is_over(
     [kept] = await SESSIONS.page(store, now_ms=clock.now_ms())
     changed = msgspec.structs.replace(kept.value, factor="nostr", restricted=True)
     record = SESSIONS.replace(kept, changed)
-    assert await commit(store, [record], now_ms=clock.now_ms(), randomness=SystemRandomness())
+    assert await commit_entries(
+        store, [record], now_ms=clock.now_ms(), randomness=SystemRandomness()
+    )
     assert await account_of(browser) is None
 
 
@@ -869,7 +871,7 @@ async def test_a_key_that_was_linked_meanwhile_is_not_linked_again(
     await log_in(browser, clock, key)
     form = await browser.get("/idp/register")
     record = NOSTR_LINKS.put(key.public, NostrLink(key.public, "other", created_s=1))
-    assert await commit(store, [record], now_ms=1, randomness=SystemRandomness())
+    assert await commit_entries(store, [record], now_ms=1, randomness=SystemRandomness())
     page = await browser.send(form, "/idp/register", **_typed())
     assert page.status == 409
     assert await store.read_pod("carol") is None

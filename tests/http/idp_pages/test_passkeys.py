@@ -18,7 +18,7 @@ from podstead.app.system import SystemRandomness
 from podstead.idp.passkeys.sign_in import counts_up
 from podstead.idp.records import ACCOUNTS, PASSKEY_CHALLENGES, PASSKEYS
 from podstead.storage.sqlite import SqliteStore
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 from tests.http.conftest import BASE, Start, password_of
 from tests.http.idp_pages.conftest import App, MovedClock, csrf_token, reply_of, sign_in
 from tests.support.asgi import Answer
@@ -89,7 +89,7 @@ async def _changed_account(store: SqliteStore, clock: MovedClock, **changes: obj
     for kept in await ACCOUNTS.page(store, now_ms=clock.now_ms()):
         if kept.value.pod == "alice":
             record = ACCOUNTS.replace(kept, msgspec.structs.replace(kept.value, **changes))
-            assert await commit(
+            assert await commit_entries(
                 store, [record], now_ms=clock.now_ms(), randomness=SystemRandomness()
             )
 

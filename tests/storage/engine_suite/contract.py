@@ -10,12 +10,12 @@ import pytest
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.protocol import Store
 from podstead.storage.records import (
-    Activity,
     Change,
+    ChangeType,
     Committed,
-    Kind,
     LoggedChange,
     Metadata,
+    ResourceKind,
 )
 from tests.storage.engine_suite.engine import (
     CONTAINER,
@@ -51,7 +51,7 @@ class ContractSuite:
         version = await commit(store, write(put("/alice/c/a", b"content"), at_ms=NOW_MS + 5))
         assert await read(store, "/alice/c/a") == Metadata(
             path=path("/alice/c/a"),
-            kind=Kind.DOCUMENT,
+            kind=ResourceKind.DOCUMENT,
             version=version,
             content_type="text/turtle",
             size_bytes=7,
@@ -203,7 +203,9 @@ class ContractSuite:
         """C-24: a listing shows when each member container last changed."""
         store = await engine.open_store()
         await plant(store)
-        await commit(store, write(put("/alice/c/d/", kind=Kind.CONTAINER), at_ms=NOW_MS + 1))
+        await commit(
+            store, write(put("/alice/c/d/", kind=ResourceKind.CONTAINER), at_ms=NOW_MS + 1)
+        )
         created = await commit(store, write(put("/alice/c/d/a"), at_ms=NOW_MS + 2))
         above = await read_present(store, CONTAINER)
         assert (above.members_version, above.members_modified_ms) == (created, NOW_MS + 1)
@@ -234,7 +236,7 @@ class ContractSuite:
 
     async def test_a_storage_is_no_member_of_the_root(self, engine: Engine) -> None:
         store = await engine.open_store()
-        await commit(store, write(put("/", kind=Kind.CONTAINER)))
+        await commit(store, write(put("/", kind=ResourceKind.CONTAINER)))
         before = await read_present(store, "/")
         await plant(store)
         assert await read_present(store, "/") == before
@@ -272,9 +274,9 @@ class ContractSuite:
     async def test_changes_are_read_in_the_order_of_their_commits(self, engine: Engine) -> None:
         store = await engine.open_store()
         await plant(store)
-        created = Change(path("/alice/c/a"), Activity.CREATE, "https://alice.example/#me")
-        updated = Change(path("/alice/c/"), Activity.UPDATE)
-        deleted = Change(path("/alice/c/a"), Activity.DELETE, None)
+        created = Change(path("/alice/c/a"), ChangeType.CREATE, "https://alice.example/#me")
+        updated = Change(path("/alice/c/"), ChangeType.UPDATE)
+        deleted = Change(path("/alice/c/a"), ChangeType.DELETE, None)
         first = write(put("/alice/c/a"), changes=[created, updated], at_ms=NOW_MS + 1)
         second = write(deletes=["/alice/c/a"], changes=[deleted], at_ms=NOW_MS + 2)
         outcomes = [await store.commit(first), await store.commit(second)]
@@ -291,7 +293,7 @@ class ContractSuite:
         store = await engine.open_store()
         await plant(store)
         for _ in range(5):
-            await store.commit(write(changes=[Change(CONTAINER, Activity.UPDATE)]))
+            await store.commit(write(changes=[Change(CONTAINER, ChangeType.UPDATE)]))
         whole = await store.changes_after(0, limit=10)
         pieces: list[LoggedChange] = []
         while piece := await store.changes_after(pieces[-1].sequence if pieces else 0, limit=2):
@@ -309,7 +311,7 @@ class ContractSuite:
         self, engine: Engine
     ) -> None:
         store = await engine.open_store()
-        change = Change(STORAGE, Activity.UPDATE)
+        change = Change(STORAGE, ChangeType.UPDATE)
         await store.commit(write(changes=[change] * 3, at_ms=NOW_MS))
         year_ms = 365 * 24 * 60 * 60 * 1000
         await store.sweep(now_ms=NOW_MS + 1)

@@ -13,11 +13,11 @@ from podstead.storage.records import (
     Change,
     Committed,
     InlineBody,
-    Kind,
     Metadata,
     Precondition,
     Put,
     Record,
+    ResourceKind,
     Version,
     Write,
 )
@@ -57,7 +57,7 @@ def new_version() -> Version:
 
 
 def put(
-    target: str, body: bytes | Body = b"", *, creates: bool = True, kind: Kind | None = None
+    target: str, body: bytes | Body = b"", *, creates: bool = True, kind: ResourceKind | None = None
 ) -> Put:
     """A put whose kind follows from the path, unless told."""
     resource = ResourcePath(target)
@@ -65,13 +65,13 @@ def put(
     return Put(resource, kind or _kind_of(resource), "text/turtle", content, creates)
 
 
-def _kind_of(resource: ResourcePath) -> Kind:
+def _kind_of(resource: ResourcePath) -> ResourceKind:
     auxiliary = auxiliary_kind(resource)
     if auxiliary is not None:
-        return Kind.ACL if auxiliary.value == ".acl" else Kind.DESCRIPTION
+        return ResourceKind.ACL if auxiliary.value == ".acl" else ResourceKind.DESCRIPTION
     if is_container(resource):
-        return Kind.STORAGE if resource.count("/") == 2 else Kind.CONTAINER
-    return Kind.DOCUMENT
+        return ResourceKind.STORAGE if resource.count("/") == 2 else ResourceKind.CONTAINER
+    return ResourceKind.DOCUMENT
 
 
 def write(

@@ -6,7 +6,7 @@ import asyncio
 
 from podstead.storage.protocol import Store
 from podstead.storage.records import (
-    Activity,
+    ChangeType,
     Committed,
     DropEntry,
     Entry,
@@ -196,8 +196,8 @@ class EntrySuite:
         await store.remove_pod(PodRemoval("alice", new_version(), NOW_MS, "https://a.example/"))
         logged = await store.changes_after(0, limit=10)
         assert [(row.change.path, row.change.activity) for row in logged] == [
-            ("/alice/c/", Activity.DELETE),
-            ("/alice/", Activity.DELETE),
+            ("/alice/c/", ChangeType.DELETE),
+            ("/alice/", ChangeType.DELETE),
         ]
         await commit(store, write(relied_on=[NoPod("alice")]))
         await plant(store)

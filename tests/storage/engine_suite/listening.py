@@ -5,8 +5,8 @@ from __future__ import annotations
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.protocol import Store
 from podstead.storage.records import (
-    Activity,
     Change,
+    ChangeType,
     DeletedAcl,
     LoggedChange,
     PodRecord,
@@ -30,7 +30,7 @@ from tests.storage.engine_suite.engine import (
 _ACL = "/alice/c/.acl"
 _DAY_MS = 24 * 60 * 60 * 1000
 _YEAR_MS = 365 * _DAY_MS
-_UPDATED = Change(CONTAINER, Activity.UPDATE)
+_UPDATED = Change(CONTAINER, ChangeType.UPDATE)
 
 
 class ListeningSuite:

@@ -11,12 +11,11 @@ from podstead.storage.protocol import Store
 from podstead.storage.quota import fixed_charge
 from podstead.storage.records import (
     Absent,
-    Activity,
     AtVersion,
     Change,
+    ChangeType,
     Committed,
     InlineBody,
-    Kind,
     MembersAt,
     NoMembers,
     NoPod,
@@ -24,6 +23,7 @@ from podstead.storage.records import (
     PodRecord,
     Precondition,
     Present,
+    ResourceKind,
     TokenRecord,
     TokenRevocation,
     VersionConflict,
@@ -100,7 +100,7 @@ class TransactionSuite:
                 TokenRecord("other", "dora", "https://dora.example/#me", 1, None),
                 TokenRevocation("token", 5),
             ],
-            changes=[Change(path("/alice/c/x"), Activity.CREATE)],
+            changes=[Change(path("/alice/c/x"), ChangeType.CREATE)],
             relied_on=[Present(STORAGE), broken, Present(CONTAINER)],
         )
         assert await store.commit(wanted) == VersionConflict(broken)
@@ -197,7 +197,7 @@ class TransactionSuite:
             write(put("/alice/c/x"), put("/alice/c/x", creates=False)),
             write(put("/alice/c/full/a", creates=False), deletes=["/alice/c/full/a"]),
             write(deletes=["/alice/c/full/a", "/alice/c/full/a"]),
-            write(put("/alice/c/full/a", creates=False, kind=Kind.ACL)),
+            write(put("/alice/c/full/a", creates=False, kind=ResourceKind.ACL)),
             write(records=[TokenRecord("token", "x", "https://x.example/", 1, None)]),
         ],
         ids=["put-twice", "put-and-delete", "delete-twice", "new-kind", "token-again"],
@@ -353,7 +353,7 @@ class TransactionSuite:
             InlineBody(b"a"),
             InlineBody(b"b"),
         ]
-        writes, change = list[Write](), Change(target, Activity.UPDATE)
+        writes, change = list[Write](), Change(target, ChangeType.UPDATE)
         for body in bodies:
             relied_on = AtVersion(target, writes[-1].version) if writes else Absent(target)
             puts = put(target, body, creates=not writes)

@@ -23,7 +23,7 @@ from podstead.notifications.mailbox import Ending, Mailbox, MailboxClosed, Watch
 from podstead.notifications.notices import Activity, Notice
 from podstead.notifications.readers import Readers, Subscriber, Verdict, View
 from podstead.storage import records
-from podstead.storage.records import Change, Kind, LoggedChange, Metadata, Version
+from podstead.storage.records import Change, LoggedChange, Metadata, ResourceKind, Version
 
 T = TypeVar("T")
 
@@ -59,7 +59,9 @@ class Log:
         self.asked = False
         self.most_read = 0
 
-    def add(self, path: ResourcePath, activity: records.Activity = records.Activity.UPDATE) -> int:
+    def add(
+        self, path: ResourcePath, activity: records.ChangeType = records.ChangeType.UPDATE
+    ) -> int:
         sequence = len(self.rows) + 1
         version = Version(f"v{sequence}")
         self.rows.append(LoggedChange(sequence, Change(path, activity), version, sequence))
@@ -132,7 +134,7 @@ class RulesView(View):
 
     @property
     def metadata(self) -> Metadata | None:
-        return Metadata(self._topic, Kind.DOCUMENT, Version("now"), "text/turtle", 0, 0, 0)
+        return Metadata(self._topic, ResourceKind.DOCUMENT, Version("now"), "text/turtle", 0, 0, 0)
 
     async def may_read(self, subscriber: Subscriber) -> Verdict:
         rules = self._rules
@@ -239,7 +241,7 @@ async def test_the_boundary_is_never_behind_what_was_handed_over(world: World) -
 async def test_each_hears_of_its_own_topics_only(world: World) -> None:
     _, of_x = await world.watch(X)
     _, of_container = await world.watch(CONTAINER)
-    created = world.log.add(Y, records.Activity.CREATE)
+    created = world.log.add(Y, records.ChangeType.CREATE)
     updated = world.log.add(X)
     assert await sequence_of(of_x) == updated
     heard = [await of_container.next() for _ in range(2)]
@@ -254,7 +256,7 @@ async def test_a_notice_carries_the_state_but_of_what_is_deleted(world: World) -
     """N-14, N-16."""
     _, mailbox = await world.watch(X)
     world.log.add(X)
-    world.log.add(X, records.Activity.DELETE)
+    world.log.add(X, records.ChangeType.DELETE)
     states = []
     for _ in range(2):
         letter = await mailbox.next()

@@ -9,12 +9,12 @@ from podstead.notifications.notices import Activity, Notice, notices_of, topics_
 from podstead.storage import records
 from podstead.storage.records import Change, LoggedChange, Version
 
-CREATE = records.Activity.CREATE
-UPDATE = records.Activity.UPDATE
-DELETE = records.Activity.DELETE
-UNCHANGED = records.Activity.UNCHANGED
+CREATE = records.ChangeType.CREATE
+UPDATE = records.ChangeType.UPDATE
+DELETE = records.ChangeType.DELETE
+UNCHANGED = records.ChangeType.UNCHANGED
 
-EXPECTED: list[tuple[records.Activity, str, set[tuple[str, Activity]]]] = [
+EXPECTED: list[tuple[records.ChangeType, str, set[tuple[str, Activity]]]] = [
     # A document: itself, and its container's listing.
     (CREATE, "/a/d/x", {("/a/d/x", Activity.CREATE), ("/a/d/", Activity.ADD)}),
     (UPDATE, "/a/d/x", {("/a/d/x", Activity.UPDATE), ("/a/d/", Activity.TOUCH)}),
@@ -49,14 +49,14 @@ EXPECTED: list[tuple[records.Activity, str, set[tuple[str, Activity]]]] = [
 ]
 
 
-def logged(activity: records.Activity, path: str) -> LoggedChange:
+def logged(activity: records.ChangeType, path: str) -> LoggedChange:
     change = Change(ResourcePath(path), activity, "https://alice.example/#me")
     return LoggedChange(7, change, Version("v"), 1234)
 
 
 @pytest.mark.parametrize(("activity", "path", "expected"), EXPECTED)
 def test_who_hears_what(
-    activity: records.Activity, path: str, expected: set[tuple[str, Activity]]
+    activity: records.ChangeType, path: str, expected: set[tuple[str, Activity]]
 ) -> None:
     """N-17, L-6, L-7, L-12."""
     notices = notices_of(logged(activity, path))
@@ -66,7 +66,7 @@ def test_who_hears_what(
 
 @pytest.mark.parametrize(("activity", "path", "expected"), EXPECTED)
 def test_no_topic_is_overlooked(
-    activity: records.Activity, path: str, expected: set[tuple[str, Activity]]
+    activity: records.ChangeType, path: str, expected: set[tuple[str, Activity]]
 ) -> None:
     assert {topic for topic, _ in expected} <= set(topics_of(ResourcePath(path)))
 

@@ -8,7 +8,7 @@ from rdflib.namespace import FOAF, RDF
 
 from podstead.core.identifiers import ResourcePath, auxiliary_kind, parent_container, subject_of
 from podstead.pods.template import pod_resources
-from podstead.storage.records import InlineBody, Kind, Put
+from podstead.storage.records import InlineBody, Put, ResourceKind
 
 ACL = rdflib.Namespace("http://www.w3.org/ns/auth/acl#")
 BASE = "https://pods.example"
@@ -68,11 +68,11 @@ def test_every_member_comes_after_its_container_and_every_acl_after_its_subject(
 
 def test_kinds_are_those_of_the_paths() -> None:
     for path, put in PUTS.items():
-        expected = Kind.STORAGE if path == "/alice/" else Kind.DOCUMENT
+        expected = ResourceKind.STORAGE if path == "/alice/" else ResourceKind.DOCUMENT
         if path.endswith(".acl"):
-            expected = Kind.ACL
+            expected = ResourceKind.ACL
         elif path.endswith("/") and path != "/alice/":
-            expected = Kind.CONTAINER
+            expected = ResourceKind.CONTAINER
         assert put.kind is expected
 
 

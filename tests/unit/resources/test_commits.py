@@ -19,8 +19,8 @@ from podstead.resources.situation import Situation
 from podstead.storage.records import (
     CommitOutcome,
     InlineBody,
-    Kind,
     Metadata,
+    ResourceKind,
     Version,
     Write,
 )
@@ -249,7 +249,7 @@ async def test_a_plan_on_what_was_superseded_is_made_again(store: WatchedStore) 
 
     outcome = await writers.write(DOCUMENT, "a", refuse=superseded)
     assert outcome.metadata is not None
-    assert outcome.metadata.kind is Kind.DOCUMENT
+    assert outcome.metadata.kind is ResourceKind.DOCUMENT
 
 
 async def test_what_a_write_is_to_leave_is_what_it_leaves(store: WatchedStore) -> None:

@@ -7,18 +7,18 @@ import pytest
 from podstead.core.errors import Conflict, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.resources.situation import Situation
-from podstead.storage.records import Absent, Kind, Metadata, Present, Version
+from podstead.storage.records import Absent, Metadata, Present, ResourceKind, Version
 from podstead.wac.effective import paths_to_read
 
 POD = "/alice/"
 
 
 def metadata(path: str) -> Metadata:
-    kind = Kind.CONTAINER if path.endswith("/") else Kind.DOCUMENT
+    kind = ResourceKind.CONTAINER if path.endswith("/") else ResourceKind.DOCUMENT
     if path == POD:
-        kind = Kind.STORAGE
+        kind = ResourceKind.STORAGE
     if path.endswith(".acl"):
-        kind = Kind.ACL
+        kind = ResourceKind.ACL
     return Metadata(ResourcePath(path), kind, Version("v"), "text/turtle", 0, 0, 0)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from podstead.core.identifiers import ResourcePath
 from podstead.resources.turns import Turns
-from podstead.storage.records import Kind, Metadata, Version
+from podstead.storage.records import Metadata, ResourceKind, Version
 
 ONE, OTHER = ResourcePath("/alice/one"), ResourcePath("/alice/other")
 
@@ -71,7 +71,7 @@ async def test_nothing_is_remembered_of_resources_that_nobody_writes() -> None:
 
 
 def left(version: str) -> Metadata:
-    return Metadata(ONE, Kind.DOCUMENT, Version(version), "text/plain", 0, 0, 0)
+    return Metadata(ONE, ResourceKind.DOCUMENT, Version(version), "text/plain", 0, 0, 0)
 
 
 async def test_who_comes_next_is_told_what_the_write_before_is_to_leave() -> None:

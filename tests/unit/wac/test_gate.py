@@ -6,7 +6,7 @@ import pytest
 
 from podstead.core.agents import Agent
 from podstead.core.errors import AccessDenied, NotAuthenticated
-from podstead.storage.records import Absent, AtVersion, Kind
+from podstead.storage.records import Absent, AtVersion, ResourceKind
 from podstead.wac import modes
 from podstead.wac.modes import Mode, Requirement
 from tests.unit.wac.world import BOB, CAROL, OWNER, World, identity, path, pod, rule
@@ -203,7 +203,7 @@ async def test_the_storages_owner_keeps_control_throughout_the_storage() -> None
 async def test_the_owner_of_one_storage_is_nobody_in_another() -> None:
     """W-18"""
     world = pod()
-    world.store("/other/", kind=Kind.STORAGE)
+    world.store("/other/", kind=ResourceKind.STORAGE)
     world.owners[path("/other/")] = CAROL
     assert await world.held("/other/doc", identity(OWNER)) == ""
     assert await world.held("/doc", identity(OWNER)) == ""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.records import Kind, Metadata, Version
+from podstead.storage.records import Metadata, ResourceKind, Version
 from podstead.wac import modes
 from podstead.wac.effective import paths_to_read
 from podstead.wac.modes import (
@@ -25,14 +25,14 @@ CONTAINER = ResourcePath("/pod/c/")
 
 
 def snapshot(
-    target: str, *existing: str, kinds: Mapping[str, Kind] | None = None
+    target: str, *existing: str, kinds: Mapping[str, ResourceKind] | None = None
 ) -> dict[ResourcePath, Metadata | None]:
     """The snapshot for a target when only ``existing`` is stored."""
 
     def metadata(name: ResourcePath) -> Metadata | None:
         if name not in existing:
             return None
-        kind = Kind.CONTAINER if name.endswith("/") else Kind.DOCUMENT
+        kind = ResourceKind.CONTAINER if name.endswith("/") else ResourceKind.DOCUMENT
         return Metadata(name, (kinds or {}).get(name, kind), Version("1"), "text/turtle", 0, 0, 0)
 
     return {name: metadata(name) for name in paths_to_read(ResourcePath(target))}
@@ -187,7 +187,7 @@ def test_deleting_nothing_requires_read_too(target: ResourcePath) -> None:
 def test_deleting_a_storage_requires_nothing_above_it() -> None:
     """C-19, W-61: its owner learns that it cannot be deleted."""
     target = ResourcePath("/pod/")
-    state = snapshot(target, "/pod/", kinds={"/pod/": Kind.STORAGE})
+    state = snapshot(target, "/pod/", kinds={"/pod/": ResourceKind.STORAGE})
     assert told(modes.delete(target, state)) == {("/pod/", "write"), ("/pod/", "read")}
 
 

@@ -24,7 +24,7 @@ from podstead.core.identifiers import ResourcePath, acl_of, storage_root
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Graph
 from podstead.rdf.terms import BlankNode, Iri, Literal, Triple
-from podstead.storage.records import Kind, Metadata, Version
+from podstead.storage.records import Metadata, ResourceKind, Version
 from podstead.wac.effective import EffectiveAcls, paths_to_read
 from podstead.wac.gate import Gate, Grant
 from podstead.wac.groups import GroupMemberships
@@ -130,7 +130,7 @@ class World:
         name: str,
         turtle: str = "",
         *,
-        kind: Kind | None = None,
+        kind: ResourceKind | None = None,
         content_type: str = "text/turtle",
         streamed: bool = False,
     ) -> Metadata:
@@ -138,9 +138,9 @@ class World:
         target = path(name)
         if kind is None:
             if name.endswith(".acl"):
-                kind = Kind.ACL
+                kind = ResourceKind.ACL
             else:
-                kind = Kind.CONTAINER if name.endswith("/") else Kind.DOCUMENT
+                kind = ResourceKind.CONTAINER if name.endswith("/") else ResourceKind.DOCUMENT
         content = (PREFIXES + turtle).encode() if turtle else b""
         metadata = Metadata(
             path=target,
@@ -248,7 +248,7 @@ def pod() -> World:
     """A pod at /pod/ whose ACL gives everything to the owner and nothing to others."""
     world = World()
     world.owners[path("/pod/")] = OWNER
-    world.store("/pod/", kind=Kind.STORAGE)
+    world.store("/pod/", kind=ResourceKind.STORAGE)
     world.acl("/pod/", owner_rule("./"))
     return world
 

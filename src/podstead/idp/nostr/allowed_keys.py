@@ -25,7 +25,7 @@ from podstead.nostr.npub import npub
 from podstead.storage.protocol import EntryRegistry
 from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Versioned
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 
 MOST_OF_ONE_ACCOUNT: Final = 50
 
@@ -107,7 +107,7 @@ class AllowedKeys:
         self._audit.note(Event.PROFILE_KEY_ENDED, account_id=owner, key=public_key)
 
     async def _commit(self, records: Sequence[Record], relied_on: Sequence[Precondition]) -> None:
-        if not await commit(
+        if not await commit_entries(
             self._store,
             records,
             relied_on=relied_on,

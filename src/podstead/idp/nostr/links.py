@@ -25,7 +25,7 @@ from podstead.idp.ways import ending
 from podstead.nostr.npub import npub
 from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Versioned
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 
 MOST_OF_ONE_ACCOUNT: Final = 50
 _ATTEMPTS: Final = 4
@@ -235,7 +235,7 @@ class NostrLinks:
             raise _busy()
 
     async def _try(self, records: Sequence[Record], relied_on: Sequence[Precondition]) -> bool:
-        return await commit(
+        return await commit_entries(
             self._store,
             records,
             relied_on=relied_on,

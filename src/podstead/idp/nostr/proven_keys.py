@@ -20,7 +20,7 @@ from podstead.idp.source import RequestSource
 from podstead.idp.token_service import ProviderStore
 from podstead.nostr.npub import npub
 from podstead.storage.registry import Versioned, secret_key
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 
 PROVEN_S: Final = 30 * 60
 """How long a person may take to fill in the form."""
@@ -55,7 +55,7 @@ class ProvenKeys:
             ProvenKey(proof.public_key),
             expires_ms=now_ms + PROVEN_S * 1000,
         )
-        await commit(self._store, [record], now_ms=now_ms, randomness=self._randomness)
+        await commit_entries(self._store, [record], now_ms=now_ms, randomness=self._randomness)
 
     async def of(self, browser: str) -> Versioned[ProvenKey] | None:
         """The key that a browser has proven last. Raises StorageError."""

@@ -32,7 +32,7 @@ from podstead.idp.source import RequestSource
 from podstead.idp.ways import ending
 from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Versioned, secret_key
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 
 MOST_OF_ONE_ACCOUNT: Final = 50
 MOST_NAME_CHARACTERS: Final = 64
@@ -214,7 +214,7 @@ class Passkeys:
         return kept
 
     async def _commit(self, records: Sequence[Record], relied_on: Sequence[Precondition]) -> None:
-        if not await commit(
+        if not await commit_entries(
             self._store,
             records,
             relied_on=relied_on,

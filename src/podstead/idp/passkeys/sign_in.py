@@ -32,7 +32,7 @@ from podstead.idp.records import ACCOUNTS, PASSKEYS, Account, Passkey
 from podstead.idp.sign_in import AccountDisabled
 from podstead.storage.records import Precondition
 from podstead.storage.registry import Versioned
-from podstead.storage.writing import commit
+from podstead.storage.writing import commit_entries
 
 FACTOR: Final = "passkey"
 _ATTEMPTS: Final = 4
@@ -161,7 +161,7 @@ class PasskeySignIn:
     async def _replace(
         self, kept: Versioned[Passkey], changed: Passkey, *relied_on: Precondition
     ) -> bool:
-        return await commit(
+        return await commit_entries(
             self._store,
             [PASSKEYS.replace(kept, changed)],
             relied_on=[kept.at, *relied_on],

@@ -40,7 +40,7 @@ _WRITER_SETTINGS = f"""
 """
 
 
-class Patience:
+class BusyHandler:
     """A writer's waiting for the writers of other processes: ``wait_s`` seconds, 0 for not at all.
 
     The naps are short and uneven; SQLite's own waiting doubles up to 100 ms and starves writers.
@@ -73,7 +73,7 @@ def open_reader(database: Path, *, vfs: str | None = None) -> apsw.Connection:
 
 
 def open_writer(
-    database: Path, patience: Patience, *, vfs: str | None = None, create: bool = False
+    database: Path, patience: BusyHandler, *, vfs: str | None = None, create: bool = False
 ) -> apsw.Connection:
     """Open a database for writing, made anew if missing and ``create``. Raises apsw.Error."""
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)

@@ -19,7 +19,7 @@ import apsw
 from podstead.core.errors import DiskFull, Overloaded, StorageError
 from podstead.storage.buckets import BucketRate, Taken, Wait, take_one
 from podstead.storage.disk_space import DiskSpace
-from podstead.storage.sqlite.connection import Patience
+from podstead.storage.sqlite.connection import BusyHandler
 
 Noted = TypeVar("Noted")
 
@@ -107,7 +107,7 @@ def _remove(database: Path) -> None:
 def _connect(database: Path, *, create: bool = False) -> apsw.Connection:
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
     connection = apsw.Connection(str(database), flags=flags)
-    connection.set_busy_handler(Patience(_WAIT_S))
+    connection.set_busy_handler(BusyHandler(_WAIT_S))
     connection.execute(_SETTINGS)
     return connection
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 
 from podstead.core.errors import StorageError
-from podstead.storage.sqlite.connection import WRITE_BUSY_S, Patience, open_writer
+from podstead.storage.sqlite.connection import WRITE_BUSY_S, BusyHandler, open_writer
 
 
 class SqliteFacts:
@@ -30,7 +30,7 @@ class SqliteFacts:
 
     def _run(self, statement: str, values: tuple[str, ...]) -> str | None:
         try:
-            connection = open_writer(self._database, Patience(WRITE_BUSY_S))
+            connection = open_writer(self._database, BusyHandler(WRITE_BUSY_S))
             try:
                 value: str | None = connection.execute(statement, values).get
             finally:

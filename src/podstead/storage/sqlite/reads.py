@@ -19,15 +19,15 @@ from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.protocol import Snapshot
 from podstead.storage.records import (
-    Activity,
     Change,
+    ChangeType,
     DeletedAcl,
     Entry,
     EntryId,
-    Kind,
     LoggedChange,
     Metadata,
     PodRecord,
+    ResourceKind,
     TokenRecord,
     Version,
 )
@@ -74,8 +74,8 @@ _COUNT_ENTRIES = (
 _SELECT_ENTRIES = "SELECT entry, version, value, owner, expires_ms FROM entries"
 _SELECT_TOKENS = "SELECT token_id, pod, web_id, issued_s, expires_s, revoked_s FROM tokens"
 
-_KINDS: Final = {kind.value: kind for kind in Kind}
-_ACTIVITIES: Final = {activity.value: activity for activity in Activity}
+_KINDS: Final = {kind.value: kind for kind in ResourceKind}
+_ACTIVITIES: Final = {activity.value: activity for activity in ChangeType}
 
 _TROUBLE = (apsw.Error, ValueError, TypeError, LookupError)
 """What reading raises: errors of SQLite, and those of rows that hold what nobody stored."""
@@ -84,7 +84,7 @@ Key = TypeVar("Key", bound=str)
 Value = TypeVar("Value")
 
 
-class Reader:
+class ReadConnection:
     """Answers questions from one connection. Used from one thread only."""
 
     def __init__(self, connection: apsw.Connection, committed: Committed) -> None:
@@ -347,7 +347,7 @@ def _logged_change(row: Row) -> LoggedChange:
 def _deleted_acl(row: Row) -> DeletedAcl:
     path, version, content_type, content, at_ms = row
     known = content or b""
-    metadata = Metadata(path, Kind.ACL, version, content_type, len(known), at_ms, at_ms)
+    metadata = Metadata(path, ResourceKind.ACL, version, content_type, len(known), at_ms, at_ms)
     return DeletedAcl(metadata, known)
 
 

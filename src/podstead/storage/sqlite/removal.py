@@ -15,7 +15,7 @@ import apsw
 import msgspec
 
 from podstead.core.identifiers import ResourcePath
-from podstead.storage.records import Activity, Kind, PodRemoval
+from podstead.storage.records import ChangeType, PodRemoval, ResourceKind
 from podstead.storage.retired_pod_names import retired_pod_name
 from podstead.storage.sqlite.statements import Row, insert_rows
 from podstead.storage.state import folded
@@ -65,7 +65,7 @@ def begin_removal(connection: apsw.Connection, removal: PodRemoval) -> bool:
             connection.execute("DELETE FROM entries WHERE owner = ?", (owner,))
     rest = _Rest(root, removal.version, removal.at_ms, removal.agent)
     below = _below(root)
-    rules = Kind.ACL.value
+    rules = ResourceKind.ACL.value
     connection.execute(_KEEP_ACLS, (rest.version, rest.at_ms, *below, rules))
     _drop_bodies(connection, rest, f"{_IN_RANGE} AND kind = {rules}", below)
     connection.execute(f"DELETE FROM resources WHERE {_IN_RANGE} AND kind = {rules}", below)  # noqa: S608 - words of ours
@@ -137,7 +137,7 @@ def _drop_bodies(
 
 def _log(connection: apsw.Connection, rest: _Rest, paths: list[ResourcePath]) -> None:
     sequence: int = connection.execute("SELECT value FROM counters WHERE name = 'changes'").get
-    deletion = Activity.DELETE.value
+    deletion = ChangeType.DELETE.value
     insert_rows(
         connection,
         _INSERT_CHANGES,

@@ -12,7 +12,7 @@ from typing import Final
 
 import apsw
 
-from podstead.storage.sqlite.connection import Patience, open_writer
+from podstead.storage.sqlite.connection import BusyHandler, open_writer
 
 logger = logging.getLogger("podstead.storage")
 
@@ -53,7 +53,7 @@ def give_back_pages(connection: apsw.Connection) -> bool:
 
 def checkpoint(database: Path) -> None:
     """Bring the log into the file, which then gets its new size. Raises apsw.Error."""
-    connection = open_writer(database, Patience(0.0))
+    connection = open_writer(database, BusyHandler(0.0))
     try:
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
     finally:
@@ -66,7 +66,7 @@ def make_shrinkable(database: Path, *, free_bytes: int) -> None:
     To be called while no server runs on it. It stays as it is where that fails.
     """
     try:
-        connection = open_writer(database, Patience(_WAIT_S))
+        connection = open_writer(database, BusyHandler(_WAIT_S))
         try:
             _make_shrinkable(connection, database, free_bytes)
         finally:

@@ -42,7 +42,7 @@ from podstead.storage.sqlite.change_notifier import ChangeNotifier
 from podstead.storage.sqlite.connection import open_reader
 from podstead.storage.sqlite.ephemeral_store import EphemeralStore
 from podstead.storage.sqlite.migrate import check_schema
-from podstead.storage.sqlite.reads import Reader
+from podstead.storage.sqlite.reads import ReadConnection
 from podstead.storage.sqlite.removal import begin_removal, go_on_removing
 from podstead.storage.sqlite.row_changes import no_changes
 from podstead.storage.sqlite.shrinking import checkpoint, give_back_pages
@@ -123,7 +123,7 @@ class SqliteStore:
             raise StorageError(f"The database {database} could not be opened") from error
         change_notifier = ChangeNotifier(self._layout.change_pipes)
         self._opened = _Opened(
-            Reader(reader, committed),
+            ReadConnection(reader, committed),
             ephemeral,
             Writer(writer, most_waiting=self._most_waiting, on_changes=change_notifier.notify),
             LocalBlobs(self._layout.blobs, self._space),
@@ -324,7 +324,7 @@ class SqliteStore:
 class _Opened:
     """What the store holds while it is open."""
 
-    reader: Reader
+    reader: ReadConnection
     ephemeral: EphemeralStore
     writer: Writer
     blobs: LocalBlobs

@@ -17,7 +17,7 @@ from podstead.storage.decision import UnsoundWrite, decide
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.records import Write
 from podstead.storage.sqlite.apply import flush, load
-from podstead.storage.sqlite.connection import WRITE_BUSY_S, Patience, open_writer
+from podstead.storage.sqlite.connection import WRITE_BUSY_S, BusyHandler, open_writer
 from podstead.storage.sqlite.row_changes import (
     Committed,
     RowChanges,
@@ -49,7 +49,7 @@ class WriteConnection:
         # What the open transaction changes; readers hear of it only when it is committed.
         self._applied: RowChanges | None = None
         self._vfs = vfs
-        self._patience = Patience(0.0)
+        self._patience = BusyHandler(0.0)
         self._connection = self._open()
         # False once a transaction could not be rolled back: the connection is closed then.
         self._trusted = True

@@ -123,7 +123,7 @@ class Writer:
             if is_own_fault(error):
                 return connection.run_each
             return partial(_run_again, connection, error)
-        return partial(_commit, connection, results)
+        return partial(_commit_batch, connection, results)
 
     def _end_batch(self, results: Sequence[Result]) -> None:
         for (_, future), result in zip(self._under_way, results, strict=True):
@@ -160,7 +160,7 @@ class Writer:
             raise StorageError("The database could not be closed") from error
 
 
-def _commit(
+def _commit_batch(
     connection: WriteConnection, results: list[Result], jobs: Sequence[Job]
 ) -> list[Result]:
     try:
