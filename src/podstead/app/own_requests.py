@@ -41,7 +41,7 @@ class OwnProfiles:
             GivenBody(patch.encode()),
             content_type=media_type,
         )
-        owner = Identity(agent=web_id, method=AuthenticationMethod.SESSION, may_state_identity=True)
+        owner = Identity(iri=web_id, method=AuthenticationMethod.SESSION, may_state_identity=True)
         await self._resources.handle(Exchange(operation, owner))
 
     def _path_of(self, web_id: str) -> ResourcePath:

@@ -196,7 +196,7 @@ class PodTokens:
             known = (
                 verified,
                 Identity(
-                    agent=verified.web_id,
+                    iri=verified.web_id,
                     method=AuthenticationMethod.SIMPLE,
                     token_id=verified.token_id,
                     expires_at_s=verified.expires_s,

@@ -220,7 +220,7 @@ class ResourceTokens:
         known here: only a token of our own may state identity."""
         own = self._own_of(claims)
         return Identity(
-            agent=claims.web_id,
+            iri=claims.web_id,
             method=method,
             token_id=claims.token_id,
             expires_at_s=claims.expires_s,

@@ -84,7 +84,7 @@ class SignedRequests:
             return
         try:
             web_id = await self._linked.web_id_of(key)
-            if identity.agent not in {web_id, _did(key)}:
+            if identity.iri not in {web_id, _did(key)}:
                 raise InvalidEvent("The key no longer belongs to this agent")
         except InvalidEvent as refusal:
             raise _refused(credential, refusal) from refusal
@@ -113,7 +113,7 @@ class SignedRequests:
             self._linked is not None and await self._linked.is_linked(event.public_key)
         )
         return Identity(
-            agent=web_id or did,
+            iri=web_id or did,
             method=AuthenticationMethod.NIP98,
             aliases=frozenset() if web_id is None else frozenset({did}),
             nostr_key=event.public_key,

@@ -72,7 +72,7 @@ class StandingIdentities:
             revoked = await self._is_revoked(identity.token_id)
             if revoked or (revoked is None and not before_deletion):
                 return False
-        return not await self._web_ids.is_disabled(identity.agent)
+        return not await self._web_ids.is_disabled(identity.iri)
 
     async def _is_revoked(self, token_id: str | None) -> bool | None:
         """``None`` if there is no such token (any more): tokens go with their pod."""

@@ -103,7 +103,7 @@ class WebIdTls:
         Raises NotAuthenticated, StorageError."""
         certificate = self._certificate(der)
         now = await self._verify(certificate, client_address, now_s=certificate.not_after_s)
-        if now is None or now.agent != identity.agent:  # it may name others, who have the key still
+        if now is None or now.iri != identity.iri:  # it may name others, who have the key still
             raise _refused("the WebID's document does not name its key")
 
     async def _verify(self, certificate: Certificate, client_address: str, *, now_s: int) -> Agent:
@@ -115,7 +115,7 @@ class WebIdTls:
         except InvalidCertificate as refusal:
             raise _refused(str(refusal)) from refusal
         return Identity(
-            agent=agent,
+            iri=agent,
             method=AuthenticationMethod.WEBID_TLS,
             expires_at_s=claim.expires_s,
             may_state_identity=True,

@@ -31,7 +31,7 @@ class AuthenticationMethod(Enum):
 class Identity:
     """A proven identity (A-4).
 
-    ``agent`` is the primary IRI (a WebID, or ``did:nostr:`` with a key that none is linked to);
+    ``iri`` is the primary IRI (a WebID, or ``did:nostr:`` with a key that none is linked to);
     ``aliases`` are further IRIs proven by the same credential, which access rules may name just as
     well. ``issuer`` and ``client_id`` are those of a provider's token, ``nostr_key`` is the key
     that signed the request. ``expires_at_s`` is Unix time in seconds.
@@ -44,7 +44,7 @@ class Identity:
     an application, or the token of an application that was granted :data:`IDENTITY_SCOPE`.
     """
 
-    agent: str
+    iri: str
     method: AuthenticationMethod
     aliases: frozenset[str] = frozenset()
     token_id: str | None = None
@@ -62,7 +62,7 @@ class Identity:
 
     def names(self) -> frozenset[str]:
         """Every IRI under which an access rule may name this identity."""
-        return self.aliases | {self.agent}
+        return self.aliases | {self.iri}
 
 
 Agent = Identity | None

@@ -225,7 +225,7 @@ class GitService:
             asked,
             transfer,
             directory=directory,
-            agent=None if agent is None else agent.agent,
+            agent=None if agent is None else agent.iri,
             client_address=caller.address,
         )
         settings = environment(

@@ -252,7 +252,7 @@ def _stored(agent: Agent) -> StoredAgent | None:
     if agent is None:
         return None
     return StoredAgent(
-        agent=agent.agent,
+        agent=agent.iri,
         method=agent.method.value,
         aliases=tuple(sorted(agent.aliases)),
         issuer=agent.issuer,
@@ -283,7 +283,7 @@ def _agent(stored: StoredAgent | None) -> Agent:
     if stored is None:
         return None
     return Identity(
-        agent=stored.agent,
+        iri=stored.agent,
         method=AuthenticationMethod(stored.method),
         aliases=frozenset(stored.aliases),
         issuer=stored.issuer,

@@ -48,7 +48,7 @@ class Subscriber:
     def identity(self) -> Hashable:
         """The same for all about whom access rules say the same."""
         agent = self.agent
-        known = agent and (agent.agent, agent.aliases, agent.simple_token_id)
+        known = agent and (agent.iri, agent.aliases, agent.simple_token_id)
         return (known, self.origin, self.is_unchecked)
 
     def has_expired(self, now_ms: int) -> bool:

@@ -259,4 +259,4 @@ def _is_container_description(situation: Situation) -> bool:
 
 
 def _change(path: ResourcePath, activity: ChangeType, agent: Agent) -> Change:
-    return Change(path, activity, agent.agent if agent else None)
+    return Change(path, activity, agent.iri if agent else None)

@@ -144,7 +144,7 @@ class Gate:
         """Whether the target lies in a storage whose owner is somebody else. Raises
         StorageError."""
         owner = await self._owner_of(governed(target).subject)
-        return owner is not None and owner not in _names(agent.agent, agent.aliases)
+        return owner is not None and owner not in _names(agent.iri, agent.aliases)
 
     async def _check(
         self,
@@ -173,7 +173,7 @@ class Gate:
         rules, preconditions = effective.rules, effective.preconditions
         if agent is None:
             return Grant(rules.public, rules.public, preconditions, effective.lasting)
-        names = _names(agent.agent, agent.aliases)
+        names = _names(agent.iri, agent.aliases)
         memberships = NO_MEMBERSHIPS
         if rules.groups:
             storage = effective.storage

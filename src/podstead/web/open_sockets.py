@@ -41,7 +41,7 @@ class OpenSockets:
             (("address", address_key(client_address)), self._per_address)
         ]
         if agent is not None:
-            places.append((("agent", agent.agent), self._per_agent))
+            places.append((("agent", agent.iri), self._per_agent))
         if any(0 < most <= self._open[place] for place, most in places):
             raise RateLimited(retry_after_s=_RETRY_S)
         mailbox = Mailbox(capacity=self._capacity)

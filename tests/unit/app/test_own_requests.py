@@ -52,7 +52,7 @@ async def test_a_profile_is_changed_as_its_owner_would() -> None:
     await OwnProfiles(base_url=BASE, resources=resources).add_name(web_id, "did:nostr:x")
     [exchange] = resources.asked
     assert exchange.agent is not None
-    assert (exchange.agent.agent, exchange.agent.aliases) == (web_id, frozenset())
+    assert (exchange.agent.iri, exchange.agent.aliases) == (web_id, frozenset())
     assert (exchange.operation.method, exchange.operation.target) == ("PATCH", "/alice/")
 
 

@@ -148,7 +148,7 @@ class World:
 
 def identity(method: AuthenticationMethod, world: World) -> Identity:
     return Identity(
-        agent=WEB_ID,
+        iri=WEB_ID,
         method=method,
         token_id="g-grant.1",
         expires_at_s=world.now_s + 3600,
@@ -164,8 +164,8 @@ async def test_an_access_token_of_ours_may_be_sent_as_bearer() -> None:
     for checked in (1, 2):
         assert await world.bearer(token) == identity(AuthenticationMethod.OIDC_BEARER, world)
         assert world.own.checked == checked
-    assert (await world.bearer(world.token(typ="application/at+jwt"))).agent == WEB_ID
-    assert (await world.bearer(world.token(set_to("iss", f"{BASE}/")))).agent == WEB_ID
+    assert (await world.bearer(world.token(typ="application/at+jwt"))).iri == WEB_ID
+    assert (await world.bearer(world.token(set_to("iss", f"{BASE}/")))).iri == WEB_ID
 
 
 async def test_a_bound_token_of_ours_comes_with_its_proof() -> None:
@@ -247,7 +247,7 @@ async def test_a_key_of_ours_that_is_withdrawn_takes_its_tokens_along() -> None:
 async def test_our_own_provider_is_accepted_beside_any_list() -> None:
     """A-112; and may be refused."""
     world = World(rules=TokenRules(allowed_issuers=frozenset({"https://idp.example"})))
-    assert (await world.bearer(world.token())).agent == WEB_ID
+    assert (await world.bearer(world.token())).iri == WEB_ID
     world = World(rules=TokenRules(denied_issuers=frozenset({BASE})))
     with pytest.raises(NotAuthenticated, match="issuer is not accepted"):
         await world.bearer(world.token())
@@ -260,5 +260,5 @@ async def test_only_tokens_of_usual_length_are_kept() -> None:
         world = World()
         token = world.token(set_to("scope", "x" * size))
         for _ in range(2):
-            assert (await world.bearer(token)).agent == WEB_ID
+            assert (await world.bearer(token)).iri == WEB_ID
         assert len(world.tokens._verified._entries) == kept

@@ -71,7 +71,7 @@ async def identity(linked: Links | None, *, as_password: bool = False) -> Identi
 async def test_a_key_that_is_linked_to_nobody_is_itself(linked: Links | None) -> None:
     """A-149."""
     assert await identity(linked) == Identity(
-        agent=KEY.did,
+        iri=KEY.did,
         method=AuthenticationMethod.NIP98,
         nostr_key=KEY.public,
         may_state_identity=True,
@@ -82,7 +82,7 @@ async def test_a_linked_key_is_the_webid_and_the_key() -> None:
     """A-4: rules may name either."""
     web_id = "https://pod.example/alice/#me"
     found = await identity(Links({KEY.public: web_id}))
-    assert (found.agent, found.aliases) == (web_id, frozenset({KEY.did}))
+    assert (found.iri, found.aliases) == (web_id, frozenset({KEY.did}))
     assert found.names() == {web_id, KEY.did}
 
 

@@ -80,7 +80,7 @@ class Subscriptions:
         await self.readers.check(wanted.topic, subscriber)
         if wanted.send_to is not None:
             await self.check_receiver(wanted.send_to)
-        counted_as = agent.agent if agent else f"public {network_key(request.client_address)}"
+        counted_as = agent.iri if agent else f"public {network_key(request.client_address)}"
         began = await self.log.newest_sequence()
         opened = await self.channels.open(wanted, subscriber, counted_as=counted_as, began=began)
         return self.addresses.describe(opened.key, opened.channel)
