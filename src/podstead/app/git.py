@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from podstead.app.git_processes import GitProcesses, find_git
 from podstead.config import Settings
-from podstead.core.agents import Agent
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
+from podstead.core.identity import Identity
 from podstead.core.operation import GivenBody, Operation
 from podstead.core.vocab import LDP_BASIC_CONTAINER
 from podstead.git.directories import Directories
@@ -40,7 +40,9 @@ class _Containers:
 
     resources: ResourceService
 
-    async def make(self, container: ResourcePath, agent: Agent, origin: str | None) -> None:
+    async def make(
+        self, container: ResourcePath, agent: Identity | None, origin: str | None
+    ) -> None:
         operation = Operation(
             method="PUT",
             target=container,

@@ -7,9 +7,9 @@ may do what a request of theirs might.
 from __future__ import annotations
 
 from podstead.core import vocab
-from podstead.core.agents import AuthenticationMethod, Identity
 from podstead.core.errors import BadRequest, Conflict
 from podstead.core.identifiers import ResourcePath, parse_path
+from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.media_types import SPARQL_UPDATE
 from podstead.core.operation import GivenBody, Operation
 from podstead.resources.outcome import Exchange

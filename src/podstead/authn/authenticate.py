@@ -20,10 +20,10 @@ from podstead.authn.credentials import (
 from podstead.authn.pod_token import InvalidToken, SigningKey, VerifiedPodToken, verify_token
 from podstead.authn.resource_tokens import ResourceTokens
 from podstead.authn.signed_requests import SignedRequests
-from podstead.core.agents import Agent, AuthenticationMethod, Identity
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identifiers import ResourcePath
+from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.nostr.http_auth import SignedRequest
 from podstead.storage.protocol import PodRegistry, TokenRegistry
 
@@ -59,7 +59,7 @@ class Registries(TokenRegistry, PodRegistry, Protocol):
 class CertificateVerifier(Protocol):
     """What verifies client certificates; loaded where they count."""
 
-    async def verify(self, der: bytes, *, client_address: str) -> Agent:
+    async def verify(self, der: bytes, *, client_address: str) -> Identity | None:
         """The identity that a certificate proves, ``None`` if it claims none. Raises
         NotAuthenticated, StorageError."""
 
@@ -85,7 +85,7 @@ class Authenticator:
         self._signed_requests = signed_requests
         self._certificates = certificates
 
-    async def authenticate(self, shown: Shown) -> Agent:
+    async def authenticate(self, shown: Shown) -> Identity | None:
         """The identity that a request's credential proves, ``None`` without any.
 
         Raises NotAuthenticated with ``invalid`` for a credential that is not valid, and what
@@ -139,7 +139,7 @@ class Authenticator:
             case UnverifiedBearer(token):
                 await self._pod_tokens.check_again(token)
 
-    async def _by_certificate(self, shown: Shown) -> Agent:
+    async def _by_certificate(self, shown: Shown) -> Identity | None:
         if shown.certificate is None or self._certificates is None:
             return None
         return await self._certificates.verify(

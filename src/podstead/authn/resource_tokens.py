@@ -25,10 +25,10 @@ from podstead.authn.issuers import IssuerKeys
 from podstead.authn.lookups import Lookups
 from podstead.authn.proofs import InvalidProof, Proofs
 from podstead.authn.web_ids import WebIdIssuers
-from podstead.core.agents import AuthenticationMethod, Identity
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
+from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.jose.compact import CompactToken, claim_number, read_token, verify_signature
 from podstead.jose.errors import InvalidJose
 from podstead.jose.keys import PublicKey

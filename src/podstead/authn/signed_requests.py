@@ -7,9 +7,9 @@ from typing import Protocol
 
 from podstead.authn.credentials import UnverifiedEvent
 from podstead.authn.event_uses import EventUses
-from podstead.core.agents import AuthenticationMethod, Identity
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
+from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.nostr.errors import InvalidEvent
 from podstead.nostr.event import Event, read_event
 from podstead.nostr.http_auth import ProvenByEvent, Reach, SignedRequest, check_event

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from podstead.core.agents import AuthenticationMethod, Identity
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import ResourcePath, parse_path, storage_root
+from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.storage.protocol import TokenRegistry
 
 

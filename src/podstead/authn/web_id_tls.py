@@ -21,9 +21,9 @@ from podstead.authn.certificates import (
 )
 from podstead.authn.lookups import Lookups
 from podstead.authn.web_id_documents import ProfileSources, UnusableDocument, WebIdDocuments
-from podstead.core.agents import Agent, AuthenticationMethod, Identity
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.errors import NotAuthenticated, RemoteUnavailable
+from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.rdf.graph import Graph
 from podstead.rdf.rsa_keys import StatedKey, stated_rsa_keys
 from podstead.x509.certificate import Certificate, UnreadableCertificate, read_certificate
@@ -89,7 +89,7 @@ class WebIdTls:
         self._read = BoundedCache[bytes, Certificate](KEPT_CERTIFICATE_BYTES)
         self._foreign = BoundedCache[tuple[str, bytes], _Foreign](KEPT_CHARACTERS)
 
-    async def verify(self, der: bytes, *, client_address: str) -> Agent:
+    async def verify(self, der: bytes, *, client_address: str) -> Identity | None:
         """The identity that a certificate proves; ``None`` for one that claims none (A-161).
 
         ``der`` is the certificate whose key the sender has proven to hold. Raises NotAuthenticated,
@@ -106,7 +106,9 @@ class WebIdTls:
         if now is None or now.iri != identity.iri:  # it may name others, who have the key still
             raise _refused("the WebID's document does not name its key")
 
-    async def _verify(self, certificate: Certificate, client_address: str, *, now_s: int) -> Agent:
+    async def _verify(
+        self, certificate: Certificate, client_address: str, *, now_s: int
+    ) -> Identity | None:
         try:
             claim = read_claim(certificate, now_s=now_s, rules=self._rules)
             if claim is None:

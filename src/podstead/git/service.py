@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from podstead.core.agents import Agent
 from podstead.core.errors import Conflict, NotFound, Overloaded
 from podstead.core.identifiers import ResourcePath, storage_root
+from podstead.core.identity import Identity
 from podstead.core.operation import GivenBody, RequestBody
 from podstead.git.cgi import Head, Transfer, read_head, variables
 from podstead.git.configuration import environment
@@ -33,7 +33,9 @@ _MAX_ATTEMPTS: Final = 16
 class Containers(Protocol):
     """Where containers are made."""
 
-    async def make(self, container: ResourcePath, agent: Agent, origin: str | None) -> None:
+    async def make(
+        self, container: ResourcePath, agent: Identity | None, origin: str | None
+    ) -> None:
         """Make a container that is missing, as PUT does, with the containers above it. Raises
         RequestRefused and ServerTrouble."""
 
@@ -43,7 +45,7 @@ class Caller:
     """Who asks, and from where; ``origin`` is the request's Origin header as received, ``network``
     the part of the address that one customer has."""
 
-    agent: Agent
+    agent: Identity | None
     origin: str | None
     address: str
     network: str

@@ -11,7 +11,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from podstead.core.agents import IDENTITY_SCOPE
+from podstead.core.identity import IDENTITY_SCOPE
 from podstead.idp.records import AuthorizationRequest, BrowserSession, Consent, Interaction
 from podstead.idp.redirects import is_on_this_device
 from podstead.idp.scopes import OFFLINE, OPENID, WEBID, permissions

@@ -11,8 +11,8 @@ from typing import Final
 
 from podstead.authn.claims import CommonClaims, TokenClaims
 from podstead.authn.web_id_documents import UnusableDocument
-from podstead.core.agents import IDENTITY_SCOPE
 from podstead.core.clock import Clock
+from podstead.core.identity import IDENTITY_SCOPE
 from podstead.idp.client_metadata import is_document_url
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.profile_issuer import ProfileIssuer

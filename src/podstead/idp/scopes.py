@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from podstead.core.agents import IDENTITY_SCOPE
+from podstead.core.identity import IDENTITY_SCOPE
 
 OPENID: Final = "openid"
 WEBID: Final = "webid"

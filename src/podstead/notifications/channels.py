@@ -14,11 +14,11 @@ from typing import Final, Protocol
 
 import msgspec
 
-from podstead.core.agents import Agent, AuthenticationMethod, Identity
 from podstead.core.clock import Clock, Randomness
 from podstead.core.counting import counted
 from podstead.core.errors import Overloaded, PodsteadError, RateLimited
 from podstead.core.identifiers import ResourcePath
+from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.notifications.channel_requests import (
     LONGEST_ANONYMOUS_MS,
     LONGEST_MS,
@@ -246,7 +246,7 @@ def _channel(
     )
 
 
-def _stored(agent: Agent) -> StoredAgent | None:
+def _stored(agent: Identity | None) -> StoredAgent | None:
     """The identity without its expiry: a channel outlives that of a token, though not its being
     revoked."""
     if agent is None:
@@ -279,7 +279,7 @@ def terms_of(channel: Channel) -> Terms:
     )
 
 
-def _agent(stored: StoredAgent | None) -> Agent:
+def _agent(stored: StoredAgent | None) -> Identity | None:
     if stored is None:
         return None
     return Identity(

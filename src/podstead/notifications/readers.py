@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from podstead.core.agents import Agent, Identity
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identifiers import ResourcePath, is_container, subject_of
+from podstead.core.identity import Identity
 from podstead.notifications.former_rules import Former, RestoredRules, RuleStore, former_rules
 from podstead.notifications.notices import Notice
 from podstead.storage.protocol import Snapshot
@@ -40,7 +40,7 @@ class Subscriber:
     changed, on sockets that tell nothing else (L-10).
     """
 
-    agent: Agent = None
+    agent: Identity | None = None
     origin: str | None = None
     is_unchecked: bool = False
 
@@ -107,7 +107,7 @@ class View:
             return Verdict.YES
         return Verdict.NO if grant.lasting and self._former.is_certain else Verdict.NOT_NOW
 
-    async def _stands(self, agent: Agent) -> bool:
+    async def _stands(self, agent: Identity | None) -> bool:
         return agent is None or await self._standing.counts(
             agent, before_deletion=self._former.something_went
         )

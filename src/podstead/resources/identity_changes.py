@@ -27,10 +27,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.core.agents import IDENTITY_SCOPE, Agent
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.errors import AccessDenied, NotAuthenticated
 from podstead.core.identifiers import ResourcePath, description_of, is_container, storage_root
+from podstead.core.identity import IDENTITY_SCOPE, Identity
 from podstead.rdf.graph import Dataset
 from podstead.rdf.identity_statements import (
     IdentityStatement,
@@ -156,7 +156,7 @@ class IdentityChanges:
         )
 
     async def _refusal_despite_control(
-        self, agent: Agent, path: ResourcePath
+        self, agent: Identity | None, path: ResourcePath
     ) -> AccessDenied | NotAuthenticated | None:
         """Why an agent with Control may not change a profile at the path; ``None`` if it may."""
         if agent is None:

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from enum import Enum
 
-from podstead.core.agents import Agent
 from podstead.core.identifiers import ResourcePath
+from podstead.core.identity import Identity
 from podstead.core.operation import Operation
 from podstead.core.ranges import ByteRange
 from podstead.resources.situation import Situation
@@ -70,7 +70,7 @@ class Exchange:
     """
 
     operation: Operation
-    agent: Agent
+    agent: Identity | None
     grant: Grant | None = None
     existing: Metadata | None = None
     identity_preconditions: tuple[Precondition, ...] = ()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from podstead.core.agents import Agent
 from podstead.core.errors import NotFound
 from podstead.core.identifiers import (
     Auxiliary,
@@ -18,6 +17,7 @@ from podstead.core.identifiers import (
     description_of,
     is_container,
 )
+from podstead.core.identity import Identity
 from podstead.resources.entity_tags import stored_tag
 from podstead.resources.outcome import Outcome, Result
 from podstead.resources.situation import Situation
@@ -80,7 +80,7 @@ class Plan:
         )
 
 
-def plan_put(situation: Situation, content: Content, stamp: Stamp, agent: Agent) -> Plan:
+def plan_put(situation: Situation, content: Content, stamp: Stamp, agent: Identity | None) -> Plan:
     """Create or replace the target: a document, container, ACL or description (C-1, C-9, C-14).
 
     A container's content is its own triples only. Raises Conflict for what slash semantics
@@ -104,7 +104,7 @@ def plan_put(situation: Situation, content: Content, stamp: Stamp, agent: Agent)
 
 
 def plan_unchanged(
-    existing: Metadata, stamp: Stamp, agent: Agent = None, *, logged: bool = False
+    existing: Metadata, stamp: Stamp, agent: Identity | None = None, *, logged: bool = False
 ) -> Plan:
     """A write that changes nothing: a PUT of a container that exists, or a patch without effect.
 
@@ -125,7 +125,7 @@ def plan_unchanged(
 
 
 def plan_delete(
-    situation: Situation, stamp: Stamp, agent: Agent, *, records: tuple[Record, ...] = ()
+    situation: Situation, stamp: Stamp, agent: Identity | None, *, records: tuple[Record, ...] = ()
 ) -> Plan:
     """Delete the target with its auxiliaries (C-17 to C-20), a container with its repository.
     ``records`` go with the description of a container, which is emptied.
@@ -167,7 +167,7 @@ def plan_delete(
     return Plan(write, Outcome(Result.DELETED))
 
 
-def _replacement(existing: Metadata, put: Put, stamp: Stamp, agent: Agent) -> Plan:
+def _replacement(existing: Metadata, put: Put, stamp: Stamp, agent: Identity | None) -> Plan:
     write = Write(
         version=stamp.version,
         at_ms=stamp.at_ms,
@@ -191,7 +191,7 @@ def _replacement(existing: Metadata, put: Put, stamp: Stamp, agent: Agent) -> Pl
     return Plan(write, Outcome(Result.CHANGED, after, stored_tag(after)))
 
 
-def _creation(situation: Situation, put: Put, stamp: Stamp, agent: Agent) -> Plan:
+def _creation(situation: Situation, put: Put, stamp: Stamp, agent: Identity | None) -> Plan:
     situation.check_room_for_target()
     if situation.auxiliary is not None:
         preconditions: tuple[Precondition, ...] = (
@@ -258,5 +258,5 @@ def _is_container_description(situation: Situation) -> bool:
     return situation.stored_path != situation.target
 
 
-def _change(path: ResourcePath, activity: ChangeType, agent: Agent) -> Change:
+def _change(path: ResourcePath, activity: ChangeType, agent: Identity | None) -> Change:
     return Change(path, activity, agent.iri if agent else None)

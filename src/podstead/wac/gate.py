@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Protocol
 
-from podstead.core.agents import Agent, Identity
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.errors import AccessDenied, NotAuthenticated
 from podstead.core.identifiers import ResourcePath, storage_root
+from podstead.core.identity import Identity
 from podstead.storage.protocol import Snapshot
 from podstead.storage.records import Precondition
 from podstead.wac.decision import Requester, Rules, agent_modes
@@ -101,7 +101,7 @@ class Gate:
 
     async def authorize(
         self,
-        agent: Agent,
+        agent: Identity | None,
         origin: str | None,
         target: ResourcePath,
         requirements: Requirements,
@@ -125,7 +125,11 @@ class Gate:
         return held.on(place)
 
     async def require(
-        self, requirements: Requirements, agent: Agent, origin: str | None, snapshot: Snapshot
+        self,
+        requirements: Requirements,
+        agent: Identity | None,
+        origin: str | None,
+        snapshot: Snapshot,
     ) -> tuple[Precondition, ...]:
         """As :meth:`authorize`, of operations that have no one target; returns the reliances."""
         holdings: dict[ResourcePath, Grant] = {}
@@ -133,7 +137,7 @@ class Gate:
         return _preconditions(holdings)
 
     async def grant(
-        self, agent: Agent, origin: str | None, target: ResourcePath, snapshot: Snapshot
+        self, agent: Identity | None, origin: str | None, target: ResourcePath, snapshot: Snapshot
     ) -> Grant:
         """What the agent may do with the target, nothing at all included; refuses nothing."""
         place = governed(target)
@@ -149,7 +153,7 @@ class Gate:
     async def _check(
         self,
         requirements: Requirements,
-        agent: Agent,
+        agent: Identity | None,
         origin: str | None,
         snapshot: Snapshot,
         holdings: dict[ResourcePath, Grant],
@@ -166,7 +170,7 @@ class Gate:
                 raise NotAuthenticated if agent is None else AccessDenied
 
     async def _held(
-        self, agent: Agent, origin: str | None, subject: ResourcePath, snapshot: Snapshot
+        self, agent: Identity | None, origin: str | None, subject: ResourcePath, snapshot: Snapshot
     ) -> Grant:
         """The modes on a resource that is no auxiliary."""
         effective = await self._acls.find(subject, snapshot)

@@ -15,7 +15,6 @@ from functools import partial
 
 from podstead.authn.authenticate import Authenticator, Shown
 from podstead.authn.nonces import Nonces
-from podstead.core.agents import Agent, Identity
 from podstead.core.clock import Clock
 from podstead.core.errors import (
     DiskFull,
@@ -28,6 +27,7 @@ from podstead.core.errors import (
     ServerTrouble,
 )
 from podstead.core.identifiers import ResourcePath
+from podstead.core.identity import Identity
 from podstead.core.methods import allowed_methods
 from podstead.core.requester import set_requester
 from podstead.git.requests import GitRequest, git_request
@@ -262,7 +262,7 @@ class Application:
             return options_response(path, base_url=self._base_url)
         return Response(204, [(b"allow", ", ".join(methods).encode("ascii"))])
 
-    async def _authenticate(self, request: Request, asked: GitRequest | None) -> Agent:
+    async def _authenticate(self, request: Request, asked: GitRequest | None) -> Identity | None:
         if not request.fields.authorization and request.certificate is None:
             return None
         return await self._authentication.authenticate(

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from podstead.core.agents import Agent
+from podstead.core.identity import Identity
 from podstead.web.public_document import public_document
 from podstead.web.request import Request
 from podstead.web.response import Response
@@ -23,6 +23,6 @@ def favicon() -> bytes:
 class FaviconEndpoint:
     """Answers with the icon."""
 
-    async def get(self, request: Request, _: Agent) -> Response:
+    async def get(self, request: Request, _: Identity | None) -> Response:
         """Raises PreconditionFailed."""
         return public_document(request, favicon(), age_s=_MAX_AGE_S, media_type="image/x-icon")

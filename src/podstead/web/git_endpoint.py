@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from podstead.core.agents import Agent
+from podstead.core.identity import Identity
 from podstead.core.operation import GivenBody, RequestBody
 from podstead.git.cgi import Transfer
 from podstead.git.requests import GitRequest
@@ -28,7 +28,7 @@ class GitEndpoint:
     def __init__(self, service: GitService) -> None:
         self._service = service
 
-    async def handle(self, request: Request, asked: GitRequest, agent: Agent) -> Response:
+    async def handle(self, request: Request, asked: GitRequest, agent: Identity | None) -> Response:
         """Raises RequestRefused and ServerTrouble."""
         get = request.fields.get
         transfer = Transfer(

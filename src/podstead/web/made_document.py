@@ -14,10 +14,10 @@ from types import MappingProxyType
 
 import msgspec
 
-from podstead.core.agents import Agent
 from podstead.core.conditional import Conditions, Verdict, evaluate_read
 from podstead.core.conneg import choose
 from podstead.core.errors import NotAcceptable
+from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD, RDF_TYPES
 from podstead.rdf.codecs import Document, serialize
 from podstead.rdf.graph import Dataset, Graph
@@ -56,7 +56,11 @@ class MadeDocument:
 
 
 def made_document(
-    request: Request, agent: Agent, document: MadeDocument, *, allow: str = "OPTIONS, GET, HEAD"
+    request: Request,
+    agent: Identity | None,
+    document: MadeDocument,
+    *,
+    allow: str = "OPTIONS, GET, HEAD",
 ) -> Response:
     """The answer to a GET or HEAD of a document; ``allow`` are the methods of its address.
 

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 
-from podstead.core.agents import Agent
 from podstead.core.errors import RateLimited
+from podstead.core.identity import Identity
 from podstead.notifications.mailbox import Ending, Mailbox
 from podstead.web.limits import address_key
 
@@ -35,7 +35,7 @@ class OpenSockets:
         self._stopping = False
 
     @contextmanager
-    def admit(self, client_address: str, agent: Agent) -> Iterator[Mailbox]:
+    def admit(self, client_address: str, agent: Identity | None) -> Iterator[Mailbox]:
         """The mailbox of a new listener, who is gone when the context ends. Raises RateLimited."""
         places: list[tuple[Hashable, int]] = [
             (("address", address_key(client_address)), self._per_address)

@@ -7,8 +7,8 @@ from typing import Protocol
 
 import msgspec
 
-from podstead.core.agents import Agent
 from podstead.core.errors import BadRequest, UnsupportedMediaType
+from podstead.core.identity import Identity
 from podstead.pods.provision import PodProvisioner
 from podstead.web.json_bodies import json_object
 from podstead.web.registration import Registration
@@ -57,7 +57,7 @@ class PodsEndpoint:
         self._registration = registration
         self._max_body_bytes = max_body_bytes
 
-    async def post(self, request: Request, _: Agent) -> Response:
+    async def post(self, request: Request, _: Identity | None) -> Response:
         """Raises BadRequest, UnsupportedMediaType, RegistrationClosed, RateLimited, Conflict."""
         self._registration.check_open()
         content_type = request.fields.get(b"content-type")

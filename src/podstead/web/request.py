@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from podstead.core.agents import Agent
 from podstead.core.conditional import UNCONDITIONAL, Conditions
 from podstead.core.errors import BadRequest, TargetTooLong
 from podstead.core.identifiers import ResourcePath, parse_path
+from podstead.core.identity import Identity
 from podstead.core.links import type_links
 from podstead.core.operation import Operation, RequestBody
 from podstead.core.prefer import parse_prefer
@@ -107,7 +107,7 @@ def _path_of(raw_path: bytes) -> bytes:
     return b"/" + rest.partition(b"?")[0].partition(b"#")[0].partition(b"/")[2]
 
 
-def operation_of(request: Request, agent: Agent) -> Operation:
+def operation_of(request: Request, agent: Identity | None) -> Operation:
     """What the request asks of a resource; ``agent`` is who its credential showed it to be of."""
     fields = request.fields
     get = fields.get

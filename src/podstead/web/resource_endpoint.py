@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from podstead.core.agents import Agent
 from podstead.core.errors import RequestRefused
 from podstead.core.identifiers import is_container
+from podstead.core.identity import Identity
 from podstead.resources.outcome import Exchange, Result
 from podstead.resources.service import ResourceService
 from podstead.web.challenges import Challenges
@@ -32,7 +32,7 @@ class ResourceEndpoint:
         self._responder = responder
         self._challenges = challenges
 
-    async def handle(self, request: Request, agent: Agent) -> Response:
+    async def handle(self, request: Request, agent: Identity | None) -> Response:
         """Raises ServerTrouble; a refusal is answered here, with the facts it may carry."""
         exchange = Exchange(operation_of(request, agent), agent)
         try:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
-from podstead.core.agents import Agent
 from podstead.core.conneg import prefers_html
+from podstead.core.identity import Identity
 from podstead.web.pages import PAGE_POLICY, welcome_page
 from podstead.web.request import Request
 from podstead.web.response import Response
@@ -27,7 +27,7 @@ class RootEndpoint:
         self._provider = provider
         self._registration_open = registration_open
 
-    async def get(self, request: Request, _: Agent) -> Response:
+    async def get(self, request: Request, _: Identity | None) -> Response:
         """The welcome page, or JSON that says where to create a pod and where to sign in."""
         if prefers_html(request.fields.get(b"accept")):
             body = welcome_page(

@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from podstead.core.agents import Agent
 from podstead.core.errors import MethodNotAllowed, NotFound
 from podstead.core.identifiers import ResourcePath, storage_description_of, storage_root
+from podstead.core.identity import Identity
 from podstead.pods.names import RESERVED_NAMES
 from podstead.web.cors import Sharing
 from podstead.web.request import Request
@@ -22,8 +22,8 @@ from podstead.web.websocket import WebSocket
 
 _SEGMENT = re.compile(r"\{[a-z_]+\}")
 
-Endpoint = Callable[[Request, Agent], Awaitable[Response]]
-SocketEndpoint = Callable[[WebSocket, Request, Agent], Awaitable[None]]
+Endpoint = Callable[[Request, Identity | None], Awaitable[Response]]
+SocketEndpoint = Callable[[WebSocket, Request, Identity | None], Awaitable[None]]
 """Serves one WebSocket to its end; what it raises before it accepts it becomes a response."""
 
 

@@ -6,7 +6,7 @@ name the storages, the document does not tell how many there are, nor whether th
 
 from __future__ import annotations
 
-from podstead.core.agents import Agent
+from podstead.core.identity import Identity
 from podstead.notifications.channel_types import GATEWAY
 from podstead.pods.description import server_description
 from podstead.storage.protocol import PodRegistry
@@ -26,7 +26,7 @@ class ServerDescriptionEndpoint:
         self._base_url = base_url
         self._named_storages = named_storages
 
-    async def get(self, request: Request, agent: Agent) -> Response:
+    async def get(self, request: Request, agent: Identity | None) -> Response:
         """Raises NotAcceptable, PreconditionFailed and StorageError."""
         urls = [self._base_url + root for root in await self._roots()]
         graph = server_description(

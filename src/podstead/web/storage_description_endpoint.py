@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from podstead.core.agents import Agent
 from podstead.core.errors import NotFound
 from podstead.core.identifiers import storage_root
+from podstead.core.identity import Identity
 from podstead.core.vocab import PIM, PIM_STORAGE_CLASS, SOLID, SOLID_NOTIFICATION_GATEWAY
 from podstead.notifications.channel_types import GATEWAY, ChannelType
 from podstead.notifications.descriptions import (
@@ -45,7 +45,7 @@ class StorageDescriptionEndpoint:
         self._store = store
         self._channel_types = channel_types
 
-    async def get(self, request: Request, agent: Agent) -> Response:
+    async def get(self, request: Request, agent: Identity | None) -> Response:
         """Raises NotFound where no storage is, NotAcceptable and PreconditionFailed."""
         root = storage_root(request.path)
         if root is None or (await self._store.read_metadata([root]))[root] is None:

@@ -11,8 +11,8 @@ import asyncio
 import contextlib
 from dataclasses import dataclass
 
-from podstead.core.agents import Agent
 from podstead.core.clock import Clock
+from podstead.core.identity import Identity
 from podstead.notifications.history import History
 from podstead.notifications.hub import Hub
 from podstead.notifications.mailbox import Ending, Mailbox, MailboxClosed
@@ -83,7 +83,7 @@ class UpdatesSocket:
         self._clock = clock
         self._rules = rules
 
-    async def get(self, request: Request, _agent: Agent) -> Response:
+    async def get(self, request: Request, _agent: Identity | None) -> Response:
         """Tell who does not ask for a WebSocket that this is one (RFC 9110 section 15.5.22)."""
         headers: Headers = [
             (b"upgrade", b"websocket"),
@@ -92,7 +92,7 @@ class UpdatesSocket:
         ]
         return Response(426, headers, b"" if request.method == "HEAD" else _EXPLANATION)
 
-    async def connect(self, socket: WebSocket, request: Request, agent: Agent) -> None:
+    async def connect(self, socket: WebSocket, request: Request, agent: Identity | None) -> None:
         """Serve one socket to its end. Raises RateLimited before it is taken up."""
         with self._sockets.admit(request.client_address, agent) as mailbox:
             offer = offer_of(socket.offered)

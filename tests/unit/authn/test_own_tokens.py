@@ -20,8 +20,8 @@ from podstead.authn.resource_tokens import ResourceTokens, TokenRules
 from podstead.authn.standing import LocalWebIds
 from podstead.authn.web_id_documents import ProfileDocument, ProfileSources
 from podstead.authn.web_ids import WebIdIssuers
-from podstead.core.agents import AuthenticationMethod, Identity
 from podstead.core.errors import NotAuthenticated
+from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.jose.errors import InvalidJose
 from podstead.jose.keys import PublicKey, import_public_key
 from tests.support.signing import Change, Json, Signer, proof_claims, set_to, without

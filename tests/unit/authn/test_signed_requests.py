@@ -9,8 +9,8 @@ import pytest
 from podstead.authn.credentials import UnverifiedEvent
 from podstead.authn.event_uses import EventUses
 from podstead.authn.signed_requests import EventRules, SignedRequests
-from podstead.core.agents import AuthenticationMethod, Identity
 from podstead.core.errors import NotAuthenticated
+from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.nostr import bip340
 from podstead.nostr.errors import InvalidEvent
 from podstead.nostr.http_auth import SignedRequest

@@ -13,9 +13,9 @@ from typing import TypeVar
 
 import pytest
 
-from podstead.core.agents import AuthenticationMethod, Identity
 from podstead.core.errors import AccessDenied, Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
+from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.notifications import deliveries, feed
 from podstead.notifications.deliveries import Delivering
 from podstead.notifications.hub import Hub, Watch

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.core.agents import Agent
 from podstead.core.errors import AccessDenied, NotAuthenticated
+from podstead.core.identity import Identity
 from podstead.storage.records import Absent, AtVersion, ResourceKind
 from podstead.wac import modes
 from podstead.wac.modes import Mode, Requirement
@@ -24,7 +24,7 @@ def readable() -> World:
     return world
 
 
-async def refusal(world: World, name: str, agent: Agent) -> Exception:
+async def refusal(world: World, name: str, agent: Identity | None) -> Exception:
     target = path(name)
     with pytest.raises((NotAuthenticated, AccessDenied)) as caught:
         await world.gate.authorize(
@@ -51,7 +51,9 @@ async def test_with_credentials_a_refusal_is_final() -> None:
 
 
 @pytest.mark.parametrize("agent", [None, identity(CAROL)])
-async def test_a_refusal_is_the_same_whether_or_not_the_target_exists(agent: Agent) -> None:
+async def test_a_refusal_is_the_same_whether_or_not_the_target_exists(
+    agent: Identity | None,
+) -> None:
     """W-60, W-64"""
     world = readable()
     present = await refusal(world, "/pod/doc", agent)

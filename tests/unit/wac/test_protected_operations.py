@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.core.agents import Agent
+from podstead.core.identity import Identity
 from podstead.wac import modes
 from podstead.wac.modes import PatchContent, Requirements
 from tests.support.required_modes import required_modes
@@ -76,7 +76,9 @@ def requirements(world: World, method: str, target: str) -> Requirements:
     return required_modes(method, name, snapshot)
 
 
-async def answer(access: str, subject: str, method: str, target: str, agent: Agent) -> int:
+async def answer(
+    access: str, subject: str, method: str, target: str, agent: Identity | None
+) -> int:
     world = given(access, SUBJECTS[subject], target)
     return await world.status(TARGETS[target], agent, requirements(world, method, target))
 

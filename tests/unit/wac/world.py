@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 import pyoxigraph
 
-from podstead.core.agents import Agent, AuthenticationMethod, Identity
 from podstead.core.errors import (
     AccessDenied,
     BadRequest,
@@ -21,6 +20,7 @@ from podstead.core.errors import (
     StorageError,
 )
 from podstead.core.identifiers import ResourcePath, acl_of, storage_root
+from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Graph
 from podstead.rdf.terms import BlankNode, Iri, Literal, Triple
@@ -171,15 +171,15 @@ class World:
     def snapshot_for(self, name: str) -> dict[ResourcePath, Metadata | None]:
         return self._snapshot(paths_to_read(path(name)))
 
-    async def grant(self, name: str, agent: Agent, origin: str | None = None) -> Grant:
+    async def grant(self, name: str, agent: Identity | None, origin: str | None = None) -> Grant:
         return await self.gate.grant(agent, origin, path(name), self.snapshot_for(name))
 
-    async def held(self, name: str, agent: Agent, origin: str | None = None) -> str:
+    async def held(self, name: str, agent: Identity | None, origin: str | None = None) -> str:
         """The modes an agent holds, as in ``user`` of WAC-Allow."""
         header = (await self.grant(name, agent, origin)).wac_allow
         return header.split('"')[1]
 
-    async def status(self, name: str, agent: Agent, requirements: Requirements) -> int:
+    async def status(self, name: str, agent: Identity | None, requirements: Requirements) -> int:
         """How the gate answers: 200 for going on, else the status of the refusal (W-60)."""
         try:
             await self.gate.authorize(

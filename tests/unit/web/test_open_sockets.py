@@ -7,8 +7,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from podstead.core.agents import AuthenticationMethod, Identity
 from podstead.core.errors import RateLimited
+from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.notifications.mailbox import Ending
 from podstead.web.open_sockets import OpenSockets
 

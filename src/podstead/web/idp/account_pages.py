@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from podstead.authn.web_id_documents import UnusableDocument
-from podstead.core.agents import IDENTITY_SCOPE
 from podstead.core.errors import (
     AccessDenied,
     BadRequest,
@@ -19,6 +18,7 @@ from podstead.core.errors import (
     PodsteadError,
     RemoteUnavailable,
 )
+from podstead.core.identity import IDENTITY_SCOPE
 from podstead.idp.accounts import Accounts
 from podstead.idp.audit import Audit, Event
 from podstead.idp.certificates import CertificateKeys

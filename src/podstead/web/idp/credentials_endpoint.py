@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from podstead.authn.proofs import InvalidProof
-from podstead.core.agents import Agent
 from podstead.core.clock import Randomness
 from podstead.core.errors import BadRequest, BodyTooLarge, UnsupportedMediaType
+from podstead.core.identity import Identity
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.minting import ACCESS_TOKEN_S, Mint
 from podstead.idp.oauth.answers import refused
@@ -54,14 +54,14 @@ class CredentialsEndpoint:
         self._proven_key = proven_key
         self._randomness = randomness
 
-    async def describe(self, request: Request, _: Agent) -> Response:
+    async def describe(self, request: Request, _: Identity | None) -> Response:
         """``GET``: how to ask."""
         response = json_answer(OAuthAnswer(200, _description(self._issuer)))
         if request.method == "HEAD":
             response.body = b""
         return response
 
-    async def post(self, request: Request, _: Agent) -> Response:
+    async def post(self, request: Request, _: Identity | None) -> Response:
         """``POST``: a token. Raises UnsupportedMediaType, RateLimited, ServerTrouble."""
         try:
             login, password = await _login_and_password(request)

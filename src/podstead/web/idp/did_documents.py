@@ -6,8 +6,8 @@ from typing import Final
 
 import msgspec
 
-from podstead.core.agents import Agent
 from podstead.core.errors import BadRequest, NotFound
+from podstead.core.identity import Identity
 from podstead.idp.accounts import Accounts
 from podstead.idp.nostr.did_document import MEDIA_TYPE, PATH, did_document, key_named
 from podstead.idp.nostr.links import NostrLinks
@@ -27,7 +27,7 @@ class DidDocuments:
         self._links = links
         self._accounts = accounts
 
-    async def get(self, request: Request, _: Agent) -> Response:
+    async def get(self, request: Request, _: Identity | None) -> Response:
         """Raises BadRequest for what is no key, NotFound where there is no document."""
         public_key = key_named(request.path.rpartition("/")[2])
         if public_key is None:

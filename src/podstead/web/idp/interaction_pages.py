@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from podstead.core.agents import IDENTITY_SCOPE
 from podstead.core.errors import AccessDenied
+from podstead.core.identity import IDENTITY_SCOPE
 from podstead.idp.audit import Audit, Event
 from podstead.idp.authorizations import Authorizations, Pending
 from podstead.idp.discovery import AUTHORIZATION_PATH

@@ -12,7 +12,6 @@ import msgspec
 
 from podstead.authn.credentials import UnverifiedBearer, read_credential
 from podstead.authn.proofs import InvalidProof, Proofs
-from podstead.core.agents import Agent
 from podstead.core.clock import Clock
 from podstead.core.errors import (
     BadRequest,
@@ -20,6 +19,7 @@ from podstead.core.errors import (
     NotAuthenticated,
     UnsupportedMediaType,
 )
+from podstead.core.identity import Identity
 from podstead.idp import discovery
 from podstead.idp.client_authentication import (
     UnreadableClient,
@@ -91,11 +91,11 @@ class ProtocolEndpoints:
 
     # --- what the provider is -----------------------------------------------------------------
 
-    async def describe(self, request: Request, _: Agent) -> Response:
+    async def describe(self, request: Request, _: Identity | None) -> Response:
         """``GET /.well-known/openid-configuration`` (A-41)."""
         return public_document(request, self._description)
 
-    async def key_set(self, request: Request, _: Agent) -> Response:
+    async def key_set(self, request: Request, _: Identity | None) -> Response:
         """``GET /.well-known/jwks.json`` (A-42). Raises StorageError."""
         published = (await self._keys.current()).published()
         content = msgspec.json.encode({"keys": published})
@@ -103,7 +103,7 @@ class ProtocolEndpoints:
 
     # --- tokens -------------------------------------------------------------------------------
 
-    async def token(self, request: Request, _: Agent) -> Response:
+    async def token(self, request: Request, _: Identity | None) -> Response:
         """``POST /idp/token`` (A-62 to A-68). Raises RateLimited, ServerTrouble."""
         try:
             form = await read_form(request)
@@ -123,7 +123,7 @@ class ProtocolEndpoints:
             await self._count_failure(request)
         return json_answer(answer)
 
-    async def introspect(self, request: Request, _: Agent) -> Response:
+    async def introspect(self, request: Request, _: Identity | None) -> Response:
         """``POST /idp/token/introspection`` (RFC 7662). Raises RateLimited, ServerTrouble."""
         try:
             form, client = await self._form_and_client(request)
@@ -138,7 +138,7 @@ class ProtocolEndpoints:
             return json_answer(refused("invalid_request", "The token is missing"))
         return json_answer(OAuthAnswer(200, await self._status.introspect(text, client)))
 
-    async def revoke(self, request: Request, _: Agent) -> Response:
+    async def revoke(self, request: Request, _: Identity | None) -> Response:
         """``POST /idp/token/revocation`` (RFC 7009). Raises RateLimited, ServerTrouble."""
         try:
             form, client = await self._form_and_client(request)
@@ -156,7 +156,7 @@ class ProtocolEndpoints:
 
     # --- clients ------------------------------------------------------------------------------
 
-    async def register(self, request: Request, _: Agent) -> Response:
+    async def register(self, request: Request, _: Identity | None) -> Response:
         """``POST /idp/reg`` (RFC 7591). Raises RateLimited, ServerTrouble."""
         await take(
             self._counters,
@@ -185,7 +185,7 @@ class ProtocolEndpoints:
         }
         return json_answer(OAuthAnswer(201, body))
 
-    async def registration(self, request: Request, _: Agent) -> Response:
+    async def registration(self, request: Request, _: Identity | None) -> Response:
         """``GET`` or ``DELETE /idp/reg/{client_id}`` (RFC 7592). Raises ServerTrouble."""
         client_id = request.path.rpartition("/")[2]
         credential = None

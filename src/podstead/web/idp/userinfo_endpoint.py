@@ -18,8 +18,8 @@ from podstead.authn.credentials import (
 )
 from podstead.authn.proofs import InvalidProof, Proofs
 from podstead.authn.resource_tokens import ResourceTokens
-from podstead.core.agents import Agent
 from podstead.core.errors import AccessDenied, NotAuthenticated
+from podstead.core.identity import Identity
 from podstead.idp.discovery import userinfo_url
 from podstead.idp.oauth.messages import OAuthAnswer
 from podstead.idp.token_status import TokenStatus
@@ -40,7 +40,7 @@ class UserinfoEndpoint:
     resource_tokens: ResourceTokens
     invalid_credentials: InvalidCredentialLimit
 
-    async def get(self, request: Request, _: Agent) -> Response:
+    async def get(self, request: Request, _: Identity | None) -> Response:
         """``GET`` or ``POST``.
 
         Raises NotAuthenticated, AccessDenied, RateLimited, ServerTrouble.

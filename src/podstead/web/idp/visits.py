@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
-from podstead.core.agents import Agent
 from podstead.core.clock import Randomness
 from podstead.core.errors import BadRequest, NotAuthenticated, RateLimited, RequestRefused
 from podstead.core.identifiers import ResourcePath
+from podstead.core.identity import Identity
 from podstead.idp.oauth.authorization import UnusableClient
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.source import RequestSource
@@ -132,7 +132,7 @@ class Entrance:
         return Route(ResourcePath(path), endpoints, Access.OWN, Sharing.NOBODY)
 
     def _entered(self, handler: Handler, rule: Rule, *, is_page: bool) -> Endpoint:
-        async def endpoint(request: Request, _: Agent) -> Response:
+        async def endpoint(request: Request, _: Identity | None) -> Response:
             visit = await self._visit(request, wants_page=_wants_page(request, is_page=is_page))
             try:
                 if request.method not in _SAFE:

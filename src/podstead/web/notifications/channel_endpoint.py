@@ -6,8 +6,8 @@ look at the channel and to close it.
 
 from __future__ import annotations
 
-from podstead.core.agents import Agent
 from podstead.core.errors import NotFound
+from podstead.core.identity import Identity
 from podstead.notifications.channels import Channels
 from podstead.notifications.descriptions import PREFIXES, channel_description
 from podstead.web.made_document import MadeDocument, made_document
@@ -24,7 +24,7 @@ class ChannelEndpoint:
         self._channels = channels
         self._addresses = addresses
 
-    async def get(self, request: Request, agent: Agent) -> Response:
+    async def get(self, request: Request, agent: Identity | None) -> Response:
         """Raises NotFound, NotAcceptable, PreconditionFailed, StorageError."""
         type_name, key = request.path.split("/")[-2:]
         channel = await self._channels.find(key)
@@ -38,7 +38,7 @@ class ChannelEndpoint:
         response.of_stored_state = False  # it ends without anything being stored
         return response
 
-    async def delete(self, request: Request, _: Agent) -> Response:
+    async def delete(self, request: Request, _: Identity | None) -> Response:
         """Unsubscribe. Raises NotFound, StorageError, Overloaded."""
         type_name, key = request.path.split("/")[-2:]
         channel = await self._channels.find(key)

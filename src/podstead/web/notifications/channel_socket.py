@@ -11,8 +11,8 @@ import contextlib
 from types import MappingProxyType
 from typing import Final
 
-from podstead.core.agents import Agent
 from podstead.core.errors import NotFound
+from podstead.core.identity import Identity
 from podstead.notifications.channel_types import ChannelType
 from podstead.notifications.channels import Channel, Channels, terms_of
 from podstead.notifications.listening import Ended, Listeners, Listening
@@ -57,7 +57,7 @@ class ChannelSocket:
         self._sockets = sockets
         self._messages = messages
 
-    async def get(self, request: Request, _: Agent) -> Response:
+    async def get(self, request: Request, _: Identity | None) -> Response:
         """Tell who does not ask for a WebSocket that this is one (RFC 9110 section 15.5.22).
 
         Raises NotFound for a channel that has ended, StorageError.
@@ -70,7 +70,7 @@ class ChannelSocket:
         ]
         return Response(426, headers, b"" if request.method == "HEAD" else _EXPLANATION)
 
-    async def connect(self, socket: WebSocket, request: Request, _: Agent) -> None:
+    async def connect(self, socket: WebSocket, request: Request, _: Identity | None) -> None:
         """Serve one socket to its end.
 
         Raises, before it is taken up, NotFound for a channel that has ended, NotAuthenticated and

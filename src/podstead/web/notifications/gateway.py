@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
-from podstead.core.agents import Agent
 from podstead.core.clock import Clock
 from podstead.core.errors import Unprocessable
 from podstead.core.identifiers import ResourcePath
+from podstead.core.identity import Identity
 from podstead.notifications.channel_requests import (
     LONGEST_MS,
     MAX_STATE_CHARACTERS,
@@ -40,7 +40,7 @@ class GatewayEndpoint:
         self._with = subscriptions
         self._clock = clock
 
-    async def negotiate(self, request: Request, _: Agent) -> Response:
+    async def negotiate(self, request: Request, _: Identity | None) -> Response:
         """``POST`` of the protocols and features that a client has.
 
         Raises BadRequest, BodyTooLarge; Unprocessable if it has no protocol of ours.
@@ -55,7 +55,7 @@ class GatewayEndpoint:
         endpoint = self._with.addresses.base_url + ENDPOINT
         return _answer({"endpoint": endpoint, "protocol": PROTOCOL, "features": known})
 
-    async def open(self, request: Request, agent: Agent) -> Response:
+    async def open(self, request: Request, agent: Identity | None) -> Response:
         """``POST`` of a topic and features; features that were not offered are not looked at.
 
         Raises BadRequest, BodyTooLarge, Unprocessable, NotAuthenticated, AccessDenied,

@@ -11,8 +11,8 @@ from typing import Final
 
 import msgspec
 
-from podstead.core.agents import Agent
 from podstead.core.identifiers import ResourcePath
+from podstead.core.identity import Identity
 from podstead.core.vocab import RDF_TYPE, SOLID, SOLID_OIDC_ISSUER
 from podstead.jose.strict_json import Json
 from podstead.rdf.graph import Graph
@@ -51,14 +51,14 @@ class SenderEndpoint:
             }
         )
 
-    async def get(self, request: Request, agent: Agent) -> Response:
+    async def get(self, request: Request, agent: Identity | None) -> Response:
         """The sender's document. Raises NotAcceptable, PreconditionFailed."""
         return made_document(request, agent, self._document)
 
-    async def issuer(self, request: Request, _: Agent) -> Response:
+    async def issuer(self, request: Request, _: Identity | None) -> Response:
         """Where the keys are, of a server that signs nobody in (OpenID Connect Discovery)."""
         return public_document(request, self._issuer)
 
-    async def key_set(self, request: Request, _: Agent) -> Response:
+    async def key_set(self, request: Request, _: Identity | None) -> Response:
         """The keys. Raises StorageError."""
         return public_document(request, msgspec.json.encode({"keys": await self._published()}))

@@ -10,13 +10,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.core.agents import Agent
 from podstead.core.errors import (
     BadRequest,
     NotAuthenticated,
     Unprocessable,
     UnsupportedMediaType,
 )
+from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD, RDF_TYPES, parse_media_type
 from podstead.core.vocab import NOTIFICATION_CONTEXTS
 from podstead.notifications.channel_requests import ChannelRequest, read_channel_request
@@ -68,7 +68,7 @@ class Subscriptions:
     max_body_bytes: int
 
     async def subscribe(
-        self, wanted: ChannelRequest, request: Request, agent: Agent
+        self, wanted: ChannelRequest, request: Request, agent: Identity | None
     ) -> DescribedChannel:
         """Make the channel that is wanted, if the agent may read its topic.
 
@@ -95,11 +95,11 @@ class SubscriptionService:
         description = service_description(channel_type, base_url=subscriptions.addresses.base_url)
         self._document = MadeDocument(description.graph, description.json, PREFIXES, FORMS)
 
-    async def get(self, request: Request, agent: Agent) -> Response:
+    async def get(self, request: Request, agent: Identity | None) -> Response:
         """Raises NotAcceptable and PreconditionFailed."""
         return made_document(request, agent, self._document, allow=_ALLOW)
 
-    async def post(self, request: Request, agent: Agent) -> Response:
+    async def post(self, request: Request, agent: Identity | None) -> Response:
         """Make a channel.
 
         Raises BadRequest, UnsupportedMediaType, Unprocessable, NotAuthenticated, AccessDenied,

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
 
-from podstead.core.agents import Agent
 from podstead.core.conneg import choose
 from podstead.core.errors import BadRequest, NotFound
+from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD, TURTLE
 from podstead.notifications.channel_requests import topic_path
 from podstead.notifications.channel_types import ChannelType
@@ -65,7 +65,7 @@ class Streams:
         self._sockets = sockets
         self._messages = messages
 
-    async def events(self, request: Request, _: Agent) -> Response:
+    async def events(self, request: Request, _: Identity | None) -> Response:
         """``GET`` of a channel's events.
 
         Raises NotFound for a channel that has ended, BadRequest, ServerTrouble; NotAuthenticated
@@ -79,14 +79,14 @@ class Streams:
         place = await self._place(request, terms_of(channel), after=after)
         return place.response(request, _EVENTS, self._as_events(place.listening, channel))
 
-    async def stream(self, request: Request, _: Agent) -> Response:
+    async def stream(self, request: Request, _: Identity | None) -> Response:
         """``GET`` of a channel's messages; raises as :meth:`events`."""
         channel = await self._channel(request, ChannelType.STREAMING_HTTP)
         place = await self._place(request, terms_of(channel))
         messages = self._as_messages(place.listening, channel.media_type)
         return place.response(request, channel.media_type.encode("ascii"), messages)
 
-    async def stream_of_resource(self, request: Request, agent: Agent) -> Response:
+    async def stream_of_resource(self, request: Request, agent: Identity | None) -> Response:
         """``GET`` of the messages of any resource, whose URL is the last segment of the path.
 
         The first message tells how the resource is now. Raises Unprocessable for no URL of this
@@ -153,7 +153,7 @@ class ResourceStreams:
         self._streams = streams
         self._otherwise = otherwise
 
-    async def get(self, request: Request, agent: Agent) -> Response:
+    async def get(self, request: Request, agent: Identity | None) -> Response:
         """Raises as :meth:`Streams.stream_of_resource`, and what the other endpoint raises."""
         if ":" in _last_segment(request):  # a URL, which no key looks like
             return await self._streams.stream_of_resource(request, agent)

@@ -63,7 +63,3 @@ class Identity:
     def names(self) -> frozenset[str]:
         """Every IRI under which an access rule may name this identity."""
         return self.aliases | {self.iri}
-
-
-Agent = Identity | None
-"""The requesting agent; ``None`` is the public (no credentials)."""
