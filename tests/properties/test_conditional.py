@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from podstead.core.conditional import (
     ANY,
     Conditions,
-    Verdict,
+    PreconditionResult,
     check_write,
     evaluate_read,
     parse_http_date,
@@ -153,7 +153,10 @@ def test_reads_go_the_steps_of_the_model(
     except PreconditionFailed:
         assert expected == 412
     else:
-        assert expected == {Verdict.PROCEED: 200, Verdict.NOT_MODIFIED: 304}[verdict]
+        assert (
+            expected
+            == {PreconditionResult.PROCEED: 200, PreconditionResult.NOT_MODIFIED: 304}[verdict]
+        )
 
 
 @given(

@@ -16,7 +16,7 @@ from enum import Enum
 from functools import lru_cache
 
 from podstead.core.errors import BadRequest, PreconditionFailed
-from podstead.core.remembering import remember_short
+from podstead.core.memoization import memoize_short_keys
 
 _ENTITY_TAG = re.compile(r'(W/)?"([\x21\x23-\x7e\x80-\xff]*)"')
 # No two neighbours can match the same character, so any header takes linear time.
@@ -65,7 +65,7 @@ class Conditions:
 UNCONDITIONAL = Conditions()
 
 
-class Verdict(Enum):
+class PreconditionResult(Enum):
     """What a safe request shall answer with."""
 
     PROCEED = "proceed"
@@ -90,7 +90,7 @@ def _parse_tags(value: str) -> tuple[EntityTag, ...] | str | None:
     )
 
 
-@remember_short
+@memoize_short_keys
 def parse_http_date(value: str) -> int | None:
     """An HTTP date as Unix seconds; ``None`` if it is not one (RFC 9110 section 5.6.7)."""
     try:
@@ -101,7 +101,7 @@ def parse_http_date(value: str) -> int | None:
     return int((date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp())
 
 
-def evaluate_read(conditions: Conditions, *, etag: str, modified_ms: int) -> Verdict:
+def evaluate_read(conditions: Conditions, *, etag: str, modified_ms: int) -> PreconditionResult:
     """Evaluate the conditions of a GET or HEAD of an existing resource.
 
     ``etag`` is the chosen representation's tag with its quotes (P-23: negotiation comes first).
@@ -117,12 +117,12 @@ def evaluate_read(conditions: Conditions, *, etag: str, modified_ms: int) -> Ver
     if conditions.if_none_match is not None:  # step 3, weak comparison
         tags = parse_tags(conditions.if_none_match) or ()
         matches = tags == ANY or any(tag.opaque == opaque for tag in _tags(tags))
-        return Verdict.NOT_MODIFIED if matches else Verdict.PROCEED
+        return PreconditionResult.NOT_MODIFIED if matches else PreconditionResult.PROCEED
     if conditions.if_modified_since is not None:  # step 4
         since_s = parse_http_date(conditions.if_modified_since)
         if since_s is not None and modified_ms // 1000 <= since_s:
-            return Verdict.NOT_MODIFIED
-    return Verdict.PROCEED
+            return PreconditionResult.NOT_MODIFIED
+    return PreconditionResult.PROCEED
 
 
 def check_write(conditions: Conditions, *, version: str | None, modified_ms: int | None) -> None:

@@ -35,7 +35,7 @@ _ANY = "*/*"
 
 
 @dataclass(frozen=True, slots=True)
-class Preferences:
+class AcceptPreferences:
     """The weights of an Accept header: of ``type/subtype``, of ``type/*`` and of ``*/*``."""
 
     weights: Mapping[str, float]
@@ -60,7 +60,7 @@ class Preferences:
         return next((candidate for candidate in ranges if candidate in self.weights), None)
 
 
-_INDIFFERENT = Preferences({_ANY: 1.0})
+_INDIFFERENT = AcceptPreferences({_ANY: 1.0})
 
 
 def choose(accept: str | None, offered: Sequence[str]) -> str | None:
@@ -89,7 +89,7 @@ def excludes(accept: str | None, media_type: str) -> bool:
     return parse_accept(accept).excludes(media_type)
 
 
-def parse_accept(accept: str | None) -> Preferences:
+def parse_accept(accept: str | None) -> AcceptPreferences:
     """Read an Accept header; of a range given several times the highest weight counts."""
     return _parse(_bounded(accept))
 
@@ -113,7 +113,7 @@ def _choose(accept: str | None, offered: tuple[str, ...]) -> str | None:
     return best if best is not None and preferences.weight(best) > 0 else None
 
 
-def _parse(accept: str | None) -> Preferences:
+def _parse(accept: str | None) -> AcceptPreferences:
     if accept is None:
         return _INDIFFERENT
     weights: dict[str, float] = {}
@@ -122,7 +122,7 @@ def _parse(accept: str | None) -> Preferences:
         if weighed is not None:
             media_range, weight = weighed
             weights[media_range] = max(weight, weights.get(media_range, 0.0))
-    return Preferences(weights) if weights else _INDIFFERENT
+    return AcceptPreferences(weights) if weights else _INDIFFERENT
 
 
 def _weighed_range(part: str) -> tuple[str, float] | None:

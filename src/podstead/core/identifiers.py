@@ -14,7 +14,7 @@ from enum import Enum
 from typing import NewType
 
 from podstead.core.errors import BadRequest
-from podstead.core.remembering import remember_short
+from podstead.core.memoization import memoize_short_keys
 
 ResourcePath = NewType("ResourcePath", str)
 """A canonical path such as ``/alice/notes/caf%C3%A9.ttl``; containers end in ``/``."""
@@ -43,7 +43,7 @@ class Auxiliary(Enum):
     DESCRIPTION = DESCRIPTION_SUFFIX
 
 
-@remember_short
+@memoize_short_keys
 def parse_path(raw_path: bytes) -> ResourcePath:
     """Canonicalise the path of a request target exactly as received (P-50).
 

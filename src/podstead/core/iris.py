@@ -6,7 +6,7 @@ import re
 
 from podstead.core.errors import BadRequest
 from podstead.core.identifiers import parse_path
-from podstead.core.remembering import remember_short
+from podstead.core.memoization import memoize_short_keys
 
 _HTTP_IRI = re.compile(
     r"(?P<scheme>https?)://(?P<authority>[^/?#@]+)(?P<path>/[^?#]*)?\Z", re.IGNORECASE
@@ -14,7 +14,7 @@ _HTTP_IRI = re.compile(
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
-@remember_short
+@memoize_short_keys
 def canonical_url(iri: str) -> str | None:
     """The one spelling of an ``http(s)`` IRI: scheme and host in lower case, no default port, the
     path as :func:`podstead.core.identifiers.parse_path` makes it.

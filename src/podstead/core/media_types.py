@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.errors import BadRequest
-from podstead.core.remembering import remember_short
+from podstead.core.memoization import memoize_short_keys
 
 TURTLE: Final = "text/turtle"
 JSON_LD: Final = "application/ld+json"
@@ -65,7 +65,7 @@ class MediaType:
         return charset is None or charset.lower() in _UTF_8_NAMES
 
 
-@remember_short
+@memoize_short_keys
 def parse_media_type(value: str) -> MediaType:
     """Read one media type with its parameters.
 

@@ -10,10 +10,10 @@ from podstead.core.identifiers import (
     storage_root,
     subject_of,
 )
-from podstead.core.remembering import remember_short
+from podstead.core.memoization import memoize_short_keys
 
 
-@remember_short
+@memoize_short_keys
 def allowed_methods(target: ResourcePath) -> tuple[str, ...]:
     """The methods in the order in which ``Allow`` lists them.
 

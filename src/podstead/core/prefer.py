@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from podstead.core.remembering import remember_short
+from podstead.core.memoization import memoize_short_keys
 from podstead.core.vocab import (
     LDP_PREFER_CONTAINMENT,
     LDP_PREFER_EMPTY_CONTAINER,
@@ -96,7 +96,7 @@ def parse_prefer(value: str | None) -> Preferences:
     return _parse(value)
 
 
-@remember_short
+@memoize_short_keys
 def _parse(value: str) -> Preferences:
     returned = [each for each in _preferences(value) if each.name == "return"]
     wishes = {each.value.lower() for each in returned}

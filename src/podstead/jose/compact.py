@@ -15,7 +15,7 @@ from typing import Any, Final
 from joserfc.errors import JoseError
 from joserfc.jws import JWSRegistry
 
-from podstead.core.remembering import remember_short
+from podstead.core.memoization import memoize_short_keys
 from podstead.jose.errors import InvalidJose
 from podstead.jose.keys import SIGNATURE_ALGORITHMS, PublicKey
 from podstead.jose.strict_json import Json, read_object
@@ -64,7 +64,7 @@ def read_token(text: str, *, max_characters: int) -> CompactToken:
 
 
 # Clients send the same header with every proof.
-@remember_short
+@memoize_short_keys
 def _read_header(part: str) -> Json:
     return read_object(_decode(part))
 

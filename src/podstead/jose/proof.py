@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.core.remembering import remember_short
+from podstead.core.memoization import memoize_short_keys
 from podstead.jose.compact import claim_number, claim_text, read_token, verify_signature
 from podstead.jose.errors import InvalidJose
 from podstead.jose.keys import KeyRing
@@ -111,7 +111,7 @@ def _hash(text: str) -> str:
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
 
 
-@remember_short
+@memoize_short_keys
 def comparable_url(url: str) -> str | None:
     """A URL as ``htu`` compares: without query and fragment, scheme and host in lower case, no
     default port, ``/`` for an empty path, escapes in upper case; all else stays (A-102).

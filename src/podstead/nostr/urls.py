@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.core.remembering import remember_short
+from podstead.core.memoization import memoize_short_keys
 
 _URL: Final = re.compile(
     rb"(?P<scheme>https?)://(?P<authority>[^/?#@\\]+)(?P<path>/[^?#]*)?(?:\?(?P<query>[^#]*))?",
@@ -45,7 +45,7 @@ class ComparableUrl:
         )
 
 
-@remember_short
+@memoize_short_keys
 def comparable_url(url: bytes) -> ComparableUrl | None:
     """The scheme and host in lower case, no default port, ``/`` for an empty path, escaped what
     the URL Standard escapes, escapes in upper case, no empty query; all else stays.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from podstead.core.conditional import Verdict, evaluate_read
+from podstead.core.conditional import PreconditionResult, evaluate_read
 from podstead.core.identifiers import is_container, storage_root
 from podstead.core.media_types import RDF_XML
 from podstead.core.operation import Operation
@@ -52,7 +52,7 @@ class Reader:
             verdict = evaluate_read(
                 operation.conditions, etag=etag, modified_ms=last_modified_ms(existing)
             )
-            if verdict is Verdict.NOT_MODIFIED:
+            if verdict is PreconditionResult.NOT_MODIFIED:
                 return Outcome(Result.NOT_MODIFIED, existing, etag)
         if as_listing:
             representation = await self._listing(operation, existing, media_type)

@@ -29,7 +29,7 @@ from podstead.core.identifiers import (
     storage_root,
     subject_of,
 )
-from podstead.core.remembering import remember_short
+from podstead.core.memoization import memoize_short_keys
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.parser import RdfParser
 from podstead.storage.protocol import OpenBody, Snapshot, whole_body
@@ -84,7 +84,7 @@ class _KnownAcl:
     lasting: bool = True
 
 
-@remember_short
+@memoize_short_keys
 def paths_to_read(target: ResourcePath) -> tuple[ResourcePath, ...]:
     """Every path whose metadata decides about an operation on ``target``, for one snapshot.
 
@@ -103,13 +103,13 @@ def paths_to_read(target: ResourcePath) -> tuple[ResourcePath, ...]:
     return tuple(dict.fromkeys((*names, *places, *twins, *acl_paths(subject))))
 
 
-@remember_short
+@memoize_short_keys
 def acl_paths(subject: ResourcePath) -> tuple[ResourcePath, ...]:
     """The paths at which the effective ACL of a subject may lie, the deciding order first."""
     return tuple(acl_of(place) for place in (subject, *ancestors(subject)))
 
 
-@remember_short
+@memoize_short_keys
 def _absences(subject: ResourcePath) -> tuple[Absent, ...]:
     return tuple(Absent(path) for path in acl_paths(subject))
 

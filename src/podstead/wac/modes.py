@@ -40,7 +40,7 @@ from podstead.core.identifiers import (
     storage_root,
     subject_of,
 )
-from podstead.core.remembering import remember_short
+from podstead.core.memoization import memoize_short_keys
 from podstead.storage.protocol import Snapshot
 
 
@@ -100,7 +100,7 @@ class Governed:
     is_acl: bool
 
 
-@remember_short
+@memoize_short_keys
 def governed(target: ResourcePath) -> Governed:
     """Whose effective ACL decides about ``target``: its own, or its subject's (W-40, W-42).
 
@@ -113,7 +113,7 @@ def governed(target: ResourcePath) -> Governed:
     return Governed(target, is_acl)
 
 
-@remember_short
+@memoize_short_keys
 def any_member(container: ResourcePath) -> ResourcePath:
     """A path in the container that only its ``acl:default`` rules apply to.
 
@@ -122,7 +122,7 @@ def any_member(container: ResourcePath) -> ResourcePath:
     return ResourcePath(container + "%00")
 
 
-@remember_short
+@memoize_short_keys
 def clone(container: ResourcePath) -> Requirements:
     """Fetching from a container's repository: Read on the container and on what is in it.
 
@@ -132,13 +132,13 @@ def clone(container: ResourcePath) -> Requirements:
     return _on(container, Mode.READ) + _on(any_member(container), Mode.READ)
 
 
-@remember_short
+@memoize_short_keys
 def read(target: ResourcePath) -> Requirements:
     """GET and HEAD (W-30), and subscribing to notifications about the target (W-44)."""
     return _on(target, Mode.READ)
 
 
-@remember_short
+@memoize_short_keys
 def post(target: ResourcePath) -> Requirements:
     """POST (W-32): nothing is needed on the new member, and 404 or 405 come after this (W-61)."""
     return _on(target, Mode.APPEND)

@@ -10,12 +10,12 @@ from ipaddress import IPv6Address, ip_network
 
 from podstead.core.clock import Clock
 from podstead.core.errors import RateLimited
-from podstead.core.remembering import remember_short
+from podstead.core.memoization import memoize_short_keys
 from podstead.storage.protocol import RateCounters
 from podstead.web.authority import read_address
 
 
-@remember_short
+@memoize_short_keys
 def address_key(address: str) -> str:
     """The part of an address that one customer has: an IPv4 address, or an IPv6 /64."""
     parsed = read_address(address)
@@ -26,7 +26,7 @@ def address_key(address: str) -> str:
     return str(parsed)
 
 
-@remember_short
+@memoize_short_keys
 def network_key(address: str) -> str:
     """The network of an address: an IPv4 /24, or an IPv6 /48, the most that one site has
     (RFC 6177). What is kept for strangers is bounded by it, since addresses within one are cheap.

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from podstead.core.conditional import Conditions, Verdict, evaluate_read
+from podstead.core.conditional import Conditions, PreconditionResult, evaluate_read
 from podstead.core.conneg import choose
 from podstead.core.errors import NotAcceptable
 from podstead.core.identity import Identity
@@ -83,7 +83,7 @@ def made_document(
     verdict = evaluate_read(conditions, etag=etag, modified_ms=0)
     response = Response(304, headers, of_stored_state=True)
     response.valid_until_s = agent.expires_at_s if agent else None
-    if verdict is Verdict.PROCEED:
+    if verdict is PreconditionResult.PROCEED:
         response.status = 200
         response.headers += [
             (b"content-type", media_type.encode("ascii")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
-from podstead.core.conditional import Conditions, Verdict, evaluate_read
+from podstead.core.conditional import Conditions, PreconditionResult, evaluate_read
 from podstead.web.asgi import Headers
 from podstead.web.request import Request
 from podstead.web.response import Response
@@ -28,7 +28,7 @@ def public_document(
         (b"cache-control", f"public, max-age={age_s}".encode("ascii")),
     ]
     conditions = Conditions(if_none_match=request.fields.get(b"if-none-match"))
-    if evaluate_read(conditions, etag=tag, modified_ms=0) is Verdict.NOT_MODIFIED:
+    if evaluate_read(conditions, etag=tag, modified_ms=0) is PreconditionResult.NOT_MODIFIED:
         return Response(304, headers)
     headers += [
         (b"content-type", media_type.encode("ascii")),

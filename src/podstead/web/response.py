@@ -31,9 +31,9 @@ from podstead.core.identifiers import (
 )
 from podstead.core.links import link_header
 from podstead.core.media_types import RDF_TYPES, essence
+from podstead.core.memoization import memoize_short_keys
 from podstead.core.methods import allowed_methods, takes_only_rdf
 from podstead.core.prefer import Return
-from podstead.core.remembering import remember_short
 from podstead.core.vocab import (
     LDP_BASIC_CONTAINER,
     LDP_CONTAINER,
@@ -243,7 +243,7 @@ def http_date(unix_s: int) -> bytes:
     return formatdate(unix_s, usegmt=True).encode("ascii")
 
 
-@remember_short
+@memoize_short_keys
 def _links(
     target: ResourcePath,
     kind: ResourceKind | None,
@@ -284,7 +284,7 @@ def _types(target: ResourcePath, kind: ResourceKind | None, *, rdf: bool) -> lis
     return types
 
 
-@remember_short
+@memoize_short_keys
 def _method_headers(target: ResourcePath) -> tuple[tuple[bytes, bytes], ...]:
     allowed = allowed_methods(target)
     headers: Headers = [(b"allow", ", ".join(allowed).encode("ascii"))]

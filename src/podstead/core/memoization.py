@@ -10,7 +10,7 @@ from collections.abc import Callable, Sized
 from functools import lru_cache, wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-LONGEST_KEY = 512
+MAX_KEY_LENGTH = 512
 """Characters or bytes; people's paths and headers are shorter."""
 
 _Key = TypeVar("_Key", bound=Sized)
@@ -18,15 +18,15 @@ _Rest = ParamSpec("_Rest")
 _Result = TypeVar("_Result")
 
 
-def remember_short(
+def memoize_short_keys(
     function: Callable[Concatenate[_Key, _Rest], _Result],
 ) -> Callable[Concatenate[_Key, _Rest], _Result]:
-    """Remember the last results for first arguments of at most ``LONGEST_KEY``."""
+    """Remember the last results for first arguments of at most ``MAX_KEY_LENGTH``."""
     remembered = lru_cache(maxsize=2048)(function)
 
     @wraps(function)
     def look_up(key: _Key, /, *rest: _Rest.args, **named: _Rest.kwargs) -> _Result:
-        if len(key) > LONGEST_KEY:
+        if len(key) > MAX_KEY_LENGTH:
             return function(key, *rest, **named)
         return remembered(key, *rest, **named)  # type: ignore[arg-type]  # hashable, all of them
 
