@@ -9,14 +9,14 @@ from podstead.app.client_certificates import certificate_verifier
 from podstead.app.foreign import ForeignDocuments
 from podstead.authn.authenticate import Authenticator, PodTokens
 from podstead.authn.event_uses import EventUses
+from podstead.authn.identity_status import AccountStatus, IdentityStatus, LocalWebIds
 from podstead.authn.issuers import IssuerKeys
-from podstead.authn.lookups import Lookups
+from podstead.authn.lookups import LookupLimit
 from podstead.authn.nonces import Nonces
 from podstead.authn.pod_token import SigningKey
 from podstead.authn.proofs import Proofs
 from podstead.authn.resource_tokens import OwnProvider, ResourceTokens, TokenRules
 from podstead.authn.signed_requests import EventRules, LinkedKeys, SignedRequests
-from podstead.authn.standing import Accounts, LocalWebIds, StandingIdentities
 from podstead.authn.web_id_documents import ProfileSources
 from podstead.authn.web_ids import WebIdIssuers
 from podstead.config import Settings
@@ -31,7 +31,7 @@ _BASIC_REACH = {"safe": Reach.SAFE, "any": Reach.ANY, "off": None}
 """By the word in the settings (A-146)."""
 
 
-class Verification:
+class CredentialVerification:
     """What verifies the credentials of one worker, and what other parts verify with as well."""
 
     def __init__(
@@ -40,7 +40,7 @@ class Verification:
         *,
         keys: Sequence[SigningKey],
         own: OwnProvider | None,
-        accounts: Accounts | None,
+        accounts: AccountStatus | None,
         store: Store,
         foreign: ForeignDocuments,
         parse: RdfParser,
@@ -53,9 +53,9 @@ class Verification:
         self._pod_tokens = PodTokens(
             keys=keys, registries=store, clock=clock, enabled=settings.simple_tokens
         )
-        self._lookups = Lookups(store, clock)
+        self._lookups = LookupLimit(store, clock)
         local = LocalWebIds(settings.base_url, accounts)
-        self.standing = StandingIdentities(tokens=store, web_ids=local)
+        self.identity_status = IdentityStatus(tokens=store, web_ids=local)
         self.event_rules = _event_rules(settings)
         self.event_uses = EventUses(used=store, clock=clock, verify=_verify_schnorr)
         self.nonces = Nonces(secret=keys[0], clock=clock) if settings.dpop_nonce else None

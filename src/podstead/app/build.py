@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from podstead import __version__
-from podstead.app.authentication import Verification
+from podstead.app.authentication import CredentialVerification
 from podstead.app.channels import CHANNEL_TYPES
 from podstead.app.client_certificates import client_certificates
 from podstead.app.documents import build_documents
@@ -98,7 +98,7 @@ def build_application(
         passwords=passwords,
         signing_keys=keys,
     )
-    verification = Verification(
+    verification = CredentialVerification(
         settings,
         keys=keys,
         own=provider.own if provider else None,
@@ -220,7 +220,7 @@ def build_application(
         settings,
         store=store,
         gate=gate,
-        standing=verification.standing,
+        identity_status=verification.identity_status,
         parse=parse_rules,
         foreign=foreign,
         authentication=LimitedAuthentication(authenticator, invalid_credentials),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podstead.authn.authenticate import CertificateVerifier
-from podstead.authn.lookups import Lookups
+from podstead.authn.lookups import LookupLimit
 from podstead.authn.web_id_documents import ProfileSources
 from podstead.config import Settings
 from podstead.core.clock import Clock
@@ -13,7 +13,7 @@ from podstead.web.client_certificates import ClientCertificates, ProxyField
 
 
 def certificate_verifier(
-    settings: Settings, profiles: ProfileSources, lookups: Lookups
+    settings: Settings, profiles: ProfileSources, lookups: LookupLimit
 ) -> CertificateVerifier | None:
     """What verifies client certificates, ``None`` where they mean nothing."""
     if not settings.webid_tls:

@@ -12,9 +12,9 @@ from podstead.app.own_certificates import make_in_thread
 from podstead.app.own_requests import OwnProfiles
 from podstead.app.provider_keys import KeyFolder
 from podstead.authn.event_uses import EventUses
+from podstead.authn.identity_status import LocalWebIds
 from podstead.authn.proofs import Proofs
 from podstead.authn.resource_tokens import ResourceTokens
-from podstead.authn.standing import LocalWebIds
 from podstead.authn.web_id_documents import ForeignProfiles, ProfileSources
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness

@@ -6,7 +6,7 @@ import asyncio
 
 from podstead.app.channels import ChannelParts, state_tag
 from podstead.app.foreign import ForeignDocuments
-from podstead.authn.standing import StandingIdentities
+from podstead.authn.identity_status import IdentityStatus
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.notifications.deliveries import Delivering
@@ -32,7 +32,7 @@ class LiveUpdates:
         *,
         store: Store,
         gate: Gate,
-        standing: StandingIdentities,
+        identity_status: IdentityStatus,
         parse: Parse,
         foreign: ForeignDocuments,
         authentication: LimitedAuthentication,
@@ -40,7 +40,7 @@ class LiveUpdates:
         randomness: Randomness,
     ) -> None:
         """``authentication`` is for credentials that come on a socket."""
-        readers = Readers(store=store, gate=gate, standing=standing)
+        readers = Readers(store=store, gate=gate, identity_status=identity_status)
         self._hub = Hub(
             log=store,
             delivering=Delivering(readers=readers, clock=clock, state_of=state_tag),

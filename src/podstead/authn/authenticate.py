@@ -32,7 +32,7 @@ _DOTS_OF_A_JWT: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class RequestCredentials:
     """What a request shows of its sender: the Authorization and DPoP fields, the method and URL
     that a proof must be about, and the address that asks (IPv6 by its network).
 
@@ -85,73 +85,73 @@ class Authenticator:
         self._signed_requests = signed_requests
         self._certificates = certificates
 
-    async def authenticate(self, shown: Shown) -> Identity | None:
+    async def authenticate(self, credentials: RequestCredentials) -> Identity | None:
         """The identity that a request's credential proves, ``None`` without any.
 
         Raises NotAuthenticated with ``invalid`` for a credential that is not valid, and what
         :func:`~podstead.authn.credentials.read_credential` raises.
         """
-        credential = read_credential(shown.authorization, shown.proofs)
+        credential = read_credential(credentials.authorization, credentials.proofs)
         match credential:
             case None:
-                return await self._by_certificate(shown)
+                return await self._by_certificate(credentials)
             case UnverifiedDpop():
                 return await self._resource_tokens.verify_dpop(
                     credential,
-                    method=shown.method,
-                    url=shown.url,
-                    client_address=shown.client_address,
+                    method=credentials.method,
+                    url=credentials.url,
+                    client_address=credentials.client_address,
                 )
             case UnverifiedEvent():
                 return await self._signed_requests.verify(
                     credential,
                     SignedRequest(
-                        shown.method,
-                        shown.url.encode("latin-1"),
-                        shown.has_content,
-                        of_git=shown.repository is not None,
+                        credentials.method,
+                        credentials.url.encode("latin-1"),
+                        credentials.has_content,
+                        of_git=credentials.repository is not None,
                     ),
-                    sequence=_sequence_of_git(shown),
+                    sequence=_sequence_of_git(credentials),
                 )
             case UnverifiedBearer(token) if token.count(".") == _DOTS_OF_A_JWT:
                 return await self._resource_tokens.verify_bearer(credential)
             case UnverifiedBearer(token):
                 return await self._pod_tokens.verify(token)
 
-    async def check_again(self, shown: Shown, identity: Identity) -> None:
+    async def check_again(self, credentials: RequestCredentials, identity: Identity) -> None:
         """See that a credential, which proved an identity when its request began, was not revoked
         since, or its key taken from the account.
 
         That it has expired meanwhile is no matter: the request came in time. Raises
         NotAuthenticated.
         """
-        match read_credential(shown.authorization, shown.proofs):
+        match read_credential(credentials.authorization, credentials.proofs):
             case UnverifiedEvent() as credential:
                 await self._signed_requests.check_again(credential, identity)
-            case None if shown.certificate is not None and self._certificates is not None:
+            case None if credentials.certificate is not None and self._certificates is not None:
                 await self._certificates.check_again(
-                    shown.certificate, identity, client_address=shown.client_address
+                    credentials.certificate, identity, client_address=credentials.client_address
                 )
             case UnverifiedDpop(token):
-                await self._resource_tokens.check_again(token, "DPoP", shown.client_address)
+                await self._resource_tokens.check_again(token, "DPoP", credentials.client_address)
             case UnverifiedBearer(token) if token.count(".") == _DOTS_OF_A_JWT:
-                await self._resource_tokens.check_again(token, "Bearer", shown.client_address)
+                await self._resource_tokens.check_again(token, "Bearer", credentials.client_address)
             case UnverifiedBearer(token):
                 await self._pod_tokens.check_again(token)
 
-    async def _by_certificate(self, shown: Shown) -> Identity | None:
-        if shown.certificate is None or self._certificates is None:
+    async def _by_certificate(self, credentials: RequestCredentials) -> Identity | None:
+        if credentials.certificate is None or self._certificates is None:
             return None
         return await self._certificates.verify(
-            shown.certificate, client_address=shown.client_address
+            credentials.certificate, client_address=credentials.client_address
         )
 
 
-def _sequence_of_git(shown: Shown) -> str | None:
+def _sequence_of_git(credentials: RequestCredentials) -> str | None:
     """What the requests of one clone, fetch or push have in common (A-147)."""
-    if shown.repository is None:
+    if credentials.repository is None:
         return None
-    return f"{shown.client_address} {shown.repository}"
+    return f"{credentials.client_address} {credentials.repository}"
 
 
 class PodTokens:

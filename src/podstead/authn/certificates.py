@@ -32,7 +32,7 @@ class CertificateRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class CertificateClaim:
     """What a good certificate claims, to be looked up: that one of the WebIDs has the key."""
 
     web_ids: tuple[str, ...]
@@ -49,7 +49,9 @@ def claimed_names(certificate: Certificate) -> tuple[str, ...]:
     return tuple(uri for uri in certificate.uris if uri.lower().startswith(_SCHEMES))[:MOST_NAMES]
 
 
-def read_claim(certificate: Certificate, *, now_s: int, rules: CertificateRules) -> Claim | None:
+def read_claim(
+    certificate: Certificate, *, now_s: int, rules: CertificateRules
+) -> CertificateClaim | None:
     """The claim of a certificate; ``None`` if it makes none. Raises InvalidCertificate."""
     names = claimed_names(certificate)
     if not names:
@@ -71,4 +73,4 @@ def read_claim(certificate: Certificate, *, now_s: int, rules: CertificateRules)
     )
     if not usable:
         raise InvalidCertificate("it names no WebID that can be used")
-    return Claim(usable, key, certificate.key_digest, expires_s)
+    return CertificateClaim(usable, key, certificate.key_digest, expires_s)

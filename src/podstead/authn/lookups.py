@@ -20,7 +20,7 @@ class TooManyLookups(RemoteUnavailable):
         self.retry_after_s = retry_after_s
 
 
-class Lookups:
+class LookupLimit:
     """Counts the look-ups for each address, whatever kind of credential they are for."""
 
     def __init__(self, counters: RateCounters, clock: Clock) -> None:

@@ -22,7 +22,7 @@ from podstead.authn.claims import (
 )
 from podstead.authn.credentials import UnverifiedBearer, UnverifiedDpop
 from podstead.authn.issuers import IssuerKeys
-from podstead.authn.lookups import Lookups
+from podstead.authn.lookups import LookupLimit
 from podstead.authn.proofs import InvalidProof, Proofs
 from podstead.authn.web_ids import WebIdIssuers
 from podstead.core.bounded_cache import BoundedCache
@@ -87,7 +87,7 @@ class ResourceTokens:
         web_ids: WebIdIssuers,
         own: OwnProvider | None,
         proofs: Proofs,
-        lookups: Lookups,
+        lookups: LookupLimit,
         rules: TokenRules,
         clock: Clock,
     ) -> None:

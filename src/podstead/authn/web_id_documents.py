@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 from urllib.parse import urljoin
 
-from podstead.authn.standing import LocalWebIds
+from podstead.authn.identity_status import LocalWebIds
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.errors import (

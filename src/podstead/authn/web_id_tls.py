@@ -14,12 +14,12 @@ from hashlib import sha256
 from typing import Final, TypeAlias
 
 from podstead.authn.certificates import (
+    CertificateClaim,
     CertificateRules,
-    Claim,
     InvalidCertificate,
     read_claim,
 )
-from podstead.authn.lookups import Lookups
+from podstead.authn.lookups import LookupLimit
 from podstead.authn.web_id_documents import ProfileSources, UnusableDocument, WebIdDocuments
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.errors import NotAuthenticated, RemoteUnavailable
@@ -80,7 +80,7 @@ class WebIdTls:
     """Verifies client certificates against the documents of their WebIDs."""
 
     def __init__(
-        self, sources: ProfileSources, *, rules: CertificateRules, lookups: Lookups
+        self, sources: ProfileSources, *, rules: CertificateRules, lookups: LookupLimit
     ) -> None:
         self._clock = sources.clock
         self._documents = WebIdDocuments(sources, extract=_keys_of, weigh=_weight)
@@ -134,7 +134,7 @@ class WebIdTls:
             self._read.put(digest, known, weight=_weight_of(known))
         return known
 
-    async def _holder(self, claim: Claim, client_address: str) -> str:
+    async def _holder(self, claim: CertificateClaim, client_address: str) -> str:
         """The identity by the first WebID that has the key; else the first WebID's refusal.
 
         Raises RemoteUnavailable if one of them could not be asked at present.
@@ -152,7 +152,9 @@ class WebIdTls:
                 unavailable = unavailable or error
         raise unavailable or refusals[0]
 
-    async def _holders(self, web_id: str, claim: Claim, client_address: str) -> frozenset[str]:
+    async def _holders(
+        self, web_id: str, claim: CertificateClaim, client_address: str
+    ) -> frozenset[str]:
         """Who has the key by the WebID's document. Raises UnusableDocument, RemoteUnavailable."""
         document = web_id.partition("#")[0]
         if self._documents.is_local(web_id):
@@ -188,7 +190,7 @@ def _weight_of(certificate: Certificate) -> int:
     return _BYTES_OF_A_CERTIFICATE + sum(len(uri) + _BYTES_OF_A_NAME for uri in certificate.uris)
 
 
-def _holders_among(keys: StatedKeys, claim: Claim) -> frozenset[str]:
+def _holders_among(keys: StatedKeys, claim: CertificateClaim) -> frozenset[str]:
     rsa = claim.key
     return frozenset(key.subject for key in keys if key.is_key(rsa.modulus, rsa.exponent))
 

@@ -24,10 +24,10 @@ from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode
 
 
-class Standing(Protocol):
+class IdentityCheck(Protocol):
     """Looks at identities that were proven a while ago."""
 
-    async def counts(self, identity: Identity, *, before_deletion: bool = False) -> bool:
+    async def is_still_valid(self, identity: Identity, *, before_deletion: bool = False) -> bool:
         """Whether nobody has ended the identity's credential or its account, as of now or before
         something was deleted. Raises StorageError."""
 
@@ -74,13 +74,13 @@ class View:
     def __init__(
         self,
         gate: Gate,
-        standing: Standing,
+        identity_status: IdentityCheck,
         topic: ResourcePath,
         snapshot: Snapshot,
         former: Former,
     ) -> None:
         self._gate = gate
-        self._standing = standing
+        self._identity_status = identity_status
         self._topic = topic
         self._snapshot = snapshot
         self._former = former
@@ -108,7 +108,7 @@ class View:
         return Verdict.NO if grant.lasting and self._former.is_certain else Verdict.NOT_NOW
 
     async def _stands(self, agent: Identity | None) -> bool:
-        return agent is None or await self._standing.counts(
+        return agent is None or await self._identity_status.is_still_valid(
             agent, before_deletion=self._former.something_went
         )
 
@@ -116,10 +116,10 @@ class View:
 class Readers:
     """Looks at the right to read."""
 
-    def __init__(self, *, store: RuleStore, gate: Gate, standing: Standing) -> None:
+    def __init__(self, *, store: RuleStore, gate: Gate, identity_status: IdentityCheck) -> None:
         self._store = store
         self._gate = gate
-        self._standing = standing
+        self._identity_status = identity_status
 
     async def check(self, topic: ResourcePath, subscriber: Subscriber) -> None:
         """Let who may read the topic watch it (N-30, L-10), also if nothing is there.
@@ -129,7 +129,9 @@ class Readers:
         paths = paths_to_read(topic)
         if subscriber.is_unchecked:
             return
-        if subscriber.agent is not None and not await self._standing.counts(subscriber.agent):
+        if subscriber.agent is not None and not await self._identity_status.is_still_valid(
+            subscriber.agent
+        ):
             raise NotAuthenticated("The credential with which this was created is no longer valid")
         snapshot = await self._store.read_metadata(paths)
         await self._gate.authorize(
@@ -145,4 +147,4 @@ class Readers:
         if former.rules:
             rules = RestoredRules(self._store, former.rules)
             gate, snapshot = gate.over(rules), rules.restored(snapshot, paths)
-        return View(gate, self._standing, topic, snapshot, former)
+        return View(gate, self._identity_status, topic, snapshot, former)

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from podstead.authn.authenticate import Authenticator, Shown
+from podstead.authn.authenticate import Authenticator, RequestCredentials
 from podstead.authn.nonces import Nonces
 from podstead.core.clock import Clock
 from podstead.core.errors import (
@@ -282,12 +282,12 @@ class Application:
         )
         return replace(request, body=body)
 
-    def _shown(self, request: Request, asked: GitRequest | None) -> Shown:
+    def _shown(self, request: Request, asked: GitRequest | None) -> RequestCredentials:
         certificate = None
         if request.certificate is not None and not request.fields.authorization:
             certificate = request.certificate.der()
         target = request.raw_path + (b"?" + request.query if request.query else b"")
-        return Shown(
+        return RequestCredentials(
             authorization=request.fields.authorization,
             proofs=request.fields.proofs,
             method=request.method,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from podstead.authn.authenticate import Authenticator, Shown
+from podstead.authn.authenticate import Authenticator, RequestCredentials
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identity import Identity
 from podstead.web.limits import InvalidCredentialLimit
@@ -17,7 +17,9 @@ class LimitedAuthentication:
     authenticator: Authenticator
     invalid_credentials: InvalidCredentialLimit
 
-    async def authenticate(self, shown: Shown, *, client_address: str) -> Identity | None:
+    async def authenticate(
+        self, shown: RequestCredentials, *, client_address: str
+    ) -> Identity | None:
         """The identity that a credential proves, ``None`` without any. Raises what
         :meth:`Authenticator.authenticate` raises, and RateLimited."""
         try:

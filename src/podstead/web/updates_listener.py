@@ -20,7 +20,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from podstead.authn.authenticate import Shown
+from podstead.authn.authenticate import RequestCredentials
 from podstead.core.clock import Clock
 from podstead.core.errors import RequestRefused, ServerTrouble, StorageError
 from podstead.core.identifiers import ResourcePath
@@ -76,11 +76,11 @@ class LineSender:
         )
         return replace(self._opener, agent=agent)
 
-    def _shown(self, url: str, credential: LineCredential) -> Shown:
+    def _shown(self, url: str, credential: LineCredential) -> RequestCredentials:
         """The credentials that a GET of the URL would present: a proof names method and URL."""
         absolute = f"{self._base_url}{url}" if url.startswith("/") else url
         proof = credential.proof
-        return Shown(
+        return RequestCredentials(
             authorization=(credential.authorization.encode(),),
             proofs=() if proof is None else (proof.encode(),),
             method="GET",

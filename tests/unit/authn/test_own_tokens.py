@@ -13,11 +13,11 @@ import pytest
 
 from podstead.authn.claims import TokenClaims
 from podstead.authn.credentials import UnverifiedBearer, UnverifiedDpop
+from podstead.authn.identity_status import LocalWebIds
 from podstead.authn.issuers import IssuerKeys, ProviderDocument
-from podstead.authn.lookups import Lookups
+from podstead.authn.lookups import LookupLimit
 from podstead.authn.proofs import Proofs
 from podstead.authn.resource_tokens import ResourceTokens, TokenRules
-from podstead.authn.standing import LocalWebIds
 from podstead.authn.web_id_documents import ProfileDocument, ProfileSources
 from podstead.authn.web_ids import WebIdIssuers
 from podstead.core.errors import NotAuthenticated
@@ -110,7 +110,7 @@ class World:
             ),
             own=self.own,
             proofs=Proofs(used=notes, clock=self.clock, require_ath=False, refuse_replay=True),
-            lookups=Lookups(notes, self.clock),
+            lookups=LookupLimit(notes, self.clock),
             rules=rules or TokenRules(),
             clock=self.clock,
         )

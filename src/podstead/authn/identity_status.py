@@ -16,7 +16,7 @@ from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.storage.protocol import TokenRegistry
 
 
-class Accounts(Protocol):
+class AccountStatus(Protocol):
     """Knows whom the operator has shut out."""
 
     async def is_disabled(self, storage: ResourcePath) -> bool:
@@ -31,7 +31,7 @@ class LocalWebIds:
     """
 
     base_url: str
-    accounts: Accounts | None = None
+    accounts: AccountStatus | None = None
 
     def holds(self, web_id: str) -> bool:
         """Whether the document of a WebID is one of this server."""
@@ -55,14 +55,14 @@ class LocalWebIds:
             return None
 
 
-class StandingIdentities:
+class IdentityStatus:
     """Looks at identities again."""
 
     def __init__(self, *, tokens: TokenRegistry, web_ids: LocalWebIds) -> None:
         self._tokens = tokens
         self._web_ids = web_ids
 
-    async def counts(self, identity: Identity, *, before_deletion: bool = False) -> bool:
+    async def is_still_valid(self, identity: Identity, *, before_deletion: bool = False) -> bool:
         """Whether nobody has ended the identity's credential or its account.
 
         ``before_deletion`` asks how it was before something was deleted, be it the pod of a simple
