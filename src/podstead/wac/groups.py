@@ -56,7 +56,7 @@ Members = Mapping[str, frozenset[str]]
 
 _NO_MEMBERS: Members = {}
 
-_PASSING = (OutboundError, UnknownContext)
+_TRANSIENT = (OutboundError, UnknownContext)
 """Failures to understand a document that may be gone the next time."""
 
 
@@ -269,7 +269,7 @@ class GroupMemberships:
         base_iri = self._base_url + metadata.path
         try:
             stated = _Stated(await self._understand(content, metadata.content_type, base_iri))
-        except _PASSING:  # not kept: the same version may be understood the next time
+        except _TRANSIENT:  # not kept: the same version may be understood the next time
             return _Stated(_NO_MEMBERS, lasting=False)
         self._local.put(key, stated, weight=len(content) + CACHE_OVERHEAD_BYTES)
         return stated
@@ -299,7 +299,7 @@ class GroupMemberships:
                 document.content, document.media_type, document.final_url
             )
             kept_ms = REMOTE_FRESH_MS
-        except _PASSING:
+        except _TRANSIENT:
             members, kept_ms = _NO_MEMBERS, REMOTE_RETRY_MS
         # From the end of the fetch, which may have taken as long as the document is valid.
         remembered = _Remembered(members, self._clock.now_ms() + kept_ms)
