@@ -19,7 +19,7 @@ from podstead.rdf.errors import MalformedRdf, PatchInapplicable, PatchRefused
 from podstead.rdf.graph import Graph
 from podstead.rdf.limits import RdfLimits
 from podstead.rdf.n3_patch import parse_n3_patch
-from podstead.rdf.patching import Operation, Patch, Semantics, apply
+from podstead.rdf.patching import Patch, PatchOperation, Semantics, apply
 from podstead.rdf.patterns import (
     Pattern,
     Patterns,
@@ -89,9 +89,9 @@ insertions = triples_of(
 
 
 @st.composite
-def operations(draw: st.DrawFn) -> Operation:
+def operations(draw: st.DrawFn) -> PatchOperation:
     """Conditions with templates of their variables, sometimes of others that are then unbound."""
-    return Operation(
+    return PatchOperation(
         where=draw(several(conditions, at_most=3)),
         deletes=draw(several(deletions, at_most=3)),
         inserts=draw(several(insertions, at_most=3)),
@@ -102,7 +102,7 @@ def block(patterns: Patterns) -> str:
     return " ".join(f"{s} {p} {o} ." for s, p, o in patterns)
 
 
-def update_text(operation: Operation) -> str:
+def update_text(operation: PatchOperation) -> str:
     return (
         f"DELETE {{ {block(operation.deletes)} }}\n"
         f"INSERT {{ {block(operation.inserts)} }}\n"
@@ -160,7 +160,7 @@ def update(text: str) -> Patch:
 
 @given(graphs, st.lists(operations(), min_size=1, max_size=3))
 def test_an_update_has_the_effect_that_a_sparql_engine_gives_it(
-    graph: Graph, steps: list[Operation]
+    graph: Graph, steps: list[PatchOperation]
 ) -> None:
     """X-31, X-33: read from text, with variables, blank nodes, unbound and illegal triples."""
     engine = engine_with(graph)
@@ -174,7 +174,7 @@ def test_an_update_has_the_effect_that_a_sparql_engine_gives_it(
 
 @given(graphs, st.lists(operations(), min_size=1, max_size=3))
 def test_operations_of_one_update_are_those_of_several(
-    graph: Graph, steps: list[Operation]
+    graph: Graph, steps: list[PatchOperation]
 ) -> None:
     """X-33: also when written with or without a semicolon at the end."""
     # The same label in two operations is against SPARQL, and means two nodes here.
@@ -209,7 +209,7 @@ def test_delete_where_has_the_effect_that_rdflib_gives_it(graph: Graph, patterns
 
 
 @given(graphs, operations())
-def test_triples_that_stay_keep_their_order(graph: Graph, operation: Operation) -> None:
+def test_triples_that_stay_keep_their_order(graph: Graph, operation: PatchOperation) -> None:
     patched = apply(Patch((operation,), Semantics.ALL_SOLUTIONS), graph)
     assert [t for t in patched if t in graph] == [t for t in graph if t in patched]
     assert list(patched)[: len(patched & graph)] == list(patched & graph)
@@ -220,7 +220,7 @@ def test_triples_that_stay_keep_their_order(graph: Graph, operation: Operation) 
 N3_HEAD = "@prefix solid: <http://www.w3.org/ns/solid/terms#> .\n<#patch> "
 
 
-def n3_text(operation: Operation, order: list[int]) -> str:
+def n3_text(operation: PatchOperation, order: list[int]) -> str:
     clauses = [
         f"solid:where {{ {block(operation.where)} }}",
         f"solid:deletes {{ {block(operation.deletes)} }}",
@@ -239,11 +239,11 @@ def solution_count(engine: pyoxigraph.Store, where: Patterns) -> int:
 
 
 @st.composite
-def n3_operations(draw: st.DrawFn) -> Operation:
+def n3_operations(draw: st.DrawFn) -> PatchOperation:
     """Operations that keep X-7: variables of the templates are those of the conditions."""
     operation = draw(operations())
     bound = variables_in(operation.where)
-    return Operation(
+    return PatchOperation(
         where=operation.where,
         deletes=tuple(p for p in operation.deletes if variables_in([p]).keys() <= bound.keys()),
         inserts=tuple(p for p in operation.inserts if variables_in([p]).keys() <= bound.keys()),
@@ -251,7 +251,7 @@ def n3_operations(draw: st.DrawFn) -> Operation:
 
 
 @st.composite
-def aimed_operations(draw: st.DrawFn) -> tuple[Graph, Operation]:
+def aimed_operations(draw: st.DrawFn) -> tuple[Graph, PatchOperation]:
     """A graph with conditions and deletions made of its triples, so that they hold: often in one
     way, often in several."""
     graph = draw(stored.filter(bool).map(Graph))
@@ -269,7 +269,7 @@ def aimed_operations(draw: st.DrawFn) -> tuple[Graph, Operation]:
     deletes = draw(several(st.sampled_from([*where, *ground_triples]), at_most=2))
     bound = variables_in(where)
     inserts = draw(several(insertions, at_most=2))
-    return graph, Operation(
+    return graph, PatchOperation(
         where=where,
         deletes=deletes,
         inserts=tuple(p for p in inserts if variables_in([p]).keys() <= bound.keys()),
@@ -281,7 +281,7 @@ n3_cases = st.one_of(st.tuples(graphs, n3_operations()), aimed_operations())
 
 @given(n3_cases, st.permutations(range(4)))
 def test_an_n3_patch_is_applied_when_a_sparql_engine_says_so(
-    case: tuple[Graph, Operation], order: list[int]
+    case: tuple[Graph, PatchOperation], order: list[int]
 ) -> None:
     """X-4, X-11 to X-14: the engine counts solutions, finds what is to be deleted, and patches."""
     graph, operation = case
@@ -310,7 +310,7 @@ def test_an_n3_patch_is_applied_when_a_sparql_engine_says_so(
 
 @given(n3_cases, st.permutations(range(4)))
 def test_an_n3_patch_has_the_effect_that_rdflib_gives_it(
-    case: tuple[Graph, Operation], order: list[int]
+    case: tuple[Graph, PatchOperation], order: list[int]
 ) -> None:
     """X-4, X-11 to X-14: read from text, and refused where rdflib finds no or several ways, or
     does not find what is to be deleted."""
@@ -331,7 +331,7 @@ def test_inserted_blank_nodes_never_meet_those_of_the_document(
 ) -> None:
     """X-8."""
     inserts = tuple(pattern for pattern in inserts if not variables_in([pattern]))
-    patched = apply(Patch((Operation(inserts=inserts),), Semantics.ONE_SOLUTION), graph)
+    patched = apply(Patch((PatchOperation(inserts=inserts),), Semantics.ONE_SOLUTION), graph)
     judge = known_to_rdflib(graph)
     judge.update(f"INSERT {{ {block(inserts)} }} WHERE {{ }}")
     assert_alike(patched, known_from_rdflib(judge))

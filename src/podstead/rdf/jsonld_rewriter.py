@@ -18,6 +18,7 @@ import msgspec
 
 from podstead.core import vocab
 from podstead.core.errors import BadRequest
+from podstead.rdf.equivalence import are_equivalent
 from podstead.rdf.errors import NotExpressible
 from podstead.rdf.graph import Dataset, Description, Graph
 from podstead.rdf.json_text import Json, encode_json
@@ -36,7 +37,6 @@ from podstead.rdf.jsonld_values import (
 from podstead.rdf.jsonld_writer import shared_blank_nodes
 from podstead.rdf.labels import BlankNodeLabels
 from podstead.rdf.nesting import NIL, Nesting
-from podstead.rdf.sameness import say_the_same
 from podstead.rdf.terms import BlankNode, Iri, Literal, Object, Subject, Triple
 
 Read = Callable[[bytes], Dataset]
@@ -68,7 +68,7 @@ def rewrite(
     # comparison takes linear time. Isomorphism of graphs would let a stranger's document take
     # minutes (docs/decisions/0010-json-ld-keeps-its-context.md).
     labels = writer.labels.given()
-    same = say_the_same(
+    same = are_equivalent(
         dataset,
         said,
         left_labels=labels,

@@ -25,7 +25,7 @@ _BASE: Final = (
 _CHARS: Final = rf"{_BASE}_0-9\-\u00b7\u0300-\u036f\u203f\u2040"
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """What a token is. A WORD is a name without a colon, PUNCTUATION a single other character."""
 
     COMMENT = auto()
@@ -44,7 +44,7 @@ class Kind(Enum):
 class Token(NamedTuple):
     """A token and where it starts, in characters."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     start: int
 
@@ -54,27 +54,27 @@ class Token(NamedTuple):
 
 
 _PATTERNS: Final = {
-    Kind.COMMENT: r"\#[^\n\r]*",
-    Kind.STRING: (
+    TokenKind.COMMENT: r"\#[^\n\r]*",
+    TokenKind.STRING: (
         r'"""(?:[^"\\]++|\\.|"(?!""))*+"""'
         r"|'''(?:[^'\\]++|\\.|'(?!''))*+'''"
         r'|"(?!"")(?:[^"\\\n\r]++|\\.)*+"'
         r"|'(?!'')(?:[^'\\\n\r]++|\\.)*+'"
     ),
-    Kind.UNTERMINATED: r"[\"']",
-    Kind.IRI: r'<[^<>"{}|^`\x00-\x20]*>',
+    TokenKind.UNTERMINATED: r"[\"']",
+    TokenKind.IRI: r'<[^<>"{}|^`\x00-\x20]*>',
     # Labels of blank nodes that clients make variables of have hyphens; SPARQL would not.
-    Kind.VARIABLE: rf"[?$][{_BASE}_0-9][{_CHARS}]*",
-    Kind.DIRECTIVE_OR_LANGUAGE: r"@[A-Za-z][A-Za-z0-9\-]*",
-    Kind.NAME: (
+    TokenKind.VARIABLE: rf"[?$][{_BASE}_0-9][{_CHARS}]*",
+    TokenKind.DIRECTIVE_OR_LANGUAGE: r"@[A-Za-z][A-Za-z0-9\-]*",
+    TokenKind.NAME: (
         rf"(?:[{_BASE}_](?:[{_CHARS}.]*[{_CHARS}])?)?"
         rf":(?:[{_CHARS}:]++|%[0-9A-Fa-f]{{2}}|\\.|\.+(?=[{_CHARS}:%\\]))*+"
     ),
     # Dots within, as in a name, so that no stretch of text is looked at from each of its dots.
-    Kind.WORD: rf"[{_BASE}_](?:[{_CHARS}.]*[{_CHARS}])?",
-    Kind.NUMBER: r"[+\-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+\-]?[0-9]+)?",
-    Kind.DATATYPE: r"\^\^",
-    Kind.PUNCTUATION: r"[^\s]",
+    TokenKind.WORD: rf"[{_BASE}_](?:[{_CHARS}.]*[{_CHARS}])?",
+    TokenKind.NUMBER: r"[+\-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+\-]?[0-9]+)?",
+    TokenKind.DATATYPE: r"\^\^",
+    TokenKind.PUNCTUATION: r"[^\s]",
 }
 _KINDS: Final = tuple(_PATTERNS)
 _TOKEN: Final = re.compile("|".join(f"({pattern})" for pattern in _PATTERNS.values()), re.DOTALL)
@@ -85,14 +85,14 @@ _PLAIN: Final = re.compile(
         "|".join(
             (
                 r"[\s\[\](),.;=]++",
-                _PATTERNS[Kind.IRI],
-                rf"(?:{_PATTERNS[Kind.STRING]})",
-                _PATTERNS[Kind.NAME],
+                _PATTERNS[TokenKind.IRI],
+                rf"(?:{_PATTERNS[TokenKind.STRING]})",
+                _PATTERNS[TokenKind.NAME],
                 r"a(?=\s)",
-                _PATTERNS[Kind.NUMBER],
-                _PATTERNS[Kind.COMMENT],
-                rf"(?!@for){_PATTERNS[Kind.DIRECTIVE_OR_LANGUAGE]}",
-                _PATTERNS[Kind.DATATYPE],
+                _PATTERNS[TokenKind.NUMBER],
+                _PATTERNS[TokenKind.COMMENT],
+                rf"(?!@for){_PATTERNS[TokenKind.DIRECTIVE_OR_LANGUAGE]}",
+                _PATTERNS[TokenKind.DATATYPE],
             )
         )
     ),
@@ -132,10 +132,10 @@ class Lexer:
         while (match := _TOKEN.search(self._text, self._position)) is not None:
             self._position = match.end()
             kind = _KINDS[(match.lastindex or 0) - 1]
-            if kind is Kind.UNTERMINATED:
+            if kind is TokenKind.UNTERMINATED:
                 line = line_of(self._text, match.start())
                 raise MalformedRdf(self._media_type, "a string has no end", line=line)
-            if kind is not Kind.COMMENT:
+            if kind is not TokenKind.COMMENT:
                 return Token(kind, match.group(), match.start())
         return None
 
@@ -144,7 +144,7 @@ class Lexer:
 
         What is left are variables, braces, words (but for ``a``), quantifiers, and characters that
         have no place in triples. In a text with brackets nothing is left out, since what they
-        enclose may be a whole statement (``lone_subjects``).
+        enclose may be a whole statement (``subject_only``).
         """
         if self.has_brackets:
             return self.next()

@@ -14,11 +14,11 @@ from podstead.core.media_types import N3
 from podstead.rdf.codecs import Document, parse_blocks
 from podstead.rdf.errors import MalformedRdf, PatchRefused
 from podstead.rdf.graph import Graph
-from podstead.rdf.lexing import Kind, Lexer, Rewriting, Token, decode, line_of
+from podstead.rdf.lexing import Lexer, Rewriting, Token, TokenKind, decode, line_of
 from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits
-from podstead.rdf.lone_subjects import LoneSubjects
-from podstead.rdf.patching import Operation, Patch, Semantics
-from podstead.rdf.patterns import Disguise, Patterns, blank_nodes_in, variables_in
+from podstead.rdf.patching import Patch, PatchOperation, Semantics
+from podstead.rdf.patterns import Patterns, VariablePlaceholders, blank_nodes_in, variables_in
+from podstead.rdf.subject_only_statements import SubjectOnlyStatements
 from podstead.rdf.terms import BlankNode, Iri, Subject
 
 _TYPE: Final = Iri(vocab.RDF_TYPE)
@@ -38,15 +38,15 @@ def parse_n3_patch(content: bytes, *, base_iri: str, limits: RdfLimits = DEFAULT
     (X-3 to X-9), RdfTooLarge and RdfTooComplex.
     """
     text = decode(content, N3, limits)
-    disguise = Disguise(text, N3, limits)
-    disguised = _disguised(text, disguise)
+    placeholders = VariablePlaceholders(text, N3, limits)
+    disguised = _with_placeholders(text, placeholders)
     try:
         document = parse_blocks(disguised.encode(), N3, base_iri=base_iri, limits=limits)
     except MalformedRdf as error:
-        raise disguise.renamed(error) from error
-    disguise.check(document)
+        raise placeholders.renamed(error) from error
+    placeholders.check(document)
     try:
-        operation = _operation(document, disguise)
+        operation = _operation(document, placeholders)
     except PatchRefused:
         _check_statements(text)
         raise
@@ -54,23 +54,23 @@ def parse_n3_patch(content: bytes, *, base_iri: str, limits: RdfLimits = DEFAULT
     return Patch((operation,), Semantics.ONE_SOLUTION, document.prefixes)
 
 
-def _disguised(text: str, disguise: Disguise) -> str:
+def _with_placeholders(text: str, placeholders: VariablePlaceholders) -> str:
     """The text with variables as IRIs, and in each formula a triple, so that none is empty."""
     lexer = Lexer(text, N3)
     token = lexer.next()
     if token is None:
         raise MalformedRdf(N3, "there is nothing in it")
     rewriting = Rewriting(text)
-    lone_subjects = LoneSubjects(lexer)
-    filling = disguise.iri("")
+    subject_only = SubjectOnlyStatements(lexer)
+    filling = placeholders.iri("")
     open_formulas = formulas = 0
     while token is not None:
-        if lone_subjects.end_with(token):
+        if subject_only.end_with(token):
             rewriting.insert(f"{filling}{filling}", token.start)
-        if token.kind is Kind.VARIABLE and token.text[0] == "?":
-            rewriting.replace(token, disguise.iri(token.text[1:]))
+        if token.kind is TokenKind.VARIABLE and token.text[0] == "?":
+            rewriting.replace(token, placeholders.iri(token.text[1:]))
         elif token.text in _QUANTIFIERS:
-            rewriting.replace(token, disguise.declaration())
+            rewriting.replace(token, placeholders.declaration())
         elif token.text == "{":
             open_formulas += 1
             formulas += 1
@@ -78,7 +78,7 @@ def _disguised(text: str, disguise: Disguise) -> str:
             rewriting.insert(f"{filling}{filling}{filling}.", token.end)
         elif token.text == "}":
             open_formulas -= 1
-        elif open_formulas and token.kind is Kind.PUNCTUATION:
+        elif open_formulas and token.kind is TokenKind.PUNCTUATION:
             _check_no_rule(text, token)
         token = lexer.next_notable()
     return rewriting.result()
@@ -91,9 +91,9 @@ def _check_statements(text: str) -> None:
     a patch that is no patch, which would be a puzzling reason.
     """
     lexer = Lexer(text, N3)
-    lone_subjects = LoneSubjects(lexer)
+    subject_only = SubjectOnlyStatements(lexer)
     while (token := lexer.next()) is not None:
-        if lone_subjects.end_term_with(token):
+        if subject_only.end_term_with(token):
             line = line_of(text, token.start)
             raise MalformedRdf(N3, "a statement has too few terms", line=line)
 
@@ -114,10 +114,10 @@ def _check_no_rule(text: str, token: Token) -> None:
         raise PatchRefused(N3, "a rule stands within a formula", line=line_of(text, token.start))
 
 
-def _operation(document: Document, disguise: Disguise) -> Operation:
+def _operation(document: Document, placeholders: VariablePlaceholders) -> PatchOperation:
     subject = _patch_subject(document.graph)
-    declared = disguise.declared(document.graph)
-    if disguise.is_variable(subject) or subject in declared:
+    declared = placeholders.declared(document.graph)
+    if placeholders.is_variable(subject) or subject in declared:
         raise PatchRefused(N3, "the patch is a variable, and must be an IRI or a blank node")
     formulas = {clause: _formula(document, subject, clause) for clause in _CLAUSES}
     if len(document.dataset.named) > len([name for name in formulas.values() if name is not None]):
@@ -129,9 +129,11 @@ def _operation(document: Document, disguise: Disguise) -> Operation:
         if name is None:
             return ()
         formula = document.dataset.named[name]
-        return disguise.patterns(formula, declared | disguise.declared(formula))
+        return placeholders.patterns(formula, declared | placeholders.declared(formula))
 
-    return Operation(where=patterns(_WHERE), deletes=patterns(_DELETES), inserts=patterns(_INSERTS))
+    return PatchOperation(
+        where=patterns(_WHERE), deletes=patterns(_DELETES), inserts=patterns(_INSERTS)
+    )
 
 
 def _patch_subject(graph: Graph) -> Subject:
@@ -166,7 +168,7 @@ def _formula(document: Document, subject: Subject, clause: Iri) -> Iri | BlankNo
     raise PatchRefused(N3, f"the object of {_CLAUSES[clause]} is no formula {{ … }}")
 
 
-def _check_terms(operation: Operation, around: Graph) -> None:
+def _check_terms(operation: PatchOperation, around: Graph) -> None:
     """Which variables (X-7) and blank nodes (X-8, X-9) the formulas may have."""
     bound = variables_in(operation.where)
     for clause, patterns in ((_DELETES, operation.deletes), (_INSERTS, operation.inserts)):
@@ -180,7 +182,7 @@ def _check_terms(operation: Operation, around: Graph) -> None:
     _check_labels(operation, around)
 
 
-def _check_labels(operation: Operation, around: Graph) -> None:
+def _check_labels(operation: PatchOperation, around: Graph) -> None:
     """X-9: a label means one thing in one place, so none may be shared between places."""
     conditions, inserts = blank_nodes_in(operation.where), blank_nodes_in(operation.inserts)
     outside = {term for subject, _, object_ in around for term in (subject, object_)}

@@ -42,7 +42,7 @@ class Semantics(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class PatchOperation:
     """Blank nodes in ``where`` stand for something; in ``inserts`` for a new node per solution."""
 
     where: Patterns = ()
@@ -54,7 +54,7 @@ class Operation:
 class Patch:
     """A patch as read; ``prefixes`` are those of its text, for documents that have none."""
 
-    operations: tuple[Operation, ...]
+    operations: tuple[PatchOperation, ...]
     semantics: Semantics
     prefixes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -173,7 +173,7 @@ class _Evaluation:
             self._make(change)
         return Graph(self._triples)
 
-    def _change(self, operation: Operation) -> _Change:
+    def _change(self, operation: PatchOperation) -> _Change:
         change = _Change()
         for solution in self._solutions(operation):
             self._budget.spend(len(operation.deletes) + len(operation.inserts))
@@ -187,7 +187,7 @@ class _Evaluation:
                     change.inserts[triple] = None
         return change
 
-    def _solutions(self, operation: Operation) -> Iterator[Solution]:
+    def _solutions(self, operation: PatchOperation) -> Iterator[Solution]:
         found = solutions(operation.where, self._visible, self._budget)
         return iter([_only(found)]) if self._is_strict else found
 

@@ -50,7 +50,7 @@ def is_ground(pattern: Pattern) -> bool:
     return not any(isinstance(term, (Variable, BlankNode)) for term in pattern)
 
 
-class Disguise:
+class VariablePlaceholders:
     """Writes the variables of one text as IRIs, and finds them again in what was read."""
 
     __slots__ = ("_media_type", "_prefix", "_room")

@@ -18,7 +18,7 @@ from typing import Final
 from podstead.core.media_types import JSON_LD, TRIG, TURTLE
 from podstead.rdf.errors import MalformedRdf
 from podstead.rdf.graph import Dataset, Graph
-from podstead.rdf.lexing import Kind, Lexer, line_of
+from podstead.rdf.lexing import Lexer, TokenKind, line_of
 from podstead.rdf.terms import Literal, Quad
 
 TRIPLE_TERMS: Final = "RDF 1.2 triple terms are not supported"
@@ -54,7 +54,7 @@ def _check_version(text: str, media_type: str) -> None:
         if (
             before is not None
             and before.text.lower() in ("version", "@version")
-            and token.kind is Kind.STRING
+            and token.kind is TokenKind.STRING
         ):
             raise MalformedRdf(media_type, VERSIONS, line=line_of(text, before.start))
         before, token = token, lexer.next()

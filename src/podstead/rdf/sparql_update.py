@@ -19,11 +19,11 @@ from podstead.core.media_types import SPARQL_UPDATE, TRIG
 from podstead.rdf import rdf12
 from podstead.rdf.codecs import Document, parse_blocks
 from podstead.rdf.errors import MalformedRdf, PatchRefused
-from podstead.rdf.lexing import Kind, Lexer, Rewriting, Token, decode, line_of
+from podstead.rdf.lexing import Lexer, Rewriting, Token, TokenKind, decode, line_of
 from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits
-from podstead.rdf.lone_subjects import LoneSubjects
-from podstead.rdf.patching import Operation, Patch, Semantics
-from podstead.rdf.patterns import Disguise, Patterns, blank_nodes_in
+from podstead.rdf.patching import Patch, PatchOperation, Semantics
+from podstead.rdf.patterns import Patterns, VariablePlaceholders, blank_nodes_in
+from podstead.rdf.subject_only_statements import SubjectOnlyStatements
 from podstead.rdf.terms import Iri
 
 _OTHER_OPERATIONS: Final = frozenset(
@@ -48,17 +48,17 @@ def parse_sparql_update(
     SPARQL Update, PatchRefused for what is one and not accepted here, RdfTooLarge, RdfTooComplex.
     """
     text = decode(content, SPARQL_UPDATE, limits)
-    disguise = Disguise(text, SPARQL_UPDATE, limits)
-    request = _Request(text, disguise)
+    placeholders = VariablePlaceholders(text, SPARQL_UPDATE, limits)
+    request = _Request(text, placeholders)
     request.read()
     try:
         document = parse_blocks(
             request.trig.result().encode(), TRIG, base_iri=base_iri, limits=limits
         )
     except MalformedRdf as error:
-        raise disguise.renamed(error) from error
-    disguise.check(document)
-    blocks = _blocks(document, request, disguise)
+        raise placeholders.renamed(error) from error
+    placeholders.check(document)
+    blocks = _blocks(document, request, placeholders)
     operations = tuple(_operation(parts, blocks) for parts in request.operations)
     return Patch(operations, Semantics.ALL_SOLUTIONS, document.prefixes)
 
@@ -76,14 +76,16 @@ _Parts = tuple[_Block | None, _Block | None, _Block | None]
 """The blocks of an operation's conditions, deletions and insertions."""
 
 
-def _blocks(document: Document, request: _Request, disguise: Disguise) -> dict[_Block, Patterns]:
+def _blocks(
+    document: Document, request: _Request, placeholders: VariablePlaceholders
+) -> dict[_Block, Patterns]:
     graphs = document.dataset.named
     if document.graph or not graphs.keys() <= {block.graph_name for block in request.blocks}:
         raise MalformedRdf(SPARQL_UPDATE, "a triple stands outside of the blocks")
     blocks = {}
     for block in request.blocks:
         graph = graphs.get(block.graph_name)
-        blocks[block] = () if graph is None else disguise.patterns(graph)
+        blocks[block] = () if graph is None else placeholders.patterns(graph)
         # SPARQL 1.1 Query, section 19.8, note 7.
         if block.keyword.startswith("DELETE") and blank_nodes_in(blocks[block]):
             request.refuse(
@@ -93,9 +95,9 @@ def _blocks(document: Document, request: _Request, disguise: Disguise) -> dict[_
     return blocks
 
 
-def _operation(parts: _Parts, blocks: dict[_Block, Patterns]) -> Operation:
+def _operation(parts: _Parts, blocks: dict[_Block, Patterns]) -> PatchOperation:
     where, deletes, inserts = (() if block is None else blocks[block] for block in parts)
-    return Operation(where=where, deletes=deletes, inserts=inserts)
+    return PatchOperation(where=where, deletes=deletes, inserts=inserts)
 
 
 class _Request:
@@ -105,9 +107,9 @@ class _Request:
     a statement of its own gets a predicate and an object that are left out again.
     """
 
-    def __init__(self, text: str, disguise: Disguise) -> None:
+    def __init__(self, text: str, placeholders: VariablePlaceholders) -> None:
         self._text = text
-        self._disguise = disguise
+        self._placeholders = placeholders
         self._lexer = Lexer(text, SPARQL_UPDATE)
         self._next = self._lexer.next()
         self.trig = Rewriting(text)
@@ -133,8 +135,8 @@ class _Request:
             start = self._take()
             self.trig.drop(start.start)
             if start.text.upper() == "PREFIX":
-                self._expect_kind(Kind.NAME, "a prefix")
-            self.trig.keep(self._expect_kind(Kind.IRI, "an IRI").end)
+                self._expect_kind(TokenKind.NAME, "a prefix")
+            self.trig.keep(self._expect_kind(TokenKind.IRI, "an IRI").end)
 
     def _read_operation(self) -> None:
         start = self._take()
@@ -189,11 +191,11 @@ class _Request:
         self.trig.drop(start.start)
         self.trig.insert(f"{block.graph_name} ", start.start)
         end, nested, depth = start, None, 1
-        lone_subjects = LoneSubjects(self._lexer)
+        subject_only = SubjectOnlyStatements(self._lexer)
         while depth:
             end = self._take(in_block=True)
-            if lone_subjects.end_with(end):
-                self.trig.insert(self._disguise.iri("") * 2, end.start)
+            if subject_only.end_with(end):
+                self.trig.insert(self._placeholders.iri("") * 2, end.start)
             if end.text == "{":
                 depth += 1
                 nested = nested or end
@@ -208,15 +210,15 @@ class _Request:
         return block
 
     def _read_term(self, token: Token, keyword: str) -> None:
-        if token.kind is Kind.VARIABLE:
+        if token.kind is TokenKind.VARIABLE:
             if keyword.endswith("DATA"):
                 self.refuse(f"{keyword} has the variable {token.text}", token)
-            self.trig.replace(token, self._disguise.iri(token.text[1:]))
-        elif token.kind is Kind.WORD and token.text.upper() in _BOOLEANS:
+            self.trig.replace(token, self._placeholders.iri(token.text[1:]))
+        elif token.kind is TokenKind.WORD and token.text.upper() in _BOOLEANS:
             self.trig.replace(token, token.text.lower())
-        elif token.kind is Kind.WORD and token.text.upper() in _OTHER_PATTERNS:
+        elif token.kind is TokenKind.WORD and token.text.upper() in _OTHER_PATTERNS:
             self.refuse(f"{token.text.upper()} is not supported", token)
-        elif token.kind is Kind.PUNCTUATION and token.text in _PATH_CHARACTERS:
+        elif token.kind is TokenKind.PUNCTUATION and token.text in _PATH_CHARACTERS:
             self.refuse(f"'{token.text}': property paths are not supported", token)
 
     def _peek(self) -> str:
@@ -237,7 +239,7 @@ class _Request:
             self._fail(f"{_shown(token)} stands where '{text}' belongs", token)
         return token
 
-    def _expect_kind(self, kind: Kind, name: str) -> Token:
+    def _expect_kind(self, kind: TokenKind, name: str) -> Token:
         token = self._take()
         if token.kind is not kind:
             self._fail(f"{_shown(token)} stands where {name} belongs", token)

@@ -10,7 +10,7 @@ from podstead.rdf.codecs import parse
 from podstead.rdf.errors import MalformedRdf, PatchRefused, RdfTooLarge
 from podstead.rdf.limits import RdfLimits
 from podstead.rdf.n3_patch import parse_n3_patch
-from podstead.rdf.patching import Operation, Patch, Semantics, apply
+from podstead.rdf.patching import Patch, PatchOperation, Semantics, apply
 from podstead.rdf.patterns import Variable
 from podstead.rdf.terms import BlankNode, Iri, Literal
 from tests.unit.rdf.oracle import BASE, assert_same, read
@@ -30,12 +30,12 @@ def read_patch(text: str, limits: RdfLimits | None = None) -> Patch:
     return parse_n3_patch((PREFIX + text).encode(), base_iri=BASE, limits=limits or RdfLimits())
 
 
-def operation(text: str) -> Operation:
+def operation(text: str) -> PatchOperation:
     [only] = read_patch(text).operations
     return only
 
 
-FULL = Operation(where=((X, P, S),), deletes=((X, P, S),), inserts=((X, Q, Literal("new")),))
+FULL = PatchOperation(where=((X, P, S),), deletes=((X, P, S),), inserts=((X, Q, Literal("new")),))
 
 
 @pytest.mark.parametrize(
@@ -77,12 +77,12 @@ def test_clauses_may_come_in_any_order_and_layout(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (TYPE, Operation()),
-        (f"{TYPE} <#patch> solid:inserts {{}}; solid:where {{ }} .", Operation()),
-        (f"{TYPE} {WHERE}", Operation(where=FULL.where)),
+        (TYPE, PatchOperation()),
+        (f"{TYPE} <#patch> solid:inserts {{}}; solid:where {{ }} .", PatchOperation()),
+        (f"{TYPE} {WHERE}", PatchOperation(where=FULL.where)),
     ],
 )
-def test_absent_clauses_are_empty_formulas(text: str, expected: Operation) -> None:
+def test_absent_clauses_are_empty_formulas(text: str, expected: PatchOperation) -> None:
     """X-5: without any clause the patch is a valid one that changes nothing."""
     assert operation(text) == expected
 
@@ -157,7 +157,7 @@ def test_declared_iris_are_variables(quantifier: str) -> None:
         "{ <#v> e:w e:x }; solid:deletes { <#v> <#p> e:w }; solid:inserts { <#q> <#p> <#v> } ."
     )
     v, w = Variable(f"{BASE}#v"), Variable("urn:e:w")
-    assert everywhere == Operation(
+    assert everywhere == PatchOperation(
         where=((v, w, Iri("urn:e:x")),), deletes=((v, P, w),), inserts=((Q, P, v),)
     )
     in_one = operation(

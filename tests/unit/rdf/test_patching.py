@@ -14,7 +14,7 @@ from podstead.rdf.container import ListedMember, container_statements, member_st
 from podstead.rdf.errors import PatchInapplicable, PatchRefused, PatchTooCostly
 from podstead.rdf.graph import EMPTY_GRAPH, Graph
 from podstead.rdf.matching import IndexedTriples, StepBudget, solutions
-from podstead.rdf.patching import Operation, Patch, Semantics, apply, apply_to_container
+from podstead.rdf.patching import Patch, PatchOperation, Semantics, apply, apply_to_container
 from podstead.rdf.patterns import Pattern, Patterns, Variable
 from podstead.rdf.terms import BlankNode, Iri, Literal, Triple
 from tests.unit.rdf.oracle import BASE, assert_same
@@ -29,11 +29,11 @@ GRAPH = Graph([(A, P, ONE), (A, P, TWO), (B, P, ONE), (B, Q, A)])
 
 
 def n3(*, where: Patterns = (), deletes: Patterns = (), inserts: Patterns = ()) -> Patch:
-    return Patch((Operation(where, deletes, inserts),), Semantics.ONE_SOLUTION)
+    return Patch((PatchOperation(where, deletes, inserts),), Semantics.ONE_SOLUTION)
 
 
 def sparql(*, where: Patterns = (), deletes: Patterns = (), inserts: Patterns = ()) -> Patch:
-    return Patch((Operation(where, deletes, inserts),), Semantics.ALL_SOLUTIONS)
+    return Patch((PatchOperation(where, deletes, inserts),), Semantics.ALL_SOLUTIONS)
 
 
 def turtle(text: str) -> Graph:
@@ -258,10 +258,10 @@ def test_operations_see_what_those_before_them_did() -> None:
     """X-33: also where the conditions were already evaluated once."""
     patch = Patch(
         (
-            Operation(where=((X, P, ONE),), deletes=((X, P, ONE),), inserts=((X, Q, C),)),
-            Operation(where=((X, Q, C), (X, Q, A)), deletes=((X, Q, C),)),
-            Operation(where=((X, P, ONE),), inserts=((C, P, C),)),
-            Operation(inserts=((C, Q, C),)),
+            PatchOperation(where=((X, P, ONE),), deletes=((X, P, ONE),), inserts=((X, Q, C),)),
+            PatchOperation(where=((X, Q, C), (X, Q, A)), deletes=((X, Q, C),)),
+            PatchOperation(where=((X, P, ONE),), inserts=((C, P, C),)),
+            PatchOperation(inserts=((C, Q, C),)),
         ),
         Semantics.ALL_SOLUTIONS,
     )
@@ -402,7 +402,7 @@ def test_what_comes_of_solutions_counts_as_well() -> None:
 
 
 def test_every_operation_counts() -> None:
-    patch = Patch((Operation(),) * 11, Semantics.ALL_SOLUTIONS)
+    patch = Patch((PatchOperation(),) * 11, Semantics.ALL_SOLUTIONS)
     apply(patch, GRAPH, budget_steps=11)
     with pytest.raises(PatchTooCostly):
         apply(patch, GRAPH, budget_steps=10)

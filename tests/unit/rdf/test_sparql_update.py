@@ -12,7 +12,7 @@ from podstead.rdf.codecs import parse
 from podstead.rdf.errors import MalformedRdf, PatchRefused, RdfTooLarge
 from podstead.rdf.graph import EMPTY_GRAPH
 from podstead.rdf.limits import RdfLimits
-from podstead.rdf.patching import Operation, Patch, Semantics, apply
+from podstead.rdf.patching import Patch, PatchOperation, Semantics, apply
 from podstead.rdf.patterns import Variable
 from podstead.rdf.sparql_update import parse_sparql_update
 from podstead.rdf.terms import Iri, Literal
@@ -29,10 +29,10 @@ def read_update(text: str, limits: RdfLimits | None = None) -> Patch:
 
 # --- What is read ------------------------------------------------------------------------------
 
-INSERTED = Operation(inserts=((S, P, ONE),))
-DELETED = Operation(deletes=((S, P, ONE),))
-CHANGED = Operation(where=((X, P, Y),), deletes=((X, P, Y),), inserts=((X, Q, Y),))
-DELETED_WHERE = Operation(where=((X, P, Y),), deletes=((X, P, Y),))
+INSERTED = PatchOperation(inserts=((S, P, ONE),))
+DELETED = PatchOperation(deletes=((S, P, ONE),))
+CHANGED = PatchOperation(where=((X, P, Y),), deletes=((X, P, Y),), inserts=((X, Q, Y),))
+DELETED_WHERE = PatchOperation(where=((X, P, Y),), deletes=((X, P, Y),))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ DELETED_WHERE = Operation(where=((X, P, Y),), deletes=((X, P, Y),))
         ("DELETE DATA { <#s> <#p> 1 }", [DELETED]),
         ("DELETE DATA { <#s> <#p> 1 } ; INSERT DATA { <#s> <#p> 1 }", [DELETED, INSERTED]),
         ("DELETE DATA{<#s> <#p> 1.};INSERT DATA{<#s> <#p> 1.};", [DELETED, INSERTED]),
-        ("INSERT DATA { }", [Operation()]),
+        ("INSERT DATA { }", [PatchOperation()]),
         ("DELETE WHERE { ?x <#p> ?y }", [DELETED_WHERE]),
         ("Delete Where { $x <#p> ?y . }", [DELETED_WHERE]),
         # X-31
@@ -75,7 +75,7 @@ DELETED_WHERE = Operation(where=((X, P, Y),), deletes=((X, P, Y),))
         ("PREFIX a: <urn:a>", []),
     ],
 )
-def test_updates_are_read(text: str, expected: list[Operation]) -> None:
+def test_updates_are_read(text: str, expected: list[PatchOperation]) -> None:
     """R-7: relative IRIs resolve against the target."""
     patch = read_update(text)
     assert patch.operations == tuple(expected)

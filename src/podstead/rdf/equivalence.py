@@ -25,7 +25,7 @@ class _NotATree(Exception):
     """An unlabelled blank node is mentioned twice, or by itself."""
 
 
-def say_the_same(
+def are_equivalent(
     left: Dataset,
     right: Dataset,
     *,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from podstead.rdf.lexing import Kind, Lexer, Token
+from podstead.rdf.lexing import Lexer, Token, TokenKind
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class _Statement:
             self.terms += 1
 
     @property
-    def is_lone_subject(self) -> bool:
+    def is_subject_only(self) -> bool:
         """Empty brackets say nothing, and no grammar has them stand alone."""
         return self.depth == 0 and self.terms == 1 and self.enclosed > 0
 
@@ -37,7 +37,7 @@ class _Statement:
         return self.depth == 0 and self.terms == 1 and self.enclosed == 0
 
 
-class LoneSubjects:
+class SubjectOnlyStatements:
     """Watches the tokens of one text; one without brackets has none that say anything."""
 
     __slots__ = ("_around", "_is_watching", "_statement")
@@ -52,7 +52,7 @@ class LoneSubjects:
         if not self._is_watching:
             return False
         ended = self._ended_by(token)
-        return ended is not None and ended.is_lone_subject
+        return ended is not None and ended.is_subject_only
 
     def end_term_with(self, token: Token) -> bool:
         """Whether the token is the ``.`` or ``}`` after a single term, within braces.
@@ -65,7 +65,7 @@ class LoneSubjects:
 
     def _ended_by(self, token: Token) -> _Statement | None:
         statement = self._statement
-        if token.kind is not Kind.PUNCTUATION:
+        if token.kind is not TokenKind.PUNCTUATION:
             statement.has_term()
             return None
         match token.text:
