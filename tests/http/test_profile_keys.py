@@ -152,8 +152,8 @@ async def test_other_documents_state_nothing(server: Server, index: Index) -> No
 async def test_a_write_of_another_document_has_nothing_to_look_up(index: Index, path: str) -> None:
     """So that it takes no longer than without these records."""
     records = ProfileKeyRecords(store=index.store, clock=SystemClock())
-    assert not records.concern(ResourcePath(path))
-    assert records.concern(ResourcePath("/alice/"))
+    assert not records.applies_to(ResourcePath(path))
+    assert records.applies_to(ResourcePath("/alice/"))
 
 
 async def test_a_pod_takes_its_records_with_it(

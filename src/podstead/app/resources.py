@@ -54,7 +54,7 @@ def build_resources(
         store=store,
         documents=documents,
         identity_changes=identity_changes,
-        companions=ProfileKeyRecords(store=store, clock=clock),
+        write_hook=ProfileKeyRecords(store=store, clock=clock),
     )
     return ResourceService(
         store=store,

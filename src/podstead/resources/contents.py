@@ -32,7 +32,6 @@ from podstead.rdf.listing import (
     mentioned_members,
     server_managed,
 )
-from podstead.resources.companions import Companions
 from podstead.resources.documents import (
     BYTES_OF_A_TRIPLE,
     EMPTY_DATASET,
@@ -46,6 +45,7 @@ from podstead.resources.outcome import Exchange
 from podstead.resources.planning import Content
 from podstead.resources.received import Received
 from podstead.resources.situation import Situation
+from podstead.resources.write_hooks import WriteHook
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import InlineBody, Metadata, Record, Version
 from podstead.wac.acl import check_storable
@@ -63,13 +63,13 @@ class Contents:
         store: ResourceStore,
         documents: Documents,
         identity_changes: IdentityChanges,
-        companions: Companions | None = None,
+        write_hook: WriteHook | None = None,
     ) -> None:
-        """``companions`` is ``None`` where no other part keeps records of documents."""
+        """``write_hook`` is ``None`` where no other part keeps records of documents."""
         self._store = store
         self._documents = documents
         self._identity_changes = identity_changes
-        self._companions = companions
+        self._write_hook = write_hook
 
     async def accept(
         self,
@@ -133,10 +133,10 @@ class Contents:
 
     async def records_of(self, situation: Situation, after: Dataset) -> tuple[Record, ...]:
         """What goes with a write after which the situation's target says this."""
-        companions, path = self._companions, situation.stored_path
-        if companions is None or not companions.concern(path):
+        write_hook, path = self._write_hook, situation.stored_path
+        if write_hook is None or not write_hook.applies_to(path):
             return ()
-        return tuple(await companions.of(path, after))
+        return tuple(await write_hook.of(path, after))
 
     async def _understand(
         self, situation: Situation, received: Received, rdf: bytes, *, posted: bool

@@ -1,7 +1,7 @@
 """Whose profile says that this Nostr key is theirs? Profiles of this server, as of now (A-127).
 
 To find them, records of which profile states which key are kept. They change in the write that
-changes the profile (:mod:`podstead.resources.companions`) and go with the pod. But they only say
+changes the profile (:mod:`podstead.resources.write_hooks`) and go with the pod. But they only say
 where to look: what counts is what the profile says when it is asked, so that a record which should
 not be there lets nobody in.
 """
@@ -55,7 +55,7 @@ class ProfileKeyRecords:
         self._store = store
         self._clock = clock
 
-    def concern(self, path: ResourcePath) -> bool:
+    def applies_to(self, path: ResourcePath) -> bool:
         """Whether the document is a profile: WebIDs of this server are ``{base}/<pod>/#me``."""
         return storage_root(path) == path
 

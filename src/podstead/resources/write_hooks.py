@@ -15,10 +15,10 @@ from podstead.rdf.graph import Dataset
 from podstead.storage.records import Record
 
 
-class Companions(Protocol):
+class WriteHook(Protocol):
     """Says which records a write of a document takes along."""
 
-    def concern(self, path: ResourcePath) -> bool:
+    def applies_to(self, path: ResourcePath) -> bool:
         """Whether a document at the path has any. Asked of every write, so without any reading."""
 
     async def of(self, path: ResourcePath, said: Dataset) -> Sequence[Record]:
