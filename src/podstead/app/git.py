@@ -17,7 +17,7 @@ from podstead.core.vocab import LDP_BASIC_CONTAINER
 from podstead.git.directories import Directories
 from podstead.git.repositories import Repositories, sweep_repositories
 from podstead.git.service import GitService
-from podstead.resources.outcome import Exchange
+from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
 from podstead.storage.protocol import Store
 from podstead.storage.repositories import RepositoryName
@@ -50,7 +50,7 @@ class _Containers:
             link_types=(LDP_BASIC_CONTAINER,),
             origin=origin,
         )
-        await self.resources.handle(Exchange(operation, agent))
+        await self.resources.handle(ResourceRequest(operation, agent))
 
 
 class Answering:

@@ -31,7 +31,7 @@ from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
 from podstead.idp.token_service import TokenService
 from podstead.idp.token_status import TokenStatus
 from podstead.rdf.parser import RdfParser
-from podstead.resources.outcome import Exchange, Representation
+from podstead.resources.outcome import Representation, ResourceRequest
 from podstead.resources.service import ResourceService
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
@@ -303,7 +303,7 @@ class ClientDocumentReader:
         try:
             path = parse_path(url[len(self._base_url) :].encode())
             operation = Operation("GET", path, GivenBody(), accept="*/*")  # as it is stored
-            outcome = await self._resources.handle(Exchange(operation, None))
+            outcome = await self._resources.handle(ResourceRequest(operation, None))
         except (RequestRefused, UnicodeEncodeError) as error:
             raise OutboundError("The client's document cannot be read") from error
         if outcome.representation is None:

@@ -12,7 +12,7 @@ from podstead.core.identifiers import ResourcePath, parse_path
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.media_types import SPARQL_UPDATE
 from podstead.core.operation import GivenBody, Operation
-from podstead.resources.outcome import Exchange
+from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
 
 
@@ -42,7 +42,7 @@ class OwnProfiles:
             content_type=media_type,
         )
         owner = Identity(iri=web_id, method=AuthenticationMethod.SESSION, may_state_identity=True)
-        await self._resources.handle(Exchange(operation, owner))
+        await self._resources.handle(ResourceRequest(operation, owner))
 
     def _path_of(self, web_id: str) -> ResourcePath:
         url = web_id.partition("#")[0]

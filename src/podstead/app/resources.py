@@ -15,8 +15,8 @@ from podstead.resources.documents import Documents
 from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.listings import Listings
 from podstead.resources.patching import Patches
-from podstead.resources.reading import Reader
-from podstead.resources.received import Receiver
+from podstead.resources.reading import ResourceReader
+from podstead.resources.received import BodyReceiver
 from podstead.resources.renderings import Renderings
 from podstead.resources.representations import Representations
 from podstead.resources.service import ResourceService
@@ -59,12 +59,14 @@ def build_resources(
     return ResourceService(
         store=store,
         gate=gate,
-        reader=Reader(
+        reader=ResourceReader(
             representations=Representations(documents=documents, renderings=renderings),
             listings=Listings(store=store, documents=documents, renderings=renderings),
             named_owners=owners if settings.advertise_owners else None,
         ),
-        receiver=Receiver(store=store, documents=documents, max_body_bytes=settings.max_body_bytes),
+        receiver=BodyReceiver(
+            store=store, documents=documents, max_body_bytes=settings.max_body_bytes
+        ),
         contents=contents,
         identity_changes=identity_changes,
         clock=clock,

@@ -17,10 +17,10 @@ from contextlib import suppress
 from podstead.core.errors import Conflict, Overloaded, QuotaExceeded, RequestRefused
 from podstead.core.identifiers import ResourcePath
 from podstead.resources.documents import Superseded
-from podstead.resources.outcome import Exchange, Outcome
+from podstead.resources.outcome import Outcome, ResourceRequest
 from podstead.resources.planning import Plan
-from podstead.resources.situation import Situation
-from podstead.resources.turns import Turn, Turns
+from podstead.resources.target_state import TargetState
+from podstead.resources.write_queues import WriteQueues, WriteTurn
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import Committed, Metadata, NoMembers, OverQuota, ResourceKind
 
@@ -28,11 +28,11 @@ MAX_ATTEMPTS = 64
 """How often an operation is decided again. Writers of one process queue, so only writers of other
 workers get in between, and each time that happens one of them has succeeded."""
 
-Admit = Callable[[Exchange, Metadata | None], Awaitable[Situation]]
+Admit = Callable[[ResourceRequest, Metadata | None], Awaitable[TargetState]]
 """Reads the situation, passes the gate and checks the preconditions; raises RequestRefused. Takes
 the state that a write under way will leave, which then replaces the stored one."""
 
-MakePlan = Callable[[Situation], Awaitable[Plan]]
+MakePlan = Callable[[TargetState], Awaitable[Plan]]
 """Plans the write on an admitted situation; raises RequestRefused, and Superseded if what is
 stored changed while it was read."""
 
@@ -44,12 +44,12 @@ class Commits:
         """``quota_bytes`` bounds each storage; 0 for no bound."""
         self._store = store
         self._quota_bytes = quota_bytes
-        self._turns = Turns()
+        self._turns = WriteQueues()
 
     async def commit(
         self,
-        exchange: Exchange,
-        admitted: Situation,
+        exchange: ResourceRequest,
+        admitted: TargetState,
         admit: Admit,
         plan: MakePlan,
         *,
@@ -62,7 +62,7 @@ class Commits:
         Conflict for a container that is not empty, and Overloaded.
         """
         path = turn_on or exchange.operation.target
-        looked: Situation | None = admitted
+        looked: TargetState | None = admitted
         for _ in range(MAX_ATTEMPTS):
             async with self._turns.of(path) as turn:
                 if turn.had_to_wait:  # what was read before the wait is likely to be out of date
@@ -76,7 +76,9 @@ class Commits:
             looked = None
         raise Overloaded("Too many writes to this resource are in progress; try again")
 
-    async def _try(self, exchange: Exchange, turn: Turn, planned: Plan) -> Outcome | None:
+    async def _try(
+        self, exchange: ResourceRequest, turn: WriteTurn, planned: Plan
+    ) -> Outcome | None:
         """Commit one plan; ``None`` if what it relied on had changed."""
         write = planned.relying_on(exchange.preconditions, quota_bytes=self._quota_bytes)
         after = planned.outcome.metadata
@@ -102,7 +104,11 @@ class Commits:
 
 
 async def _planned(
-    exchange: Exchange, turn: Turn, looked: Situation | None, admit: Admit, plan: MakePlan
+    exchange: ResourceRequest,
+    turn: WriteTurn,
+    looked: TargetState | None,
+    admit: Admit,
+    plan: MakePlan,
 ) -> Plan | None:
     """The plan on the expected state if there is one, else on the stored state.
 

@@ -41,10 +41,10 @@ from podstead.resources.documents import (
 from podstead.resources.entity_tags import last_modified_ms
 from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.listings import listed_member, pages_of_members
-from podstead.resources.outcome import Exchange
+from podstead.resources.outcome import ResourceRequest
 from podstead.resources.planning import Content
 from podstead.resources.received import Received
-from podstead.resources.situation import Situation
+from podstead.resources.target_state import TargetState
 from podstead.resources.write_hooks import WriteHook
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import InlineBody, Metadata, Record, Version
@@ -73,8 +73,8 @@ class Contents:
 
     async def accept(
         self,
-        exchange: Exchange,
-        situation: Situation,
+        exchange: ResourceRequest,
+        situation: TargetState,
         received: Received,
         version: Version,
         *,
@@ -106,8 +106,8 @@ class Contents:
 
     async def accept_document(
         self,
-        exchange: Exchange,
-        situation: Situation,
+        exchange: ResourceRequest,
+        situation: TargetState,
         document: Document,
         media_type: str,
         version: Version,
@@ -131,7 +131,7 @@ class Contents:
         records = await self.records_of(situation, after)
         return replace(content, records=records) if records else content
 
-    async def records_of(self, situation: Situation, after: Dataset) -> tuple[Record, ...]:
+    async def records_of(self, situation: TargetState, after: Dataset) -> tuple[Record, ...]:
         """What goes with a write after which the situation's target says this."""
         write_hook, path = self._write_hook, situation.stored_path
         if write_hook is None or not write_hook.applies_to(path):
@@ -139,7 +139,7 @@ class Contents:
         return tuple(await write_hook.of(path, after))
 
     async def _understand(
-        self, situation: Situation, received: Received, rdf: bytes, *, posted: bool
+        self, situation: TargetState, received: Received, rdf: bytes, *, posted: bool
     ) -> tuple[Received, Document | None]:
         """What was sent, mended if it may be, and what it says; ``None`` for the latter if its
         context is not known and need not be."""
@@ -162,7 +162,7 @@ class Contents:
         return received, await self._documents.parse(mended, received.content_type, path=path)
 
     async def _fit(
-        self, situation: Situation, content: Content, document: Document
+        self, situation: TargetState, content: Content, document: Document
     ) -> tuple[Content, Dataset]:
         """The content to store, and what it says of WebIDs in their own document."""
         path = situation.stored_path
@@ -173,7 +173,7 @@ class Contents:
             return await self._fit_container(situation, content, document)
         return content, document.dataset
 
-    def _check_rules(self, situation: Situation, document: Document) -> None:
+    def _check_rules(self, situation: TargetState, document: Document) -> None:
         """Refuse an ACL that must not be stored (W-4). Raises Conflict and BadRequest."""
         check_storable(
             document.graph,
@@ -182,7 +182,7 @@ class Contents:
         )
 
     async def _fit_container(
-        self, situation: Situation, content: Content, document: Document
+        self, situation: TargetState, content: Content, document: Document
     ) -> tuple[Content, Dataset]:
         """Keep only the owner's triples; the server's are checked and left out (C-12, C-13).
 
@@ -202,7 +202,7 @@ class Contents:
         return Content(media_type, InlineBody(written)), document.dataset
 
     async def _server_statements(
-        self, situation: Situation, managed: Graph, container_url: str
+        self, situation: TargetState, managed: Graph, container_url: str
     ) -> Graph:
         """What the server states now about a container and the members that are mentioned."""
         path = situation.stored_path
@@ -211,11 +211,11 @@ class Contents:
         members = [metadata for metadata in snapshot.values() if metadata]
         return _stated(situation, container_url, members)
 
-    async def all_server_statements(self, situation: Situation) -> Graph:
+    async def all_server_statements(self, situation: TargetState) -> Graph:
         """All that the server states about the container at the situation's target.
 
         What comes or goes while it is read may be missing or not: a write on it relies on the
-        container's state as well (:meth:`Exchange.require_state`), and is made again then.
+        container's state as well (:meth:`ResourceRequest.require_state`), and is made again then.
         Raises BodyTooLarge for more members than can be held at once.
         """
         path = situation.stored_path
@@ -232,7 +232,7 @@ class Contents:
         return await run_work(work, size_bytes=size_bytes)
 
 
-def _stated(situation: Situation, container_url: str, members: Sequence[Metadata]) -> Graph:
+def _stated(situation: TargetState, container_url: str, members: Sequence[Metadata]) -> Graph:
     """What the server states about a container and some of its members."""
     existing = situation.existing
     return container_statements(
@@ -242,7 +242,7 @@ def _stated(situation: Situation, container_url: str, members: Sequence[Metadata
     ) | member_statements(container_url, [listed_member(member) for member in members])
 
 
-def _must_be_understood(situation: Situation) -> bool:
+def _must_be_understood(situation: TargetState) -> bool:
     path = situation.stored_path
     return is_container(path) or auxiliary_kind(path) is Auxiliary.ACL
 

@@ -39,8 +39,8 @@ from podstead.rdf.identity_statements import (
     stated_by_profile,
 )
 from podstead.resources.documents import EMPTY_DATASET, Documents
-from podstead.resources.outcome import Exchange
-from podstead.resources.situation import Situation
+from podstead.resources.outcome import ResourceRequest
+from podstead.resources.target_state import TargetState
 from podstead.storage.records import Metadata, Precondition, ResourceKind, Version
 from podstead.wac.gate import Gate, Grant
 from podstead.wac.modes import Mode, identity_change
@@ -79,7 +79,7 @@ class OnlyOwnerMayIdentify(AccessDenied):
 class _Change:
     """A write: where, and what is said there after and before it."""
 
-    situation: Situation
+    situation: TargetState
     after: Dataset
     version: Version | None = None
     before: Dataset | None = None
@@ -101,8 +101,8 @@ class IdentityChanges:
 
     async def check(
         self,
-        exchange: Exchange,
-        situation: Situation,
+        exchange: ResourceRequest,
+        situation: TargetState,
         after: Dataset,
         version: Version,
         *,
@@ -117,7 +117,7 @@ class IdentityChanges:
         change = _Change(situation, after, version, before)
         exchange.identity_preconditions = await self._relied_on(exchange, change)
 
-    async def check_deletion(self, exchange: Exchange, situation: Situation) -> None:
+    async def check_deletion(self, exchange: ResourceRequest, situation: TargetState) -> None:
         """Check a deletion. Raises as :meth:`check` does.
 
         A document's description goes with it (C-20), and may be a WebID's document as well.
@@ -125,11 +125,13 @@ class IdentityChanges:
         preconditions = await self._relied_on(exchange, _Change(situation, EMPTY_DATASET))
         existing = situation.existing
         if existing is not None and existing.kind is ResourceKind.DOCUMENT:
-            description = Situation(description_of(existing.path), situation.snapshot)
+            description = TargetState(description_of(existing.path), situation.snapshot)
             preconditions += await self._relied_on(exchange, _Change(description, EMPTY_DATASET))
         exchange.identity_preconditions = preconditions
 
-    async def _relied_on(self, exchange: Exchange, change: _Change) -> tuple[Precondition, ...]:
+    async def _relied_on(
+        self, exchange: ResourceRequest, change: _Change
+    ) -> tuple[Precondition, ...]:
         """What a change of identity relied on, empty if there is none."""
         path, agent = change.path, exchange.agent
         grant = await self._grant(exchange, change.situation)
@@ -147,7 +149,7 @@ class IdentityChanges:
             identity_change(path), agent, exchange.operation.origin, change.situation.snapshot
         )
 
-    async def _grant(self, exchange: Exchange, situation: Situation) -> Grant:
+    async def _grant(self, exchange: ResourceRequest, situation: TargetState) -> Grant:
         grant = exchange.grant_on(situation)
         if grant is not None:
             return grant

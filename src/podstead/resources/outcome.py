@@ -10,7 +10,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
 from podstead.core.operation import Operation
 from podstead.core.ranges import ByteRange
-from podstead.resources.situation import Situation
+from podstead.resources.target_state import TargetState
 from podstead.storage.protocol import OpenBody
 from podstead.storage.records import AtVersion, MembersAt, Metadata, Precondition
 from podstead.wac.gate import Grant
@@ -59,7 +59,7 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Exchange:
+class ResourceRequest:
     """One operation while it is carried out, and what was learned on the way.
 
     ``grant`` and ``existing`` are set as soon as they are known, so that a refusal can carry the
@@ -75,13 +75,13 @@ class Exchange:
     existing: Metadata | None = None
     identity_preconditions: tuple[Precondition, ...] = ()
     state_preconditions: tuple[Precondition, ...] = ()
-    _granted_on: Situation | None = None
+    _granted_on: TargetState | None = None
 
-    def learn(self, situation: Situation, grant: Grant) -> None:
+    def learn(self, situation: TargetState, grant: Grant) -> None:
         """Note what the agent may do with the target of a situation, as found on its snapshot."""
         self.grant, self._granted_on = grant, situation
 
-    def grant_on(self, situation: Situation) -> Grant | None:
+    def grant_on(self, situation: TargetState) -> Grant | None:
         """What was learned of that very situation; nothing of another one, be it as new."""
         return self.grant if self._granted_on is situation else None
 

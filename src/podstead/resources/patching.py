@@ -24,9 +24,9 @@ from podstead.rdf.patching import Patch, apply, apply_to_container
 from podstead.rdf.sparql_update import parse_sparql_update
 from podstead.resources.contents import Contents
 from podstead.resources.documents import BYTES_OF_A_TRIPLE, Documents, is_rdf, run_work
-from podstead.resources.outcome import Exchange
+from podstead.resources.outcome import ResourceRequest
 from podstead.resources.planning import Content
-from podstead.resources.situation import Situation
+from podstead.resources.target_state import TargetState
 from podstead.storage.records import Metadata, Version
 from podstead.wac.modes import PatchContent
 
@@ -52,7 +52,7 @@ def check_patch_type(operation: Operation) -> None:
         raise UnsupportedMediaType("The charset of a patch must be UTF-8")
 
 
-def content_of(patch: Patch) -> PatchContent:
+def patch_content(patch: Patch) -> PatchContent:
     """What the patch would do, which decides the modes that it needs (X-20 to X-24)."""
     return PatchContent(
         inserts=patch.has_inserts, deletes=patch.has_deletes, where=patch.has_conditions
@@ -92,7 +92,7 @@ class Patches:
         return await run_work(parse, size_bytes=len(content))
 
     async def apply(
-        self, exchange: Exchange, situation: Situation, patch: Patch, version: Version
+        self, exchange: ResourceRequest, situation: TargetState, patch: Patch, version: Version
     ) -> Content | Metadata:
         """The content to store at the situation's target after the patch, as this version; or the
         stored metadata, if the patch has no effect (X-17).
@@ -135,7 +135,7 @@ class Patches:
         return content
 
     async def _evaluation(
-        self, situation: Situation, patch: Patch, document: Document
+        self, situation: TargetState, patch: Patch, document: Document
     ) -> partial[Graph]:
         """The work of evaluating a patch on a document."""
         path = situation.stored_path
@@ -156,7 +156,7 @@ class Patches:
             budget_steps=self._budget_steps,
         )
 
-    async def _current(self, situation: Situation, patch: Patch, *, may_read: bool) -> Document:
+    async def _current(self, situation: TargetState, patch: Patch, *, may_read: bool) -> Document:
         """The document to patch: the stored one, or an empty one if there is none (X-1, X-37).
 
         Raises Conflict, which gives the reason only to an agent that ``may_read``.
@@ -180,7 +180,7 @@ class Patches:
         return document.with_prefixes(patch.prefixes)
 
 
-def _size_bytes(situation: Situation, patch: Patch) -> int:
+def _size_bytes(situation: TargetState, patch: Patch) -> int:
     """The size of a document and its patch, roughly."""
     existing = situation.existing
     triples = sum(len(each.deletes) + len(each.inserts) for each in patch.operations)

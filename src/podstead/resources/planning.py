@@ -20,7 +20,7 @@ from podstead.core.identifiers import (
 from podstead.core.identity import Identity
 from podstead.resources.entity_tags import stored_tag
 from podstead.resources.outcome import Outcome, Result
-from podstead.resources.situation import Situation
+from podstead.resources.target_state import TargetState
 from podstead.storage.records import (
     Absent,
     AtVersion,
@@ -57,7 +57,7 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class VersionStamp:
     """What a write marks its results with: a fresh version and the time in Unix milliseconds."""
 
     version: Version
@@ -80,7 +80,9 @@ class Plan:
         )
 
 
-def plan_put(situation: Situation, content: Content, stamp: Stamp, agent: Identity | None) -> Plan:
+def plan_put(
+    situation: TargetState, content: Content, stamp: VersionStamp, agent: Identity | None
+) -> Plan:
     """Create or replace the target: a document, container, ACL or description (C-1, C-9, C-14).
 
     A container's content is its own triples only. Raises Conflict for what slash semantics
@@ -104,7 +106,7 @@ def plan_put(situation: Situation, content: Content, stamp: Stamp, agent: Identi
 
 
 def plan_unchanged(
-    existing: Metadata, stamp: Stamp, agent: Identity | None = None, *, logged: bool = False
+    existing: Metadata, stamp: VersionStamp, agent: Identity | None = None, *, logged: bool = False
 ) -> Plan:
     """A write that changes nothing: a PUT of a container that exists, or a patch without effect.
 
@@ -125,7 +127,11 @@ def plan_unchanged(
 
 
 def plan_delete(
-    situation: Situation, stamp: Stamp, agent: Identity | None, *, records: tuple[Record, ...] = ()
+    situation: TargetState,
+    stamp: VersionStamp,
+    agent: Identity | None,
+    *,
+    records: tuple[Record, ...] = (),
 ) -> Plan:
     """Delete the target with its auxiliaries (C-17 to C-20), a container with its repository.
     ``records`` go with the description of a container, which is emptied.
@@ -167,7 +173,7 @@ def plan_delete(
     return Plan(write, Outcome(Result.DELETED))
 
 
-def _replacement(existing: Metadata, put: Put, stamp: Stamp, agent: Identity | None) -> Plan:
+def _replacement(existing: Metadata, put: Put, stamp: VersionStamp, agent: Identity | None) -> Plan:
     write = Write(
         version=stamp.version,
         at_ms=stamp.at_ms,
@@ -191,7 +197,9 @@ def _replacement(existing: Metadata, put: Put, stamp: Stamp, agent: Identity | N
     return Plan(write, Outcome(Result.CHANGED, after, stored_tag(after)))
 
 
-def _creation(situation: Situation, put: Put, stamp: Stamp, agent: Identity | None) -> Plan:
+def _creation(
+    situation: TargetState, put: Put, stamp: VersionStamp, agent: Identity | None
+) -> Plan:
     situation.check_room_for_target()
     if situation.auxiliary is not None:
         preconditions: tuple[Precondition, ...] = (
@@ -216,7 +224,7 @@ def _creation(situation: Situation, put: Put, stamp: Stamp, agent: Identity | No
     return Plan(write, Outcome(Result.CREATED, after, stored_tag(after), location=put.path))
 
 
-def _metadata_of(put: Put, stamp: Stamp) -> Metadata:
+def _metadata_of(put: Put, stamp: VersionStamp) -> Metadata:
     contains = put.kind.is_container
     return Metadata(
         path=put.path,
@@ -236,7 +244,7 @@ def _blob_of(body: Body) -> BlobId | None:
     return body.blob if isinstance(body, StagedBlob) else None
 
 
-def _kind_at(situation: Situation) -> ResourceKind:
+def _kind_at(situation: TargetState) -> ResourceKind:
     existing = situation.existing
     if existing is not None:
         return existing.kind
@@ -254,7 +262,7 @@ def _empty_container(path: ResourcePath) -> Put:
     )
 
 
-def _is_container_description(situation: Situation) -> bool:
+def _is_container_description(situation: TargetState) -> bool:
     return situation.stored_path != situation.target
 
 

@@ -17,7 +17,7 @@ from podstead.storage.records import Metadata
 from podstead.wac.gate import StorageOwners
 
 
-class Reader:
+class ResourceReader:
     """Answers reads of resources that exist."""
 
     def __init__(

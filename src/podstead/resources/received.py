@@ -69,7 +69,7 @@ def check_type_links(operation: Operation) -> None:
         raise Conflict("The URL of a container must end in a slash")
 
 
-class Receiver:
+class BodyReceiver:
     """Takes bodies in."""
 
     def __init__(self, *, store: ResourceStore, documents: Documents, max_body_bytes: int) -> None:

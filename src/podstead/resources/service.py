@@ -32,18 +32,18 @@ from podstead.resources.documents import EMPTY_DATASET, Superseded
 from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.naming import NameProposal
-from podstead.resources.outcome import Exchange, Outcome, Result
-from podstead.resources.patching import Patches, check_patch_type, content_of
-from podstead.resources.planning import Plan, Stamp, plan_delete, plan_put, plan_unchanged
-from podstead.resources.reading import Reader
+from podstead.resources.outcome import Outcome, ResourceRequest, Result
+from podstead.resources.patching import Patches, check_patch_type, patch_content
+from podstead.resources.planning import Plan, VersionStamp, plan_delete, plan_put, plan_unchanged
+from podstead.resources.reading import ResourceReader
 from podstead.resources.received import (
-    Receiver,
+    BodyReceiver,
     asks_for_container,
     asks_for_nothing,
     check_content_type,
     check_type_links,
 )
-from podstead.resources.situation import Situation, check_length_of_new
+from podstead.resources.target_state import TargetState, check_length_of_new
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.quota import fixed_charge
 from podstead.storage.records import Metadata, Version
@@ -64,8 +64,8 @@ class ResourceService:
         *,
         store: ResourceStore,
         gate: Gate,
-        reader: Reader,
-        receiver: Receiver,
+        reader: ResourceReader,
+        receiver: BodyReceiver,
         contents: Contents,
         identity_changes: IdentityChanges,
         patches: Patches,
@@ -99,7 +99,7 @@ class ResourceService:
             "DELETE": self._delete,
         }
 
-    async def handle(self, exchange: Exchange) -> Outcome:
+    async def handle(self, exchange: ResourceRequest) -> Outcome:
         """Carry out an operation.
 
         Raises RequestRefused for what the client can correct, ServerTrouble for the rest.
@@ -108,7 +108,7 @@ class ResourceService:
 
     # --- reading --------------------------------------------------------------------------
 
-    async def _read(self, exchange: Exchange) -> Outcome:
+    async def _read(self, exchange: ResourceRequest) -> Outcome:
         for _ in range(MAX_ATTEMPTS):
             situation = await self._look(exchange, exchange.operation.target)
             if storage_root(situation.target) is None:
@@ -127,7 +127,7 @@ class ResourceService:
                 continue
         raise Overloaded("The resource is changing too fast to be read; try again")
 
-    async def _absent(self, exchange: Exchange, situation: Situation) -> Outcome:
+    async def _absent(self, exchange: ResourceRequest, situation: TargetState) -> Outcome:
         """The outcome for a reader of a URL without a resource (C-30)."""
         if situation.may_be_described:
             return self._reader.no_description(exchange.operation)
@@ -136,7 +136,7 @@ class ResourceService:
             raise NotFound
         return moved
 
-    async def _moved(self, exchange: Exchange, situation: Situation) -> Outcome | None:
+    async def _moved(self, exchange: ResourceRequest, situation: TargetState) -> Outcome | None:
         """A redirection to the target's other slash form, for agents that may read it (P-47)."""
         twin = situation.twin
         # The client would be refused there: its credential is bound to this URL (A-102).
@@ -153,7 +153,7 @@ class ResourceService:
 
     # --- writing --------------------------------------------------------------------------
 
-    async def _put(self, exchange: Exchange) -> Outcome:
+    async def _put(self, exchange: ResourceRequest) -> Outcome:
         operation = exchange.operation
         check_content_type(operation)
         admitted = await self._admit_put(exchange)
@@ -167,7 +167,7 @@ class ResourceService:
 
         # May be called several times for one request, each time with a new version: what was
         # planned on a state that is gone must not have the version of what is stored.
-        async def plan(situation: Situation) -> Plan:
+        async def plan(situation: TargetState) -> Plan:
             existing = situation.existing
             if existing is not None and asks_for_nothing(operation, received):
                 return plan_unchanged(existing, self._stamp())
@@ -192,7 +192,9 @@ class ResourceService:
         body = await self._room.admit(operation.body, storage, more_bytes=more_bytes)
         return operation if body is operation.body else replace(operation, body=body)
 
-    async def _admit_put(self, exchange: Exchange, expected: Metadata | None = None) -> Situation:
+    async def _admit_put(
+        self, exchange: ResourceRequest, expected: Metadata | None = None
+    ) -> TargetState:
         situation = await self._look(exchange, exchange.operation.target, expected=expected)
         required = modes.put(situation.target, situation.snapshot)
         # Before all other checks, here and below: their results reveal what is stored.
@@ -201,7 +203,7 @@ class ResourceService:
         self._check_conditions(exchange, situation)
         return situation
 
-    async def _post(self, exchange: Exchange) -> Outcome:
+    async def _post(self, exchange: ResourceRequest) -> Outcome:
         operation = exchange.operation
         check_content_type(operation)
         admitted = await self._admit_post(exchange)
@@ -221,7 +223,7 @@ class ResourceService:
             only_rdf=wants_container,
         )
 
-        async def plan(_: Situation) -> Plan:
+        async def plan(_: TargetState) -> Plan:
             situation = await self._free_member(proposal)
             if situation.missing_containers():
                 # The container is gone, and POST creates none (C-6): admitting again gives the 404.
@@ -241,7 +243,9 @@ class ResourceService:
             await self._receiver.discard(received)
             raise
 
-    async def _admit_post(self, exchange: Exchange, _: Metadata | None = None) -> Situation:
+    async def _admit_post(
+        self, exchange: ResourceRequest, _: Metadata | None = None
+    ) -> TargetState:
         # The state that a write under way will leave is that of the member, whose turn it is; the
         # target here is the container.
         target = exchange.operation.target
@@ -254,17 +258,17 @@ class ResourceService:
         self._check_conditions(exchange, situation)
         return situation
 
-    async def _free_member(self, proposal: NameProposal) -> Situation:
+    async def _free_member(self, proposal: NameProposal) -> TargetState:
         """A member URL that is free in both its slash forms (C-4, C-5). Raises TargetTooLong."""
         while True:
             path = proposal.path()
             self._check_length(path)
-            situation = Situation(path, await self._store.read_metadata(paths_to_read(path)))
+            situation = TargetState(path, await self._store.read_metadata(paths_to_read(path)))
             if situation.existing is None and situation.twin is None:
                 return situation
             proposal.is_taken()
 
-    async def _patch(self, exchange: Exchange) -> Outcome:
+    async def _patch(self, exchange: ResourceRequest) -> Outcome:
         check_patch_type(exchange.operation)
         admitted = await self._look(exchange, exchange.operation.target)
         # What a patch does decides which modes it needs. Agents without even the least that any
@@ -274,12 +278,12 @@ class ResourceService:
         patch = await self._patches.receive(exchange.operation)
         await self._admit_patch(exchange, admitted, patch)
 
-        async def admit(exchange: Exchange, expected: Metadata | None) -> Situation:
+        async def admit(exchange: ResourceRequest, expected: Metadata | None) -> TargetState:
             situation = await self._look(exchange, exchange.operation.target, expected=expected)
             await self._admit_patch(exchange, situation, patch)
             return situation
 
-        async def plan(situation: Situation) -> Plan:
+        async def plan(situation: TargetState) -> Plan:
             stamp = self._stamp()
             content = await self._patches.apply(exchange, situation, patch, stamp.version)
             if isinstance(content, Metadata):
@@ -288,19 +292,21 @@ class ResourceService:
 
         return await self._commits.commit(exchange, admitted, admit, plan)
 
-    async def _admit_patch(self, exchange: Exchange, situation: Situation, patch: Patch) -> None:
-        await self._authorize_patch(exchange, situation, content_of(patch))
+    async def _admit_patch(
+        self, exchange: ResourceRequest, situation: TargetState, patch: Patch
+    ) -> None:
+        await self._authorize_patch(exchange, situation, patch_content(patch))
         self._check_length_of_target(situation)
         self._check_conditions(exchange, situation)
 
     async def _authorize_patch(
-        self, exchange: Exchange, situation: Situation, content: modes.PatchContent
+        self, exchange: ResourceRequest, situation: TargetState, content: modes.PatchContent
     ) -> None:
         required = modes.patch(situation.target, situation.snapshot, content)
         await self._authorize(exchange, situation, required)
 
-    async def _delete(self, exchange: Exchange) -> Outcome:
-        async def plan(situation: Situation) -> Plan:
+    async def _delete(self, exchange: ResourceRequest) -> Outcome:
+        async def plan(situation: TargetState) -> Plan:
             await self._identity_changes.check_deletion(exchange, situation)
             records = await self._contents.records_of(situation, EMPTY_DATASET)
             return plan_delete(situation, self._stamp(), exchange.agent, records=records)
@@ -309,8 +315,8 @@ class ResourceService:
         return await self._commits.commit(exchange, admitted, self._admit_delete, plan)
 
     async def _admit_delete(
-        self, exchange: Exchange, expected: Metadata | None = None
-    ) -> Situation:
+        self, exchange: ResourceRequest, expected: Metadata | None = None
+    ) -> TargetState:
         target = exchange.operation.target
         situation = await self._look(exchange, target, description_of(target), expected=expected)
         await self._authorize(exchange, situation, modes.delete(target, situation.snapshot))
@@ -328,22 +334,22 @@ class ResourceService:
 
     async def _look(
         self,
-        exchange: Exchange,
+        exchange: ResourceRequest,
         target: ResourcePath,
         *also: ResourcePath,
         expected: Metadata | None = None,
-    ) -> Situation:
+    ) -> TargetState:
         """Read the situation of a target, with ``expected``, which a write under way will leave, in
         the place of what is stored."""
         snapshot = await self._store.read_metadata((*paths_to_read(target), *also))
         if expected is not None:
             snapshot = {**snapshot, expected.path: expected}
-        situation = Situation(target, snapshot)
+        situation = TargetState(target, snapshot)
         exchange.existing = situation.existing
         return situation
 
     async def _authorize(
-        self, exchange: Exchange, situation: Situation, required: Requirements
+        self, exchange: ResourceRequest, situation: TargetState, required: Requirements
     ) -> None:
         """Pass the gate, or raise NotAuthenticated or AccessDenied.
 
@@ -358,7 +364,7 @@ class ResourceService:
             raise
         exchange.learn(situation, grant)
 
-    def _check_conditions(self, exchange: Exchange, situation: Situation) -> None:
+    def _check_conditions(self, exchange: ResourceRequest, situation: TargetState) -> None:
         conditions = exchange.operation.conditions
         if not conditions.any_given:
             return
@@ -373,7 +379,7 @@ class ResourceService:
         if existing is not None:
             exchange.require_state(existing)
 
-    def _check_length_of_target(self, situation: Situation) -> None:
+    def _check_length_of_target(self, situation: TargetState) -> None:
         # An auxiliary resource needs no room for a suffix of its own.
         if situation.existing is None and situation.auxiliary is None:
             self._check_length(situation.target)
@@ -381,8 +387,8 @@ class ResourceService:
     def _check_length(self, path: ResourcePath) -> None:
         check_length_of_new(path, max_target_bytes=self._max_target_bytes)
 
-    def _stamp(self) -> Stamp:
-        return Stamp(
+    def _stamp(self) -> VersionStamp:
+        return VersionStamp(
             version=Version(self._randomness.token_hex(_VERSION_BYTES)),
             at_ms=self._clock.now_ms(),
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from podstead.core.errors import RequestRefused
 from podstead.core.identifiers import is_container
 from podstead.core.identity import Identity
-from podstead.resources.outcome import Exchange, Result
+from podstead.resources.outcome import ResourceRequest, Result
 from podstead.resources.service import ResourceService
 from podstead.web.challenges import Challenges
 from podstead.web.errors import refusal
@@ -34,7 +34,7 @@ class ResourceEndpoint:
 
     async def handle(self, request: Request, agent: Identity | None) -> Response:
         """Raises ServerTrouble; a refusal is answered here, with the facts it may carry."""
-        exchange = Exchange(operation_of(request, agent), agent)
+        exchange = ResourceRequest(operation_of(request, agent), agent)
         try:
             outcome = await self._service.handle(exchange)
         except RequestRefused as error:

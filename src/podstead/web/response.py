@@ -48,7 +48,7 @@ from podstead.core.vocab import (
 )
 from podstead.notifications.channel_types import stream_of_resource
 from podstead.resources.entity_tags import last_modified_ms, stored_tag
-from podstead.resources.outcome import Exchange, Outcome, Representation, Result
+from podstead.resources.outcome import Outcome, Representation, ResourceRequest, Result
 from podstead.storage.protocol import OpenBody
 from podstead.storage.records import ResourceKind
 from podstead.web.asgi import Headers
@@ -115,7 +115,7 @@ class Responder:
         self._base_url = base_url
         self._updates_via = (b"updates-via", updates_url(base_url).encode("ascii"))
 
-    def outcome(self, outcome: Outcome, exchange: Exchange) -> Response:
+    def outcome(self, outcome: Outcome, exchange: ResourceRequest) -> Response:
         """The response to an operation that was carried out."""
         response = Response(_STATUSES[outcome.result], self._facts(outcome, exchange))
         if outcome.result in _READ:
@@ -127,7 +127,7 @@ class Responder:
             _represent(response, outcome, outcome.representation, exchange)
         return response
 
-    def refusal_facts(self, exchange: Exchange, error: RequestRefused) -> Headers:
+    def refusal_facts(self, exchange: ResourceRequest, error: RequestRefused) -> Headers:
         """The headers that a refused operation may carry: they follow from the URL and from what
         the caller itself is granted (W-50, P-30), so they tell nothing of the target. Only who
         was let in meets preconditions, and is told the entity tag."""
@@ -145,7 +145,7 @@ class Responder:
             headers.append((b"etag", stored_tag(exchange.existing).encode("ascii")))
         return headers
 
-    def _facts(self, outcome: Outcome, exchange: Exchange) -> Headers:
+    def _facts(self, outcome: Outcome, exchange: ResourceRequest) -> Headers:
         target = outcome.location or exchange.operation.target
         headers: Headers = []
         if outcome.etag is not None:
@@ -192,7 +192,7 @@ def options_response(target: ResourcePath, *, base_url: str) -> Response:
 
 
 def _represent(
-    response: Response, outcome: Outcome, representation: Representation, exchange: Exchange
+    response: Response, outcome: Outcome, representation: Representation, exchange: ResourceRequest
 ) -> None:
     """Give a response the representation: its type, length, range and bytes."""
     headers = response.headers
@@ -212,7 +212,7 @@ def _represent(
         response.body = representation.body
 
 
-def _preference_applied(outcome: Outcome, exchange: Exchange) -> bytes | None:
+def _preference_applied(outcome: Outcome, exchange: ResourceRequest) -> bytes | None:
     """What the answer owes to a preference (RFC 7240 section 3); ``None`` where it owes nothing.
 
     No answer to a write has content, which is as little as one can have.
@@ -226,12 +226,12 @@ def _preference_applied(outcome: Outcome, exchange: Exchange) -> bytes | None:
     return None
 
 
-def _add_wac_allow(headers: Headers, exchange: Exchange) -> None:
+def _add_wac_allow(headers: Headers, exchange: ResourceRequest) -> None:
     if exchange.grant is not None:
         headers.append((b"wac-allow", exchange.grant.wac_allow.encode("ascii")))
 
 
-def _cache_control(exchange: Exchange) -> bytes:
+def _cache_control(exchange: ResourceRequest) -> bytes:
     if exchange.grant is not None and exchange.grant.public_may_read:
         return b"no-cache"
     return b"private, no-cache"

@@ -7,7 +7,7 @@ import pytest
 from podstead.app.own_requests import OwnProfiles
 from podstead.core.errors import BodyTooLarge, Conflict
 from podstead.core.operation import GivenBody
-from podstead.resources.outcome import Exchange, Outcome, Result
+from podstead.resources.outcome import Outcome, ResourceRequest, Result
 from podstead.resources.service import ResourceService
 
 BASE = "https://pods.example"
@@ -17,9 +17,9 @@ class Resources(ResourceService):
     """Notes what is asked."""
 
     def __init__(self) -> None:
-        self.asked: list[Exchange] = []
+        self.asked: list[ResourceRequest] = []
 
-    async def handle(self, exchange: Exchange) -> Outcome:
+    async def handle(self, exchange: ResourceRequest) -> Outcome:
         self.asked.append(exchange)
         return Outcome(Result.CHANGED)
 

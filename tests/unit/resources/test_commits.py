@@ -13,9 +13,9 @@ from podstead.core.identifiers import ResourcePath, description_of
 from podstead.core.operation import Operation
 from podstead.resources.commits import Commits
 from podstead.resources.documents import Superseded
-from podstead.resources.outcome import Exchange, Outcome
-from podstead.resources.planning import Content, Plan, Stamp, plan_delete, plan_put
-from podstead.resources.situation import Situation
+from podstead.resources.outcome import Outcome, ResourceRequest
+from podstead.resources.planning import Content, Plan, VersionStamp, plan_delete, plan_put
+from podstead.resources.target_state import TargetState
 from podstead.storage.records import (
     CommitOutcome,
     InlineBody,
@@ -102,33 +102,33 @@ class Writers:
     ) -> Outcome:
         """Append a text; ``refuse`` tells whether to be refused on what is there."""
 
-        async def plan(situation: Situation) -> Plan:
+        async def plan(situation: TargetState) -> Plan:
             existing = situation.existing
             self.decided_on.append(None if existing is None else existing.version)
             if refuse(existing):
                 raise Conflict("refused")
             content = Content("text/plain", InlineBody(text.encode()))
-            return plan_put(situation, content, Stamp(new_version(), 1), None)
+            return plan_put(situation, content, VersionStamp(new_version(), 1), None)
 
         return await self._commit(target, plan)
 
     async def delete(self, target: ResourcePath) -> Outcome:
-        async def plan(situation: Situation) -> Plan:
-            return plan_delete(situation, Stamp(new_version(), 1), None)
+        async def plan(situation: TargetState) -> Plan:
+            return plan_delete(situation, VersionStamp(new_version(), 1), None)
 
         return await self._commit(target, plan)
 
     async def _commit(
-        self, target: ResourcePath, plan: Callable[[Situation], Awaitable[Plan]]
+        self, target: ResourcePath, plan: Callable[[TargetState], Awaitable[Plan]]
     ) -> Outcome:
-        exchange = Exchange(Operation("PUT", target, Unread()), None)
+        exchange = ResourceRequest(Operation("PUT", target, Unread()), None)
 
-        async def admit(_: Exchange, expected: Metadata | None = None) -> Situation:
+        async def admit(_: ResourceRequest, expected: Metadata | None = None) -> TargetState:
             paths = (*paths_to_read(target), description_of(target))
             snapshot = await self._store.read_metadata(paths)
             if expected is not None:
                 snapshot = {**snapshot, expected.path: expected}
-            return Situation(target, snapshot)
+            return TargetState(target, snapshot)
 
         return await self._commits.commit(exchange, await admit(exchange), admit, plan)
 
@@ -255,7 +255,9 @@ async def test_a_plan_on_what_was_superseded_is_made_again(store: WatchedStore) 
 async def test_what_a_write_is_to_leave_is_what_it_leaves(store: WatchedStore) -> None:
     """In every part: what others go on from is no other than what they would read."""
     for body in (InlineBody(b"a"), await stage_large(store), InlineBody(b"b")):
-        situation = Situation(DOCUMENT, await store.read_metadata(paths_to_read(DOCUMENT)))
-        plan = plan_put(situation, Content("text/plain", body), Stamp(new_version(), 5), None)
+        situation = TargetState(DOCUMENT, await store.read_metadata(paths_to_read(DOCUMENT)))
+        plan = plan_put(
+            situation, Content("text/plain", body), VersionStamp(new_version(), 5), None
+        )
         await commit(store, plan.write)
         assert await read_present(store, DOCUMENT) == plan.outcome.metadata

@@ -8,14 +8,14 @@ from contextlib import AsyncExitStack
 import pytest
 
 from podstead.core.identifiers import ResourcePath
-from podstead.resources.turns import Turns
+from podstead.resources.write_queues import WriteQueues
 from podstead.storage.records import Metadata, ResourceKind, Version
 
 ONE, OTHER = ResourcePath("/alice/one"), ResourcePath("/alice/other")
 
 
 async def test_one_writes_at_a_time_in_the_order_of_coming() -> None:
-    turns, order, writing = Turns(), list[int](), list[int]()
+    turns, order, writing = WriteQueues(), list[int](), list[int]()
 
     async def write(number: int) -> bool:
         async with turns.of(ONE) as turn:
@@ -32,14 +32,14 @@ async def test_one_writes_at_a_time_in_the_order_of_coming() -> None:
 
 
 async def test_other_resources_are_written_meanwhile() -> None:
-    turns = Turns()
+    turns = WriteQueues()
     async with turns.of(ONE) as first, turns.of(OTHER) as second:
         assert not first.had_to_wait
         assert not second.had_to_wait
 
 
 async def test_a_writer_that_fails_or_is_cancelled_gives_its_turn_back() -> None:
-    turns = Turns()
+    turns = WriteQueues()
 
     async def hold() -> None:
         async with turns.of(ONE):
@@ -63,7 +63,7 @@ async def test_a_writer_that_fails_or_is_cancelled_gives_its_turn_back() -> None
 
 
 async def test_nothing_is_remembered_of_resources_that_nobody_writes() -> None:
-    turns = Turns()
+    turns = WriteQueues()
     for number in range(100):
         async with turns.of(ResourcePath(f"/alice/{number}")):
             assert len(turns._queues) == 1
@@ -75,7 +75,7 @@ def left(version: str) -> Metadata:
 
 
 async def test_who_comes_next_is_told_what_the_write_before_is_to_leave() -> None:
-    turns = Turns()
+    turns = WriteQueues()
     async with turns.of(ONE) as first:
         assert first.expected is None
         first.pass_on(left("1"))
@@ -94,7 +94,7 @@ async def test_who_comes_next_is_told_what_the_write_before_is_to_leave() -> Non
 
 
 async def test_nobody_goes_on_from_a_write_that_failed() -> None:
-    turns = Turns()
+    turns = WriteQueues()
     async with turns.of(ONE) as first:
         first.pass_on(left("1"))
         async with turns.of(ONE) as second:
@@ -107,7 +107,7 @@ async def test_nobody_goes_on_from_a_write_that_failed() -> None:
 
 
 async def test_a_failure_of_old_does_not_touch_those_who_began_anew() -> None:
-    turns = Turns()
+    turns = WriteQueues()
     async with turns.of(ONE) as waiting, AsyncExitStack() as doomed:
         waiting.pass_on(left("1"))
         second = await doomed.enter_async_context(turns.of(ONE))
@@ -122,7 +122,7 @@ async def test_a_failure_of_old_does_not_touch_those_who_began_anew() -> None:
 
 
 async def test_one_is_alone_when_all_writes_under_way_have_ended() -> None:
-    turns, alone = Turns(), asyncio.Event()
+    turns, alone = WriteQueues(), asyncio.Event()
 
     async def be_alone() -> None:
         async with turns.of(ONE) as turn:

@@ -6,7 +6,7 @@ import pytest
 
 from podstead.core.errors import Conflict, StorageError
 from podstead.core.identifiers import ResourcePath
-from podstead.resources.situation import Situation
+from podstead.resources.target_state import TargetState
 from podstead.storage.records import Absent, Metadata, Present, ResourceKind, Version
 from podstead.wac.effective import paths_to_read
 
@@ -22,11 +22,11 @@ def metadata(path: str) -> Metadata:
     return Metadata(ResourcePath(path), kind, Version("v"), "text/turtle", 0, 0, 0)
 
 
-def situation(target: str, *existing: str) -> Situation:
+def situation(target: str, *existing: str) -> TargetState:
     """A target, and all that exists around it beside the pod."""
     path = ResourcePath(target)
     there = {POD, *existing}
-    return Situation(
+    return TargetState(
         path,
         {place: metadata(place) if place in there else None for place in paths_to_read(path)},
     )

@@ -23,7 +23,7 @@ from podstead.storage.quota import fixed_charge
 from podstead.storage.records import Absent, Metadata, Precondition, Present
 
 
-class Situation:
+class TargetState:
     """A target and what was stored around it at one moment.
 
     ``subject`` is the resource that the target is auxiliary to, or the target itself;

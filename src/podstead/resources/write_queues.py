@@ -42,7 +42,7 @@ class _Queue:
     all_ended: asyncio.Event | None = None
 
 
-class Turn:
+class WriteTurn:
     """One writer's turn on a resource, as a context that ends when the write has ended.
 
     A class and not a generator, which would take three times as long for every write.
@@ -134,12 +134,12 @@ class Turn:
             del self._queues[self._path]
 
 
-class Turns:
+class WriteQueues:
     """One queue per resource that someone is writing."""
 
     def __init__(self) -> None:
         self._queues: dict[ResourcePath, _Queue] = {}
 
-    def of(self, path: ResourcePath) -> Turn:
+    def of(self, path: ResourcePath) -> WriteTurn:
         """A turn on the resource, to be entered as a context."""
-        return Turn(self._queues, path)
+        return WriteTurn(self._queues, path)
