@@ -14,7 +14,7 @@ import pytest
 
 from podstead.app.keys import ensure_token_key
 from podstead.config import Settings
-from podstead.outbound.addresses import Reach, may_be_reached
+from podstead.outbound.addresses import AddressScope, may_be_reached
 from podstead.storage.root import prepare_root
 from tests.clients.identity.people import PASSWORD, Account, Person, create_account
 from tests.http.conftest import running
@@ -152,7 +152,7 @@ async def test_w_11_a_server_for_the_public_connects_to_no_private_address(
 )
 def test_w_11_addresses_that_were_missed_are_forbidden(address: str) -> None:
     """A-188"""
-    assert not may_be_reached(ip_address(address), Reach.PUBLIC)
+    assert not may_be_reached(ip_address(address), AddressScope.PUBLIC)
 
 
 @pytest.mark.parametrize("jwks", ["http://169.254.169.254/", "http://10.0.0.1/", "/jwks", "file:"])

@@ -106,7 +106,7 @@ async def state_key(new_key: NewKey, *, token: str) -> None:
     from podstead.outbound.fetch import trusted_certificates
     from podstead.outbound.guard import Guard
     from podstead.outbound.resolver import SystemResolver
-    from podstead.outbound.submission import Submission, submit
+    from podstead.outbound.submission import OutgoingPost, submit
     from podstead.outbound.urls import UrlRules, parse_origin
 
     resolver = SystemResolver()
@@ -114,7 +114,7 @@ async def state_key(new_key: NewKey, *, token: str) -> None:
     # Who runs the command chose the server, which may well be in a private network.
     origin = parse_origin(f"{scheme}://{rest.partition('/')[0].partition('?')[0]}")
     guard = Guard(UrlRules(private_origins=frozenset({origin})), resolver)
-    submission = Submission(
+    submission = OutgoingPost(
         "PATCH",
         new_key.document,
         {"Authorization": f"Bearer {token}", "Content-Type": "text/n3"},

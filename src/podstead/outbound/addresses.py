@@ -15,7 +15,7 @@ IPAddress = IPv4Address | IPv6Address
 IPNetwork = IPv4Network | IPv6Network
 
 
-class Reach(Enum):
+class AddressScope(Enum):
     """Which part of the network an origin may lead to."""
 
     PUBLIC = "public"
@@ -86,17 +86,17 @@ def is_loopback(address: IPAddress) -> bool:
     return _in_any(address, LOOPBACK_NETWORKS)
 
 
-def may_be_reached(address: IPAddress, reach: Reach) -> bool:
+def may_be_reached(address: IPAddress, reach: AddressScope) -> bool:
     """Whether a connection may be opened to the address (A-188)."""
     if isinstance(address, IPv6Address) and address.scope_id is not None:
         return False
     reached = _reached(address)
-    if reach is Reach.LOOPBACK:
+    if reach is AddressScope.LOOPBACK:
         return is_loopback(address)
     if not _in_any(reached, FORBIDDEN_NETWORKS):
         return True
     # Only addresses in their own notation: 64:ff9b::7f00:1 is the translator's loopback, not ours.
-    return reach is Reach.PRIVATE and _in_any(address, PRIVATE_NETWORKS)
+    return reach is AddressScope.PRIVATE and _in_any(address, PRIVATE_NETWORKS)
 
 
 def _reached(address: IPAddress) -> IPAddress:

@@ -26,7 +26,7 @@ from podstead.core.errors import RemoteUnavailable
 from podstead.core.requester import requester
 from podstead.outbound.bodies import read_body
 from podstead.outbound.cache import ExpiringCache
-from podstead.outbound.circuit import Circuit, CircuitBreaker
+from podstead.outbound.circuit_breaker import Circuit, CircuitBreaker
 from podstead.outbound.errors import (
     BadStatus,
     CircuitOpen,
@@ -42,7 +42,7 @@ from podstead.outbound.errors import (
 )
 from podstead.outbound.guard import Guard
 from podstead.outbound.policies import FetchPolicy, OutboundLimits
-from podstead.outbound.slots import Share, Slots
+from podstead.outbound.slots import FetchSlots, Share
 from podstead.outbound.transport import Answer, exchange
 from podstead.outbound.urls import Target, resolve_reference
 
@@ -114,7 +114,7 @@ class Fetcher:
             max_failures=limits.circuit_failures, pause_s=limits.circuit_pause_s
         )
         self._limits = limits
-        self._slots = Slots()
+        self._slots = FetchSlots()
         self._flights: dict[_Flight, asyncio.Task[FetchedDocument]] = {}
 
     async def fetch(self, url: str, policy: FetchPolicy) -> FetchedDocument:

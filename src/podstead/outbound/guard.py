@@ -14,7 +14,7 @@ import socket
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
-from podstead.outbound.addresses import IPAddress, Reach, may_be_reached
+from podstead.outbound.addresses import AddressScope, IPAddress, may_be_reached
 from podstead.outbound.errors import Refusal, Refused, Unreachable
 from podstead.outbound.resolver import Resolver
 from podstead.outbound.urls import Target, UrlRules
@@ -51,7 +51,7 @@ class Guard:
             raise Refused(Refusal.ADDRESS)
         return Destination(target=target, addresses=addresses)
 
-    def open_socket(self, address: str, reach: Reach) -> socket.socket:
+    def open_socket(self, address: str, reach: AddressScope) -> socket.socket:
         """Step 4: a TCP socket, not yet connected, for the address. Raises Refused."""
         parsed = ip_address(address)
         if not may_be_reached(parsed, reach):
@@ -61,7 +61,7 @@ class Guard:
     async def _resolve(self, target: Target) -> tuple[IPAddress, ...]:
         if target.literal is not None:
             return (target.literal,)
-        if target.reach is Reach.LOOPBACK:
+        if target.reach is AddressScope.LOOPBACK:
             return _LOOPBACK_ADDRESSES
         try:
             return tuple(await self._resolver.resolve(target.host))

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from podstead.core.requester import requester
-from podstead.outbound.circuit import Circuit
+from podstead.outbound.circuit_breaker import Circuit
 from podstead.outbound.errors import TooSlow
 from podstead.outbound.fetch import USER_AGENT
 from podstead.outbound.guard import Guard
 from podstead.outbound.policies import Purpose
-from podstead.outbound.slots import Share, Slots
+from podstead.outbound.slots import FetchSlots, Share
 from podstead.outbound.transport import exchange
 from podstead.outbound.urls import Origin
 
@@ -42,7 +42,7 @@ class Poster:
         self._guard = guard
         self._tls = tls
         self._limits = limits
-        self._slots = Slots()
+        self._slots = FetchSlots()
 
     async def check(self, url: str) -> None:
         """Raises Refused for a URL to which nothing is ever sent, as far as its text tells."""

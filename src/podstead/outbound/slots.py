@@ -26,7 +26,7 @@ class _Used:
     interest: int = 0
 
 
-class Slots:
+class FetchSlots:
     """Counts running fetches by any number of shares."""
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ MAX_ANSWER_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Submission:
+class OutgoingPost:
     """One request."""
 
     method: str
@@ -33,7 +33,7 @@ class Submission:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class PostResponse:
     """What came back."""
 
     status: int
@@ -46,7 +46,7 @@ class Reply:
         return next((value for each, value in self.fields if each == name), "")
 
 
-async def submit(submission: Submission, guard: Guard, *, tls: ssl.SSLContext) -> Reply:
+async def submit(submission: OutgoingPost, guard: Guard, *, tls: ssl.SSLContext) -> PostResponse:
     """Send a request and wait for its answer, of any status. Raises FetchFailed."""
     try:
         async with asyncio.timeout(TOTAL_TIMEOUT_S):
@@ -55,7 +55,7 @@ async def submit(submission: Submission, guard: Guard, *, tls: ssl.SSLContext) -
         raise TooSlow from error
 
 
-async def _send(submission: Submission, guard: Guard, tls: ssl.SSLContext) -> Reply:
+async def _send(submission: OutgoingPost, guard: Guard, tls: ssl.SSLContext) -> PostResponse:
     target = guard.admit(submission.url)
     async with exchange(
         await guard.vet(target),
@@ -68,7 +68,7 @@ async def _send(submission: Submission, guard: Guard, tls: ssl.SSLContext) -> Re
     ) as answer:
         content = b"" if submission.method == "HEAD" else await _content(answer)
         fields = tuple((name.lower(), value) for name, value in answer.headers.items())
-        return Reply(answer.status, content, fields)
+        return PostResponse(answer.status, content, fields)
 
 
 async def _content(answer: Answer) -> bytes:

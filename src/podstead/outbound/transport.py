@@ -76,7 +76,7 @@ async def exchange(
         )
 
 
-class WebSocket:
+class ClientWebSocket:
     """An open WebSocket (RFC 6455). Both ends send texts; pings are answered, and sent."""
 
     def __init__(self, socket_: aiohttp.ClientWebSocketResponse) -> None:
@@ -102,7 +102,7 @@ async def open_web_socket(
     connect_timeout_s: float,
     open_socket: OpenSocket,
     tls: ssl.SSLContext,
-) -> AsyncIterator[WebSocket]:
+) -> AsyncIterator[ClientWebSocket]:
     """Open a WebSocket at the ``http(s)`` form of its URL, offering the sub-protocols.
 
     Raises BadStatus if the server answers anything else, and what :func:`exchange` raises.
@@ -122,7 +122,7 @@ async def open_web_socket(
             max_msg_size=_MAX_MESSAGE_BYTES,
         ) as opened,
     ):
-        yield WebSocket(opened)
+        yield ClientWebSocket(opened)
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from typing import NewType
 import idna
 from yarl import URL
 
-from podstead.outbound.addresses import IPAddress, Reach, is_loopback
+from podstead.outbound.addresses import AddressScope, IPAddress, is_loopback
 from podstead.outbound.errors import OwnOrigin, Refusal, Refused
 
 Origin = NewType("Origin", str)
@@ -56,7 +56,7 @@ class Target:
     port: int
     literal: IPAddress | None
     """The host, if it is an IP literal."""
-    reach: Reach
+    reach: AddressScope
 
     @property
     def origin(self) -> Origin:
@@ -92,7 +92,7 @@ class UrlRules:
         reach = self._reach(parts)
         if self._is_own(parts):
             raise OwnOrigin(Refusal.OWN_ORIGIN)
-        if reach is Reach.PUBLIC:
+        if reach is AddressScope.PUBLIC:
             _check_public(parts)
         authority = _authority(parts.scheme, parts.host, parts.port)
         return Target(
@@ -104,12 +104,12 @@ class UrlRules:
             reach=reach,
         )
 
-    def _reach(self, parts: _Parts) -> Reach:
+    def _reach(self, parts: _Parts) -> AddressScope:
         if _origin(parts.scheme, parts.host, parts.port) in self.private_origins:
-            return Reach.PRIVATE
+            return AddressScope.PRIVATE
         if self.loopback_allowed and is_loopback_host(parts.host):
-            return Reach.LOOPBACK
-        return Reach.PUBLIC
+            return AddressScope.LOOPBACK
+        return AddressScope.PUBLIC
 
     def _is_own(self, parts: _Parts) -> bool:
         return any(_same_listener(_parse(origin), parts) for origin in self.own_origins)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from podstead.outbound.addresses import IPAddress, Reach, is_loopback, may_be_reached
+from podstead.outbound.addresses import AddressScope, IPAddress, is_loopback, may_be_reached
 
 # First and last address of every network of A-188, and cloud metadata services.
 FORBIDDEN = [
@@ -44,13 +44,13 @@ PERMITTED = [
 @pytest.mark.parametrize("text", FORBIDDEN)
 def test_an_address_of_a_forbidden_network_is_refused(text: str) -> None:
     """A-188."""
-    assert not may_be_reached(ip_address(text), Reach.PUBLIC)
+    assert not may_be_reached(ip_address(text), AddressScope.PUBLIC)
 
 
 @pytest.mark.parametrize("text", PERMITTED)
 def test_a_public_address_is_permitted(text: str) -> None:
     """A-188: the list is exact, its neighbours are reachable."""
-    assert may_be_reached(ip_address(text), Reach.PUBLIC)
+    assert may_be_reached(ip_address(text), AddressScope.PUBLIC)
 
 
 @pytest.mark.parametrize("text", [text for text in FORBIDDEN if ":" not in text])
@@ -58,7 +58,7 @@ def test_a_public_address_is_permitted(text: str) -> None:
 def test_an_embedded_forbidden_ipv4_address_is_refused(prefix: str, text: str) -> None:
     """A-188: mapped, NAT64 and IPv4-compatible forms hide nothing."""
     embedding = IPv6Address(int(IPv6Address(prefix)) | int(IPv4Address(text)))
-    assert not may_be_reached(embedding, Reach.PUBLIC)
+    assert not may_be_reached(embedding, AddressScope.PUBLIC)
 
 
 @given(st.ip_addresses())
@@ -70,7 +70,7 @@ def test_nothing_that_the_standard_library_calls_private_is_permitted(address: I
     stands_for_ipv4 = any(
         address in ip_network(network) for network in ("::ffff:0:0/96", "64:ff9b::/96")
     )
-    if may_be_reached(address, Reach.PUBLIC) and not stands_for_ipv4:
+    if may_be_reached(address, AddressScope.PUBLIC) and not stands_for_ipv4:
         assert address.is_global
         assert not address.is_multicast
 
@@ -78,7 +78,7 @@ def test_nothing_that_the_standard_library_calls_private_is_permitted(address: I
 @pytest.mark.parametrize("text", ["127.0.0.1", "127.8.9.10", "::1"])
 def test_a_loopback_reach_leads_to_loopback(text: str) -> None:
     """A-190."""
-    assert may_be_reached(ip_address(text), Reach.LOOPBACK)
+    assert may_be_reached(ip_address(text), AddressScope.LOOPBACK)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_loopback_reach_leads_to_loopback(text: str) -> None:
 )
 def test_a_loopback_reach_leads_nowhere_else(text: str) -> None:
     """A-190: all other private ranges stay blocked, and no embedded form counts as loopback."""
-    assert not may_be_reached(ip_address(text), Reach.LOOPBACK)
+    assert not may_be_reached(ip_address(text), AddressScope.LOOPBACK)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_loopback_reach_leads_nowhere_else(text: str) -> None:
 )
 def test_a_listed_origin_may_lead_to_private_networks(text: str) -> None:
     """A-190, --allow-private-origin."""
-    assert may_be_reached(ip_address(text), Reach.PRIVATE)
+    assert may_be_reached(ip_address(text), AddressScope.PRIVATE)
 
 
 @pytest.mark.parametrize(
@@ -106,12 +106,12 @@ def test_a_listed_origin_may_lead_to_private_networks(text: str) -> None:
 )
 def test_a_listed_origin_may_not_lead_to_link_local_or_special_addresses(text: str) -> None:
     """A-190: an intranet test needs no cloud metadata."""
-    assert not may_be_reached(ip_address(text), Reach.PRIVATE)
+    assert not may_be_reached(ip_address(text), AddressScope.PRIVATE)
 
 
 @pytest.mark.parametrize("text", ["2606:4700::1111%eth0", "::1%lo", "fe80::1%1"])
-@pytest.mark.parametrize("reach", list(Reach))
-def test_an_address_with_a_zone_is_refused(text: str, reach: Reach) -> None:
+@pytest.mark.parametrize("reach", list(AddressScope))
+def test_an_address_with_a_zone_is_refused(text: str, reach: AddressScope) -> None:
     """A zone names an interface of this machine; no foreign document is behind one."""
     assert not may_be_reached(ip_address(text), reach)
 

@@ -19,7 +19,7 @@ from podstead.outbound.guard import Guard
 from podstead.outbound.policies import FetchPolicy, OutboundLimits, Purpose
 from podstead.outbound.posting import Poster, PostLimits
 from podstead.outbound.resolver import MAX_LOOKUPS_PER_REQUESTER, SystemResolver
-from podstead.outbound.slots import Share, Slots
+from podstead.outbound.slots import FetchSlots, Share
 from podstead.outbound.urls import UrlRules
 from tests.unit.outbound.peer import (
     HASTY,
@@ -132,7 +132,7 @@ async def test_a_stranger_leaves_slots_of_a_purpose_to_others(
 
 
 async def test_shares_that_nobody_uses_are_forgotten() -> None:
-    slots = Slots()
+    slots = FetchSlots()
     deadline_s = asyncio.get_running_loop().time() + 60
     shares = [Share("narrow", 1), Share("wide", 2)]
     async with slots.hold(shares, deadline_s):

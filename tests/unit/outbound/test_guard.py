@@ -8,7 +8,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from podstead.outbound.addresses import Reach
+from podstead.outbound.addresses import AddressScope
 from podstead.outbound.errors import Refusal, Refused, Unreachable
 from podstead.outbound.guard import Destination, Guard
 from podstead.outbound.resolver import SystemResolver
@@ -101,7 +101,7 @@ async def test_the_socket_is_refused_although_the_earlier_steps_were_fooled(
         host="pod.example",
         port=peer.port,
         literal=None,
-        reach=Reach.PUBLIC,
+        reach=AddressScope.PUBLIC,
     )
     fooled = Destination(target, tuple(ip_address(address) for address in addresses))
     strict = guard()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstead.outbound.addresses import Reach
+from podstead.outbound.addresses import AddressScope
 from podstead.outbound.errors import Refusal, Refused
 from podstead.outbound.urls import (
     Origin,
@@ -61,7 +61,7 @@ def test_an_admitted_url_is_taken_apart_once() -> None:
         host="::1",
         port=3001,
         literal=LOOPBACK.admit("http://[0:0::1]/").literal,
-        reach=Reach.LOOPBACK,
+        reach=AddressScope.LOOPBACK,
     )
     assert STRICT.admit("https://Pod.example:8443/x").origin == "https://pod.example:8443"
 
@@ -199,7 +199,7 @@ def test_loopback_is_refused_in_a_strict_deployment_and_open_in_a_loopback_one(
     """A-190: by http or https, at any port."""
     url = f"{scheme}://{host}:22/"
     assert refusal(STRICT, url) in (Refusal.HOST, Refusal.SCHEME)
-    assert LOOPBACK.admit(url).reach is Reach.LOOPBACK
+    assert LOOPBACK.admit(url).reach is AddressScope.LOOPBACK
 
 
 @pytest.mark.parametrize(
@@ -208,13 +208,13 @@ def test_loopback_is_refused_in_a_strict_deployment_and_open_in_a_loopback_one(
 def test_a_loopback_deployment_opens_nothing_but_loopback(host: str) -> None:
     """A-190: everything else has the rules, and the reach, of the public network."""
     assert refusal(LOOPBACK, f"http://{host}/") is Refusal.SCHEME
-    assert LOOPBACK.admit(f"https://{host}/").reach is Reach.PUBLIC
+    assert LOOPBACK.admit(f"https://{host}/").reach is AddressScope.PUBLIC
 
 
 def test_a_listed_private_origin_is_open_exactly() -> None:
     """A-190, --allow-private-origin: scheme, host and port all count."""
     rules = UrlRules(private_origins=frozenset({parse_origin("http://Intranet.example:81/")}))
-    assert rules.admit("http://intranet.example:81/x").reach is Reach.PRIVATE
+    assert rules.admit("http://intranet.example:81/x").reach is AddressScope.PRIVATE
     assert refusal(rules, "http://intranet.example:82/x") is Refusal.SCHEME
     assert refusal(rules, "https://intranet.example:81/x") is Refusal.PORT
     assert refusal(rules, "http://a.intranet.example:81/x") is Refusal.SCHEME

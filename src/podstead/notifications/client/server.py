@@ -11,9 +11,9 @@ from podstead.notifications.client.errors import CannotWatch, unreachable
 from podstead.outbound.errors import FetchFailed, Refusal, Refused
 from podstead.outbound.fetch import USER_AGENT
 from podstead.outbound.guard import Guard
-from podstead.outbound.lasting import Lasting, http_form
-from podstead.outbound.submission import Reply, Submission, submit
-from podstead.outbound.transport import Answer, WebSocket
+from podstead.outbound.long_lived import LongLivedConnections, http_form
+from podstead.outbound.submission import OutgoingPost, PostResponse, submit
+from podstead.outbound.transport import Answer, ClientWebSocket
 from podstead.outbound.urls import Origin, resolve_reference
 
 _MAX_REDIRECTS: Final = 3
@@ -30,19 +30,19 @@ class Server:
         self._tls = tls
         self._origin = origin
         self._token = token
-        self._lasting = Lasting(guard, tls=tls)
+        self._lasting = LongLivedConnections(guard, tls=tls)
 
     @property
     def has_token(self) -> bool:
         """Whether requests say who asks."""
         return self._token is not None
 
-    async def look(self, method: str, url: str, *, accept: str) -> tuple[str, Reply]:
+    async def look(self, method: str, url: str, *, accept: str) -> tuple[str, PostResponse]:
         """HEAD or GET, following redirects; the URL in the end, and the answer."""
         try:
             for _ in range(_MAX_REDIRECTS + 1):
                 headers = {**self._headers(url), "Accept": accept}
-                reply = await submit(Submission(method, url, headers), self._guard, tls=self._tls)
+                reply = await submit(OutgoingPost(method, url, headers), self._guard, tls=self._tls)
                 location = reply.field("location")
                 if reply.status not in _REDIRECTS or not location:
                     return url, reply
@@ -51,12 +51,12 @@ class Server:
             raise unreachable(failure, host=host_of(url)) from failure
         raise CannotWatch(f"{url} redirects too many times.")
 
-    async def post(self, url: str, content: bytes, *, content_type: str) -> Reply:
+    async def post(self, url: str, content: bytes, *, content_type: str) -> PostResponse:
         """POST, whose answer is of the same type."""
         headers = {**self._headers(url), "Content-Type": content_type, "Accept": content_type}
         try:
             return await submit(
-                Submission("POST", url, headers, content), self._guard, tls=self._tls
+                OutgoingPost("POST", url, headers, content), self._guard, tls=self._tls
             )
         except FetchFailed as failure:
             raise unreachable(failure, host=host_of(url)) from failure
@@ -64,7 +64,9 @@ class Server:
     async def delete(self, url: str) -> None:
         """DELETE, whatever comes of it. Raises CannotWatch."""
         try:
-            await submit(Submission("DELETE", url, self._headers(url)), self._guard, tls=self._tls)
+            await submit(
+                OutgoingPost("DELETE", url, self._headers(url)), self._guard, tls=self._tls
+            )
         except FetchFailed as failure:
             raise unreachable(failure, host=host_of(url)) from failure
 
@@ -89,7 +91,7 @@ class Server:
     @asynccontextmanager
     async def web_socket(
         self, url: str, *, protocols: Sequence[str] = (), shows_token: bool
-    ) -> AsyncIterator[WebSocket]:
+    ) -> AsyncIterator[ClientWebSocket]:
         """A WebSocket, likewise."""
         headers = self._headers(url, shows_token=shows_token)
         try:

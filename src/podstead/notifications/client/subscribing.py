@@ -19,7 +19,7 @@ from podstead.notifications.client.discovery import (
 )
 from podstead.notifications.client.errors import AccessLost, CannotWatch, Interrupted
 from podstead.notifications.client.server import Server
-from podstead.outbound.submission import Reply
+from podstead.outbound.submission import PostResponse
 from podstead.rdf.codecs import parse
 from podstead.rdf.graph import Graph
 from podstead.rdf.jsonld_contexts import ContextSource
@@ -114,7 +114,7 @@ class Subscriber:
             raise Interrupted(f"Cannot read {url} now: the server responded with {reply.status}.")
         return self._graph(reply, found_url) if reply.status == 200 else Graph()
 
-    def _channel(self, reply: Reply, url: str) -> Channel | None:
+    def _channel(self, reply: PostResponse, url: str) -> Channel | None:
         """The channel that an answer describes, as JSON by its usual names, or else as RDF."""
         try:
             described = parse_object(reply.content)
@@ -131,7 +131,7 @@ class Subscriber:
                 return Channel(value.value, subject.value if type(subject) is Iri else None)
         return None
 
-    def _graph(self, reply: Reply, url: str) -> Graph:
+    def _graph(self, reply: PostResponse, url: str) -> Graph:
         media_type = reply.field("content-type")
         try:
             return parse(reply.content, media_type, base_iri=url, contexts=self._contexts).graph

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.outbound.circuit import Circuit, CircuitBreaker
+from podstead.outbound.circuit_breaker import Circuit, CircuitBreaker
 from podstead.outbound.errors import CircuitOpen
 from podstead.outbound.policies import Purpose
 from podstead.outbound.urls import Origin

@@ -14,10 +14,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Final, TypeVar
 
-from podstead.outbound.addresses import Reach
+from podstead.outbound.addresses import AddressScope
 from podstead.outbound.errors import TooSlow
 from podstead.outbound.guard import Guard
-from podstead.outbound.transport import Answer, WebSocket, exchange, open_web_socket
+from podstead.outbound.transport import Answer, ClientWebSocket, exchange, open_web_socket
 
 CONNECT_TIMEOUT_S: Final = 5.0
 OPEN_TIMEOUT_S: Final = 30.0
@@ -30,7 +30,7 @@ _PROBES: Final = (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3
 _T = TypeVar("_T")
 
 
-class Lasting:
+class LongLivedConnections:
     """Opens what lasts. Used from one event loop."""
 
     def __init__(self, guard: Guard, *, tls: ssl.SSLContext) -> None:
@@ -47,7 +47,7 @@ class Lasting:
     @asynccontextmanager
     async def web_socket(
         self, url: str, headers: Mapping[str, str], *, protocols: Sequence[str] = ()
-    ) -> AsyncIterator[WebSocket]:
+    ) -> AsyncIterator[ClientWebSocket]:
         """A WebSocket at a URL with ``ws``, ``wss``, ``http`` or ``https``. Raises FetchFailed,
         BadStatus if the server does not open one."""
         async with _opened(self._web_socket(url, headers, protocols)) as opened:
@@ -68,7 +68,7 @@ class Lasting:
     @asynccontextmanager
     async def _web_socket(
         self, url: str, headers: Mapping[str, str], protocols: Sequence[str]
-    ) -> AsyncIterator[WebSocket]:
+    ) -> AsyncIterator[ClientWebSocket]:
         target = self._guard.admit(http_form(url))
         async with open_web_socket(
             await self._guard.vet(target),
@@ -80,7 +80,7 @@ class Lasting:
         ) as opened:
             yield opened
 
-    def _open_socket(self, address: str, reach: Reach) -> socket.socket:
+    def _open_socket(self, address: str, reach: AddressScope) -> socket.socket:
         opened = self._guard.open_socket(address, reach)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name, value in _PROBES:
