@@ -18,7 +18,7 @@ from podstead.core.clock import Clock
 from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications.mailbox import Ending, Mailbox, WatchEnded
-from podstead.notifications.notices import Activity, Notice
+from podstead.notifications.notification import Activity, Notification
 from podstead.notifications.readers import Readers, Subscriber, Verdict, View
 from podstead.storage.records import Metadata
 
@@ -67,7 +67,7 @@ class Deliveries:
         self._topic = topic
         self._with = delivering
         self._watchers: dict[Subscriber, set[Watcher]] = {}
-        self._pending: deque[Notice] = deque()
+        self._pending: deque[Notification] = deque()
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -84,12 +84,12 @@ class Deliveries:
         if not alike:
             del self._watchers[watcher.subscriber]
 
-    def put(self, notice: Notice) -> None:
+    def put(self, notification: Notification) -> None:
         """Have a notice delivered after those before it."""
         if len(self._pending) >= MOST_PENDING:
             self._give_up()
             return
-        self._pending.append(notice)
+        self._pending.append(notification)
         if self._task is None:
             self._task = asyncio.create_task(self._run())
 
@@ -112,23 +112,23 @@ class Deliveries:
         finally:
             self._task = None
 
-    async def _deliver_surely(self, notice: Notice) -> None:
+    async def _deliver_surely(self, notification: Notification) -> None:
         while True:
             try:
-                return await self._deliver(notice)
+                return await self._deliver(notification)
             except ServerTrouble:
                 logger.exception("Access rules could not be read for a notice; tried again")
             await asyncio.sleep(RETRY_S)
 
-    async def _deliver(self, notice: Notice) -> None:
+    async def _deliver(self, notification: Notification) -> None:
         """Decide about all watchers, then tell them. Raises ServerTrouble before anyone is told."""
-        view = await self._with.readers.view(notice)
+        view = await self._with.readers.view(notification)
         verdicts = await self._verdicts(view)
-        notice = self._with_state(notice, view.metadata)
+        notification = self._with_state(notification, view.metadata)
         for subscriber, verdict in verdicts.items():
             for watcher in tuple(self._watchers.get(subscriber, ())):
-                if watcher.since < notice.sequence:
-                    self._tell(watcher, verdict, notice)
+                if watcher.since < notification.sequence:
+                    self._tell(watcher, verdict, notification)
 
     async def _verdicts(self, view: View) -> dict[Subscriber, Verdict]:
         """About each who watches; who begins to watch meanwhile begins after this notice."""
@@ -150,15 +150,15 @@ class Deliveries:
             verdicts[subscriber] = verdict
         return verdicts
 
-    def _tell(self, watcher: Watcher, verdict: Verdict, notice: Notice) -> None:
+    def _tell(self, watcher: Watcher, verdict: Verdict, notification: Notification) -> None:
         ending = _ENDINGS.get(verdict)
         if ending is not None:
             watcher.close()
             watcher.mailbox.put(WatchEnded(self._topic, ending))
         elif verdict is Verdict.YES:
-            watcher.mailbox.put(notice)
+            watcher.mailbox.put(notification)
 
-    def _with_state(self, notice: Notice, metadata: Metadata | None) -> Notice:
-        if metadata is None or notice.activity is Activity.DELETE:
-            return notice
-        return replace(notice, state=self._with.state_of(metadata))
+    def _with_state(self, notification: Notification, metadata: Metadata | None) -> Notification:
+        if metadata is None or notification.activity is Activity.DELETE:
+            return notification
+        return replace(notification, state=self._with.state_of(metadata))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from podstead.core.identifiers import ROOT, ResourcePath, acl_of, ancestors, description_of
-from podstead.notifications.notices import Activity, Notice
+from podstead.notifications.notification import Activity, Notification
 from podstead.storage import records
 from podstead.storage.blobs.bodies import ContentBody
 from podstead.storage.protocol import OpenBody, Snapshot
@@ -55,23 +55,26 @@ class Former:
     is_certain: bool
 
 
-async def former_rules(store: RuleStore, notice: Notice, snapshot: Snapshot) -> Former:
+async def former_rules(store: RuleStore, notification: Notification, snapshot: Snapshot) -> Former:
     """What is gone, as of ``snapshot``, which tells of the notice's topic and all above it. Raises
     StorageError."""
-    subject = governed(notice.topic).subject
+    subject = governed(notification.topic).subject
     rules: dict[ResourcePath, DeletedAcl] = {}
     gone = {place for place in (subject, *ancestors(subject)) if snapshot[place] is None} - {ROOT}
-    if notice.activity is Activity.DELETE and notice.object in (subject, description_of(subject)):
+    if notification.activity is Activity.DELETE and notification.object in (
+        subject,
+        description_of(subject),
+    ):
         gone.discard(subject)
-    something_went = bool(gone) or notice.activity in _DELETIONS
+    something_went = bool(gone) or notification.activity in _DELETIONS
     if gone:
-        for row in await store.changes_after(notice.sequence, limit=LOOKED_THROUGH):
+        for row in await store.changes_after(notification.sequence, limit=LOOKED_THROUGH):
             place = row.change.path
             if place in gone and row.change.activity is records.ChangeType.DELETE:
                 gone.discard(place)
                 rules |= await store.deleted_acls(row.version, [acl_of(place)])
-    if notice.activity in _DELETIONS:
-        rules |= await store.deleted_acls(notice.write, acl_paths(subject))
+    if notification.activity in _DELETIONS:
+        rules |= await store.deleted_acls(notification.write, acl_paths(subject))
     return Former(rules, something_went=something_went, is_certain=not gone)
 
 

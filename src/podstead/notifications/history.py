@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from podstead.core.identifiers import ResourcePath
-from podstead.notifications.notices import Activity, Notice, notices_of
+from podstead.notifications.notification import Activity, Notification, notifications_of
 from podstead.notifications.readers import Readers, Subscriber, Verdict
 from podstead.storage.records import LoggedChange, Metadata, Version
 
@@ -43,20 +43,20 @@ class History:
 
     async def between(
         self, after: int, up_to: int, *, topic: ResourcePath, subscriber: Subscriber
-    ) -> AsyncIterator[Notice]:
+    ) -> AsyncIterator[Notification]:
         """The notices of a topic from behind ``after`` up to ``up_to``, as far as the subscriber
         may hear of them now.
 
         Raises HistoryLost before the first of them, ServerTrouble.
         """
         await self._check(after, up_to)
-        async for notice in self.read(after, up_to, topic=topic, subscriber=subscriber):
-            if notice.is_of_notifications:
-                yield notice
+        async for notification in self.read(after, up_to, topic=topic, subscriber=subscriber):
+            if notification.is_for_channels:
+                yield notification
 
     async def read(
         self, after: int, up_to: int, *, topic: ResourcePath, subscriber: Subscriber
-    ) -> AsyncIterator[Notice]:
+    ) -> AsyncIterator[Notification]:
         """The same, of all notices, from as far back as the log reaches. Raises ServerTrouble."""
         position = after
         while position < up_to:
@@ -66,9 +66,9 @@ class History:
             for row in rows:
                 if row.sequence > up_to:
                     return
-                for notice in notices_of(row):
-                    if notice.topic == topic:
-                        told = await self._told(notice, subscriber)
+                for notification in notifications_of(row):
+                    if notification.topic == topic:
+                        told = await self._told(notification, subscriber)
                         if told is not None:
                             yield told
             position = rows[-1].sequence
@@ -85,29 +85,31 @@ class History:
         if not rows or rows[0].sequence != first or up_to - after > MOST_ROWS:
             raise HistoryLost
 
-    async def may_hear(self, notice: Notice, subscriber: Subscriber) -> bool:
+    async def may_hear(self, notification: Notification, subscriber: Subscriber) -> bool:
         """Whether a subscriber may hear of a notice now. Raises ServerTrouble."""
-        view = await self.readers.view(notice)
+        view = await self.readers.view(notification)
         return await view.may_read(subscriber) is Verdict.YES
 
-    async def _told(self, notice: Notice, subscriber: Subscriber) -> Notice | None:
-        view = await self.readers.view(notice)
+    async def _told(
+        self, notification: Notification, subscriber: Subscriber
+    ) -> Notification | None:
+        view = await self.readers.view(notification)
         if await view.may_read(subscriber) is not Verdict.YES:
             return None
-        if view.metadata is None or notice.activity is Activity.DELETE:
-            return notice
-        return replace(notice, state=self.state_of(view.metadata))
+        if view.metadata is None or notification.activity is Activity.DELETE:
+            return notification
+        return replace(notification, state=self.state_of(view.metadata))
 
     async def difference(
         self, state: str, topic: ResourcePath, *, sequence: int, now_ms: int
-    ) -> Notice | None:
+    ) -> Notification | None:
         """What tells a receiver that knows the topic in ``state`` how it is now (N-14); ``None`` if
         it is still so.
 
         ``state`` may be an entity tag of any form of the topic, or what messages say; an empty one
         is never the topic's. Raises StorageError.
         """
-        notice = Notice(
+        notification = Notification(
             sequence=sequence,
             write=Version(""),
             topic=topic,
@@ -116,13 +118,13 @@ class History:
             target=None,
             at_ms=now_ms,
         )
-        metadata = (await self.readers.view(notice)).metadata
+        metadata = (await self.readers.view(notification)).metadata
         if metadata is None:
-            return replace(notice, activity=Activity.DELETE)
+            return replace(notification, activity=Activity.DELETE)
         tag = self.state_of(metadata)
         if _version_of(tag) == _version_of(state):
             return None
-        return replace(notice, write=metadata.version, state=tag)
+        return replace(notification, write=metadata.version, state=tag)
 
 
 def _version_of(tag: str) -> str:

@@ -14,7 +14,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.notifications.deliveries import Deliveries, Delivering
 from podstead.notifications.feed import ChangeLog, Feed
 from podstead.notifications.mailbox import Ending, Mailbox
-from podstead.notifications.notices import notices_of, topics_of
+from podstead.notifications.notification import notifications_of, topics_of
 from podstead.notifications.readers import Subscriber
 from podstead.storage.records import LoggedChange
 
@@ -128,7 +128,7 @@ class Hub:
         topics = self._topics
         if not any(topic in topics for topic in topics_of(logged.change.path)):
             return
-        for notice in notices_of(logged):
-            deliveries = topics.get(notice.topic)
+        for notification in notifications_of(logged):
+            deliveries = topics.get(notification.topic)
             if deliveries is not None:
-                deliveries.put(notice)
+                deliveries.put(notification)

@@ -17,7 +17,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.notifications.history import History, HistoryLost
 from podstead.notifications.hub import Hub, Watch
 from podstead.notifications.mailbox import Ending, Mailbox, MailboxClosed, WatchEnded
-from podstead.notifications.notices import Notice
+from podstead.notifications.notification import Notification
 from podstead.notifications.pacing import Pace
 from podstead.notifications.readers import Subscriber
 
@@ -64,7 +64,7 @@ class Ended:
     ending: Ending | None
 
 
-Heard = Notice | Quiet | Lost | CaughtUp | Ended
+Heard = Notification | Quiet | Lost | CaughtUp | Ended
 
 
 class Listening:
@@ -115,15 +115,15 @@ class Listening:
         """Hear nothing any more. Idempotent."""
         self._mailbox.close()
 
-    async def _past(self) -> AsyncIterator[Notice | Lost]:
+    async def _past(self) -> AsyncIterator[Notification | Lost]:
         terms, known_state = self._terms, self._terms.state
         if self._after is not None:
             try:
-                async for notice in self._history.between(
+                async for notification in self._history.between(
                     self._after, self.since, topic=terms.topic, subscriber=terms.subscriber
                 ):
                     known_state = None  # what is told last says how it is
-                    yield notice
+                    yield notification
             except HistoryLost:
                 known_state = ""
                 yield Lost()
@@ -134,10 +134,10 @@ class Listening:
             if difference is not None:
                 yield difference
 
-    def _paced(self, letter: Notice | Lost | Quiet | None) -> Iterator[Heard]:
+    def _paced(self, letter: Notification | Lost | Quiet | None) -> Iterator[Heard]:
         """What of a letter is told now."""
-        if isinstance(letter, Notice):
-            if not letter.is_of_notifications or letter.at_ms < (self._terms.start_ms or 0):
+        if isinstance(letter, Notification):
+            if not letter.is_for_channels or letter.at_ms < (self._terms.start_ms or 0):
                 return
             now = self._pace.offer(letter, now_ms=_steady_ms())
             if now is not None:
@@ -145,7 +145,7 @@ class Listening:
         elif letter is not None:
             yield letter
 
-    async def _letter(self) -> Notice | Quiet | Ended | None:
+    async def _letter(self) -> Notification | Quiet | Ended | None:
         """The next letter; ``None`` when what was held back is due."""
         wait_s, otherwise = self._patience()
         try:
@@ -157,7 +157,7 @@ class Listening:
             return Ended(closed.ending)
         if isinstance(letter, WatchEnded):
             return Ended(letter.ending)
-        return letter if isinstance(letter, Notice) else None
+        return letter if isinstance(letter, Notification) else None
 
     def _patience(self) -> tuple[float, Quiet | Ended | None]:
         """How many seconds to wait for a letter, and what to hear if none comes."""

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Protocol
 
 from podstead.core.identifiers import ResourcePath
-from podstead.notifications.notices import Notice
+from podstead.notifications.notification import Notification
 
 
 class Ending(Enum):
@@ -34,7 +34,7 @@ class WatchEnded:
     ending: Ending
 
 
-Letter = Notice | WatchEnded | str
+Letter = Notification | WatchEnded | str
 """A text is something else that the listener is to be told, in its place among the notices."""
 
 

@@ -26,7 +26,7 @@ from podstead.core.vocab import (
     RDF_TYPE,
     XSD_DATE_TIME,
 )
-from podstead.notifications.notices import Notice
+from podstead.notifications.notification import Notification
 from podstead.notifications.times import write_time
 from podstead.rdf.codecs import Document, serialize
 from podstead.rdf.graph import Dataset, Graph
@@ -56,56 +56,56 @@ class Messages:
 
     def __init__(self, *, base_url: str) -> None:
         self._base_url = base_url
-        self._kept: BoundedCache[tuple[Notice, str], bytes] = BoundedCache(KEPT)
+        self._kept: BoundedCache[tuple[Notification, str], bytes] = BoundedCache(KEPT)
 
-    def message(self, notice: Notice, media_type: str) -> bytes:
+    def message(self, notification: Notification, media_type: str) -> bytes:
         """The message for a notice in one of the forms of channel requests."""
-        key = (notice, media_type)
+        key = (notification, media_type)
         made = self._kept.get(key)
         if made is None:
             write = json_ld_message if media_type == JSON_LD else turtle_message
-            made = write(notice, base_url=self._base_url)
+            made = write(notification, base_url=self._base_url)
             self._kept.put(key, made)
         return made
 
 
-def message_id(notice: Notice) -> str:
+def message_id(notification: Notification) -> str:
     """The ``urn:uuid:`` of the message, the same wherever it is made."""
-    name = f"{notice.write} {notice.sequence} {notice.activity.value} {notice.topic}"
+    name = f"{notification.write} {notification.sequence} {notification.activity.value} {notification.topic}"
     return uuid.uuid5(_OF_NOTICES, name).urn
 
 
-def json_ld_message(notice: Notice, *, base_url: str) -> bytes:
+def json_ld_message(notification: Notification, *, base_url: str) -> bytes:
     """The message on one line of JSON-LD."""
     return msgspec.json.encode(
         _Message(
             context=MESSAGE_CONTEXTS,
-            id=message_id(notice),
-            type=notice.activity.value,
-            object=base_url + notice.object,
-            published=write_time(notice.at_ms),
-            target=None if notice.target is None else base_url + notice.target,
-            state=notice.state,
+            id=message_id(notification),
+            type=notification.activity.value,
+            object=base_url + notification.object,
+            published=write_time(notification.at_ms),
+            target=None if notification.target is None else base_url + notification.target,
+            state=notification.state,
         )
     )
 
 
-def turtle_message(notice: Notice, *, base_url: str) -> bytes:
+def turtle_message(notification: Notification, *, base_url: str) -> bytes:
     """The message as a document in Turtle."""
-    document = Document(Dataset(_graph(notice, lambda path: Iri(base_url + path))), _PREFIXES)
+    document = Document(Dataset(_graph(notification, lambda path: Iri(base_url + path))), _PREFIXES)
     return serialize(document, "text/turtle")
 
 
-def _graph(notice: Notice, named: Callable[[ResourcePath], Iri]) -> Graph:
-    message = Iri(message_id(notice))
-    published = Literal(write_time(notice.at_ms), datatype=Iri(XSD_DATE_TIME))
+def _graph(notification: Notification, named: Callable[[ResourcePath], Iri]) -> Graph:
+    message = Iri(message_id(notification))
+    published = Literal(write_time(notification.at_ms), datatype=Iri(XSD_DATE_TIME))
     said: list[Triple] = [
-        (message, Iri(RDF_TYPE), Iri(AS + notice.activity.value)),
-        (message, Iri(AS_OBJECT), named(notice.object)),
+        (message, Iri(RDF_TYPE), Iri(AS + notification.activity.value)),
+        (message, Iri(AS_OBJECT), named(notification.object)),
         (message, Iri(AS_PUBLISHED), published),
     ]
-    if notice.target is not None:
-        said.append((message, Iri(AS_TARGET), named(notice.target)))
-    if notice.state is not None:
-        said.append((message, Iri(NOTIFY_STATE), Literal(notice.state)))
+    if notification.target is not None:
+        said.append((message, Iri(AS_TARGET), named(notification.target)))
+    if notification.state is not None:
+        said.append((message, Iri(NOTIFY_STATE), Literal(notification.state)))
     return Graph(said)

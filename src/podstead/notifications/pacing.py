@@ -7,7 +7,7 @@ comes in as milliseconds of any steady clock.
 
 from __future__ import annotations
 
-from podstead.notifications.notices import Notice
+from podstead.notifications.notification import Notification
 
 
 class Pace:
@@ -17,23 +17,23 @@ class Pace:
         """``None`` and 0 hold nothing back."""
         self._rate_ms = rate_ms or 0
         self._free_from_ms: int | None = None
-        self._held: Notice | None = None
+        self._held: Notification | None = None
 
-    def offer(self, notice: Notice, *, now_ms: int) -> Notice | None:
+    def offer(self, notification: Notification, *, now_ms: int) -> Notification | None:
         """The notice if it may go out at once, else ``None``, and it is held back instead of the
         one that was."""
         if self._free_from_ms is not None and now_ms < self._free_from_ms:
-            self._held = notice
+            self._held = notification
             return None
         self._sent(now_ms)
-        return notice
+        return notification
 
     @property
     def due_ms(self) -> int | None:
         """When what is held back may go out, ``None`` if nothing is."""
         return None if self._held is None else self._free_from_ms
 
-    def release(self, *, now_ms: int) -> Notice | None:
+    def release(self, *, now_ms: int) -> Notification | None:
         """What was held back, if its time has come."""
         held, due_ms = self._held, self.due_ms
         if held is None or due_ms is None or now_ms < due_ms:

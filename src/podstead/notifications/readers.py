@@ -15,7 +15,7 @@ from podstead.core.errors import NotAuthenticated
 from podstead.core.identifiers import ResourcePath, is_container, subject_of
 from podstead.core.identity import Identity
 from podstead.notifications.former_rules import Former, RestoredRules, RuleStore, former_rules
-from podstead.notifications.notices import Notice
+from podstead.notifications.notification import Notification
 from podstead.storage.protocol import Snapshot
 from podstead.storage.records import Metadata
 from podstead.wac import modes
@@ -138,12 +138,12 @@ class Readers:
             subscriber.agent, subscriber.origin, topic, modes.read(topic), snapshot
         )
 
-    async def view(self, notice: Notice) -> View:
+    async def view(self, notification: Notification) -> View:
         """The rules that decide who hears of a notice. Raises StorageError."""
-        topic, gate = notice.topic, self._gate
+        topic, gate = notification.topic, self._gate
         paths = paths_to_read(topic)
         snapshot = await self._store.read_metadata(paths)
-        former = await former_rules(self._store, notice, snapshot)
+        former = await former_rules(self._store, notification, snapshot)
         if former.rules:
             rules = RestoredRules(self._store, former.rules)
             gate, snapshot = gate.over(rules), rules.restored(snapshot, paths)

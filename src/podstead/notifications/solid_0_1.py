@@ -22,7 +22,7 @@ from typing import Final
 
 from podstead.core.errors import RequestRefused
 from podstead.core.identifiers import ResourcePath, parse_path
-from podstead.notifications.notices import Notice
+from podstead.notifications.notification import Notification
 from podstead.storage.records import Version
 
 PROTOCOL: Final = "solid-0.1"
@@ -141,13 +141,13 @@ class Conversation:
         """What to say to a subscription that was not granted (L-10)."""
         return _refusal(asked.url)
 
-    def publish(self, notice: Notice) -> list[str]:
+    def publish(self, notification: Notification) -> list[str]:
         """What to say of a notice: one line for each URL, if the client has not been told of the
         same request already (L-7)."""
-        subscription = self._subscriptions.get(notice.topic)
-        if subscription is None or subscription.told == notice.write:
+        subscription = self._subscriptions.get(notification.topic)
+        if subscription is None or subscription.told == notification.write:
             return []
-        subscription.told = notice.write
+        subscription.told = notification.write
         return [f"pub {url}" for url in subscription.urls]
 
     def end(self, topic: ResourcePath) -> list[str]:

@@ -24,7 +24,7 @@ from podstead.notifications.lease import Lease
 from podstead.notifications.listening import CaughtUp, Ended, Heard, Listeners, Quiet
 from podstead.notifications.mailbox import Ending
 from podstead.notifications.messages import Messages
-from podstead.notifications.notices import Notice
+from podstead.notifications.notification import Notification
 from podstead.notifications.retries import GONE, Attempts
 from podstead.notifications.sender import Sender
 from podstead.notifications.webhook_records import WEBHOOKS, Webhook
@@ -114,7 +114,7 @@ class Line:
 
     async def _take(self, heard: Heard) -> bool:
         """Do what something heard asks for; whether there is more to do on the channel."""
-        if isinstance(heard, Notice):
+        if isinstance(heard, Notification):
             return await self._told(heard)
         if isinstance(heard, CaughtUp):
             return await self._note(position=heard.sequence, greeted=True)
@@ -126,15 +126,15 @@ class Line:
             return await self._give_up("the topic may not be read any more")
         return ending is Ending.SLOW  # what did not wait for it is read from the log
 
-    async def _told(self, notice: Notice) -> bool:
+    async def _told(self, notification: Notification) -> bool:
         """Send a message until it is taken; whether there is more to send on the channel."""
         self._taken = False
         while not self._taken:
             await self._wait()
-            if self._webhook.failures and not await self._may_still_hear(notice):
-                return await self._note(position=notice.sequence, attempts=Attempts())
+            if self._webhook.failures and not await self._may_still_hear(notification):
+                return await self._note(position=notification.sequence, attempts=Attempts())
             # What has been sent is noted, whatever becomes of this worker's tasks meanwhile.
-            attempt = asyncio.create_task(self._attempt(notice))
+            attempt = asyncio.create_task(self._attempt(notification))
             self._attempts.add(attempt)
             attempt.add_done_callback(self._attempts.discard)
             await asyncio.shield(attempt)
@@ -150,12 +150,12 @@ class Line:
         while not self._with.lease.lasts_for(SENDING_MS):  # noqa: ASYNC110 - the clock decides
             await asyncio.sleep(_LEASE_S)
 
-    async def _attempt(self, notice: Notice) -> None:
-        status = await self._sent(notice)
+    async def _attempt(self, notification: Notification) -> None:
+        status = await self._sent(notification)
         now_ms = self._with.clock.now_ms()
         self._taken = status is not None and 200 <= status < 300
         if self._taken:
-            going_on = await self._note(position=notice.sequence, attempts=Attempts())
+            going_on = await self._note(position=notification.sequence, attempts=Attempts())
         else:
             attempts = self._webhook.attempts.failed(now_ms=now_ms)
             if status == GONE:
@@ -167,11 +167,11 @@ class Line:
                 going_on = await self._note(attempts=attempts)
         self._over = not going_on
 
-    async def _sent(self, notice: Notice) -> int | None:
+    async def _sent(self, notification: Notification) -> int | None:
         """The status that the receiver answered, ``None`` if it did not."""
         channel = self._channel.value
         send_to = channel.send_to or ""
-        content = self._with.messages.message(notice, channel.media_type)
+        content = self._with.messages.message(notification, channel.media_type)
         headers = {
             "Content-Type": channel.media_type,
             **await self._with.sender.credentials(send_to),
@@ -182,8 +182,8 @@ class Line:
             logger.info("A webhook was not taken: %s", error, extra=self._facts())
             return None
 
-    async def _may_still_hear(self, notice: Notice) -> bool:
-        return await self._with.history.may_hear(notice, subscriber_of(self._channel.value))
+    async def _may_still_hear(self, notification: Notification) -> bool:
+        return await self._with.history.may_hear(notification, subscriber_of(self._channel.value))
 
     async def _give_up(self, why: str) -> bool:
         """Note that nothing is sent any more; always False."""

@@ -27,7 +27,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.notifications.history import History
 from podstead.notifications.hub import Hub, Watch
 from podstead.notifications.mailbox import Letter, Mailbox, WatchEnded
-from podstead.notifications.notices import Notice
+from podstead.notifications.notification import Notification
 from podstead.notifications.readers import Subscriber
 from podstead.notifications.solid_0_1 import (
     Conversation,
@@ -100,7 +100,7 @@ class Arrivals:
         self._opened_after = opened_after
         self._told = 0
 
-    def note_told(self, notice: Notice) -> None:
+    def note_told(self, notice: Notification) -> None:
         """Note that the client is notified of this, and needs nothing that happened before it."""
         self._told = max(self._told, notice.sequence)
 
@@ -148,7 +148,7 @@ class Listener:
 
     def lines_of(self, letter: Letter) -> list[str]:
         """The lines to send for a letter."""
-        if isinstance(letter, Notice):
+        if isinstance(letter, Notification):
             self._arrivals.note_told(letter)
             self._close_former(letter)
             return self._conversation.publish(letter)
@@ -263,7 +263,7 @@ class Listener:
             self._former[topic] = self._watches[topic]
         self._watches[topic] = watch
 
-    def _close_former(self, notice: Notice) -> None:
+    def _close_former(self, notice: Notification) -> None:
         former = self._former.get(notice.topic)
         # The new watch has everything after ``since``, so nothing up to that is still to come from
         # the one that it replaced.

@@ -13,7 +13,7 @@ import pytest
 from podstead.app.operator import open_token_desk, opened_store
 from podstead.app.system import SystemClock
 from podstead.config import Settings
-from podstead.notifications.notices import Notice
+from podstead.notifications.notification import Notification
 from podstead.notifications.readers import Readers, View
 from podstead.notifications.times import write_time
 from podstead.storage.sqlite import SqliteStore
@@ -130,9 +130,9 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """A worker that looks at no right to read before the event is set."""
     is_free, view = asyncio.Event(), Readers.view
 
-    async def delayed_view(readers: Readers, notice: Notice) -> View:
+    async def delayed_view(readers: Readers, notification: Notification) -> View:
         await is_free.wait()
-        return await view(readers, notice)
+        return await view(readers, notification)
 
     monkeypatch.setattr(Readers, "view", delayed_view)
     return is_free

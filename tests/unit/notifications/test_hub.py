@@ -20,7 +20,7 @@ from podstead.notifications import deliveries, feed
 from podstead.notifications.deliveries import Delivering
 from podstead.notifications.hub import Hub, Watch
 from podstead.notifications.mailbox import Ending, Mailbox, MailboxClosed, WatchEnded
-from podstead.notifications.notices import Activity, Notice
+from podstead.notifications.notification import Activity, Notification
 from podstead.notifications.readers import Readers, Subscriber, Verdict, View
 from podstead.storage import records
 from podstead.storage.records import Change, LoggedChange, Metadata, ResourceKind, Version
@@ -119,8 +119,8 @@ class Rules(Readers):
         if not self.permits(topic, subscriber):
             raise AccessDenied
 
-    async def view(self, notice: Notice) -> View:
-        return RulesView(self, notice.topic)
+    async def view(self, notification: Notification) -> View:
+        return RulesView(self, notification.topic)
 
     def permits(self, topic: ResourcePath, subscriber: Subscriber) -> bool:
         identities = {(path, each.identity) for path, each in self.allowed}
@@ -180,7 +180,7 @@ async def world() -> AsyncIterator[World]:
 
 async def sequence_of(mailbox: Mailbox) -> int:
     letter = await mailbox.next()
-    assert isinstance(letter, Notice), letter
+    assert isinstance(letter, Notification), letter
     return letter.sequence
 
 
@@ -245,11 +245,11 @@ async def test_each_hears_of_its_own_topics_only(world: World) -> None:
     updated = world.log.add(X)
     assert await sequence_of(of_x) == updated
     heard = [await of_container.next() for _ in range(2)]
-    assert [each.activity for each in heard if isinstance(each, Notice)] == [
+    assert [each.activity for each in heard if isinstance(each, Notification)] == [
         Activity.ADD,
         Activity.TOUCH,
     ]
-    assert [each.sequence for each in heard if isinstance(each, Notice)] == [created, updated]
+    assert [each.sequence for each in heard if isinstance(each, Notification)] == [created, updated]
 
 
 async def test_a_notice_carries_the_state_but_of_what_is_deleted(world: World) -> None:
@@ -260,7 +260,7 @@ async def test_a_notice_carries_the_state_but_of_what_is_deleted(world: World) -
     states = []
     for _ in range(2):
         letter = await mailbox.next()
-        assert isinstance(letter, Notice)
+        assert isinstance(letter, Notification)
         states.append(letter.state)
     assert states == ["now", None]
 

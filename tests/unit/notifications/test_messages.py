@@ -13,14 +13,14 @@ from pyld import jsonld  # type: ignore[import-untyped]
 
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications.messages import Messages, message_id
-from podstead.notifications.notices import Activity, Notice
+from podstead.notifications.notification import Activity, Notification
 from podstead.storage.records import Version
 
 BASE = "https://pod.example"
 JSON_LD, TURTLE = "application/ld+json", "text/turtle"
 AS = rdflib.Namespace("https://www.w3.org/ns/activitystreams#")
 NOTIFY = rdflib.Namespace("http://www.w3.org/ns/solid/notifications#")
-UPDATE = Notice(
+UPDATE = Notification(
     sequence=7,
     write=Version("0123456789abcdef"),
     topic=ResourcePath("/alice/caf%C3%A9.ttl"),
@@ -30,7 +30,7 @@ UPDATE = Notice(
     at_ms=1_672_531_200_123,
     state="0123456789abcdef-ttl",
 )
-ADD = Notice(
+ADD = Notification(
     sequence=8,
     write=Version("0123456789abcdef"),
     topic=ResourcePath("/alice/"),
@@ -65,24 +65,26 @@ def said(content: bytes, media_type: str) -> set[tuple[rdflib.term.Node, ...]]:
 
 
 @pytest.mark.parametrize("media_type", [JSON_LD, TURTLE])
-@pytest.mark.parametrize("notice", [UPDATE, ADD, DELETE], ids=["update", "add", "delete"])
-def test_a_message_says_what_happened_to_what_and_when(notice: Notice, media_type: str) -> None:
+@pytest.mark.parametrize("notification", [UPDATE, ADD, DELETE], ids=["update", "add", "delete"])
+def test_a_message_says_what_happened_to_what_and_when(
+    notification: Notification, media_type: str
+) -> None:
     """N-15, N-16, N-17."""
-    subject = rdflib.URIRef(message_id(notice))
+    subject = rdflib.URIRef(message_id(notification))
     expected = {
-        (subject, rdflib.RDF.type, AS[notice.activity.value]),
-        (subject, AS.object, rdflib.URIRef(BASE + notice.object)),
+        (subject, rdflib.RDF.type, AS[notification.activity.value]),
+        (subject, AS.object, rdflib.URIRef(BASE + notification.object)),
         (
             subject,
             AS.published,
             rdflib.Literal("2023-01-01T00:00:00.123Z", datatype=rdflib.XSD.dateTime),
         ),
     }
-    if notice.target is not None:
-        expected.add((subject, AS.target, rdflib.URIRef(BASE + notice.target)))
-    if notice.state is not None:
-        expected.add((subject, NOTIFY.state, rdflib.Literal(notice.state)))
-    assert said(Messages(base_url=BASE).message(notice, media_type), media_type) == expected
+    if notification.target is not None:
+        expected.add((subject, AS.target, rdflib.URIRef(BASE + notification.target)))
+    if notification.state is not None:
+        expected.add((subject, NOTIFY.state, rdflib.Literal(notification.state)))
+    assert said(Messages(base_url=BASE).message(notification, media_type), media_type) == expected
 
 
 def test_the_json_reads_as_json() -> None:

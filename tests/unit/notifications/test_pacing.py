@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstead.core.identifiers import ResourcePath
-from podstead.notifications.notices import Activity, Notice
+from podstead.notifications.notification import Activity, Notification
 from podstead.notifications.pacing import Pace
 from podstead.storage.records import Version
 
 PATH = ResourcePath("/alice/x")
-NOTICE = Notice(0, Version("0" * 16), PATH, Activity.UPDATE, PATH, None, at_ms=0)
+NOTICE = Notification(0, Version("0" * 16), PATH, Activity.UPDATE, PATH, None, at_ms=0)
 
 
 def sent(gaps_ms: list[int], rate_ms: int | None) -> list[tuple[int, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podstead.core.identifiers import ResourcePath
-from podstead.notifications.notices import Activity, Notice
+from podstead.notifications.notification import Activity, Notification
 from podstead.notifications.solid_0_1 import (
     GREETING,
     LONGEST_URL,
@@ -27,9 +27,9 @@ def conversation(*aliases: str, max_urls: int = 1000) -> Conversation:
     return Conversation(origin=ORIGIN, aliases=aliases, max_urls=max_urls)
 
 
-def notice(topic: str, write: str = "1") -> Notice:
+def notification(topic: str, write: str = "1") -> Notification:
     path = ResourcePath(topic)
-    return Notice(1, Version(write), path, Activity.UPDATE, path, None, 0)
+    return Notification(1, Version(write), path, Activity.UPDATE, path, None, 0)
 
 
 def accepted(spoken: Conversation, url: str) -> Subscribe:
@@ -115,8 +115,8 @@ def test_a_notice_is_one_line_for_each_url_of_its_topic() -> None:
     accepted(spoken, f"{DOCUMENT}#me")
     accepted(spoken, "/alice/y")
     lines = [f"pub {DOCUMENT}", f"pub {DOCUMENT}#me"]
-    assert spoken.publish(notice("/alice/x.ttl")) == lines
-    assert spoken.publish(notice("/alice/z")) == []
+    assert spoken.publish(notification("/alice/x.ttl")) == lines
+    assert spoken.publish(notification("/alice/z")) == []
 
 
 def test_one_request_is_told_once_for_each_url() -> None:
@@ -124,17 +124,17 @@ def test_one_request_is_told_once_for_each_url() -> None:
     spoken = conversation()
     accepted(spoken, "/alice/")
     accepted(spoken, "/alice/x.ttl")
-    assert spoken.publish(notice("/alice/", "1")) == ["pub /alice/"]
-    assert spoken.publish(notice("/alice/x.ttl", "1")) == ["pub /alice/x.ttl"]
-    assert spoken.publish(notice("/alice/", "1")) == []
-    assert spoken.publish(notice("/alice/", "2")) == ["pub /alice/"]
+    assert spoken.publish(notification("/alice/", "1")) == ["pub /alice/"]
+    assert spoken.publish(notification("/alice/x.ttl", "1")) == ["pub /alice/x.ttl"]
+    assert spoken.publish(notification("/alice/", "1")) == []
+    assert spoken.publish(notification("/alice/", "2")) == ["pub /alice/"]
 
 
 def test_a_subscription_may_be_repeated() -> None:
     spoken = conversation(max_urls=1)
     accepted(spoken, DOCUMENT)
     accepted(spoken, DOCUMENT)
-    assert spoken.publish(notice("/alice/x.ttl")) == [f"pub {DOCUMENT}"]
+    assert spoken.publish(notification("/alice/x.ttl")) == [f"pub {DOCUMENT}"]
 
 
 def test_a_subscription_is_given_up_without_an_answer() -> None:
@@ -143,9 +143,9 @@ def test_a_subscription_is_given_up_without_an_answer() -> None:
     accepted(spoken, DOCUMENT)
     accepted(spoken, f"{DOCUMENT}#me")
     assert spoken.read(f"unsub {DOCUMENT}") is None
-    assert spoken.publish(notice("/alice/x.ttl")) == [f"pub {DOCUMENT}#me"]
+    assert spoken.publish(notification("/alice/x.ttl")) == [f"pub {DOCUMENT}#me"]
     assert spoken.read(f"unsub {DOCUMENT}#me") == Forget(ResourcePath("/alice/x.ttl"))
-    assert spoken.publish(notice("/alice/x.ttl", "2")) == []
+    assert spoken.publish(notification("/alice/x.ttl", "2")) == []
     assert spoken.read(f"unsub {DOCUMENT}") is None
     assert spoken.read("unsub https://other.example/") is None
 
@@ -177,7 +177,7 @@ def test_a_refusal_names_the_url() -> None:
     asked = spoken.read(f"sub {DOCUMENT}")
     assert isinstance(asked, Subscribe)
     assert spoken.refuse(asked) == f"err {DOCUMENT} forbidden"
-    assert spoken.publish(notice("/alice/x.ttl")) == []
+    assert spoken.publish(notification("/alice/x.ttl")) == []
 
 
 def test_a_topic_that_may_no_longer_be_read_ends_with_all_its_urls() -> None:
@@ -188,7 +188,7 @@ def test_a_topic_that_may_no_longer_be_read_ends_with_all_its_urls() -> None:
     topic = ResourcePath("/alice/x.ttl")
     assert spoken.end(topic) == [f"err {DOCUMENT} forbidden", "err /alice/x.ttl forbidden"]
     assert spoken.end(topic) == []
-    assert spoken.publish(notice("/alice/x.ttl")) == []
+    assert spoken.publish(notification("/alice/x.ttl")) == []
     accepted(spoken, "/alice/y")
 
 

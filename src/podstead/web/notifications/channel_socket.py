@@ -18,7 +18,7 @@ from podstead.notifications.channels import Channel, Channels, terms_of
 from podstead.notifications.listening import Ended, Listeners, Listening
 from podstead.notifications.mailbox import Ending, Mailbox
 from podstead.notifications.messages import Messages
-from podstead.notifications.notices import Notice
+from podstead.notifications.notification import Notification
 from podstead.web import websocket
 from podstead.web.open_sockets import OpenSockets
 from podstead.web.request import Request
@@ -106,7 +106,7 @@ class ChannelSocket:
             async for heard in all_heard:
                 if isinstance(heard, Ended):
                     return heard.ending
-                if isinstance(heard, Notice):
+                if isinstance(heard, Notification):
                     message = self._messages.message(heard, channel.media_type)
                     try:
                         async with asyncio.timeout(SEND_TIMEOUT_S):

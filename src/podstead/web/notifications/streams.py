@@ -33,7 +33,7 @@ from podstead.notifications.listening import (
     Terms,
 )
 from podstead.notifications.messages import Messages
-from podstead.notifications.notices import Notice
+from podstead.notifications.notification import Notification
 from podstead.notifications.readers import Subscriber
 from podstead.web.asgi import Headers
 from podstead.web.open_sockets import OpenSockets
@@ -123,7 +123,7 @@ class Streams:
         yield b"retry: %d\n\n" % _RECONNECT_MS
         async for heard in listening.heard():
             match heard:
-                case Notice():
+                case Notification():
                     message = self._messages.message(heard, channel.media_type)
                     yield b"id: %d\n%s\n" % (heard.sequence, _data(message))
                 case CaughtUp(sequence):
@@ -141,7 +141,7 @@ class Streams:
     ) -> AsyncGenerator[bytes, None]:
         yield b""  # has the server send the status, which would wait for the first message
         async for heard in listening.heard():
-            if isinstance(heard, Notice):
+            if isinstance(heard, Notification):
                 # Nothing else may be sent: receivers take each chunk for a message.
                 yield self._messages.message(heard, media_type).rstrip(b"\n") + b"\n"
 

@@ -41,7 +41,7 @@ class Activity(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class Notification:
     """What those who watch one topic hear of one change.
 
     ``sequence`` is that of the row of the change log; the notices of a topic come in its order.
@@ -61,7 +61,7 @@ class Notice:
     state: str | None = None
 
     @property
-    def is_of_notifications(self) -> bool:
+    def is_for_channels(self) -> bool:
         """Whether channels of the Solid Notifications Protocol tell of it."""
         return self.activity is not Activity.TOUCH
 
@@ -79,17 +79,19 @@ _OF_CONTAINER = {
 }
 
 
-def notices_of(logged: LoggedChange) -> tuple[Notice, ...]:
+def notifications_of(logged: LoggedChange) -> tuple[Notification, ...]:
     """The notices of one change, at most one for each topic."""
     path, activity = logged.change.path, logged.change.activity
-    notices = [_notice(logged, path, _OF_RESOURCE[activity], path)]
+    notifications = [_notification(logged, path, _OF_RESOURCE[activity], path)]
     if is_container(path):
         description = description_of(path)
-        notices.append(_notice(logged, description, _OF_RESOURCE[activity], description))
+        notifications.append(
+            _notification(logged, description, _OF_RESOURCE[activity], description)
+        )
     container = listing_container(path)
     if container is not None and activity in _OF_CONTAINER:
-        notices.append(_notice(logged, container, _OF_CONTAINER[activity], path))
-    return tuple(notices)
+        notifications.append(_notification(logged, container, _OF_CONTAINER[activity], path))
+    return tuple(notifications)
 
 
 def topics_of(path: ResourcePath) -> tuple[ResourcePath, ...]:
@@ -107,10 +109,10 @@ def listing_container(path: ResourcePath) -> ResourcePath | None:
     return None if container == ROOT else container
 
 
-def _notice(
+def _notification(
     logged: LoggedChange, topic: ResourcePath, activity: Activity, subject: ResourcePath
-) -> Notice:
-    return Notice(
+) -> Notification:
+    return Notification(
         sequence=logged.sequence,
         write=logged.version,
         topic=topic,

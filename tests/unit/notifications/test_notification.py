@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podstead.core.identifiers import ResourcePath
-from podstead.notifications.notices import Activity, Notice, notices_of, topics_of
+from podstead.notifications.notification import Activity, Notification, notifications_of, topics_of
 from podstead.storage import records
 from podstead.storage.records import Change, LoggedChange, Version
 
@@ -59,9 +59,11 @@ def test_who_hears_what(
     activity: records.ChangeType, path: str, expected: set[tuple[str, Activity]]
 ) -> None:
     """N-17, L-6, L-7, L-12."""
-    notices = notices_of(logged(activity, path))
-    assert {(notice.topic, notice.activity) for notice in notices} == expected
-    assert len(notices) == len(expected)
+    notifications = notifications_of(logged(activity, path))
+    assert {
+        (notification.topic, notification.activity) for notification in notifications
+    } == expected
+    assert len(notifications) == len(expected)
 
 
 @pytest.mark.parametrize(("activity", "path", "expected"), EXPECTED)
@@ -72,10 +74,10 @@ def test_no_topic_is_overlooked(
 
 
 def test_a_notice_tells_of_the_change_that_it_comes_of() -> None:
-    resource, container = notices_of(logged(CREATE, "/a/d/x"))
+    resource, container = notifications_of(logged(CREATE, "/a/d/x"))
     path, parent = ResourcePath("/a/d/x"), ResourcePath("/a/d/")
-    assert resource == Notice(7, Version("v"), path, Activity.CREATE, path, None, 1234)
-    assert container == Notice(7, Version("v"), parent, Activity.ADD, path, parent, 1234)
+    assert resource == Notification(7, Version("v"), path, Activity.CREATE, path, None, 1234)
+    assert container == Notification(7, Version("v"), parent, Activity.ADD, path, parent, 1234)
 
 
 def test_channels_tell_all_but_what_only_the_older_protocol_does() -> None:
@@ -83,13 +85,13 @@ def test_channels_tell_all_but_what_only_the_older_protocol_does() -> None:
     told = {
         activity.name
         for kind, path, _ in EXPECTED
-        for notice in notices_of(logged(kind, path))
-        if notice.is_of_notifications
-        for activity in [notice.activity]
+        for notification in notifications_of(logged(kind, path))
+        if notification.is_for_channels
+        for activity in [notification.activity]
     }
     assert told == {"CREATE", "UPDATE", "DELETE", "ADD", "REMOVE"}
 
 
 def test_deep_descendants_do_not_notify_ancestors() -> None:
-    topics = {notice.topic for notice in notices_of(logged(CREATE, "/a/b/c/d/x"))}
+    topics = {notification.topic for notification in notifications_of(logged(CREATE, "/a/b/c/d/x"))}
     assert topics == {"/a/b/c/d/x", "/a/b/c/d/"}
