@@ -22,7 +22,7 @@ from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
 from tests.storage.engine_suite.engine import CONTAINER, STORAGE, commit, put, write
 
-NAMES = [f"{letter}{end}" for letter in "abcdefgh" for end in ("", "/", "-")]
+NAMES = [f"{item}{end}" for item in "abcdefgh" for end in ("", "/", "-")]
 names = st.sampled_from(NAMES)
 Change = tuple[str, int]
 """A member, and its size from now on; -1 for not being there."""

@@ -17,12 +17,18 @@ from aiohttp import WSMsgType, web
 
 from podstead.app.bundled_contexts import bundled_contexts
 from podstead.notifications.client import receiving, watching
-from podstead.notifications.client.changes import Change
+from podstead.notifications.client.changes import ReceivedChange
 from podstead.notifications.client.discovery import Protocol
 from podstead.notifications.client.errors import AccessLost, CannotWatch, Interrupted
 from podstead.notifications.client.receiving import Missed
 from podstead.notifications.client.server import Server
-from podstead.notifications.client.watching import Away, Begun, Patience, Told, Watching
+from podstead.notifications.client.watching import (
+    Disconnected,
+    ReconnectDelay,
+    Told,
+    Watching,
+    WatchStarted,
+)
 from podstead.outbound.fetch import trusted_certificates
 from podstead.outbound.guard import Guard
 from podstead.outbound.resolver import SystemResolver
@@ -152,7 +158,7 @@ async def told(other: OtherServer, count: int, *, url: str | None = None) -> lis
         origin=parse_origin(other.base_url),
         token=TOKEN,
     )
-    patience = Patience(first_s=0.0)
+    patience = ReconnectDelay(first_s=0.0)
     watched = Watching(server, bundled_contexts(), url or other.topic, patience=patience)
     found: list[Told] = []
     try:
@@ -186,7 +192,7 @@ def event(number: int) -> bytes:
 def numbers(found: list[Told]) -> list[int | type]:
     """The number of each change, the class of anything else."""
     return [
-        int(each.resource.rpartition("/")[2]) if isinstance(each, Change) else type(each)
+        int(each.resource.rpartition("/")[2]) if isinstance(each, ReceivedChange) else type(each)
         for each in found
     ]
 
@@ -198,8 +204,8 @@ async def test_a_socket_tells_changes_and_the_state_that_was_known_is_sent_when_
     other.offers("WebSocketChannel2023", "state")
     other.talks("/receive", [message(1), "ping", message(2, state="s2")], [message(3)])
     found = await told(other, 7)
-    assert numbers(found) == [Begun, 1, Missed, 2, Away, Begun, 3]
-    assert isinstance(found[5], Begun)
+    assert numbers(found) == [WatchStarted, 1, Missed, 2, Disconnected, WatchStarted, 3]
+    assert isinstance(found[5], WatchStarted)
     assert (found[5].again, found[5].is_gapless) == (True, False)
     first, second = map(json.loads, other.contents)
     assert first["type"] == f"{NOTIFY}WebSocketChannel2023"
@@ -211,7 +217,7 @@ async def test_a_socket_tells_changes_and_the_state_that_was_known_is_sent_when_
 async def test_a_service_that_knows_no_states_is_not_sent_any(other: OtherServer) -> None:
     other.offers("WebSocketChannel2023")
     other.talks("/receive", [message(1, state="s1")], [message(2)])
-    assert numbers(await told(other, 5)) == [Begun, 1, Away, Begun, 2]
+    assert numbers(await told(other, 5)) == [WatchStarted, 1, Disconnected, WatchStarted, 2]
     assert all("state" not in json.loads(content) for content in other.contents)
 
 
@@ -225,8 +231,8 @@ async def test_events_go_on_after_the_last_one_that_was_told(other: OtherServer)
         media_type="text/event-stream",
     )
     found = await told(other, 6)
-    assert numbers(found) == [Begun, 1, 2, Away, Begun, 7]
-    assert isinstance(found[4], Begun)
+    assert numbers(found) == [WatchStarted, 1, 2, Disconnected, WatchStarted, 7]
+    assert isinstance(found[4], WatchStarted)
     assert found[4].is_gapless
     received = [request for request in other.asked if request.path == "/receive"]
     assert [request.headers.get("Last-Event-ID") for request in received] == [None, "5"]
@@ -252,7 +258,7 @@ async def test_a_channel_that_is_over_is_followed_by_another_that_goes_on(
         return response
 
     other.answers |= {"/service": service, "/receive/0": cut_off}
-    assert numbers(await told(other, 5)) == [Begun, 1, Away, Begun, 2]
+    assert numbers(await told(other, 5)) == [WatchStarted, 1, Disconnected, WatchStarted, 2]
     assert other.asked[-1].headers["Last-Event-ID"] == "1"
 
 
@@ -260,7 +266,7 @@ async def test_a_server_that_has_forgotten_says_so_and_it_is_told(other: OtherSe
     other.offers("EventSourceChannel2023")
     content = b"event: lost\ndata: x\n\n" + event(1)
     other.streams("/receive", [content], media_type="text/event-stream")
-    assert numbers(await told(other, 3)) == [Begun, Missed, 1]
+    assert numbers(await told(other, 3)) == [WatchStarted, Missed, 1]
 
 
 async def test_the_stream_of_a_resource_tells_how_it_is_now_and_that_is_no_change(
@@ -277,7 +283,17 @@ async def test_the_stream_of_a_resource_tells_how_it_is_now_and_that_is_no_chang
         media_type="text/turtle",
     )
     found = await told(other, 9)
-    assert numbers(found) == [Begun, 2, Away, Begun, Away, Begun, 4, 5, 6]
+    assert numbers(found) == [
+        WatchStarted,
+        2,
+        Disconnected,
+        WatchStarted,
+        Disconnected,
+        WatchStarted,
+        4,
+        5,
+        6,
+    ]
     assert other.asked[-1].headers["Authorization"] == AUTHORIZED
 
 
@@ -285,7 +301,7 @@ async def test_a_stream_that_is_subscribed_to_is_read_as_json(other: OtherServer
     other.offers("StreamingHTTPChannel2023")
     lines = f"{message(1)}\n{message(2)}\n{message(3)}\n".encode()
     other.streams("/receive", [lines[:100], lines[100:]], media_type="application/ld+json")
-    assert numbers(await told(other, 4)) == [Begun, 1, 2, 3]
+    assert numbers(await told(other, 4)) == [WatchStarted, 1, 2, 3]
 
 
 async def test_an_older_server_is_watched_by_its_socket(other: OtherServer) -> None:
@@ -299,8 +315,8 @@ async def test_an_older_server_is_watched_by_its_socket(other: OtherServer) -> N
         protocols=("solid-0.1",),
     )
     found = await told(other, 5)
-    assert numbers(found) == [Begun, 1, Away, Begun, 2]
-    assert isinstance(found[0], Begun)
+    assert numbers(found) == [WatchStarted, 1, Disconnected, WatchStarted, 2]
+    assert isinstance(found[0], WatchStarted)
     assert found[0].topic.way.protocol is Protocol.SOLID_0_1
     assert other.asked[-1].headers["Authorization"] == AUTHORIZED
 
@@ -338,7 +354,7 @@ async def test_a_token_goes_to_the_server_that_is_watched_and_to_no_other(
         other.offers("WebSocketChannel2023", service=f"{foreign.base_url}/service")
         foreign.offers("WebSocketChannel2023")
         foreign.talks("/receive", [message(1)])
-        assert numbers(await told(other, 2)) == [Begun, 1]
+        assert numbers(await told(other, 2)) == [WatchStarted, 1]
         assert all("Authorization" not in request.headers for request in foreign.asked)
         assert [request.path for request in foreign.asked] == ["/service", "/receive"]
         assert {request.headers["Authorization"] for request in other.asked} == {AUTHORIZED}
@@ -355,7 +371,7 @@ async def test_a_token_does_not_follow_a_redirect_to_another_server(other: Other
         foreign.offers("WebSocketChannel2023")
         foreign.talks("/receive", [message(1)])
         found = await told(other, 2)
-        assert isinstance(found[0], Begun)
+        assert isinstance(found[0], WatchStarted)
         assert found[0].topic.url == foreign.topic
         assert all("Authorization" not in request.headers for request in foreign.asked)
 
@@ -436,7 +452,7 @@ async def test_a_channel_is_ended_when_it_is_not_needed_any_more(
     other.streams("/receive", [event(1)], media_type="text/event-stream")
     if channel_type == "WebSocketChannel2023":
         other.talks("/receive", [message(1)])
-    assert numbers(await told(other, 2)) == [Begun, 1]
+    assert numbers(await told(other, 2)) == [WatchStarted, 1]
     assert (other.asked[-1].method, other.asked[-1].path) == ("DELETE", "/channel")
 
 
@@ -454,7 +470,7 @@ async def test_a_server_that_does_not_say_goodbye_is_not_waited_for(
         return web.Response()
 
     other.answers["/channel"] = silent
-    assert numbers(await told(other, 2)) == [Begun, 1]
+    assert numbers(await told(other, 2)) == [WatchStarted, 1]
 
 
 async def test_a_channel_that_another_follows_is_ended(other: OtherServer) -> None:
@@ -462,7 +478,7 @@ async def test_a_channel_that_another_follows_is_ended(other: OtherServer) -> No
     described = {"id": f"{other.base_url}/channel", "receiveFrom": f"{other.base_url}/receive"}
     other.says("/service", json.dumps(described))
     other.talks("/receive", [message(1)], [message(2)])
-    assert numbers(await told(other, 5)) == [Begun, 1, Away, Begun, 2]
+    assert numbers(await told(other, 5)) == [WatchStarted, 1, Disconnected, WatchStarted, 2]
     methods = [request.method for request in other.asked]
     assert (methods.count("POST"), methods.count("DELETE")) == (2, 2)
 
@@ -472,7 +488,7 @@ async def test_headers_are_understood_also_of_a_server_that_compresses(other: Ot
     other.head["Content-Encoding"] = "gzip"
     other.offers("EventSourceChannel2023")
     other.streams("/receive", [event(1)], media_type="text/event-stream")
-    assert numbers(await told(other, 2)) == [Begun, 1]
+    assert numbers(await told(other, 2)) == [WatchStarted, 1]
 
 
 async def test_messages_are_not_held_back_to_be_compressed(other: OtherServer) -> None:
@@ -500,7 +516,7 @@ async def test_trouble_later_on_is_waited_for(other: OtherServer, path: str, sta
         return await working(request)
 
     other.answers[path] = answer
-    assert numbers(await told(other, 5)) == [Begun, 1, Away, Begun, 2]
+    assert numbers(await told(other, 5)) == [WatchStarted, 1, Disconnected, WatchStarted, 2]
 
 
 @pytest.mark.parametrize(
@@ -582,7 +598,7 @@ async def test_a_service_may_answer_with_another_context(other: OtherServer) -> 
     }
     other.says("/service", json.dumps(answer))
     other.streams("/receive", [event(1)], media_type="text/event-stream")
-    assert numbers(await told(other, 2)) == [Begun, 1]
+    assert numbers(await told(other, 2)) == [WatchStarted, 1]
 
 
 async def test_a_server_that_is_away_at_the_beginning_is_named(other: OtherServer) -> None:
@@ -591,7 +607,7 @@ async def test_a_server_that_is_away_at_the_beginning_is_named(other: OtherServe
 
 
 def test_waits_grow_up_to_a_limit_and_begin_anew_after_a_good_connection() -> None:
-    patience = Patience(first_s=2.0)
+    patience = ReconnectDelay(first_s=2.0)
     waits = [patience.next_s() for _ in range(12)]
     for expected, wait in zip([2, 4, 8, 16, *[30] * 8], waits, strict=True):
         assert expected <= wait <= expected * 1.25
@@ -607,6 +623,6 @@ def test_a_server_may_ask_for_another_wait_within_reason(
     retry_ms: int | None, least_s: float, most_s: float
 ) -> None:
     """A server cannot have itself asked without a pause, nor put a client off for days."""
-    patience = Patience()
+    patience = ReconnectDelay()
     patience.asked(retry_ms)
     assert least_s <= patience.next_s() <= most_s

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final, TextIO
 import click
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
-    from podstead.notifications.client.changes import Change
-    from podstead.notifications.client.watching import Begun
+    from podstead.notifications.client.changes import ReceivedChange
+    from podstead.notifications.client.watching import WatchStarted
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _AFTER_SIGNAL: Final = 128
@@ -92,10 +92,10 @@ def _closed(task: asyncio.Task[None]) -> None:
 
 async def _print_changes(url: str, *, token: str | None, count: int | None, show: _Show) -> None:
     from podstead.app.watching import NoSuchAddress, watching
-    from podstead.notifications.client.changes import Change
+    from podstead.notifications.client.changes import ReceivedChange
     from podstead.notifications.client.errors import CannotWatch
     from podstead.notifications.client.receiving import Missed
-    from podstead.notifications.client.watching import Away, Begun
+    from podstead.notifications.client.watching import Disconnected, WatchStarted
 
     printed = 0
     try:
@@ -103,14 +103,14 @@ async def _print_changes(url: str, *, token: str | None, count: int | None, show
             watched_url = url
             async for each in told:
                 match each:
-                    case Begun():
+                    case WatchStarted():
                         watched_url = each.topic.url
                         _say(_begun(each))
-                    case Away():
+                    case Disconnected():
                         _say("The connection is lost; trying again.")
                     case Missed():
                         _say("Something changed, but the server did not say what.")
-                    case Change():
+                    case ReceivedChange():
                         _write(show(each, watched_url))
                         printed += 1
                 if printed == count:
@@ -123,7 +123,7 @@ async def _print_changes(url: str, *, token: str | None, count: int | None, show
         raise click.ClickException(_printable(str(error))) from error
 
 
-def _begun(begun: Begun) -> str:
+def _begun(begun: WatchStarted) -> str:
     if not begun.again:
         return f"Watching {begun.topic.url} ({begun.topic.way.protocol.value}); Ctrl-C ends it."
     if begun.is_gapless:
@@ -147,11 +147,11 @@ def _write(line: str) -> None:
         raise
 
 
-def _as_json(change: Change, _: str) -> str:
+def _as_json(change: ReceivedChange, _: str) -> str:
     return json.dumps(change.said)
 
 
-def _as_text(change: Change, watched_url: str) -> str:
+def _as_text(change: ReceivedChange, watched_url: str) -> str:
     at_s = datetime.now(tz=UTC).timestamp()
     if change.published_ms is not None:
         at_s = change.published_ms / 1000

@@ -17,9 +17,9 @@ from typing import Protocol
 from podstead.core.clock import Clock
 from podstead.core.errors import ServerTrouble
 from podstead.core.identifiers import ResourcePath
-from podstead.notifications.mailbox import Ending, Mailbox, WatchEnded
 from podstead.notifications.notification import Activity, Notification
-from podstead.notifications.readers import Readers, Subscriber, Verdict, View
+from podstead.notifications.readers import ReadCheck, Readers, Subscriber, View
+from podstead.notifications.subscriber_queue import EndReason, SubscriberQueue, WatchEnded
 from podstead.storage.records import Metadata
 
 logger = logging.getLogger("podstead.notifications")
@@ -32,7 +32,7 @@ RETRY_S = 1.0
 
 _DECISIONS_AT_ONCE = 50
 _PUBLIC = Subscriber()
-_ENDINGS = {Verdict.NO: Ending.REVOKED, Verdict.EXPIRED: Ending.EXPIRED}
+_ENDINGS = {ReadCheck.NO: EndReason.REVOKED, ReadCheck.EXPIRED: EndReason.EXPIRED}
 
 
 class Watcher(Protocol):
@@ -42,7 +42,7 @@ class Watcher(Protocol):
     def subscriber(self) -> Subscriber: ...
 
     @property
-    def mailbox(self) -> Mailbox: ...
+    def queue(self) -> SubscriberQueue: ...
 
     @property
     def since(self) -> int: ...
@@ -96,7 +96,7 @@ class Deliveries:
     def _give_up(self) -> None:
         self._pending.clear()
         for watcher in self._all():
-            watcher.mailbox.close(Ending.SLOW)
+            watcher.queue.close(EndReason.SLOW)
 
     def _all(self) -> list[Watcher]:
         return [watcher for alike in self._watchers.values() for watcher in alike]
@@ -130,17 +130,17 @@ class Deliveries:
                 if watcher.since < notification.sequence:
                     self._tell(watcher, verdict, notification)
 
-    async def _verdicts(self, view: View) -> dict[Subscriber, Verdict]:
+    async def _verdicts(self, view: View) -> dict[Subscriber, ReadCheck]:
         """About each who watches; who begins to watch meanwhile begins after this notice."""
         now_ms = self._with.clock.now_ms()
         for_all = await view.may_read(_PUBLIC)
-        by_identity: dict[Hashable, Verdict] = {}
-        verdicts: dict[Subscriber, Verdict] = {}
+        by_identity: dict[Hashable, ReadCheck] = {}
+        verdicts: dict[Subscriber, ReadCheck] = {}
         for subscriber in tuple(self._watchers):
             if subscriber.has_expired(now_ms):
-                verdict = Verdict.EXPIRED
-            elif for_all is Verdict.YES:
-                verdict = Verdict.YES
+                verdict = ReadCheck.EXPIRED
+            elif for_all is ReadCheck.YES:
+                verdict = ReadCheck.YES
             elif subscriber.identity in by_identity:
                 verdict = by_identity[subscriber.identity]
             else:
@@ -150,13 +150,13 @@ class Deliveries:
             verdicts[subscriber] = verdict
         return verdicts
 
-    def _tell(self, watcher: Watcher, verdict: Verdict, notification: Notification) -> None:
+    def _tell(self, watcher: Watcher, verdict: ReadCheck, notification: Notification) -> None:
         ending = _ENDINGS.get(verdict)
         if ending is not None:
             watcher.close()
-            watcher.mailbox.put(WatchEnded(self._topic, ending))
-        elif verdict is Verdict.YES:
-            watcher.mailbox.put(notification)
+            watcher.queue.put(WatchEnded(self._topic, ending))
+        elif verdict is ReadCheck.YES:
+            watcher.queue.put(notification)
 
     def _with_state(self, notification: Notification, metadata: Metadata | None) -> Notification:
         if metadata is None or notification.activity is Activity.DELETE:

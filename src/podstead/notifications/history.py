@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications.notification import Activity, Notification, notifications_of
-from podstead.notifications.readers import Readers, Subscriber, Verdict
+from podstead.notifications.readers import ReadCheck, Readers, Subscriber
 from podstead.storage.records import LoggedChange, Metadata, Version
 
 PAGE: Final = 256
@@ -88,13 +88,13 @@ class History:
     async def may_hear(self, notification: Notification, subscriber: Subscriber) -> bool:
         """Whether a subscriber may hear of a notice now. Raises ServerTrouble."""
         view = await self.readers.view(notification)
-        return await view.may_read(subscriber) is Verdict.YES
+        return await view.may_read(subscriber) is ReadCheck.YES
 
     async def _told(
         self, notification: Notification, subscriber: Subscriber
     ) -> Notification | None:
         view = await self.readers.view(notification)
-        if await view.may_read(subscriber) is not Verdict.YES:
+        if await view.may_read(subscriber) is not ReadCheck.YES:
             return None
         if view.metadata is None or notification.activity is Activity.DELETE:
             return notification

@@ -13,9 +13,9 @@ from podstead.core.errors import Overloaded
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications.deliveries import Deliveries, Delivering
 from podstead.notifications.feed import ChangeLog, Feed
-from podstead.notifications.mailbox import Ending, Mailbox
 from podstead.notifications.notification import notifications_of, topics_of
 from podstead.notifications.readers import Subscriber
+from podstead.notifications.subscriber_queue import EndReason, SubscriberQueue
 from podstead.storage.records import LoggedChange
 
 _MOST_RECENT = 256
@@ -32,7 +32,7 @@ class Watch:
 
     topic: ResourcePath
     subscriber: Subscriber
-    mailbox: Mailbox
+    queue: SubscriberQueue
     since: int
     _hub: Hub
 
@@ -74,8 +74,10 @@ class Hub:
         recent = await self._log.changes_after(newest - _MOST_RECENT, limit=_MOST_RECENT)
         return min((row.sequence - 1 for row in recent if row.at_ms >= at_ms), default=newest)
 
-    async def watch(self, topic: ResourcePath, subscriber: Subscriber, mailbox: Mailbox) -> Watch:
-        """Have every change from now on told to ``mailbox``, if the subscriber may read the topic.
+    async def watch(
+        self, topic: ResourcePath, subscriber: Subscriber, queue: SubscriberQueue
+    ) -> Watch:
+        """Have every change from now on told to ``queue``, if the subscriber may read the topic.
 
         The right is looked at again for each notice. Who has lost it, or whose credential has
         expired, gets a WatchEnded instead of the notice and hears no more. Raises NotAuthenticated,
@@ -87,14 +89,14 @@ class Hub:
         self._feed.start()
         try:
             await self._delivering.readers.check(topic, subscriber)
-            watch = Watch(topic, subscriber, mailbox, await self._feed.boundary(), self)
+            watch = Watch(topic, subscriber, queue, await self._feed.boundary(), self)
         except BaseException:
             self._leave()
             raise
         # Nothing is awaited between the boundary and this, so that no change falls in between.
         self._watches.add(watch)
         self._topics.setdefault(topic, Deliveries(topic, self._delivering)).add(watch)
-        mailbox.attach(watch)
+        queue.attach(watch)
         return watch
 
     def knows(self, watch: Watch) -> bool:
@@ -106,7 +108,7 @@ class Hub:
         if watch not in self._watches:
             return
         self._watches.discard(watch)
-        watch.mailbox.detach(watch)
+        watch.queue.detach(watch)
         deliveries = self._topics[watch.topic]
         deliveries.remove(watch)
         if deliveries.is_idle:
@@ -117,7 +119,7 @@ class Hub:
         """End every watch, with its mailbox, and accept none any more: the server stops."""
         self._closed = True
         for watch in tuple(self._watches):
-            watch.mailbox.close(Ending.STOPPING)
+            watch.queue.close(EndReason.STOPPING)
 
     def _leave(self) -> None:
         self._count -= 1

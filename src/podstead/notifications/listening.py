@@ -16,10 +16,15 @@ from podstead.core.clock import Clock
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications.history import History, HistoryLost
 from podstead.notifications.hub import Hub, Watch
-from podstead.notifications.mailbox import Ending, Mailbox, MailboxClosed, WatchEnded
 from podstead.notifications.notification import Notification
-from podstead.notifications.pacing import Pace
 from podstead.notifications.readers import Subscriber
+from podstead.notifications.subscriber_queue import (
+    EndReason,
+    QueueClosed,
+    SubscriberQueue,
+    WatchEnded,
+)
+from podstead.notifications.throttling import Throttle
 
 CAPACITY: Final = 1000
 """Notices that may wait for a receiver that brings no mailbox (N-31)."""
@@ -61,7 +66,7 @@ class CaughtUp:
 class Ended:
     """Nothing comes any more; ``ending`` is ``None`` if the channel's time is over."""
 
-    ending: Ending | None
+    ending: EndReason | None
 
 
 Heard = Notification | Quiet | Lost | CaughtUp | Ended
@@ -83,12 +88,12 @@ class Listening:
         self.since = watch.since
         """The sequence number of the last change before the receiver came."""
         self._terms = terms
-        self._mailbox = watch.mailbox
+        self._queue = watch.queue
         self._history = history
         self._clock = clock
         self._heartbeat_s = heartbeat_s
         self._after = after
-        self._pace = Pace(terms.rate_ms)
+        self._pace = Throttle(terms.rate_ms)
 
     async def heard(self) -> AsyncGenerator[Heard, None]:
         """Everything in order, an Ended last. To be iterated once. Raises ServerTrouble."""
@@ -99,11 +104,11 @@ class Listening:
             if self._pace.due_ms is None:
                 yield CaughtUp(self.since)
             while True:
-                letter = await self._letter()
-                if isinstance(letter, Ended):
-                    yield letter
+                item = await self._letter()
+                if isinstance(item, Ended):
+                    yield item
                     return
-                for each in self._paced(letter):
+                for each in self._paced(item):
                     yield each
                 due = self._pace.release(now_ms=_steady_ms())
                 if due is not None:
@@ -113,7 +118,7 @@ class Listening:
 
     def close(self) -> None:
         """Hear nothing any more. Idempotent."""
-        self._mailbox.close()
+        self._queue.close()
 
     async def _past(self) -> AsyncIterator[Notification | Lost]:
         terms, known_state = self._terms, self._terms.state
@@ -134,30 +139,30 @@ class Listening:
             if difference is not None:
                 yield difference
 
-    def _paced(self, letter: Notification | Lost | Quiet | None) -> Iterator[Heard]:
+    def _paced(self, item: Notification | Lost | Quiet | None) -> Iterator[Heard]:
         """What of a letter is told now."""
-        if isinstance(letter, Notification):
-            if not letter.is_for_channels or letter.at_ms < (self._terms.start_ms or 0):
+        if isinstance(item, Notification):
+            if not item.is_for_channels or item.at_ms < (self._terms.start_ms or 0):
                 return
-            now = self._pace.offer(letter, now_ms=_steady_ms())
+            now = self._pace.offer(item, now_ms=_steady_ms())
             if now is not None:
                 yield now
-        elif letter is not None:
-            yield letter
+        elif item is not None:
+            yield item
 
     async def _letter(self) -> Notification | Quiet | Ended | None:
         """The next letter; ``None`` when what was held back is due."""
         wait_s, otherwise = self._patience()
         try:
             async with asyncio.timeout(wait_s):
-                letter = await self._mailbox.next()
+                item = await self._queue.next()
         except TimeoutError:
             return otherwise
-        except MailboxClosed as closed:
+        except QueueClosed as closed:
             return Ended(closed.ending)
-        if isinstance(letter, WatchEnded):
-            return Ended(letter.ending)
-        return letter if isinstance(letter, Notification) else None
+        if isinstance(item, WatchEnded):
+            return Ended(item.ending)
+        return item if isinstance(item, Notification) else None
 
     def _patience(self) -> tuple[float, Quiet | Ended | None]:
         """How many seconds to wait for a letter, and what to hear if none comes."""
@@ -181,15 +186,15 @@ class Listeners:
         self._heartbeat_s = heartbeat_s
 
     async def listen(
-        self, terms: Terms, *, mailbox: Mailbox | None = None, after: int | None = None
+        self, terms: Terms, *, queue: SubscriberQueue | None = None, after: int | None = None
     ) -> Listening:
         """Begin to listen, from behind the change ``after`` if that is given, else from now on.
 
         Raises NotAuthenticated and AccessDenied for who may not read the topic; Overloaded,
         StorageError.
         """
-        mailbox = mailbox or Mailbox(capacity=CAPACITY)
-        watch = await self._hub.watch(terms.topic, terms.subscriber, mailbox)
+        queue = queue or SubscriberQueue(capacity=CAPACITY)
+        watch = await self._hub.watch(terms.topic, terms.subscriber, queue)
         return Listening(
             terms,
             watch,

@@ -1,7 +1,7 @@
 """May they still read it? The right to read a topic, when it is watched and at each notice (N-30).
 
 The one gate of access control decides, by the rules in force at that moment, and by those that are
-gone together with what they were about (see ``former_rules.py``).
+gone together with what they were about (see ``deleted_rules.py``).
 """
 
 from __future__ import annotations
@@ -14,7 +14,12 @@ from typing import Protocol
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identifiers import ResourcePath, is_container, subject_of
 from podstead.core.identity import Identity
-from podstead.notifications.former_rules import Former, RestoredRules, RuleStore, former_rules
+from podstead.notifications.deleted_rules import (
+    DeletedRules,
+    RestoredRules,
+    RuleStore,
+    rules_deleted_since,
+)
 from podstead.notifications.notification import Notification
 from podstead.storage.protocol import Snapshot
 from podstead.storage.records import Metadata
@@ -59,7 +64,7 @@ class Subscriber:
         return now_ms >= agent.expires_at_s * 1000
 
 
-class Verdict(Enum):
+class ReadCheck(Enum):
     """Whether a subscriber may hear of a notice."""
 
     YES = "the rules grant it"
@@ -77,7 +82,7 @@ class View:
         identity_status: IdentityCheck,
         topic: ResourcePath,
         snapshot: Snapshot,
-        former: Former,
+        former: DeletedRules,
     ) -> None:
         self._gate = gate
         self._identity_status = identity_status
@@ -94,18 +99,18 @@ class View:
             return self._snapshot[subject]
         return found
 
-    async def may_read(self, subscriber: Subscriber) -> Verdict:
+    async def may_read(self, subscriber: Subscriber) -> ReadCheck:
         """Whether the subscriber may hear of it. Raises StorageError, Overloaded."""
         if subscriber.is_unchecked:
-            return Verdict.YES
+            return ReadCheck.YES
         if not await self._stands(subscriber.agent):
-            return Verdict.NO
+            return ReadCheck.NO
         grant = await self._gate.grant(
             subscriber.agent, subscriber.origin, self._topic, self._snapshot
         )
         if grant.allows(Mode.READ):
-            return Verdict.YES
-        return Verdict.NO if grant.lasting and self._former.is_certain else Verdict.NOT_NOW
+            return ReadCheck.YES
+        return ReadCheck.NO if grant.lasting and self._former.is_certain else ReadCheck.NOT_NOW
 
     async def _stands(self, agent: Identity | None) -> bool:
         return agent is None or await self._identity_status.is_still_valid(
@@ -143,7 +148,7 @@ class Readers:
         topic, gate = notification.topic, self._gate
         paths = paths_to_read(topic)
         snapshot = await self._store.read_metadata(paths)
-        former = await former_rules(self._store, notification, snapshot)
+        former = await rules_deleted_since(self._store, notification, snapshot)
         if former.rules:
             rules = RestoredRules(self._store, former.rules)
             gate, snapshot = gate.over(rules), rules.restored(snapshot, paths)

@@ -18,14 +18,14 @@ GONE: Final = 410
 
 
 @dataclass(frozen=True, slots=True)
-class Attempts:
+class DeliveryAttempts:
     """What was tried in vain for the message that is next; times are Unix milliseconds."""
 
     failures: int = 0
     first_failed_ms: int = 0
     next_ms: int = 0
 
-    def failed(self, *, now_ms: int) -> Attempts:
+    def failed(self, *, now_ms: int) -> DeliveryAttempts:
         """One more in vain."""
         wait_ms = WAITS_MS[min(self.failures, len(WAITS_MS) - 1)]
         first_failed_ms = self.first_failed_ms if self.failures else now_ms

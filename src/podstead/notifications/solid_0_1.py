@@ -37,7 +37,7 @@ LONGEST_URL: Final = 2048
 _SHOWN = 100
 
 
-class Offer(Enum):
+class SubprotocolOffer(Enum):
     """What a client offered to speak (L-2)."""
 
     THIS = "this protocol, perhaps among others: its name is echoed"
@@ -45,11 +45,11 @@ class Offer(Enum):
     OTHERS = "other protocols only: it is told, and the socket closed"
 
 
-def offer_of(protocols: Sequence[str]) -> Offer:
+def offer_of(protocols: Sequence[str]) -> SubprotocolOffer:
     """What the sub-protocols of a handshake amount to."""
     if not protocols:
-        return Offer.NOTHING
-    return Offer.THIS if PROTOCOL in protocols else Offer.OTHERS
+        return SubprotocolOffer.NOTHING
+    return SubprotocolOffer.THIS if PROTOCOL in protocols else SubprotocolOffer.OTHERS
 
 
 @dataclass(frozen=True, slots=True)

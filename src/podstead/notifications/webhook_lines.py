@@ -22,11 +22,11 @@ from podstead.notifications.channels import CHANNELS, Channel, subscriber_of, te
 from podstead.notifications.history import History
 from podstead.notifications.lease import Lease
 from podstead.notifications.listening import CaughtUp, Ended, Heard, Listeners, Quiet
-from podstead.notifications.mailbox import Ending
 from podstead.notifications.messages import Messages
 from podstead.notifications.notification import Notification
-from podstead.notifications.retries import GONE, Attempts
+from podstead.notifications.retries import GONE, DeliveryAttempts
 from podstead.notifications.sender import Sender
+from podstead.notifications.subscriber_queue import EndReason
 from podstead.notifications.webhook_records import WEBHOOKS, Webhook
 from podstead.storage.protocol import EntryRegistry, ResourceStore
 from podstead.storage.registry import Versioned
@@ -120,11 +120,11 @@ class Line:
             return await self._note(position=heard.sequence, greeted=True)
         return True
 
-    async def _ended(self, ending: Ending | None) -> bool:
+    async def _ended(self, ending: EndReason | None) -> bool:
         """Whether another line goes on where this one ended."""
-        if ending is Ending.REVOKED:
+        if ending is EndReason.REVOKED:
             return await self._give_up("the topic may not be read any more")
-        return ending is Ending.SLOW  # what did not wait for it is read from the log
+        return ending is EndReason.SLOW  # what did not wait for it is read from the log
 
     async def _told(self, notification: Notification) -> bool:
         """Send a message until it is taken; whether there is more to send on the channel."""
@@ -132,7 +132,7 @@ class Line:
         while not self._taken:
             await self._wait()
             if self._webhook.failures and not await self._may_still_hear(notification):
-                return await self._note(position=notification.sequence, attempts=Attempts())
+                return await self._note(position=notification.sequence, attempts=DeliveryAttempts())
             # What has been sent is noted, whatever becomes of this worker's tasks meanwhile.
             attempt = asyncio.create_task(self._attempt(notification))
             self._attempts.add(attempt)
@@ -155,7 +155,7 @@ class Line:
         now_ms = self._with.clock.now_ms()
         self._taken = status is not None and 200 <= status < 300
         if self._taken:
-            going_on = await self._note(position=notification.sequence, attempts=Attempts())
+            going_on = await self._note(position=notification.sequence, attempts=DeliveryAttempts())
         else:
             attempts = self._webhook.attempts.failed(now_ms=now_ms)
             if status == GONE:
@@ -195,7 +195,7 @@ class Line:
         self,
         *,
         position: int | None = None,
-        attempts: Attempts | None = None,
+        attempts: DeliveryAttempts | None = None,
         greeted: bool | None = None,
     ) -> bool:
         """Note how far it got; False if the channel is gone."""

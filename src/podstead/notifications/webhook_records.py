@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from podstead.notifications.retries import Attempts
+from podstead.notifications.retries import DeliveryAttempts
 from podstead.storage.registry import Records
 
 
@@ -26,8 +26,8 @@ class Webhook(msgspec.Struct, frozen=True):
     given_up: str | None = None
 
     @property
-    def attempts(self) -> Attempts:
-        return Attempts(self.failures, self.first_failed_ms, self.next_ms)
+    def attempts(self) -> DeliveryAttempts:
+        return DeliveryAttempts(self.failures, self.first_failed_ms, self.next_ms)
 
 
 WEBHOOKS: Final = Records("webhook", Webhook)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from podstead.core.errors import RateLimited
 from podstead.core.identity import Identity
-from podstead.notifications.mailbox import Ending, Mailbox
+from podstead.notifications.subscriber_queue import EndReason, SubscriberQueue
 from podstead.web.limits import address_key
 
 _RETRY_S = 30
@@ -30,12 +30,12 @@ class OpenSockets:
         self._per_agent = per_agent
         self._capacity = mailbox_capacity
         self._open: Counter[Hashable] = Counter()
-        self._mailboxes: set[Mailbox] = set()
+        self._mailboxes: set[SubscriberQueue] = set()
         self._all_gone = asyncio.Event()
         self._stopping = False
 
     @contextmanager
-    def admit(self, client_address: str, agent: Identity | None) -> Iterator[Mailbox]:
+    def admit(self, client_address: str, agent: Identity | None) -> Iterator[SubscriberQueue]:
         """The mailbox of a new listener, who is gone when the context ends. Raises RateLimited."""
         places: list[tuple[Hashable, int]] = [
             (("address", address_key(client_address)), self._per_address)
@@ -44,11 +44,11 @@ class OpenSockets:
             places.append((("agent", agent.iri), self._per_agent))
         if any(0 < most <= self._open[place] for place, most in places):
             raise RateLimited(retry_after_s=_RETRY_S)
-        mailbox = Mailbox(capacity=self._capacity)
+        mailbox = SubscriberQueue(capacity=self._capacity)
         self._mailboxes.add(mailbox)
         self._open.update(place for place, _ in places)
         if self._stopping:
-            mailbox.close(Ending.STOPPING)
+            mailbox.close(EndReason.STOPPING)
         try:
             yield mailbox
         finally:
@@ -59,12 +59,12 @@ class OpenSockets:
         """Tell every listener that the server stops, and wait until they have gone."""
         self._stopping = True
         for mailbox in tuple(self._mailboxes):
-            mailbox.close(Ending.STOPPING)
+            mailbox.close(EndReason.STOPPING)
         self._all_gone.clear()
         if self._mailboxes:
             await self._all_gone.wait()
 
-    def _leave(self, mailbox: Mailbox, places: list[Hashable]) -> None:
+    def _leave(self, mailbox: SubscriberQueue, places: list[Hashable]) -> None:
         self._mailboxes.discard(mailbox)
         for place in places:
             self._open[place] -= 1

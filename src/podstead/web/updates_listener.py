@@ -26,7 +26,6 @@ from podstead.core.errors import RequestRefused, ServerTrouble, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications.history import History
 from podstead.notifications.hub import Hub, Watch
-from podstead.notifications.mailbox import Letter, Mailbox, WatchEnded
 from podstead.notifications.notification import Notification
 from podstead.notifications.readers import Subscriber
 from podstead.notifications.solid_0_1 import (
@@ -36,6 +35,7 @@ from podstead.notifications.solid_0_1 import (
     Say,
     Subscribe,
 )
+from podstead.notifications.subscriber_queue import QueueItem, SubscriberQueue, WatchEnded
 from podstead.web.authentication import LimitedAuthentication
 from podstead.web.limits import address_key
 from podstead.web.websocket import SocketClosed, WebSocket
@@ -123,7 +123,7 @@ class Listener:
     def __init__(
         self,
         socket: WebSocket,
-        mailbox: Mailbox,
+        mailbox: SubscriberQueue,
         conversation: Conversation,
         *,
         hub: Hub,
@@ -146,7 +146,7 @@ class Listener:
         self._former: dict[ResourcePath, Watch] = {}
         """Watches that another one replaced, until what was on its way to them is delivered."""
 
-    def lines_of(self, letter: Letter) -> list[str]:
+    def lines_of(self, letter: QueueItem) -> list[str]:
         """The lines to send for a letter."""
         if isinstance(letter, Notification):
             self._arrivals.note_told(letter)

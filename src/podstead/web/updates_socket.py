@@ -15,7 +15,6 @@ from podstead.core.clock import Clock
 from podstead.core.identity import Identity
 from podstead.notifications.history import History
 from podstead.notifications.hub import Hub
-from podstead.notifications.mailbox import Ending, Mailbox, MailboxClosed
 from podstead.notifications.readers import Subscriber
 from podstead.notifications.solid_0_1 import (
     GREETING,
@@ -23,9 +22,10 @@ from podstead.notifications.solid_0_1 import (
     PROTOCOL,
     UNKNOWN_PROTOCOL,
     Conversation,
-    Offer,
+    SubprotocolOffer,
     offer_of,
 )
+from podstead.notifications.subscriber_queue import EndReason, QueueClosed, SubscriberQueue
 from podstead.web import websocket
 from podstead.web.asgi import Headers
 from podstead.web.authentication import LimitedAuthentication
@@ -40,11 +40,11 @@ SEND_TIMEOUT_S = 30.0
 
 _CLOSE_TIMEOUT_S = 5.0
 _CLOSE_CODES = {
-    Ending.SLOW: websocket.TRY_AGAIN_LATER,
-    Ending.STOPPING: websocket.GOING_AWAY,
-    Ending.EXPIRED: websocket.POLICY_VIOLATION,
-    Ending.REVOKED: websocket.POLICY_VIOLATION,
-    Ending.CLOSED: websocket.NORMAL,
+    EndReason.SLOW: websocket.TRY_AGAIN_LATER,
+    EndReason.STOPPING: websocket.GOING_AWAY,
+    EndReason.EXPIRED: websocket.POLICY_VIOLATION,
+    EndReason.REVOKED: websocket.POLICY_VIOLATION,
+    EndReason.CLOSED: websocket.NORMAL,
 }
 _EXPLANATION = b"This is a WebSocket that speaks solid-0.1. Connect to it, and send: sub <URL>\n"
 
@@ -94,26 +94,26 @@ class UpdatesSocket:
 
     async def connect(self, socket: WebSocket, request: Request, agent: Identity | None) -> None:
         """Serve one socket to its end. Raises RateLimited before it is taken up."""
-        with self._sockets.admit(request.client_address, agent) as mailbox:
+        with self._sockets.admit(request.client_address, agent) as queue:
             offer = offer_of(socket.offered)
             opened_after = None if self._rules.is_alone else await self._hub.newest_sequence()
             arrivals = Arrivals(self._hub, self._clock, opened_after)
             with contextlib.suppress(SocketClosed):
-                await socket.accept(PROTOCOL if offer is Offer.THIS else None)
-                if offer is Offer.OTHERS:
+                await socket.accept(PROTOCOL if offer is SubprotocolOffer.THIS else None)
+                if offer is SubprotocolOffer.OTHERS:
                     await socket.send(UNKNOWN_PROTOCOL)
                     await socket.close(websocket.PROTOCOL_ERROR, "unknown protocol")
                     return
                 origin = request.fields.get(b"origin")
                 subscriber = Subscriber(agent, origin, is_unchecked=self._rules.is_open)
-                await self._serve(socket, request, subscriber, mailbox, arrivals)
+                await self._serve(socket, request, subscriber, queue, arrivals)
 
     async def _serve(
         self,
         socket: WebSocket,
         request: Request,
         subscriber: Subscriber,
-        mailbox: Mailbox,
+        queue: SubscriberQueue,
         arrivals: Arrivals,
     ) -> None:
         scheme = self._base_url.partition(":")[0]
@@ -124,7 +124,7 @@ class UpdatesSocket:
         )
         listener = Listener(
             socket,
-            mailbox,
+            queue,
             conversation,
             hub=self._hub,
             history=self._history,
@@ -138,36 +138,36 @@ class UpdatesSocket:
         )
         reading = asyncio.create_task(listener.run())
         try:
-            ending = await self._speak(socket, listener, mailbox, subscriber)
+            ending = await self._speak(socket, listener, queue, subscriber)
         finally:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
-        if ending is not Ending.CLOSED:
+        if ending is not EndReason.CLOSED:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_CLOSE_TIMEOUT_S):
                     await socket.close(_CLOSE_CODES[ending], ending.value)
 
     async def _speak(
-        self, socket: WebSocket, listener: Listener, mailbox: Mailbox, subscriber: Subscriber
-    ) -> Ending:
+        self, socket: WebSocket, listener: Listener, queue: SubscriberQueue, subscriber: Subscriber
+    ) -> EndReason:
         """Send what there is to say until something ends it. Raises SocketClosed."""
         await socket.send(GREETING)
         while True:
             try:
                 async with asyncio.timeout(self._silence_s(subscriber)):
-                    lines = listener.lines_of(await mailbox.next())
-            except MailboxClosed as closed:
+                    lines = listener.lines_of(await queue.next())
+            except QueueClosed as closed:
                 return closed.ending
             except TimeoutError:
                 lines = [HEARTBEAT]
             if subscriber.has_expired(self._clock.now_ms()):
-                return Ending.EXPIRED
+                return EndReason.EXPIRED
             try:
                 for line in lines:
                     async with asyncio.timeout(SEND_TIMEOUT_S):
                         await socket.send(line)
             except TimeoutError:
-                return Ending.SLOW
+                return EndReason.SLOW
 
     def _silence_s(self, subscriber: Subscriber) -> float:
         """How long nothing need be said: until the next heartbeat, or the credential expires."""

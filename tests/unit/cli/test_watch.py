@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from podstead.cli.commands import main
 from podstead.cli.watch import _as_json, _as_text
-from podstead.notifications.client.changes import Change, read_json
+from podstead.notifications.client.changes import ReceivedChange, read_json
 
 CONTAINER = "https://pods.example/alice/notes/"
 
@@ -57,7 +57,7 @@ def test_what_is_no_count_is_refused(count: str) -> None:
     assert refusal("http://localhost:1/x", "--count", count)[0] == 2
 
 
-def change(activity: str, resource: str, published: str = "2026-11-21T10:00:00Z") -> Change:
+def change(activity: str, resource: str, published: str = "2026-11-21T10:00:00Z") -> ReceivedChange:
     said = {"type": activity, "object": resource, "published": published}
     return read_json(json.dumps(said).encode())
 

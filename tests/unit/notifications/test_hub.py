@@ -19,9 +19,14 @@ from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.notifications import deliveries, feed
 from podstead.notifications.deliveries import Delivering
 from podstead.notifications.hub import Hub, Watch
-from podstead.notifications.mailbox import Ending, Mailbox, MailboxClosed, WatchEnded
 from podstead.notifications.notification import Activity, Notification
-from podstead.notifications.readers import Readers, Subscriber, Verdict, View
+from podstead.notifications.readers import ReadCheck, Readers, Subscriber, View
+from podstead.notifications.subscriber_queue import (
+    EndReason,
+    QueueClosed,
+    SubscriberQueue,
+    WatchEnded,
+)
 from podstead.storage import records
 from podstead.storage.records import Change, LoggedChange, Metadata, ResourceKind, Version
 
@@ -136,7 +141,7 @@ class RulesView(View):
     def metadata(self) -> Metadata | None:
         return Metadata(self._topic, ResourceKind.DOCUMENT, Version("now"), "text/turtle", 0, 0, 0)
 
-    async def may_read(self, subscriber: Subscriber) -> Verdict:
+    async def may_read(self, subscriber: Subscriber) -> ReadCheck:
         rules = self._rules
         gate = rules.gates.get(self._topic)
         if gate is not None:
@@ -146,8 +151,8 @@ class RulesView(View):
         if subscriber != PUBLIC:
             rules.asked.append((self._topic, subscriber))
         if rules.permits(self._topic, subscriber):
-            return Verdict.YES
-        return Verdict.NOT_NOW if rules.unsure else Verdict.NO
+            return ReadCheck.YES
+        return ReadCheck.NOT_NOW if rules.unsure else ReadCheck.NO
 
 
 @dataclass
@@ -159,10 +164,10 @@ class World:
 
     async def watch(
         self, topic: ResourcePath, subscriber: Subscriber = ALICE, *, capacity: int = 100_000
-    ) -> tuple[Watch, Mailbox]:
-        mailbox = Mailbox(capacity=capacity)
+    ) -> tuple[Watch, SubscriberQueue]:
+        queue = SubscriberQueue(capacity=capacity)
         self.rules.allowed.add((topic, subscriber))
-        return await self.hub.watch(topic, subscriber, mailbox), mailbox
+        return await self.hub.watch(topic, subscriber, queue), queue
 
 
 def make_world(*, max_watches: int = 100) -> World:
@@ -178,16 +183,16 @@ async def world() -> AsyncIterator[World]:
     made.hub.close()
 
 
-async def sequence_of(mailbox: Mailbox) -> int:
-    letter = await mailbox.next()
-    assert isinstance(letter, Notification), letter
-    return letter.sequence
+async def sequence_of(queue: SubscriberQueue) -> int:
+    item = await queue.next()
+    assert isinstance(item, Notification), item
+    return item.sequence
 
 
-async def ended(mailbox: Mailbox) -> Ending:
-    letter = await mailbox.next()
-    assert isinstance(letter, WatchEnded), letter
-    return letter.ending
+async def ended(queue: SubscriberQueue) -> EndReason:
+    item = await queue.next()
+    assert isinstance(item, WatchEnded), item
+    return item.ending
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -202,9 +207,9 @@ async def until(condition: Callable[[], bool]) -> None:
 async def test_every_change_since_the_watch_began_is_heard_once_in_order(world: World) -> None:
     """N-19."""
     world.log.add(X)
-    _, mailbox = await world.watch(X)
+    _, queue = await world.watch(X)
     sequences = [world.log.add(X) for _ in range(3 * feed.PAGE)]
-    assert [await sequence_of(mailbox) for _ in sequences] == sequences
+    assert [await sequence_of(queue) for _ in sequences] == sequences
     assert world.log.most_read == feed.PAGE
 
 
@@ -215,10 +220,10 @@ async def test_a_watch_begins_with_the_change_after_its_boundary(world: World) -
     for _ in range(20):
         world.log.add(X)
         await asyncio.sleep(0)
-    watch, mailbox = await watching
+    watch, queue = await watching
     assert watch.since > 0
     last = world.log.add(X)
-    assert await sequence_of(mailbox) == watch.since + 1
+    assert await sequence_of(queue) == watch.since + 1
     heard = [await sequence_of(first) for _ in range(last)]
     assert heard == list(range(1, last + 1))
 
@@ -232,10 +237,10 @@ async def test_the_boundary_is_never_behind_what_was_handed_over(world: World) -
     handed_over = world.log.add(X)
     assert await sequence_of(first) == handed_over
     world.log.slow.set()
-    watch, mailbox = await watching
+    watch, queue = await watching
     assert watch.since == handed_over
     added = world.log.add(X)
-    assert await sequence_of(mailbox) == added
+    assert await sequence_of(queue) == added
 
 
 async def test_each_hears_of_its_own_topics_only(world: World) -> None:
@@ -254,14 +259,14 @@ async def test_each_hears_of_its_own_topics_only(world: World) -> None:
 
 async def test_a_notice_carries_the_state_but_of_what_is_deleted(world: World) -> None:
     """N-14, N-16."""
-    _, mailbox = await world.watch(X)
+    _, queue = await world.watch(X)
     world.log.add(X)
     world.log.add(X, records.ChangeType.DELETE)
     states = []
     for _ in range(2):
-        letter = await mailbox.next()
-        assert isinstance(letter, Notification)
-        states.append(letter.state)
+        item = await queue.next()
+        assert isinstance(item, Notification)
+        states.append(item.state)
     assert states == ["now", None]
 
 
@@ -283,29 +288,29 @@ async def test_who_may_not_read_may_not_watch(world: World) -> None:
     """N-30."""
     for _ in range(200):  # which does not count against the limit
         with pytest.raises(AccessDenied):
-            await world.hub.watch(X, ALICE, Mailbox(capacity=1))
+            await world.hub.watch(X, ALICE, SubscriberQueue(capacity=1))
     assert world.log.signals == set()
     await world.watch(X)
 
 
 async def test_a_right_that_is_lost_ends_the_watch_at_the_next_change(world: World) -> None:
     """N-30, L-10."""
-    watch, mailbox = await world.watch(X)
+    watch, queue = await world.watch(X)
     _, of_bob = await world.watch(X, BOB)
     world.rules.allowed.discard((X, ALICE))
     last = world.log.add(X)
-    assert await ended(mailbox) is Ending.REVOKED
+    assert await ended(queue) is EndReason.REVOKED
     assert not watch.is_open
     assert await sequence_of(of_bob) == last
     world.rules.allowed.add((X, ALICE))
     added = world.log.add(X)
     assert await sequence_of(of_bob) == added
-    mailbox.put("nothing came")
-    assert await mailbox.next() == "nothing came"
+    queue.put("nothing came")
+    assert await queue.next() == "nothing came"
 
 
 async def test_rules_that_cannot_be_found_out_now_silence_and_do_not_end(world: World) -> None:
-    _, mailbox = await world.watch(X)
+    _, queue = await world.watch(X)
     _, of_container = await world.watch(CONTAINER, BOB)
     world.rules.allowed.discard((X, ALICE))
     world.rules.unsure = True
@@ -313,25 +318,25 @@ async def test_rules_that_cannot_be_found_out_now_silence_and_do_not_end(world: 
     assert await sequence_of(of_container) == silenced
     world.rules.allowed.add((X, ALICE))
     added = world.log.add(X)
-    assert await sequence_of(mailbox) == added > silenced
+    assert await sequence_of(queue) == added > silenced
 
 
 async def test_a_credential_that_expires_ends_the_watch(world: World) -> None:
-    _, mailbox = await world.watch(X, agent("alice", expires_at_s=1010))
+    _, queue = await world.watch(X, agent("alice", expires_at_s=1010))
     world.clock.now_s = 1009
     added = world.log.add(X)
-    assert await sequence_of(mailbox) == added
+    assert await sequence_of(queue) == added
     world.clock.now_s = 1010
     world.log.add(X)
-    assert await ended(mailbox) is Ending.EXPIRED
+    assert await ended(queue) is EndReason.EXPIRED
 
 
 async def test_of_many_with_one_identity_the_rules_are_asked_once_a_change(world: World) -> None:
     boxes = [(await world.watch(X))[1] for _ in range(30)]
     boxes += [(await world.watch(X, agent("alice", expires_at_s=9999)))[1] for _ in range(30)]
     world.log.add(X)
-    for mailbox in boxes:
-        assert await sequence_of(mailbox) == 1
+    for queue in boxes:
+        assert await sequence_of(queue) == 1
     assert len(world.rules.asked) == 1
 
 
@@ -339,8 +344,8 @@ async def test_where_everybody_may_read_nobody_is_asked_about(world: World) -> N
     world.rules.allowed.add((X, PUBLIC))
     boxes = [(await world.watch(X, who))[1] for who in (ALICE, BOB, PUBLIC)]
     world.log.add(X)
-    for mailbox in boxes:
-        assert await sequence_of(mailbox) == 1
+    for queue in boxes:
+        assert await sequence_of(queue) == 1
     assert world.rules.asked == []
 
 
@@ -361,24 +366,24 @@ async def test_trouble_with_the_rules_delays_and_loses_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deliveries, "RETRY_S", 0)
-    _, mailbox = await world.watch(X)
+    _, queue = await world.watch(X)
     world.rules.trouble = True
     sequences = [world.log.add(X), world.log.add(X)]
     for _ in range(10):
         await asyncio.sleep(0)
     world.rules.trouble = False
-    assert [await sequence_of(mailbox) for _ in sequences] == sequences
+    assert [await sequence_of(queue) for _ in sequences] == sequences
 
 
 async def test_trouble_with_the_log_delays_and_loses_nothing(world: World) -> None:
-    _, mailbox = await world.watch(X)
+    _, queue = await world.watch(X)
     world.log.broken = True
     world.log.add(X)
     for _ in range(10):
         await asyncio.sleep(0)
     world.log.broken = False
     world.log.add(X)
-    assert [await sequence_of(mailbox), await sequence_of(mailbox)] == [1, 2]
+    assert [await sequence_of(queue), await sequence_of(queue)] == [1, 2]
 
 
 async def test_a_log_that_cannot_be_read_is_told_to_who_wants_to_watch(world: World) -> None:
@@ -386,9 +391,9 @@ async def test_a_log_that_cannot_be_read_is_told_to_who_wants_to_watch(world: Wo
     with pytest.raises(StorageError):
         await world.watch(X)
     world.log.broken = False
-    _, mailbox = await world.watch(X)
+    _, queue = await world.watch(X)
     added = world.log.add(X)
-    assert await sequence_of(mailbox) == added
+    assert await sequence_of(queue) == added
 
 
 async def test_who_does_not_keep_up_is_closed_and_others_go_on(world: World) -> None:
@@ -397,7 +402,7 @@ async def test_who_does_not_keep_up_is_closed_and_others_go_on(world: World) -> 
     _, other = await world.watch(X, BOB)
     sequences = [world.log.add(X) for _ in range(3)]
     assert [await sequence_of(other) for _ in sequences] == sequences
-    assert slow.ending is Ending.SLOW
+    assert slow.ending is EndReason.SLOW
     assert not watch.is_open
 
 
@@ -405,13 +410,13 @@ async def test_a_topic_whose_rules_never_come_ends_when_too_much_waits(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(deliveries, "MOST_PENDING", 5)
-    _, mailbox = await world.watch(X)
+    _, queue = await world.watch(X)
     world.rules.gates[X] = asyncio.Event()
     for _ in range(7):
         world.log.add(X)
-    with pytest.raises(MailboxClosed) as closed:
-        await mailbox.next()
-    assert closed.value.ending is Ending.SLOW
+    with pytest.raises(QueueClosed) as closed:
+        await queue.next()
+    assert closed.value.ending is EndReason.SLOW
     world.rules.gates[X].set()
     _, later = await world.watch(X)
     sequence = world.log.add(X)
@@ -442,31 +447,31 @@ async def test_nothing_is_read_while_nobody_watches(world: World) -> None:
     other.close()
     await until(lambda: not world.log.signals)
     world.log.add(X)
-    _, mailbox = await world.watch(X)
+    _, queue = await world.watch(X)
     added = world.log.add(X)
-    assert await sequence_of(mailbox) == added == 2
+    assert await sequence_of(queue) == added == 2
 
 
 async def test_a_mailbox_that_closes_takes_its_watches_along(world: World) -> None:
-    watch, mailbox = await world.watch(X)
-    mailbox.close()
+    watch, queue = await world.watch(X)
+    queue.close()
     assert not watch.is_open
     await until(lambda: not world.log.signals)
 
 
 async def test_a_watch_for_a_closed_mailbox_is_closed_at_once(world: World) -> None:
-    mailbox = Mailbox(capacity=1)
-    mailbox.close()
+    queue = SubscriberQueue(capacity=1)
+    queue.close()
     world.rules.allowed.add((X, ALICE))
-    watch = await world.hub.watch(X, ALICE, mailbox)
+    watch = await world.hub.watch(X, ALICE, queue)
     assert not watch.is_open
 
 
 async def test_a_hub_that_closes_ends_every_watch_and_takes_no_more(world: World) -> None:
-    _, mailbox = await world.watch(X)
+    _, queue = await world.watch(X)
     world.hub.close()
-    with pytest.raises(MailboxClosed) as closed:
-        await mailbox.next()
-    assert closed.value.ending is Ending.STOPPING
+    with pytest.raises(QueueClosed) as closed:
+        await queue.next()
+    assert closed.value.ending is EndReason.STOPPING
     with pytest.raises(Overloaded):
         await world.watch(X)

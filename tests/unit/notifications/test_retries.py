@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 
-from podstead.notifications.retries import GIVEN_UP_AFTER_MS, Attempts
+from podstead.notifications.retries import GIVEN_UP_AFTER_MS, DeliveryAttempts
 
 DAY_MS = 24 * 3600 * 1000
 
 
 def test_the_waits_grow_until_they_are_half_an_hour() -> None:
-    attempts, now_ms, waits_s = Attempts(), 1_000_000, []
+    attempts, now_ms, waits_s = DeliveryAttempts(), 1_000_000, []
     for _ in range(8):
         attempts = attempts.failed(now_ms=now_ms)
         waits_s.append((attempts.next_ms - now_ms) // 1000)
@@ -21,7 +21,7 @@ def test_the_waits_grow_until_they_are_half_an_hour() -> None:
 def test_a_receiver_that_takes_nothing_for_a_day_is_given_up() -> None:
     assert GIVEN_UP_AFTER_MS == DAY_MS
     began_ms = now_ms = 5_000_000
-    attempts = Attempts()
+    attempts = DeliveryAttempts()
     assert not attempts.are_enough(now_ms=now_ms)
     for number in itertools.count(1):
         attempts = attempts.failed(now_ms=now_ms)
@@ -34,6 +34,6 @@ def test_a_receiver_that_takes_nothing_for_a_day_is_given_up() -> None:
 
 def test_the_day_begins_with_the_first_failure() -> None:
     """Not with the epoch, nor with what was taken before."""
-    attempts = Attempts().failed(now_ms=100 * DAY_MS)
+    attempts = DeliveryAttempts().failed(now_ms=100 * DAY_MS)
     assert not attempts.are_enough(now_ms=101 * DAY_MS - 1)
     assert attempts.are_enough(now_ms=101 * DAY_MS)

@@ -12,8 +12,8 @@ from podstead.notifications.solid_0_1 import (
     Conversation,
     Forget,
     LineCredential,
-    Offer,
     Say,
+    SubprotocolOffer,
     Subscribe,
     offer_of,
 )
@@ -42,15 +42,15 @@ def accepted(spoken: Conversation, url: str) -> Subscribe:
 @pytest.mark.parametrize(
     ("offered", "offer"),
     [
-        ([], Offer.NOTHING),
-        (["solid-0.1"], Offer.THIS),
-        (["chat", "solid-0.1"], Offer.THIS),
-        (["chat"], Offer.OTHERS),
-        (["SOLID-0.1"], Offer.OTHERS),
+        ([], SubprotocolOffer.NOTHING),
+        (["solid-0.1"], SubprotocolOffer.THIS),
+        (["chat", "solid-0.1"], SubprotocolOffer.THIS),
+        (["chat"], SubprotocolOffer.OTHERS),
+        (["SOLID-0.1"], SubprotocolOffer.OTHERS),
     ],
 )
 def test_the_protocol_is_spoken_unless_only_others_are_offered(
-    offered: list[str], offer: Offer
+    offered: list[str], offer: SubprotocolOffer
 ) -> None:
     """L-2."""
     assert offer_of(offered) is offer

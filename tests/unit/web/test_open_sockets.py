@@ -9,7 +9,7 @@ import pytest
 
 from podstead.core.errors import RateLimited
 from podstead.core.identity import AuthenticationMethod, Identity
-from podstead.notifications.mailbox import Ending
+from podstead.notifications.subscriber_queue import EndReason
 from podstead.web.open_sockets import OpenSockets
 
 ALICE = Identity("https://alice.example/#me", AuthenticationMethod.DPOP)
@@ -57,7 +57,7 @@ async def test_stopping_waits_until_every_listener_has_gone() -> None:
         boxes = [stack.enter_context(opened.admit("192.0.2.1", None)) for stack in (first, second)]
         draining = asyncio.create_task(opened.drain())
         await asyncio.sleep(0)
-        assert [mailbox.ending for mailbox in boxes] == [Ending.STOPPING] * 2
+        assert [mailbox.ending for mailbox in boxes] == [EndReason.STOPPING] * 2
         first.close()
         await asyncio.sleep(0)
         assert not draining.done()
@@ -69,4 +69,4 @@ async def test_who_comes_while_the_server_stops_is_told_at_once() -> None:
     opened = sockets()
     await opened.drain()
     with opened.admit("192.0.2.1", None) as mailbox:
-        assert mailbox.ending is Ending.STOPPING
+        assert mailbox.ending is EndReason.STOPPING

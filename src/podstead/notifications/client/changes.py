@@ -34,7 +34,7 @@ class NoMessage(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ReceivedChange:
     """One change. ``said`` is the message as a JSON object; ``published_ms`` is Unix time."""
 
     activity: str
@@ -46,7 +46,7 @@ class Change:
     message_id: str | None = None
 
 
-def read_json(content: bytes) -> Change:
+def read_json(content: bytes) -> ReceivedChange:
     """The change that a message in JSON-LD tells of. Raises NoMessage."""
     try:
         said = parse_object(content)
@@ -55,7 +55,7 @@ def read_json(content: bytes) -> Change:
     return _change(said)
 
 
-def take_json(content: bytes) -> tuple[list[Change], bytes]:
+def take_json(content: bytes) -> tuple[list[ReceivedChange], bytes]:
     """The messages that have come of a stream of JSON-LD, and the rest, which is not complete."""
     changes = []
     rest = b""
@@ -69,7 +69,7 @@ def take_json(content: bytes) -> tuple[list[Change], bytes]:
     return changes, rest.lstrip()
 
 
-def take_turtle(content: bytes, *, url: str) -> tuple[list[Change], bytes]:
+def take_turtle(content: bytes, *, url: str) -> tuple[list[ReceivedChange], bytes]:
     """The messages that have come of a stream of Turtle from ``url``, and the rest.
 
     Several documents in a row are one document, which is complete when it can be read.
@@ -82,7 +82,7 @@ def take_turtle(content: bytes, *, url: str) -> tuple[list[Change], bytes]:
     return changes, b"" if changes else content
 
 
-def read_pub(url: str, *, now_ms: int) -> Change:
+def read_pub(url: str, *, now_ms: int) -> ReceivedChange:
     """The change that ``pub`` tells of (L-5), which does not say what has happened."""
     return _change({"type": UNKNOWN_ACTIVITY, "object": url, "published": write_time(now_ms)})
 
@@ -98,12 +98,12 @@ def _said(graph: Graph, subject: Subject) -> dict[str, object]:
     return said
 
 
-def _change(said: Mapping[str, object]) -> Change:
+def _change(said: Mapping[str, object]) -> ReceivedChange:
     activity, changed = _name(said.get("type")), _name(said.get("object"))
     if activity is None or changed is None:
         raise NoMessage
     state, message_id = said.get("state"), said.get("id")
-    return Change(
+    return ReceivedChange(
         activity=activity.removeprefix(AS).removeprefix("as:"),
         resource=changed,
         said=said,

@@ -20,7 +20,7 @@ class EventTooLarge(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ServerSentEvent:
     """One event; ``kind`` is empty for one without a name."""
 
     data: str
@@ -41,7 +41,7 @@ class EventStream:
         self._id = last_id
         self._bytes = 0
 
-    def feed(self, piece: bytes) -> list[Event]:
+    def feed(self, piece: bytes) -> list[ServerSentEvent]:
         """The events that the piece completes. Raises EventTooLarge."""
         lines = self._lines(piece)
         return [event for line in lines if (event := self._line(line)) is not None]
@@ -62,7 +62,7 @@ class EventStream:
             raise EventTooLarge
         return lines
 
-    def _line(self, line: bytes) -> Event | None:
+    def _line(self, line: bytes) -> ServerSentEvent | None:
         if not line:
             return self._dispatched()
         self._bytes += len(line)
@@ -81,8 +81,8 @@ class EventStream:
                 self.retry_ms = int(value)
         return None
 
-    def _dispatched(self) -> Event | None:
-        event = Event("\n".join(self._data), self._kind) if self._data else None
+    def _dispatched(self) -> ServerSentEvent | None:
+        event = ServerSentEvent("\n".join(self._data), self._kind) if self._data else None
         self.last_id = self._id
         self._data, self._kind, self._bytes = [], "", 0
         return event

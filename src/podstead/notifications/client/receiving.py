@@ -15,8 +15,8 @@ from typing import Final
 from podstead.core.errors import RequestRefused
 from podstead.core.media_types import JSON_LD, TURTLE, essence
 from podstead.notifications.client.changes import (
-    Change,
     NoMessage,
+    ReceivedChange,
     read_json,
     read_pub,
     take_json,
@@ -38,7 +38,7 @@ _OK: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Listening:
+class Connected:
     """From now on every change is heard."""
 
 
@@ -47,7 +47,7 @@ class Missed:
     """Something has happened that is not told: it was too long ago, or cannot be read."""
 
 
-Received = Listening | Change | Missed
+Received = Connected | ReceivedChange | Missed
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Place:
     """The state of the topic that was told last."""
 
 
-class Receiver:
+class ChannelReceiver:
     """Receives the changes of one topic in one way."""
 
     def __init__(
@@ -92,7 +92,7 @@ class Receiver:
             self._url, accept=_EVENTS, last_id=place.last_id, shows_token=False
         ) as answer:
             self._check(answer, _EVENTS)
-            yield Listening()
+            yield Connected()
             stream = EventStream(place.last_id)
             async for piece in answer.chunks:
                 try:
@@ -106,7 +106,7 @@ class Receiver:
 
     async def _messages_of_socket(self) -> AsyncGenerator[Received, None]:
         async with self._server.web_socket(self._url, shows_token=False) as opened:
-            yield Listening()
+            yield Connected()
             async for text in opened.texts():
                 yield _read(text.encode())
 
@@ -115,7 +115,7 @@ class Receiver:
             self._url, accept=f"{TURTLE}, {JSON_LD};q=0.9", shows_token=True
         ) as answer:
             take = self._taker(self._check(answer, TURTLE, JSON_LD))
-            yield Listening()
+            yield Connected()
             content = b""
             async for piece in answer.chunks:
                 changes, content = take(content + piece)
@@ -129,7 +129,7 @@ class Receiver:
         been away and heard of another state before."""
         is_first, known = True, self._place.state
         async for received in self._messages():
-            if isinstance(received, Change) and is_first:
+            if isinstance(received, ReceivedChange) and is_first:
                 is_first = False
                 if known is None or received.state in (None, known):
                     self._place.state = received.state
@@ -143,7 +143,7 @@ class Receiver:
             await opened.send(f"sub {self._topic_url}")
             lines = opened.texts()
             await self._acknowledged(lines)
-            yield Listening()
+            yield Connected()
             async for line in lines:
                 word, _, rest = line.strip().partition(" ")
                 if word == "pub" and rest:
@@ -176,7 +176,7 @@ class Receiver:
             raise self._no_sense()
         return media_type
 
-    def _taker(self, media_type: str) -> Callable[[bytes], tuple[list[Change], bytes]]:
+    def _taker(self, media_type: str) -> Callable[[bytes], tuple[list[ReceivedChange], bytes]]:
         if media_type == JSON_LD:
             return take_json
         return lambda content: take_turtle(content, url=self._url)
@@ -185,7 +185,7 @@ class Receiver:
         return CannotWatch(f"Cannot read the messages from {host_of(self._url)} as changes.")
 
 
-def _read(content: bytes) -> Change | Missed:
+def _read(content: bytes) -> ReceivedChange | Missed:
     try:
         return read_json(content)
     except NoMessage:

@@ -42,14 +42,14 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
-class Channel:
+class RemoteChannel:
     """Where changes are received; ``url`` is the channel itself, if it has a name."""
 
     receive_from: str
     url: str | None = None
 
 
-class Subscriber:
+class SubscriptionClient:
     """Finds out how a resource can be watched, and asks for a channel."""
 
     def __init__(self, server: Server, contexts: ContextSource) -> None:
@@ -77,14 +77,14 @@ class Subscriber:
             )
         return Topic(found_url, way)
 
-    async def subscribe(self, topic: Topic, *, state: str | None, again: bool) -> Channel:
+    async def subscribe(self, topic: Topic, *, state: str | None, again: bool) -> RemoteChannel:
         """A channel for the changes of a topic. ``state`` is what is known of it already.
 
         Raises CannotWatch.
         """
         way = topic.way
         if way.protocol in (Protocol.STREAM_OF_RESOURCE, Protocol.SOLID_0_1):
-            return Channel(way.url)
+            return RemoteChannel(way.url)
         request = {
             "@context": [NOTIFICATION_CONTEXTS[0]],
             "type": NOTIFY + way.protocol.value,
@@ -102,7 +102,7 @@ class Subscriber:
             raise CannotWatch(f"{way.url} does not say where to receive changes of {topic.url}.")
         return channel
 
-    async def unsubscribe(self, channel: Channel) -> None:
+    async def unsubscribe(self, channel: RemoteChannel) -> None:
         """End a channel, so that it does not count any more (N-10). Raises CannotWatch."""
         if channel.url is not None:
             await self._server.delete(channel.url)
@@ -114,7 +114,7 @@ class Subscriber:
             raise Interrupted(f"Cannot read {url} now: the server responded with {reply.status}.")
         return self._graph(reply, found_url) if reply.status == 200 else Graph()
 
-    def _channel(self, reply: PostResponse, url: str) -> Channel | None:
+    def _channel(self, reply: PostResponse, url: str) -> RemoteChannel | None:
         """The channel that an answer describes, as JSON by its usual names, or else as RDF."""
         try:
             described = parse_object(reply.content)
@@ -122,13 +122,13 @@ class Subscriber:
             described = {}
         match described:
             case {"receiveFrom": str(receive_from), "id": str(channel)}:
-                return Channel(receive_from, channel)
+                return RemoteChannel(receive_from, channel)
             case {"receiveFrom": str(receive_from)}:
-                return Channel(receive_from)
+                return RemoteChannel(receive_from)
         graph = self._graph(reply, url)
         for subject, predicate, value in graph:
             if predicate == Iri(NOTIFY_RECEIVE_FROM):
-                return Channel(value.value, subject.value if type(subject) is Iri else None)
+                return RemoteChannel(value.value, subject.value if type(subject) is Iri else None)
         return None
 
     def _graph(self, reply: PostResponse, url: str) -> Graph:

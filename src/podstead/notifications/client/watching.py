@@ -15,18 +15,23 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from podstead.notifications.client.changes import Change
+from podstead.notifications.client.changes import ReceivedChange
 from podstead.notifications.client.discovery import Protocol
 from podstead.notifications.client.errors import CannotWatch, Interrupted, NotServed
 from podstead.notifications.client.receiving import (
-    Listening,
+    ChannelReceiver,
+    Connected,
     Missed,
     Place,
     Received,
-    Receiver,
 )
 from podstead.notifications.client.server import Server
-from podstead.notifications.client.subscribing import Channel, Subscriber, Topic, check
+from podstead.notifications.client.subscribing import (
+    RemoteChannel,
+    SubscriptionClient,
+    Topic,
+    check,
+)
 from podstead.rdf.jsonld_contexts import ContextSource
 
 FIRST_WAIT_S: Final = 1.0
@@ -41,7 +46,7 @@ _CHANNEL_IS_OVER: Final = frozenset({400, 404, 410})
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class WatchStarted:
     """Changes are heard from now on. ``is_gapless`` tells, when it is not the first time, whether
     everything that happened meanwhile is told."""
 
@@ -51,15 +56,15 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class Away:
+class Disconnected:
     """The connection is lost; it is tried again."""
 
 
-Told = Begun | Away | Change | Missed
+Told = WatchStarted | Disconnected | ReceivedChange | Missed
 
 
 @dataclass
-class Patience:
+class ReconnectDelay:
     """How long to wait before the next attempt: a random share is added, so that the many who lost
     one server do not come back all at once."""
 
@@ -92,15 +97,15 @@ class Watching:
         contexts: ContextSource,
         url: str,
         *,
-        patience: Patience | None = None,
+        patience: ReconnectDelay | None = None,
     ) -> None:
         self._server = server
-        self._subscriber = Subscriber(server, contexts)
+        self._subscriber = SubscriptionClient(server, contexts)
         self._url = url
         self._topic: Topic | None = None
-        self._channel: Channel | None = None
+        self._channel: RemoteChannel | None = None
         self._place = Place()
-        self._patience = patience or Patience()
+        self._patience = patience or ReconnectDelay()
         self._has_begun = False
 
     async def told(self) -> AsyncGenerator[Told, None]:
@@ -126,7 +131,7 @@ class Watching:
                     raise
             if not is_away:
                 is_away = True
-                yield Away()
+                yield Disconnected()
             await asyncio.sleep(self._patience.next_s())
 
     async def _connection(self) -> AsyncGenerator[Told, None]:
@@ -144,7 +149,7 @@ class Watching:
                 self._patience.proven()
             self._patience.asked(self._place.retry_ms)
 
-    async def _receiver(self) -> tuple[Topic, Receiver]:
+    async def _receiver(self) -> tuple[Topic, ChannelReceiver]:
         topic, channel = self._topic, self._channel
         # Only events can be heard again at the same address.
         if topic is None or channel is None or topic.way.protocol is not Protocol.EVENT_SOURCE:
@@ -154,7 +159,7 @@ class Watching:
             channel = self._channel = await self._subscriber.subscribe(
                 topic, state=self._place.state, again=again
             )
-        receiver = Receiver(
+        receiver = ChannelReceiver(
             self._server,
             topic.way.protocol,
             topic_url=topic.url,
@@ -164,11 +169,13 @@ class Watching:
         return topic, receiver
 
     def _told(self, topic: Topic, received: Received) -> Told:
-        if isinstance(received, Listening):
+        if isinstance(received, Connected):
             again, self._has_begun = self._has_begun, True
-            return Begun(topic, again, is_gapless=topic.way.protocol is Protocol.EVENT_SOURCE)
+            return WatchStarted(
+                topic, again, is_gapless=topic.way.protocol is Protocol.EVENT_SOURCE
+            )
         self._patience.proven()
-        if isinstance(received, Change) and received.state is not None:
+        if isinstance(received, ReceivedChange) and received.state is not None:
             self._place.state = received.state
         return received
 

@@ -16,9 +16,9 @@ from podstead.core.identity import Identity
 from podstead.notifications.channel_types import ChannelType
 from podstead.notifications.channels import Channel, Channels, terms_of
 from podstead.notifications.listening import Ended, Listeners, Listening
-from podstead.notifications.mailbox import Ending, Mailbox
 from podstead.notifications.messages import Messages
 from podstead.notifications.notification import Notification
+from podstead.notifications.subscriber_queue import EndReason, SubscriberQueue
 from podstead.web import websocket
 from podstead.web.open_sockets import OpenSockets
 from podstead.web.request import Request
@@ -31,11 +31,11 @@ _CLOSE_TIMEOUT_S: Final = 5.0
 _CLOSE_CODES: Final = MappingProxyType(
     {
         None: websocket.NORMAL,
-        Ending.CLOSED: websocket.NORMAL,
-        Ending.EXPIRED: websocket.POLICY_VIOLATION,
-        Ending.REVOKED: websocket.POLICY_VIOLATION,
-        Ending.SLOW: websocket.TRY_AGAIN_LATER,
-        Ending.STOPPING: websocket.GOING_AWAY,
+        EndReason.CLOSED: websocket.NORMAL,
+        EndReason.EXPIRED: websocket.POLICY_VIOLATION,
+        EndReason.REVOKED: websocket.POLICY_VIOLATION,
+        EndReason.SLOW: websocket.TRY_AGAIN_LATER,
+        EndReason.STOPPING: websocket.GOING_AWAY,
     }
 )
 _EXPLANATION: Final = b"This is the WebSocket of a notification channel: connect to it.\n"
@@ -78,11 +78,11 @@ class ChannelSocket:
         """
         channel = await self._channel(request)
         terms = terms_of(channel)
-        with self._sockets.admit(request.client_address, terms.subscriber.agent) as mailbox:
-            listening = await self._listeners.listen(terms, mailbox=mailbox)
+        with self._sockets.admit(request.client_address, terms.subscriber.agent) as queue:
+            listening = await self._listeners.listen(terms, queue=queue)
             with contextlib.suppress(SocketClosed):
                 await socket.accept()
-                watching = asyncio.create_task(_until_closed(socket, mailbox))
+                watching = asyncio.create_task(_until_closed(socket, queue))
                 try:
                     ending = await self._speak(socket, listening, channel)
                 finally:
@@ -100,7 +100,7 @@ class ChannelSocket:
 
     async def _speak(
         self, socket: WebSocket, listening: Listening, channel: Channel
-    ) -> Ending | None:
+    ) -> EndReason | None:
         """Send messages until something ends it. Raises SocketClosed."""
         async with contextlib.aclosing(listening.heard()) as all_heard:
             async for heard in all_heard:
@@ -112,19 +112,19 @@ class ChannelSocket:
                         async with asyncio.timeout(SEND_TIMEOUT_S):
                             await socket.send(message.decode())
                     except TimeoutError:
-                        return Ending.SLOW
+                        return EndReason.SLOW
         return None
 
 
-async def _until_closed(socket: WebSocket, mailbox: Mailbox) -> None:
+async def _until_closed(socket: WebSocket, queue: SubscriberQueue) -> None:
     """Look at nothing that the client sends, and hear it leave."""
     with contextlib.suppress(SocketClosed):
         while True:
             await socket.receive()
-    mailbox.close()
+    queue.close()
 
 
-async def _close(socket: WebSocket, ending: Ending | None) -> None:
+async def _close(socket: WebSocket, ending: EndReason | None) -> None:
     reason = "the channel has ended" if ending is None else ending.value
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_CLOSE_TIMEOUT_S):

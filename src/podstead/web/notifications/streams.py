@@ -105,8 +105,8 @@ class Streams:
         """A place among the listeners. Raises RateLimited, and what listening raises."""
         with ExitStack() as stack:
             admitted = self._sockets.admit(request.client_address, terms.subscriber.agent)
-            mailbox = stack.enter_context(admitted)
-            listening = await self._listeners.listen(terms, mailbox=mailbox, after=after)
+            queue = stack.enter_context(admitted)
+            listening = await self._listeners.listen(terms, queue=queue, after=after)
             return _Place(listening, stack.pop_all())
 
     async def _channel(self, request: Request, channel_type: ChannelType) -> Channel:

@@ -10,43 +10,46 @@ from hypothesis import strategies as st
 
 from podstead.notifications.client.event_stream import (
     MAX_EVENT_BYTES,
-    Event,
     EventStream,
     EventTooLarge,
+    ServerSentEvent,
 )
 
 
-def events_of(*pieces: bytes) -> list[Event]:
+def events_of(*pieces: bytes) -> list[ServerSentEvent]:
     stream = EventStream()
     return [event for piece in pieces for event in stream.feed(piece)]
 
 
 def test_lines_of_data_are_one_message() -> None:
     content = b"data: YHOO\ndata: +2\ndata: 10\n\n"
-    assert events_of(content) == [Event("YHOO\n+2\n10")]
+    assert events_of(content) == [ServerSentEvent("YHOO\n+2\n10")]
 
 
 def test_comments_and_ids_as_in_the_standard() -> None:
     """The second example: a comment, an event with an id, one that clears it, one with a space."""
     stream = EventStream()
     content = b": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third"
-    assert stream.feed(content) == [Event("first event"), Event("second event")]
+    assert stream.feed(content) == [ServerSentEvent("first event"), ServerSentEvent("second event")]
     assert stream.last_id == ""
-    assert stream.feed(b" event\n\n") == [Event(" third event")]
+    assert stream.feed(b" event\n\n") == [ServerSentEvent(" third event")]
 
 
 def test_empty_data_as_in_the_standard() -> None:
     """The third example: one empty event, one of a line break, and one that never ends."""
-    assert events_of(b"data\n\ndata\ndata\n\ndata:") == [Event(""), Event("\n")]
+    assert events_of(b"data\n\ndata\ndata\n\ndata:") == [ServerSentEvent(""), ServerSentEvent("\n")]
 
 
 def test_with_and_without_a_space_is_the_same() -> None:
-    assert events_of(b"data:test\n\ndata: test\n\n") == [Event("test"), Event("test")]
+    assert events_of(b"data:test\n\ndata: test\n\n") == [
+        ServerSentEvent("test"),
+        ServerSentEvent("test"),
+    ]
 
 
 def test_the_name_of_an_event_holds_for_that_event_only() -> None:
     content = b"event: lost\ndata: x\n\ndata: y\n\n"
-    assert events_of(content) == [Event("x", "lost"), Event("y")]
+    assert events_of(content) == [ServerSentEvent("x", "lost"), ServerSentEvent("y")]
 
 
 def test_an_id_counts_when_its_event_is_complete_and_stays() -> None:
@@ -70,7 +73,7 @@ def test_the_time_to_wait_is_noted_if_it_is_a_number() -> None:
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
 def test_lines_end_in_three_ways_and_a_byte_order_mark_is_none_of_them(end: bytes) -> None:
     lines = [b"\xef\xbb\xbfdata: x", b"", b"data: y", b"", b""]
-    assert events_of(end.join(lines) + b":") == [Event("x"), Event("y")]
+    assert events_of(end.join(lines) + b":") == [ServerSentEvent("x"), ServerSentEvent("y")]
 
 
 _ends = st.sampled_from(["\n", "\r", "\r\n"])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from podstead.notifications.notification import Notification
 
 
-class Pace:
+class Throttle:
     """Holds back what comes too early."""
 
     def __init__(self, rate_ms: int | None) -> None:

@@ -16,7 +16,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.notifications.notification import Notification
 
 
-class Ending(Enum):
+class EndReason(Enum):
     """Why a watch or a mailbox ended."""
 
     REVOKED = "the topic may no longer be read"
@@ -31,81 +31,81 @@ class WatchEnded:
     """No more is heard of a topic, since ``ending``; other watches of the mailbox go on."""
 
     topic: ResourcePath
-    ending: Ending
+    ending: EndReason
 
 
-Letter = Notification | WatchEnded | str
+QueueItem = Notification | WatchEnded | str
 """A text is something else that the listener is to be told, in its place among the notices."""
 
 
-class MailboxClosed(Exception):
+class QueueClosed(Exception):
     """Nothing comes any more, and what was waiting is gone."""
 
-    def __init__(self, ending: Ending) -> None:
+    def __init__(self, ending: EndReason) -> None:
         super().__init__(ending.value)
         self.ending = ending
 
 
-class Filler(Protocol):
+class QueueSource(Protocol):
     """What fills a mailbox, and ends with it."""
 
     def close(self) -> None: ...
 
 
-class Mailbox:
+class SubscriberQueue:
     """The letters of one listener, of all that it watches, in their order."""
 
     def __init__(self, *, capacity: int) -> None:
         """``capacity`` letters may wait; one more closes the mailbox as SLOW."""
         self._capacity = capacity
-        self._letters: deque[Letter] = deque()
+        self._items: deque[QueueItem] = deque()
         self._waiter: asyncio.Future[None] | None = None
-        self._fillers: set[Filler] = set()
-        self.ending: Ending | None = None
+        self._sources: set[QueueSource] = set()
+        self.ending: EndReason | None = None
         """Why the mailbox is closed; ``None`` while it is open."""
 
-    async def next(self) -> Letter:
+    async def next(self) -> QueueItem:
         """The next letter. For one reader at a time. Raises MailboxClosed."""
         while self.ending is None:
-            if self._letters:
-                return self._letters.popleft()
+            if self._items:
+                return self._items.popleft()
             self._waiter = asyncio.get_running_loop().create_future()
             try:
                 await self._waiter
             finally:
                 self._waiter = None
-        raise MailboxClosed(self.ending)
+        raise QueueClosed(self.ending)
 
-    def put(self, letter: Letter) -> None:
+    def put(self, item: QueueItem) -> None:
         """Leave a letter; without effect on a closed mailbox."""
         if self.ending is not None:
             return
-        if len(self._letters) >= self._capacity:
-            self.close(Ending.SLOW)
+        if len(self._items) >= self._capacity:
+            self.close(EndReason.SLOW)
             return
-        self._letters.append(letter)
+        self._items.append(item)
         self._wake()
 
-    def close(self, ending: Ending = Ending.CLOSED) -> None:
+    def close(self, ending: EndReason = EndReason.CLOSED) -> None:
         """Drop what is waiting and close everything that fills the mailbox. Idempotent."""
         if self.ending is not None:
             return
         self.ending = ending
-        self._letters.clear()
-        for filler in tuple(self._fillers):
-            filler.close()
+        self._items.clear()
+        for source in tuple(self._sources):
+            source.close()
         self._wake()
 
-    def attach(self, filler: Filler) -> None:
-        """Have ``filler`` closed with the mailbox, at once if it is closed already."""
+    def attach(self, source: QueueSource) -> None:
+        """Have ``source`` closed with the mailbox, at once if it is closed already."""
         if self.ending is None:
-            self._fillers.add(filler)
+            self._sources.add(source)
         else:
-            filler.close()
+            source.close()
 
-    def detach(self, filler: Filler) -> None:
+    def detach(self, source: QueueSource) -> None:
         """Forget a filler. Idempotent."""
-        self._fillers.discard(filler)
+        self._sources.discard(source)
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():

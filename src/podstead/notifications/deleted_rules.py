@@ -43,7 +43,7 @@ class RuleStore(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Former:
+class DeletedRules:
     """What is gone by now of the rules that counted for a notice.
 
     ``something_went`` with the notice or after it, be it without rules. ``is_certain`` is False if
@@ -55,7 +55,9 @@ class Former:
     is_certain: bool
 
 
-async def former_rules(store: RuleStore, notification: Notification, snapshot: Snapshot) -> Former:
+async def rules_deleted_since(
+    store: RuleStore, notification: Notification, snapshot: Snapshot
+) -> DeletedRules:
     """What is gone, as of ``snapshot``, which tells of the notice's topic and all above it. Raises
     StorageError."""
     subject = governed(notification.topic).subject
@@ -75,7 +77,7 @@ async def former_rules(store: RuleStore, notification: Notification, snapshot: S
                 rules |= await store.deleted_acls(row.version, [acl_of(place)])
     if notification.activity in _DELETIONS:
         rules |= await store.deleted_acls(notification.write, acl_paths(subject))
-    return Former(rules, something_went=something_went, is_certain=not gone)
+    return DeletedRules(rules, something_went=something_went, is_certain=not gone)
 
 
 class RestoredRules:

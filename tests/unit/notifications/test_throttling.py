@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications.notification import Activity, Notification
-from podstead.notifications.pacing import Pace
+from podstead.notifications.throttling import Throttle
 from podstead.storage.records import Version
 
 PATH = ResourcePath("/alice/x")
@@ -25,7 +25,7 @@ def sent(gaps_ms: list[int], rate_ms: int | None) -> list[tuple[int, int]]:
     for number, gap_ms in enumerate(gaps_ms):
         now_ms += gap_ms
         arrivals.setdefault(now_ms, []).append(number)
-    pace, out = Pace(rate_ms), []
+    pace, out = Throttle(rate_ms), []
     for tick in range(now_ms + (rate_ms or 0) + 1):
         due = pace.release(now_ms=tick)
         if due is not None:

@@ -1,0 +1,79 @@
+"""A mailbox keeps order and bounds, and tells why it ended."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from podstead.notifications.subscriber_queue import EndReason, QueueClosed, SubscriberQueue
+
+
+class Filler:
+    """Counts how often it was closed."""
+
+    def __init__(self) -> None:
+        self.closed = 0
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+async def test_letters_come_in_their_order() -> None:
+    queue = SubscriberQueue(capacity=3)
+    for text in ("a", "b", "c"):
+        queue.put(text)
+    assert [await queue.next() for _ in range(3)] == ["a", "b", "c"]
+
+
+async def test_a_reader_waits_for_the_next_letter() -> None:
+    queue = SubscriberQueue(capacity=1)
+    reading = asyncio.create_task(queue.next())
+    await asyncio.sleep(0)
+    queue.put("a")
+    assert await reading == "a"
+
+
+async def test_a_wait_that_was_given_up_loses_nothing() -> None:
+    queue = SubscriberQueue(capacity=2)
+    reading = asyncio.create_task(queue.next())
+    await asyncio.sleep(0)
+    reading.cancel()
+    queue.put("a")
+    await asyncio.gather(reading, return_exceptions=True)
+    assert await queue.next() == "a"
+
+
+async def test_as_many_letters_may_wait_as_its_capacity() -> None:
+    """N-31."""
+    queue = SubscriberQueue(capacity=2)
+    queue.put("a")
+    queue.put("b")
+    assert queue.ending is None
+    queue.put("c")
+    with pytest.raises(QueueClosed) as closed:
+        await queue.next()
+    assert closed.value.ending is EndReason.SLOW
+
+
+async def test_a_reader_that_waits_hears_of_the_end() -> None:
+    queue = SubscriberQueue(capacity=1)
+    reading = asyncio.create_task(queue.next())
+    await asyncio.sleep(0)
+    queue.close(EndReason.STOPPING)
+    with pytest.raises(QueueClosed):
+        await reading
+    assert queue.ending is EndReason.STOPPING
+
+
+def test_what_fills_it_ends_with_it_once() -> None:
+    queue, attached, detached, late = SubscriberQueue(capacity=1), Filler(), Filler(), Filler()
+    queue.attach(attached)
+    queue.attach(detached)
+    queue.detach(detached)
+    queue.close()
+    queue.close(EndReason.SLOW)
+    queue.attach(late)
+    assert (attached.closed, detached.closed, late.closed) == (1, 0, 1)
+    assert queue.ending is EndReason.CLOSED
+    queue.put("too late")
