@@ -12,7 +12,7 @@ import pytest
 from podstead.app.passwords import Argon2Passwords, HashCost
 from podstead.core.errors import RateLimited
 from podstead.idp.attempts import attempt_at
-from podstead.idp.passwords import Verdict
+from podstead.idp.passwords import PasswordCheck
 from podstead.idp.sign_in import SignInFailed
 from tests.support.accounts import ADDRESS, CHEAP, Office, office, password_of
 
@@ -109,7 +109,9 @@ class Counting:
     async def hash(self, password: str, *, network: str) -> str:
         return await self.real.hash(password, network=network)
 
-    async def verify(self, password_hash: str | None, password: str, *, network: str) -> Verdict:
+    async def verify(
+        self, password_hash: str | None, password: str, *, network: str
+    ) -> PasswordCheck:
         self.compared.append(password_hash is not None)
         return await self.real.verify(password_hash, password, network=network)
 
@@ -132,7 +134,7 @@ async def test_a_password_changed_while_it_was_compared_lets_nobody_in(tmp_path:
     class ChangedMeanwhile(Counting):
         async def verify(
             self, password_hash: str | None, password: str, *, network: str
-        ) -> Verdict:
+        ) -> PasswordCheck:
             verdict = await super().verify(password_hash, password, network=network)
             account = await opened.services.accounts.find("alice")
             assert account is not None
@@ -246,7 +248,7 @@ async def test_a_right_guess_among_many_at_once_is_not_told_either(tmp_path: Pat
     class Crowded(Counting):
         async def verify(
             self, password_hash: str | None, password: str, *, network: str
-        ) -> Verdict:
+        ) -> PasswordCheck:
             if password == password_of("alice"):
                 for _ in range(10):
                     await desk.services.sign_in._attempts.failed(attempt)

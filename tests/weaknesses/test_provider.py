@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from podstead.app.passwords import Argon2Passwords
-from podstead.idp.passwords import Verdict
+from podstead.idp.passwords import PasswordCheck
 from podstead.idp.sign_in import SignInFailed
 from tests.clients.identity.applications import Website
 from tests.clients.identity.people import PASSWORD, Account, Person, answered
@@ -122,7 +122,9 @@ class _Counted(Argon2Passwords):
         super().__init__(CHEAP)
         self.compared: list[str] = []
 
-    async def verify(self, password_hash: str | None, password: str, *, network: str) -> Verdict:
+    async def verify(
+        self, password_hash: str | None, password: str, *, network: str
+    ) -> PasswordCheck:
         self.compared.append("no hash" if password_hash is None else "a hash")
         return await super().verify(password_hash, password, network=network)
 

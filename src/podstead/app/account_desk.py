@@ -18,7 +18,7 @@ from podstead.app.root import change_issuer, remembered_base_url, remembered_iss
 from podstead.app.system import SystemClock, SystemRandomness
 from podstead.config import Settings
 from podstead.core.errors import NotFound, RootUnusable
-from podstead.idp.audit import Event
+from podstead.idp.audit import AuditEvent
 from podstead.idp.credentials import NewCredential
 from podstead.idp.records import Account
 from podstead.storage.layout import RootLayout
@@ -86,7 +86,7 @@ class AccountDesk:
         """Have the accounts belong to a provider of another name from the next start on. Raises
         StorageError."""
         change_issuer(self.layout, issuer)
-        self.services.audit.note(Event.ISSUER_CHANGED, issuer=issuer)
+        self.services.audit.note(AuditEvent.ISSUER_CHANGED, issuer=issuer)
 
     async def create_credentials(self, name: str, *, label: str) -> NewCredential:
         """Client credentials that act as it. Raises NotFound, Conflict, BadRequest, StorageError,

@@ -5,18 +5,18 @@ from __future__ import annotations
 import logging
 
 from podstead.core.requester import requester_address
-from podstead.idp.audit import Event
+from podstead.idp.audit import AuditEvent
 
 logger = logging.getLogger("podstead.audit")
 
 _NOTABLE = frozenset(
     {
-        Event.SIGN_IN_FAILED,
-        Event.SIGN_IN_PAUSED,
-        Event.CODE_REUSED,
-        Event.REFRESH_TOKEN_REUSED,
-        Event.PASSKEY_COPIED,
-        Event.FETCH_BLOCKED,
+        AuditEvent.SIGN_IN_FAILED,
+        AuditEvent.SIGN_IN_PAUSED,
+        AuditEvent.CODE_REUSED,
+        AuditEvent.REFRESH_TOKEN_REUSED,
+        AuditEvent.PASSKEY_COPIED,
+        AuditEvent.FETCH_BLOCKED,
     }
 )
 
@@ -24,7 +24,7 @@ _NOTABLE = frozenset(
 class LogAudit:
     """Implements Audit of ``idp.audit``."""
 
-    def note(self, event: Event, *, account_id: str | None = None, **facts: str) -> None:
+    def note(self, event: AuditEvent, *, account_id: str | None = None, **facts: str) -> None:
         """Log an event, with the account's id if there is one, and with the address of the client
         whose request brought it about."""
         level = logging.WARNING if event in _NOTABLE else logging.INFO

@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from podstead.core.clock import Clock
-from podstead.idp.audit import Audit, Event
+from podstead.idp.audit import Audit, AuditEvent
 from podstead.outbound.cache import ExpiringCache
 from podstead.outbound.errors import Refusal, Refused
 
@@ -52,7 +52,7 @@ class BlockedFetches:
         if self._noted.get(place, now_ms) is not None:
             return
         self._noted.put(place, now_ms, expires_at_ms=now_ms + NOTED_AGAIN_AFTER_MS)
-        self._audit.note(Event.FETCH_BLOCKED, host=host, rule=refusal.value)
+        self._audit.note(AuditEvent.FETCH_BLOCKED, host=host, rule=refusal.value)
 
 
 def _host_of(url: str) -> str:

@@ -15,7 +15,7 @@ from podstead.app.system import SystemClock, SystemRandomness
 from podstead.config import Settings, StartRefused
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import NotFound, RootUnusable, StorageError
-from podstead.idp.audit import Audit, Event
+from podstead.idp.audit import Audit, AuditEvent
 from podstead.pods.provision import IssuedToken, TokenPolicy, issue_and_record
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
@@ -52,7 +52,7 @@ class TokenDesk:
             clock=self.clock,
             randomness=self.randomness,
         )
-        self.audit.note(Event.POD_TOKEN_CREATED, pod=pod.name)
+        self.audit.note(AuditEvent.POD_TOKEN_CREATED, pod=pod.name)
         return issued
 
     async def list(self, pod_name: str | None = None) -> Sequence[TokenRecord]:
@@ -88,7 +88,7 @@ class TokenDesk:
         ):
             raise StorageError("The revocation could not be recorded.")
         for token in valid:
-            self.audit.note(Event.POD_TOKEN_REVOKED, token=token.token_id)
+            self.audit.note(AuditEvent.POD_TOKEN_REVOKED, token=token.token_id)
 
 
 @asynccontextmanager

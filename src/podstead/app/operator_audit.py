@@ -20,7 +20,7 @@ import msgspec
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import ServerTrouble
-from podstead.idp.audit import Event
+from podstead.idp.audit import AuditEvent
 from podstead.storage.protocol import EntryRegistry, ResourceStore
 from podstead.storage.registry import Records
 from podstead.storage.writing import commit_entries
@@ -61,7 +61,7 @@ class OperatorAudit:
         self._login = _login()
         self.acts: list[OperatorAct] = []
 
-    def note(self, event: Event, *, account_id: str | None = None, **facts: str) -> None:
+    def note(self, event: AuditEvent, *, account_id: str | None = None, **facts: str) -> None:
         """Gather an event, with who gave the command."""
         account = {} if account_id is None else {"account": account_id}
         noted = {**account, **facts, "operator": self._login}

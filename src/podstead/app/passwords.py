@@ -23,7 +23,7 @@ from argon2.low_level import ARGON2_VERSION, Type
 
 from podstead.app.slots import Slots
 from podstead.core.errors import Overloaded, StorageError
-from podstead.idp.passwords import Verdict
+from podstead.idp.passwords import PasswordCheck
 
 T = TypeVar("T")
 
@@ -77,21 +77,23 @@ class Argon2Passwords:
         """The hash to keep. Raises Overloaded."""
         return await self._in_turn(network, lambda: self._argon2.hash(password))
 
-    async def verify(self, password_hash: str | None, password: str, *, network: str) -> Verdict:
+    async def verify(
+        self, password_hash: str | None, password: str, *, network: str
+    ) -> PasswordCheck:
         """Compare a password with a hash; the answer without one takes as long. Raises Overloaded,
         and StorageError for a hash that is damaged."""
         compared = password_hash or self._nobodys_hash
         return await self._in_turn(network, lambda: self._compare(compared, password))
 
-    def _compare(self, password_hash: str, password: str) -> Verdict:
+    def _compare(self, password_hash: str, password: str) -> PasswordCheck:
         try:
             self._argon2.verify(password_hash, password)
         except VerifyMismatchError:
-            return Verdict.WRONG
+            return PasswordCheck.WRONG
         except (InvalidHashError, VerificationError) as error:
             raise StorageError("The hash of a password cannot be read") from error
         outdated = self._argon2.check_needs_rehash(password_hash)
-        return Verdict.RIGHT_BUT_OUTDATED if outdated else Verdict.RIGHT
+        return PasswordCheck.RIGHT_BUT_OUTDATED if outdated else PasswordCheck.RIGHT
 
     async def _in_turn(self, network: str, work: Callable[[], T]) -> T:
         await self._slots.take(network)

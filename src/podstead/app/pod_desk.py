@@ -13,7 +13,7 @@ from podstead.app.system import SystemClock, SystemRandomness
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Conflict, NotFound
-from podstead.idp.audit import Audit, Event
+from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.names import name_key
 from podstead.idp.records import USERNAMES
 from podstead.pods.provision import VERSION_BYTES
@@ -66,7 +66,7 @@ class PodDesk:
         )
         if not await self.store.remove_pod(removal):
             raise NotFound(f"There is no pod '{name}'.")
-        self.audit.note(Event.POD_DELETED, pod=pod.name)
+        self.audit.note(AuditEvent.POD_DELETED, pod=pod.name)
 
     async def _has_account(self, pod: PodRecord) -> bool:
         now_ms = self.clock.now_ms()

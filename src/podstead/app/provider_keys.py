@@ -15,7 +15,7 @@ from typing import Final
 from podstead.app.audit import LogAudit
 from podstead.core.clock import Clock
 from podstead.core.errors import StorageError
-from podstead.idp.audit import Audit, Event
+from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.keys import ALGORITHMS, KeyRoster, ProviderKey, next_key
 from podstead.jose.errors import InvalidJose
 from podstead.jose.signing import KeyPair
@@ -69,7 +69,7 @@ class KeyFolder:
                     key = next_key(algorithm, now_s=now_s, first=first)
                     self._add(key)
                     if not first:  # the first ones belong to the making of the root
-                        self._note(Event.KEY_MADE, key)
+                        self._note(AuditEvent.KEY_MADE, key)
             for key in roster.outlived():
                 self._remove(key)
         except OSError as error:
@@ -107,7 +107,7 @@ class KeyFolder:
             for algorithm in ALGORITHMS:
                 key = next_key(algorithm, now_s=now_s, first=at_once)
                 self._add(key)
-                self._note(Event.KEY_MADE, key)
+                self._note(AuditEvent.KEY_MADE, key)
         except OSError as error:
             raise StorageError(f"The keys in {self._folder} could not be kept") from error
         self._read_ms = self._seen_ns = None
@@ -144,9 +144,9 @@ class KeyFolder:
             self._path_of(key).unlink()
         except FileNotFoundError:
             return  # another worker did it
-        self._note(Event.KEY_REMOVED, key)
+        self._note(AuditEvent.KEY_REMOVED, key)
 
-    def _note(self, event: Event, key: ProviderKey) -> None:
+    def _note(self, event: AuditEvent, key: ProviderKey) -> None:
         """Ids of keys are public; they stand in every token."""
         self._audit.note(event, key_id=key.pair.key_id, algorithm=key.pair.algorithm)
 

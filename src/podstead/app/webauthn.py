@@ -18,8 +18,8 @@ from podstead.idp.passkeys.ceremonies import (
     Credential,
     RelyingParty,
     VerificationFailed,
-    decoded,
-    encoded,
+    base64url_decoded,
+    base64url_encoded,
     response_of,
 )
 
@@ -62,7 +62,7 @@ def _creation(credential: Credential, challenge: bytes, party: RelyingParty) -> 
         )
     except Exception as error:  # the content comes from a stranger, and any parser may meet it
         raise VerificationFailed from error
-    if verified.credential_id != decoded(credential.get("rawId")):
+    if verified.credential_id != base64url_decoded(credential.get("rawId")):
         raise VerificationFailed
     if len(verified.credential_id) > MOST_CREDENTIAL_ID_BYTES:
         raise VerificationFailed
@@ -106,7 +106,7 @@ def _check_frame(credential: Credential) -> None:
     from webauthn.helpers import parse_client_data_json
 
     client_data = parse_client_data_json(
-        decoded(response_of(credential).get("clientDataJSON")) or b""
+        base64url_decoded(response_of(credential).get("clientDataJSON")) or b""
     )
     if client_data.cross_origin:
         raise VerificationFailed
@@ -116,9 +116,9 @@ def _without_statement(credential: Credential) -> dict[str, object]:
     from webauthn.helpers import encode_cbor, parse_cbor
 
     response = response_of(credential)
-    made = parse_cbor(decoded(response.get("attestationObject")) or b"")
+    made = parse_cbor(base64url_decoded(response.get("attestationObject")) or b"")
     plain = encode_cbor({"fmt": "none", "attStmt": {}, "authData": made["authData"]})
-    return {**credential, "response": {**response, "attestationObject": encoded(plain)}}
+    return {**credential, "response": {**response, "attestationObject": base64url_encoded(plain)}}
 
 
 def _is_synced(kind: CredentialDeviceType) -> bool:

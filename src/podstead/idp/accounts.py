@@ -15,7 +15,7 @@ import msgspec
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Conflict, NotFound, Overloaded
 from podstead.core.identifiers import ResourcePath
-from podstead.idp.audit import Audit, Event
+from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.names import EmailTaken, check_email, login_records, masked_email, name_key
 from podstead.idp.passwords import PasswordHasher, check_password
 from podstead.idp.records import (
@@ -57,7 +57,7 @@ class AccountStore(EntryRegistry, ResourceStore, PodRegistry, TokenRegistry, Pro
     """Where accounts and their pods are kept; every store is one."""
 
 
-class PlannedPod(Protocol):
+class PodPlan(Protocol):
     """A pod that does not exist yet, and the write that makes it."""
 
     @property
@@ -76,7 +76,7 @@ class PlannedPod(Protocol):
 class PodPlanner(Protocol):
     """Plans pods; that of ``pods.provision`` is one."""
 
-    def plan(self, name: object) -> PlannedPod:
+    def plan(self, name: object) -> PodPlan:
         """A pod of that name. Raises BadRequest for a name that no pod may have."""
 
     def name_taken(self) -> Conflict:
@@ -223,9 +223,9 @@ class Accounts:
         account = await self._end_all(
             account_id,
             lambda account: msgspec.structs.replace(account, password_hash=password_hash),
-            await self._noting(account_id, Event.PASSWORD_CHANGED, source),
+            await self._noting(account_id, AuditEvent.PASSWORD_CHANGED, source),
         )
-        self._audit.note(Event.PASSWORD_CHANGED, account_id=account_id)
+        self._audit.note(AuditEvent.PASSWORD_CHANGED, account_id=account_id)
         return account
 
     async def set_email(
@@ -241,7 +241,7 @@ class Accounts:
             changed = msgspec.structs.replace(kept.value, email=address)
             records: list[Record] = [
                 ACCOUNTS.replace(kept, changed),
-                *await self._noting(account_id, Event.EMAIL_CHANGED, source),
+                *await self._noting(account_id, AuditEvent.EMAIL_CHANGED, source),
             ]
             relied_on: list[Precondition] = [kept.at]
             if before is None or name_key(before) != key:
@@ -253,7 +253,7 @@ class Accounts:
                     records.append(EMAILS.drop(name_key(before)))
             if await self._commit(records, relied_on):
                 facts = {"email": masked_email(address)}
-                self._audit.note(Event.EMAIL_CHANGED, account_id=account_id, **facts)
+                self._audit.note(AuditEvent.EMAIL_CHANGED, account_id=account_id, **facts)
                 return changed
         raise _busy()
 
@@ -269,7 +269,7 @@ class Accounts:
         account = await self._end_all(
             account_id, lambda account: msgspec.structs.replace(account, disabled=True), revoked
         )
-        self._audit.note(Event.ACCOUNT_DISABLED, account_id=account_id)
+        self._audit.note(AuditEvent.ACCOUNT_DISABLED, account_id=account_id)
         return account
 
     async def enable(self, account_id: str) -> Account:
@@ -278,7 +278,7 @@ class Accounts:
             kept = await self._existing(account_id)
             changed = msgspec.structs.replace(kept.value, disabled=False)
             if await self._commit([ACCOUNTS.replace(kept, changed)], [kept.at]):
-                self._audit.note(Event.ACCOUNT_ENABLED, account_id=account_id)
+                self._audit.note(AuditEvent.ACCOUNT_ENABLED, account_id=account_id)
                 return changed
         raise _busy()
 
@@ -308,7 +308,7 @@ class Accounts:
         )
         if not await self._store.remove_pod(removal):
             raise NotFound(f"There is no pod '{account.pod}'.")
-        self._audit.note(Event.ACCOUNT_DELETED, account_id=account_id)
+        self._audit.note(AuditEvent.ACCOUNT_DELETED, account_id=account_id)
 
     async def free_name(self, name: str) -> None:
         """Let somebody else have the name of a pod that is gone, and with it the WebID and what
@@ -319,7 +319,7 @@ class Accounts:
             raise NotFound(f"There is no deleted pod '{name}'.")
         if not await self._commit([DropEntry(former)], []):
             raise _busy()
-        self._audit.note(Event.NAME_FREED)
+        self._audit.note(AuditEvent.NAME_FREED)
 
     # --- parts --------------------------------------------------------------------------------
 
@@ -372,10 +372,10 @@ class Accounts:
         if not isinstance(outcome, Committed):
             raise _busy()
         facts = {"pod": account.pod}
-        self._audit.note(Event.ACCOUNT_CREATED, account_id=account.account_id, **facts)
+        self._audit.note(AuditEvent.ACCOUNT_CREATED, account_id=account.account_id, **facts)
 
     async def _noting(
-        self, account_id: str, event: Event, source: RequestSource
+        self, account_id: str, event: AuditEvent, source: RequestSource
     ) -> Sequence[Record]:
         return await noting(self._store, account_id, event, source, now_ms=self._clock.now_ms())
 

@@ -20,7 +20,7 @@ import msgspec
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import RateLimited
-from podstead.idp.audit import Audit, Event
+from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.names import name_key
 from podstead.idp.records import Account
 from podstead.idp.token_service import ProviderStore
@@ -198,7 +198,7 @@ class Attempts:
                 randomness=self._randomness,
             ):
                 if noted.paused_until_s > before.paused_until_s:
-                    self._audit.note(Event.SIGN_IN_PAUSED, account_id=attempt.account_id)
+                    self._audit.note(AuditEvent.SIGN_IN_PAUSED, account_id=attempt.account_id)
                 return
         # So many fail at once that this one could not be noted: it is as if it were not made.
         raise RateLimited(retry_after_s=1)

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Protocol
 
 
-class Event(Enum):
+class AuditEvent(Enum):
     """What happened; the values stand in the log."""
 
     ACCOUNT_CREATED = "account created"
@@ -53,5 +53,5 @@ class Audit(Protocol):
     """Notes events. What comes in may stand in a log: never a password, a token or what a person
     typed (A-183)."""
 
-    def note(self, event: Event, *, account_id: str | None = None, **facts: str) -> None:
+    def note(self, event: AuditEvent, *, account_id: str | None = None, **facts: str) -> None:
         """Note an event with facts about it. Raises nothing."""

@@ -26,7 +26,6 @@ from podstead.idp.interactions import (
     stage_of,
 )
 from podstead.idp.keys import ProviderKeys
-from podstead.idp.minting import GRANT_S
 from podstead.idp.oauth.authorization import (
     RefusedRequest,
     ReplyAddress,
@@ -50,6 +49,7 @@ from podstead.idp.records import (
 )
 from podstead.idp.redirects import matches_redirect, redirect_host
 from podstead.idp.signing_out import read_hint
+from podstead.idp.token_minting import GRANT_S
 from podstead.idp.token_service import ProviderStore
 from podstead.idp.ways import reliance_on
 from podstead.storage.records import Precondition, Record
@@ -73,7 +73,7 @@ _ADDRESS: Final = re.compile(r"https?://[!-~]{1,500}")
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class AuthorizationReply:
     """An answer to the client, by way of the browser."""
 
     redirect_uri: str
@@ -91,7 +91,7 @@ class Interact:
     uid: str
 
 
-Next = Reply | Interact
+Next = AuthorizationReply | Interact
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ class Authorizations:
             raise BadRequest("Sign in first")
         await self._replace(pending, consented=True, may_state_identity=may_state_identity)
 
-    async def aborted(self, pending: Pending) -> Reply:
+    async def aborted(self, pending: Pending) -> AuthorizationReply:
         """The person does not want to. Raises StorageError, Overloaded."""
         await self._replace(pending, finished=True)
         return self._refusal(_address(pending), "access_denied", "The person declined")
@@ -364,8 +364,8 @@ class Authorizations:
         return stage_of(interaction, consent)
 
     async def _unless_unknown(
-        self, reply: Reply, client: Client, session: BrowserSession | None
-    ) -> Reply:
+        self, reply: AuthorizationReply, client: Client, session: BrowserSession | None
+    ) -> AuthorizationReply:
         """The reply, marked as one to a stranger unless who is signed in has been there."""
         account_id = None if session is None else session.account_id
         if await self._consents.find(account_id, client, reply.redirect_uri) is not None:
@@ -400,13 +400,13 @@ class Authorizations:
 
     # --- answers ------------------------------------------------------------------------------
 
-    def _refusal(self, address: ReplyAddress, error: str, description: str) -> Reply:
+    def _refusal(self, address: ReplyAddress, error: str, description: str) -> AuthorizationReply:
         return self._reply(address, {"error": error, "error_description": description})
 
-    def _reply(self, address: ReplyAddress, parameters: Mapping[str, str]) -> Reply:
+    def _reply(self, address: ReplyAddress, parameters: Mapping[str, str]) -> AuthorizationReply:
         """With the issuer in it, by which a client tells providers apart (RFC 9207)."""
         state = {} if address.state is None else {"state": address.state}
-        return Reply(
+        return AuthorizationReply(
             address.redirect_uri,
             address.response_mode,
             {**parameters, **state, "iss": self._issuer},

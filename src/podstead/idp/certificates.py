@@ -15,7 +15,7 @@ from podstead.authn.web_id_documents import ProfileSources, WebIdDocuments
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Conflict, NotFound
 from podstead.core.media_types import N3, SPARQL_UPDATE
-from podstead.idp.audit import Audit, Event
+from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.records import Account
 from podstead.idp.security_events import noting
 from podstead.idp.source import RequestSource
@@ -32,7 +32,7 @@ MakeCertificate = Callable[[str, int, int], Awaitable[MadeCertificate]]
 """Makes a certificate for a WebID, from now (Unix seconds) and for so many seconds."""
 
 
-class Profiles(Protocol):
+class ProfilePatcher(Protocol):
     """Changes profiles in the stead of their owners."""
 
     async def patch(self, web_id: str, patch: str, media_type: str) -> None:
@@ -55,7 +55,7 @@ class CertificateKeys:
         self,
         *,
         sources: ProfileSources,
-        profiles: Profiles,
+        profiles: ProfilePatcher,
         make: MakeCertificate,
         store: ProviderStore,
         audit: Audit,
@@ -92,7 +92,7 @@ class CertificateKeys:
         new_key = NewKey(account.web_id, made.key.modulus, made.key.exponent)
         await self._profiles.patch(account.web_id, new_key.insertion(), N3)
         mark = key_mark(made.key.modulus)
-        await self._note(Event.CERTIFICATE_MADE, account, mark, source)
+        await self._note(AuditEvent.CERTIFICATE_MADE, account, mark, source)
         return NewCertificate(made, mark, now_s + VALID_S)
 
     async def remove(self, account: Account, mark: str, source: RequestSource) -> None:
@@ -105,11 +105,13 @@ class CertificateKeys:
                 await self._profiles.patch(
                     account.web_id, removal(account.web_id, key), SPARQL_UPDATE
                 )
-                await self._note(Event.CERTIFICATE_REMOVED, account, mark, source)
+                await self._note(AuditEvent.CERTIFICATE_REMOVED, account, mark, source)
                 return
         raise NotFound("The profile does not state this key; it may have been removed")
 
-    async def _note(self, event: Event, account: Account, mark: str, source: RequestSource) -> None:
+    async def _note(
+        self, event: AuditEvent, account: Account, mark: str, source: RequestSource
+    ) -> None:
         now_ms, owner = self._clock.now_ms(), account.account_id
         noted = await noting(self._store, owner, event, source, subject=mark, now_ms=now_ms)
         await commit_entries(self._store, noted, now_ms=now_ms, randomness=self._randomness)

@@ -21,7 +21,7 @@ class UnreadableClient(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class ShownClient:
+class PresentedClient:
     """A client's id and the secret that came with it, in each way that it can be read; without a
     secret there is none."""
 
@@ -29,9 +29,9 @@ class ShownClient:
     secrets: tuple[str, ...] = ()
 
 
-def shown_client(
+def presented_client(
     form: Mapping[str, Sequence[str]], authorization: str | None
-) -> ShownClient | None:
+) -> PresentedClient | None:
     """The client that a request names; ``None`` if it names none. Raises UnreadableClient."""
     named = _first(form, "client_id")
     if authorization is not None:
@@ -42,10 +42,10 @@ def shown_client(
     if named is None:
         return None
     secret = _first(form, "client_secret")
-    return ShownClient(named, () if secret is None else (secret,))
+    return PresentedClient(named, () if secret is None else (secret,))
 
 
-def authenticates(client: Client, shown: ShownClient) -> bool:
+def authenticates(client: Client, shown: PresentedClient) -> bool:
     """Whether this is the client that it says it is: by its secret, or by having none."""
     if shown.client_id != client.client_id:
         return False
@@ -57,7 +57,7 @@ def authenticates(client: Client, shown: ShownClient) -> bool:
     )
 
 
-def _basic(authorization: str) -> ShownClient | None:
+def _basic(authorization: str) -> PresentedClient | None:
     """Clients encode both parts as a form does, as they should, or send them as they are."""
     scheme, _, encoded = authorization.strip(" \t").partition(" ")
     if scheme.lower() != "basic":
@@ -69,7 +69,9 @@ def _basic(authorization: str) -> ShownClient | None:
     client_id, colon, secret = decoded.partition(":")
     if not colon:
         return None
-    return ShownClient(unquote_plus(client_id), (unquote_plus(secret), secret) if secret else ())
+    return PresentedClient(
+        unquote_plus(client_id), (unquote_plus(secret), secret) if secret else ()
+    )
 
 
 def _first(form: Mapping[str, Sequence[str]], name: str) -> str | None:

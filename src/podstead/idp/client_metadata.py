@@ -31,7 +31,7 @@ class UnusableMetadata(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Metadata:
+class ClientMetadata:
     """What a client says of itself, with what it left out filled in."""
 
     redirect_uris: tuple[str, ...]
@@ -44,7 +44,7 @@ class Metadata:
     post_logout_redirect_uris: tuple[str, ...]
 
 
-def read_metadata(sent: Json, *, allow_http: bool, for_document: bool = False) -> Metadata:
+def read_metadata(sent: Json, *, allow_http: bool, for_document: bool = False) -> ClientMetadata:
     """Read and check what a client says.
 
     ``allow_http`` takes redirects by plain http to any host. ``for_document`` reads a client-ID
@@ -62,7 +62,7 @@ def read_metadata(sent: Json, *, allow_http: bool, for_document: bool = False) -
     response_types = _texts(sent, "response_types") or ("code",)
     if "code" not in response_types:
         raise UnusableMetadata("response_types must contain code")
-    return Metadata(
+    return ClientMetadata(
         redirect_uris=redirect_uris,
         grant_types=_grant_types(sent),
         auth_method="none"
@@ -99,7 +99,7 @@ def read_client_document(document: Json, *, client_id: str, allow_http: bool) ->
 
 
 def client_of(
-    metadata: Metadata,
+    metadata: ClientMetadata,
     *,
     client_id: str,
     registered: bool,

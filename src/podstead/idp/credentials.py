@@ -13,7 +13,7 @@ from typing import Final
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import BadRequest, Conflict, NotFound, Overloaded
-from podstead.idp.audit import Audit, Event
+from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.records import CREDENTIALS, Account, ClientCredential
 from podstead.idp.security_events import noting
 from podstead.idp.source import OPERATOR, RequestSource
@@ -82,10 +82,10 @@ class ClientCredentials:
             created_s=now_ms // 1000,
         )
         record = CREDENTIALS.put(credential.credential_id, credential, owner=value.account_id)
-        noted = await self._noting(Event.CREDENTIAL_CREATED, credential, source)
+        noted = await self._noting(AuditEvent.CREDENTIAL_CREATED, credential, source)
         await self._commit([record, *noted], account.at)
         self._audit.note(
-            Event.CREDENTIAL_CREATED,
+            AuditEvent.CREDENTIAL_CREATED,
             account_id=value.account_id,
             credential_id=credential.credential_id,
         )
@@ -105,14 +105,14 @@ class ClientCredentials:
         kept = await CREDENTIALS.read(self._store, credential_id, now_ms=now_ms)
         if kept is None or kept.value.account_id != account_id:
             raise NotFound("There are no such client credentials")
-        noted = await self._noting(Event.CREDENTIAL_DELETED, kept.value, source)
+        noted = await self._noting(AuditEvent.CREDENTIAL_DELETED, kept.value, source)
         await self._commit([CREDENTIALS.drop(credential_id), *noted], kept.at)
         self._audit.note(
-            Event.CREDENTIAL_DELETED, account_id=account_id, credential_id=credential_id
+            AuditEvent.CREDENTIAL_DELETED, account_id=account_id, credential_id=credential_id
         )
 
     async def _noting(
-        self, event: Event, credential: ClientCredential, source: RequestSource
+        self, event: AuditEvent, credential: ClientCredential, source: RequestSource
     ) -> Sequence[Record]:
         return await noting(
             self._store,

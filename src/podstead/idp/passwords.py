@@ -25,7 +25,7 @@ class UnusablePassword(BadRequest):
         self.known_text = known_text
 
 
-class Verdict(Enum):
+class PasswordCheck(Enum):
     """What a hash says of a password."""
 
     WRONG = "wrong"
@@ -40,7 +40,9 @@ class PasswordHasher(Protocol):
     async def hash(self, password: str, *, network: str) -> str:
         """The hash to keep. Raises Overloaded."""
 
-    async def verify(self, password_hash: str | None, password: str, *, network: str) -> Verdict:
+    async def verify(
+        self, password_hash: str | None, password: str, *, network: str
+    ) -> PasswordCheck:
         """Compare a password with a hash. Without one the answer is WRONG and takes as long, so
         that time does not tell which accounts exist (A-182). Raises Overloaded."""
 

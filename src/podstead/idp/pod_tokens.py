@@ -11,7 +11,7 @@ from typing import Protocol
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import NotFound, Overloaded
-from podstead.idp.audit import Audit, Event
+from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.records import Account
 from podstead.idp.security_events import noting
 from podstead.idp.source import RequestSource
@@ -49,7 +49,11 @@ class PodTokens:
         found = [token for token in await self.of(account) if token.token_id == token_id]
         if not found:
             raise NotFound("There is no such token; it may have been revoked")
-        owner, now_ms, event = account.account_id, self._clock.now_ms(), Event.POD_TOKEN_REVOKED
+        owner, now_ms, event = (
+            account.account_id,
+            self._clock.now_ms(),
+            AuditEvent.POD_TOKEN_REVOKED,
+        )
         noted = await noting(self._store, owner, event, source, subject=token_id, now_ms=now_ms)
         if not await revoke_tokens(
             self._store, found, further=noted, now_ms=now_ms, randomness=self._randomness

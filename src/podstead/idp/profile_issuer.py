@@ -14,7 +14,7 @@ from podstead.authn.claims import same_issuer
 from podstead.authn.web_id_documents import UNLIMITED, ProfileSources, WebIdDocuments
 from podstead.core.media_types import SPARQL_UPDATE
 from podstead.core.vocab import SOLID_OIDC_ISSUER
-from podstead.idp.audit import Audit, Event
+from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.records import Account
 from podstead.rdf.graph import Graph
 from podstead.rdf.terms import Iri
@@ -68,4 +68,4 @@ class IssuerRestoration:
         """
         statement = f"<{account.web_id}> <{SOLID_OIDC_ISSUER}> <{self._issuer}>"
         await self._profiles.patch(account.web_id, f"INSERT DATA {{ {statement} }}", SPARQL_UPDATE)
-        self._audit.note(Event.ISSUER_RESTORED, account_id=account.account_id)
+        self._audit.note(AuditEvent.ISSUER_RESTORED, account_id=account.account_id)

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final
 
-from podstead.idp.audit import Event
+from podstead.idp.audit import AuditEvent
 from podstead.idp.records import SECURITY_EVENTS, SecurityEvent
 from podstead.idp.source import RequestSource
 from podstead.storage.protocol import EntryRegistry
@@ -23,7 +23,7 @@ _MARK_CHARACTERS: Final = 16
 async def noting(
     store: EntryRegistry,
     account_id: str,
-    event: Event,
+    event: AuditEvent,
     source: RequestSource,
     *,
     subject: str = "",
@@ -39,7 +39,7 @@ async def noting(
 
 
 def first_event(
-    account_id: str, event: Event, source: RequestSource, *, subject: str = "", now_ms: int
+    account_id: str, event: AuditEvent, source: RequestSource, *, subject: str = "", now_ms: int
 ) -> Record:
     """What notes an event of an account that has none yet."""
     noted = SecurityEvent(

@@ -56,7 +56,7 @@ class OpenSession:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class NewSession:
     """A new session; ``secret`` is what the browser's cookie is to hold."""
 
     secret: str
@@ -83,7 +83,7 @@ class Sessions:
         restricted: bool = False,
         way: str = "",
         common_password: bool = False,
-    ) -> Begun:
+    ) -> NewSession:
         """Sign a browser in by a factor that was just verified for the account as it is kept.
 
         ``amr`` is what tokens tell of it (:mod:`podstead.idp.methods`).
@@ -123,7 +123,7 @@ class Sessions:
             records.append(SESSIONS.drop(instead_of.kept.key))
         if not await self._commit(records, relied_on=[account.at, *way_is_there]):
             raise Overloaded("The account was changed during sign-in; try again")
-        return Begun(secret, session)
+        return NewSession(secret, session)
 
     async def read(self, secret: str | None) -> OpenSession | None:
         """The session of a cookie, ``None`` if it does not count (any more); using it keeps it.

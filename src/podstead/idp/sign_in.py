@@ -12,10 +12,10 @@ from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
 from podstead.idp.accounts import Accounts, counting_from
 from podstead.idp.attempts import Attempts, attempt_at
-from podstead.idp.audit import Audit, Event
+from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.known_browsers import KnownBrowsers
 from podstead.idp.names import MOST_EMAIL_CHARACTERS
-from podstead.idp.passwords import PasswordHasher, Verdict, presented
+from podstead.idp.passwords import PasswordCheck, PasswordHasher, presented
 from podstead.idp.records import Account, BrowserSession
 from podstead.storage.registry import Versioned
 
@@ -78,7 +78,7 @@ class PasswordSignIn:
         address: str,
         marks: str = "",
         session: BrowserSession | None = None,
-        noted_as: Event = Event.SIGNED_IN,
+        noted_as: AuditEvent = AuditEvent.SIGNED_IN,
     ) -> SignedIn:
         """The account of ``login``, an e-mail address or a pod's name, if the password is right.
 
@@ -96,14 +96,16 @@ class PasswordSignIn:
         typed = presented(password)
         password_hash = None if found is None or typed is None else found.value.password_hash
         verdict = await self._passwords.verify(password_hash, typed or "", network=address)
-        if found is None or typed is None or verdict is Verdict.WRONG:
+        if found is None or typed is None or verdict is PasswordCheck.WRONG:
             await self._attempts.failed(attempt)
-            self._audit.note(Event.SIGN_IN_FAILED, account_id=attempt.account_id, factor="password")
+            self._audit.note(
+                AuditEvent.SIGN_IN_FAILED, account_id=attempt.account_id, factor="password"
+            )
             raise SignInFailed
         await self._attempts.check(attempt)  # others may have failed while this one was compared
         signed_in = await self._still_so(found)
         await self._attempts.succeeded(attempt)
-        if verdict is Verdict.RIGHT_BUT_OUTDATED:
+        if verdict is PasswordCheck.RIGHT_BUT_OUTDATED:
             signed_in = await self._rehashed(signed_in, typed, address)
         self._audit.note(noted_as, account_id=attempt.account_id, factor="password")
         return signed_in

@@ -12,12 +12,11 @@ from typing import Final, Protocol
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Overloaded
 from podstead.idp.audit import Audit
-from podstead.idp.client_authentication import ShownClient, UnreadableClient, shown_client
+from podstead.idp.client_authentication import PresentedClient, UnreadableClient, presented_client
 from podstead.idp.keys import ProviderKeys
-from podstead.idp.minting import Mint
 from podstead.idp.oauth.answers import unknown_client
 from podstead.idp.oauth.messages import OAuthAnswer, Parameters
-from podstead.idp.oauth.token import Exchange, Facts, TokenRequest
+from podstead.idp.oauth.token import Facts, TokenExchange, TokenRequest
 from podstead.idp.records import (
     ACCOUNTS,
     CODES,
@@ -28,6 +27,7 @@ from podstead.idp.records import (
     Client,
     ClientCredential,
 )
+from podstead.idp.token_minting import Mint
 from podstead.storage.protocol import EntryRegistry, ResourceStore
 from podstead.storage.registry import secret_key
 from podstead.storage.writing import commit_entries
@@ -77,7 +77,7 @@ class TokenService:
         Raises StorageError, and Overloaded if others keep changing what the request names.
         """
         try:
-            shown = shown_client(form, authorization)
+            shown = presented_client(form, authorization)
         except UnreadableClient:
             return unknown_client()
         for _ in range(_ATTEMPTS):
@@ -85,7 +85,7 @@ class TokenService:
             mint = Mint(self._issuer, await self._keys.current(), self._randomness, now_ms // 1000)
             facts = await self._facts(form, shown, now_ms)
             request = TokenRequest(form, shown or _by_token(facts), jkt, now_ms // 1000)
-            exchange = Exchange(request, facts, mint)
+            exchange = TokenExchange(request, facts, mint)
             answer = exchange.respond()
             if await commit_entries(
                 self._store,
@@ -98,7 +98,7 @@ class TokenService:
                 return answer
         raise Overloaded("Other requests use the same grant; try again")
 
-    def _note(self, exchange: Exchange) -> None:
+    def _note(self, exchange: TokenExchange) -> None:
         for event, grant in exchange.events:
             self._audit.note(event, account_id=grant.account_id, client_id=grant.client_id)
 
@@ -109,7 +109,7 @@ class TokenService:
             return await self._clients.find(client_id)
         return credential_client(credential.credential_id, credential.secret_hash)
 
-    async def _facts(self, form: Parameters, shown: ShownClient | None, now_ms: int) -> Facts:
+    async def _facts(self, form: Parameters, shown: PresentedClient | None, now_ms: int) -> Facts:
         """What is stored about what the request names. One that names a code and a refresh token is
         about that which its grant type says, and about nothing else."""
         code = refresh_token = grant = credential = client = account = None
@@ -159,10 +159,10 @@ def credential_client(credential_id: str, secret_hash: str) -> Client:
     )
 
 
-def _by_token(facts: Facts) -> ShownClient | None:
+def _by_token(facts: Facts) -> PresentedClient | None:
     """A client without a secret that refreshes may leave out its name (A-66)."""
     client = facts.client
-    return None if client is None else ShownClient(client.client_id)
+    return None if client is None else PresentedClient(client.client_id)
 
 
 def _secret(form: Mapping[str, Sequence[str]], grant_type: str, name: str) -> str | None:

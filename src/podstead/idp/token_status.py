@@ -22,7 +22,6 @@ from podstead.authn.claims import (
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Overloaded
 from podstead.idp.discovery import userinfo_url
-from podstead.idp.minting import ACCESS_TOKEN_S, personal_claims
 from podstead.idp.own_tokens import OwnTokens
 from podstead.idp.records import (
     ACCOUNTS,
@@ -34,6 +33,7 @@ from podstead.idp.records import (
     RefreshToken,
     RevokedToken,
 )
+from podstead.idp.token_minting import ACCESS_TOKEN_S, personal_claims
 from podstead.idp.token_service import ProviderStore
 from podstead.jose.compact import CompactToken, claim_text, read_token, verify_signature
 from podstead.jose.errors import InvalidJose

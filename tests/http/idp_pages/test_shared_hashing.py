@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from podstead.app.passwords import MOST_AT_ONCE, Argon2Passwords
-from podstead.idp.passwords import Verdict
+from podstead.idp.passwords import PasswordCheck
 from tests.http.conftest import Server, password_of
 from tests.support.asgi import Answer
 
@@ -33,7 +33,7 @@ async def test_one_address_with_right_passwords_does_not_keep_others_from_signin
     log each."""
     compare, released = Argon2Passwords._compare, threading.Event()
 
-    def slow(self: Argon2Passwords, password_hash: str, password: str) -> Verdict:
+    def slow(self: Argon2Passwords, password_hash: str, password: str) -> PasswordCheck:
         if password == password_of("bob"):
             released.wait()
         return compare(self, password_hash, password)

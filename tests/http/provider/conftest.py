@@ -27,7 +27,7 @@ from podstead.app.provider_keys import KeyFolder
 from podstead.app.system import SystemRandomness
 from podstead.config import Settings
 from podstead.core.errors import OutboundError
-from podstead.idp.authorizations import Authorizations, Interact, Next, Reply
+from podstead.idp.authorizations import AuthorizationReply, Authorizations, Interact, Next
 from podstead.idp.clients import ClientDirectory, ClientDocument
 from podstead.idp.records import ACCOUNTS, CREDENTIALS, Account, BrowserSession, ClientCredential
 from podstead.rdf.codecs import parse
@@ -172,7 +172,7 @@ class Provider:
         given = {name: [value] for name, value in parameters.items() if value is not None}
         return await self.authorizations.begin(given, session=session, browser="browser-1")
 
-    async def authorize(self, app: App, **changes: str | None) -> Reply:
+    async def authorize(self, app: App, **changes: str | None) -> AuthorizationReply:
         """The answer to the request of an application that the person lets act for them."""
         following = await self.begin(app, **changes)
         if isinstance(following, Interact):
@@ -180,7 +180,7 @@ class Provider:
             await self.authorizations.consented(pending)
             pending = await self.authorizations.pending(following.uid, browser="browser-1")
             following = await self.authorizations.proceed(pending, self.session())
-        assert isinstance(following, Reply)
+        assert isinstance(following, AuthorizationReply)
         return following
 
     async def code(self, app: App, **changes: str | None) -> str:

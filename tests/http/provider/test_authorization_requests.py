@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podstead.core.errors import AccessDenied, BadRequest, NotFound, Overloaded
-from podstead.idp.authorizations import Interact, Reply
+from podstead.idp.authorizations import AuthorizationReply, Interact
 from podstead.idp.interactions import Stage
 from podstead.idp.oauth.authorization import UnusableClient
 from podstead.idp.records import CLIENTS, CODES, CONSENTS, GRANTS, INTERACTIONS
@@ -55,7 +55,7 @@ async def test_what_is_wrong_is_told_to_the_client(
 ) -> None:
     """A-53"""
     reply = await provider.begin(app, **changes)
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, AuthorizationReply)
     assert (reply.redirect_uri, reply.response_mode) == (CALLBACK, "query")
     description = reply.parameters["error_description"]
     assert reply.parameters == {
@@ -73,7 +73,7 @@ async def test_what_is_wrong_is_told_to_the_client(
 async def test_pkce_is_asked_for_in_words_that_clients_know(provider: Provider, app: App) -> None:
     """A-53"""
     reply = await provider.begin(app, code_challenge_method="plain")
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, AuthorizationReply)
     assert reply.parameters["error_description"] == PKCE
 
 
@@ -87,7 +87,7 @@ async def test_a_parameter_given_twice_is_refused(provider: Provider, app: App, 
     }
     parameters[name] = ["query", "query"]
     reply = await provider.authorizations.begin(parameters, session=None, browser="b")
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, AuthorizationReply)
     assert reply.parameters["error"] == "invalid_request"
     assert reply.parameters["error_description"].isascii()
 
@@ -144,14 +144,14 @@ async def test_unknown_parameters_and_scopes_are_passed_over(provider: Provider,
 
 async def silent(provider: Provider, app: App, **changes: str | None) -> dict[str, str]:
     reply = await provider.begin(app, prompt="none", **changes)
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, AuthorizationReply)
     return dict(reply.parameters)
 
 
 async def test_without_a_session_nobody_signs_in_silently(provider: Provider, app: App) -> None:
     """A-55"""
     reply = await provider.begin_in(None, app, prompt="none")
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, AuthorizationReply)
     assert reply.parameters["error"] == "login_required"
 
 
@@ -252,7 +252,7 @@ async def test_a_finished_interaction_gives_nothing_more(provider: Provider, app
     await provider.authorizations.consented(pending)
     agreed = await provider.authorizations.pending(uid, browser="browser-1")
     reply = await provider.authorizations.proceed(agreed, provider.session())
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, AuthorizationReply)
     with pytest.raises(Overloaded):  # the same once more, at the same time
         await provider.authorizations.proceed(agreed, provider.session())
     with pytest.raises(BadRequest):

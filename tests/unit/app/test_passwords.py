@@ -12,7 +12,7 @@ import pytest
 
 from podstead.app.passwords import Argon2Passwords, HashCost
 from podstead.core.errors import Overloaded, StorageError
-from podstead.idp.passwords import Verdict
+from podstead.idp.passwords import PasswordCheck
 
 CHEAP = HashCost(memory_kib=8, passes=1)
 ALICE, MALLORY, TRENT = "192.0.2.1", "192.0.2.2", "192.0.2.3"
@@ -30,10 +30,12 @@ async def test_a_hash_is_argon2id_of_enough_memory_and_passes() -> None:
     assert (found.salt_len, found.hash_len) == (16, 32)
     assert argon2.PasswordHasher().verify(encoded, "correct horse battery staple")
     assert (
-        await hasher.verify(encoded, "correct horse battery staple", network=ALICE) is Verdict.RIGHT
+        await hasher.verify(encoded, "correct horse battery staple", network=ALICE)
+        is PasswordCheck.RIGHT
     )
     assert (
-        await hasher.verify(encoded, "correct horse battery stable", network=ALICE) is Verdict.WRONG
+        await hasher.verify(encoded, "correct horse battery stable", network=ALICE)
+        is PasswordCheck.WRONG
     )
 
 
@@ -48,16 +50,19 @@ async def test_every_character_counts_however_long_the_password() -> None:
     """A-93, W-15: bcrypt forgets what is behind 72 bytes."""
     hasher = Argon2Passwords(CHEAP)
     encoded = await hasher.hash("a" * 1023 + "b", network=ALICE)
-    assert await hasher.verify(encoded, "a" * 1023 + "b", network=ALICE) is Verdict.RIGHT
-    assert await hasher.verify(encoded, "a" * 1023 + "c", network=ALICE) is Verdict.WRONG
+    assert await hasher.verify(encoded, "a" * 1023 + "b", network=ALICE) is PasswordCheck.RIGHT
+    assert await hasher.verify(encoded, "a" * 1023 + "c", network=ALICE) is PasswordCheck.WRONG
 
 
 async def test_a_hash_of_another_cost_is_outdated() -> None:
     """A-93"""
     encoded = await Argon2Passwords(CHEAP).hash("password123", network=ALICE)
     hasher = Argon2Passwords(HashCost(memory_kib=16, passes=1))
-    assert await hasher.verify(encoded, "password123", network=ALICE) is Verdict.RIGHT_BUT_OUTDATED
-    assert await hasher.verify(encoded, "password124", network=ALICE) is Verdict.WRONG
+    assert (
+        await hasher.verify(encoded, "password123", network=ALICE)
+        is PasswordCheck.RIGHT_BUT_OUTDATED
+    )
+    assert await hasher.verify(encoded, "password124", network=ALICE) is PasswordCheck.WRONG
 
 
 async def test_nobodys_password_is_compared_at_the_same_cost_and_is_wrong() -> None:
@@ -67,7 +72,7 @@ async def test_nobodys_password_is_compared_at_the_same_cost_and_is_wrong() -> N
     found = argon2.extract_parameters(hasher._nobodys_hash)
     own = argon2.extract_parameters(await hasher.hash("password123", network=ALICE))
     assert found == own
-    assert await hasher.verify(None, "password123", network=ALICE) is Verdict.WRONG
+    assert await hasher.verify(None, "password123", network=ALICE) is PasswordCheck.WRONG
 
 
 async def test_a_damaged_hash_is_trouble_and_no_wrong_password() -> None:
@@ -86,15 +91,15 @@ class Held:
     released: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
-        def slow(_: str, password: str) -> Verdict:
+        def slow(_: str, password: str) -> PasswordCheck:
             self.askers.append(password)
             self.begun.release()
             self.released.wait()
-            return Verdict.WRONG
+            return PasswordCheck.WRONG
 
         self.hasher._compare = slow  # type: ignore[assignment, method-assign]
 
-    def ask(self, network: str) -> asyncio.Task[Verdict]:
+    def ask(self, network: str) -> asyncio.Task[PasswordCheck]:
         return asyncio.create_task(self.hasher.verify(None, network, network=network))
 
     async def wait_for_a_beginning(self) -> None:
@@ -125,7 +130,7 @@ async def test_one_address_leaves_a_thread_to_everybody_else(made: list[Held]) -
     await slots.wait_for_a_beginning()
     assert slots.askers == [MALLORY, ALICE]
     slots.released.set()
-    assert await asyncio.gather(other, *greedy) == [Verdict.WRONG] * 4
+    assert await asyncio.gather(other, *greedy) == [PasswordCheck.WRONG] * 4
 
 
 async def test_one_address_has_half_the_places_to_wait_in(made: list[Held]) -> None:
@@ -139,8 +144,8 @@ async def test_one_address_has_half_the_places_to_wait_in(made: list[Held]) -> N
     with pytest.raises(Overloaded):
         await slots.hasher.verify(None, "x", network=TRENT)
     slots.released.set()
-    assert await asyncio.gather(*greedy, *others) == [Verdict.WRONG] * 8
-    assert await slots.hasher.verify(None, "x", network=MALLORY) is Verdict.WRONG
+    assert await asyncio.gather(*greedy, *others) == [PasswordCheck.WRONG] * 8
+    assert await slots.hasher.verify(None, "x", network=MALLORY) is PasswordCheck.WRONG
 
 
 async def test_who_waits_for_too_long_is_refused(made: list[Held]) -> None:
@@ -150,7 +155,7 @@ async def test_who_waits_for_too_long_is_refused(made: list[Held]) -> None:
     with pytest.raises(Overloaded, match="Too many sign-ins are in progress"):
         await slots.hasher.verify(None, "x", network=MALLORY)
     slots.released.set()
-    assert await waiting is Verdict.WRONG
+    assert await waiting is PasswordCheck.WRONG
 
 
 async def test_a_request_that_is_given_up_keeps_its_place_until_its_hash_is_made(

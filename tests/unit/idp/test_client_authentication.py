@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstead.idp.client_authentication import (
-    ShownClient,
+    PresentedClient,
     UnreadableClient,
     authenticates,
-    shown_client,
+    presented_client,
 )
 from podstead.idp.records import Client
 from podstead.storage.registry import secret_key
@@ -42,7 +42,7 @@ def header(content: str) -> str:
 def test_both_parts_are_form_encoded(encode: object, client_id: str, secret: str) -> None:
     """RFC 6749 section 2.3.1: ``my id+1`` is ``my+id%2B1``"""
     encoded = [encode(each, safe="") for each in (client_id, secret)]  # type: ignore[operator]
-    shown = shown_client({}, header(":".join(encoded)))
+    shown = presented_client({}, header(":".join(encoded)))
     assert shown is not None
     assert shown.client_id == client_id
     assert authenticates(client(secret, client_id), shown)
@@ -50,7 +50,7 @@ def test_both_parts_are_form_encoded(encode: object, client_id: str, secret: str
 
 @given(secret=TEXT)
 def test_a_secret_may_come_as_it_is(secret: str) -> None:
-    shown = shown_client({}, header(f"c:{secret}"))
+    shown = presented_client({}, header(f"c:{secret}"))
     assert shown is not None
     assert authenticates(client(secret), shown)
 
@@ -58,8 +58,8 @@ def test_a_secret_may_come_as_it_is(secret: str) -> None:
 @given(secret=TEXT, other=TEXT)
 def test_another_secret_is_never_taken(secret: str, other: str) -> None:
     """In a form it is read as it is"""
-    shown = shown_client({"client_id": ["c"], "client_secret": [other]}, None)
-    assert shown == ShownClient("c", (other,))
+    shown = presented_client({"client_id": ["c"], "client_secret": [other]}, None)
+    assert shown == PresentedClient("c", (other,))
     assert authenticates(client(secret), shown) is (secret == other)
 
 
@@ -67,7 +67,7 @@ def test_another_secret_is_never_taken(secret: str, other: str) -> None:
 def test_a_header_is_read_or_refused(text: str) -> None:
     for authorization in (text, f"Basic {text}", header(text.encode("utf-8", "replace").decode())):
         try:
-            shown = shown_client({"client_id": ["c"]}, authorization)
+            shown = presented_client({"client_id": ["c"]}, authorization)
         except UnreadableClient:
             continue
         assert shown is not None
@@ -77,17 +77,17 @@ def test_a_header_is_read_or_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("shown", "secret", "expected"),
     [
-        (ShownClient("c"), None, True),
-        (ShownClient("c", ("x",)), None, False),
-        (ShownClient("other"), None, False),
-        (ShownClient("c"), "s", False),
-        (ShownClient("c", ("",)), "s", False),
-        (ShownClient("c", ("x", "s")), "s", True),
-        (ShownClient("other", ("s",)), "s", False),
+        (PresentedClient("c"), None, True),
+        (PresentedClient("c", ("x",)), None, False),
+        (PresentedClient("other"), None, False),
+        (PresentedClient("c"), "s", False),
+        (PresentedClient("c", ("",)), "s", False),
+        (PresentedClient("c", ("x", "s")), "s", True),
+        (PresentedClient("other", ("s",)), "s", False),
     ],
 )
 def test_a_client_is_known_by_its_secret_or_by_having_none(
-    shown: ShownClient, secret: str | None, expected: bool
+    shown: PresentedClient, secret: str | None, expected: bool
 ) -> None:
     assert authenticates(client(secret), shown) is expected
 
@@ -95,9 +95,13 @@ def test_a_client_is_known_by_its_secret_or_by_having_none(
 def test_a_client_whose_secret_is_lost_is_nobody() -> None:
     """Fail closed: a record without the hash of its secret"""
     broken = Client("c", (), (), "client_secret_basic", "ES256", registered=True)
-    for shown in (ShownClient("c"), ShownClient("c", ("",)), ShownClient("c", ("None",))):
+    for shown in (
+        PresentedClient("c"),
+        PresentedClient("c", ("",)),
+        PresentedClient("c", ("None",)),
+    ):
         assert not authenticates(broken, shown)
 
 
 def test_a_request_without_a_client_names_none() -> None:
-    assert shown_client({"client_secret": ["x"]}, None) is None
+    assert presented_client({"client_secret": ["x"]}, None) is None

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstead.idp.client_authentication import UnreadableClient, shown_client
+from podstead.idp.client_authentication import UnreadableClient, presented_client
 from podstead.idp.oauth.authorization import (
     RefusedRequest,
     UnusableClient,
     check_authorization_request,
 )
 from podstead.idp.oauth.messages import Parameters
-from podstead.idp.oauth.token import Exchange, Facts, Minted, Subject, TokenRequest
+from podstead.idp.oauth.token import Facts, Minted, Subject, TokenExchange, TokenRequest
 from podstead.idp.records import (
     CODES,
     GRANTS,
@@ -244,8 +244,8 @@ FORMS = ANYTHING | changed(RIGHT_CODE) | changed(RIGHT_REFRESH) | changed(RIGHT_
 def test_the_right_token_requests_are_answered(form: Mapping[str, str], client: Client) -> None:
     """So that the property below is about something"""
     sent = {name: [value] for name, value in form.items()}
-    request = TokenRequest(sent, shown_client(sent, None), "k" * 43, NOW_S)
-    answer = Exchange(request, facts_for(client, sent), CountingMint()).respond()
+    request = TokenRequest(sent, presented_client(sent, None), "k" * 43, NOW_S)
+    answer = TokenExchange(request, facts_for(client, sent), CountingMint()).respond()
     assert (answer.status, answer.body) == (200, {"access_token": "t"})
 
 
@@ -255,11 +255,11 @@ def test_every_token_request_is_answered_by_the_rules(
 ) -> None:
     """A-64, A-68: tokens only for what is right in every point, and an answer to all else"""
     try:
-        shown = shown_client(form, None)
+        shown = presented_client(form, None)
     except UnreadableClient:
         return
     mint = CountingMint()
-    exchange = Exchange(TokenRequest(form, shown, jkt, NOW_S), facts_for(client, form), mint)
+    exchange = TokenExchange(TokenRequest(form, shown, jkt, NOW_S), facts_for(client, form), mint)
     answer = exchange.respond()
     assert dict(answer.headers)["Cache-Control"] == "no-store"
     if answer.status != 200:

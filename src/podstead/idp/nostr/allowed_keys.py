@@ -14,7 +14,7 @@ from typing import Final
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Conflict, NotFound, Overloaded
-from podstead.idp.audit import Audit, Event
+from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.nostr.finding import StatedKeys
 from podstead.idp.records import ALLOWED_KEYS, Account, AllowedKey
 from podstead.idp.security_events import noting
@@ -79,7 +79,7 @@ class AllowedKeys:
                 "first"
             )
         allowed = AllowedKey(public_key, owner, created_s=now_ms // 1000)
-        event = Event.PROFILE_KEY_ALLOWED
+        event = AuditEvent.PROFILE_KEY_ALLOWED
         await self._commit(
             [
                 ALLOWED_KEYS.put(key, allowed, owner=owner),
@@ -104,7 +104,7 @@ class AllowedKeys:
         )
         # What began by it while it was being removed:
         await self._commit(await ending(self._store, owner, kept.at.entry, now_ms=now_ms), [])
-        self._audit.note(Event.PROFILE_KEY_ENDED, account_id=owner, key=public_key)
+        self._audit.note(AuditEvent.PROFILE_KEY_ENDED, account_id=owner, key=public_key)
 
     async def _commit(self, records: Sequence[Record], relied_on: Sequence[Precondition]) -> None:
         if not await commit_entries(
@@ -127,7 +127,7 @@ async def ending_allowed_key(
 ) -> Sequence[Record]:
     """What ends a permission, with everything that began by it. Raises StorageError."""
     owner, subject = kept.value.account_id, npub(kept.value.public_key)
-    event = Event.PROFILE_KEY_ENDED
+    event = AuditEvent.PROFILE_KEY_ENDED
     return [
         ALLOWED_KEYS.drop(kept.key),
         *await ending(store, owner, kept.at.entry, now_ms=now_ms),

@@ -32,7 +32,7 @@ class EventInvalid(NotAuthenticated):
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class KeyProof:
     """Whose key signed, as an event that is used up now proves."""
 
     public_key: str
@@ -52,7 +52,7 @@ class SignedEvents:
 
     async def verify(
         self, authorization: Sequence[bytes], *, url: str, has_content: bool = False
-    ) -> Proof:
+    ) -> KeyProof:
         """What the event in the Authorization fields of a POST proves, where ``url``, to the byte,
         is good for one use itself.
 
@@ -74,7 +74,7 @@ class SignedEvents:
         holder: str,
         account_id: str | None = None,
         has_content: bool = False,
-    ) -> Proof:
+    ) -> KeyProof:
         """The same for an event that answers a challenge, which :class:`Challenges` has issued to
         the ``holder`` for a purpose, and maybe an account. The challenge is used up as well.
 
@@ -109,6 +109,6 @@ class SignedEvents:
         )
         return event, proven
 
-    async def _use(self, event: Event, proven: ProvenByEvent) -> Proof:
+    async def _use(self, event: Event, proven: ProvenByEvent) -> KeyProof:
         await self._uses.use(event, remembered_until_s=proven.remembered_until_s)
-        return Proof(event.public_key, proven.content_digest)
+        return KeyProof(event.public_key, proven.content_digest)

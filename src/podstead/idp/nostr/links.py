@@ -15,7 +15,7 @@ import msgspec
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Conflict, NotFound, Overloaded, PodsteadError, RequestRefused
-from podstead.idp.audit import Audit, Event
+from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.factors import remaining_factor
 from podstead.idp.records import NOSTR_LINKS, Account, NostrLink
 from podstead.idp.security_events import noting
@@ -52,7 +52,7 @@ class ProfileRefused(Conflict):
         )
 
 
-class Profiles(Protocol):
+class ProfileNames(Protocol):
     """Changes what the profiles of accounts say, as their owners might."""
 
     async def add_name(self, web_id: str, name: str) -> None:
@@ -72,7 +72,7 @@ class NostrLinks:
         self,
         *,
         store: ProviderStore,
-        profiles: Profiles,
+        profiles: ProfileNames,
         audit: Audit,
         clock: Clock,
         randomness: Randomness,
@@ -164,11 +164,11 @@ class NostrLinks:
         await self._commit(
             [
                 NOSTR_LINKS.put(public_key, link, owner=owner),
-                *await self._noting(Event.NOSTR_KEY_LINKED, link, source),
+                *await self._noting(AuditEvent.NOSTR_KEY_LINKED, link, source),
             ],
             [account.at, NOSTR_LINKS.absent(public_key)],
         )
-        self._note(Event.NOSTR_KEY_LINKED, link)
+        self._note(AuditEvent.NOSTR_KEY_LINKED, link)
         kept = await self.find(public_key)
         if kept is None:
             raise _busy()
@@ -189,12 +189,12 @@ class NostrLinks:
         removal = [
             NOSTR_LINKS.drop(kept.key),
             *await ending(self._store, owner, way, now_ms=now_ms),
-            *await self._noting(Event.NOSTR_KEY_UNLINKED, kept.value, source),
+            *await self._noting(AuditEvent.NOSTR_KEY_UNLINKED, kept.value, source),
         ]
         await self._commit(removal, relied_on)
         # What began by it while it was being removed:
         await self._commit(await ending(self._store, owner, way, now_ms=now_ms), [])
-        self._note(Event.NOSTR_KEY_UNLINKED, kept.value)
+        self._note(AuditEvent.NOSTR_KEY_UNLINKED, kept.value)
 
     async def _publish(self, account: Account, public_key: str) -> NostrLink:
         """Nobody is told that a key is published before the profile names it."""
@@ -216,7 +216,7 @@ class NostrLinks:
             await self._profiles.remove_name(account.web_id, did_of(public_key))
 
     async def _noting(
-        self, event: Event, link: NostrLink, source: RequestSource
+        self, event: AuditEvent, link: NostrLink, source: RequestSource
     ) -> Sequence[Record]:
         return await noting(
             self._store,
@@ -227,7 +227,7 @@ class NostrLinks:
             now_ms=self._clock.now_ms(),
         )
 
-    def _note(self, event: Event, link: NostrLink) -> None:
+    def _note(self, event: AuditEvent, link: NostrLink) -> None:
         self._audit.note(event, account_id=link.account_id, key=link.public_key)
 
     async def _commit(self, records: Sequence[Record], relied_on: Sequence[Precondition]) -> None:

@@ -17,7 +17,7 @@ from podstead.core.clock import Clock
 from podstead.core.errors import BadRequest, Overloaded, RequestRefused, StorageError
 from podstead.core.identifiers import ResourcePath, parse_path, storage_root
 from podstead.idp.accounts import Accounts
-from podstead.idp.audit import Event
+from podstead.idp.audit import AuditEvent
 from podstead.idp.names import name_key
 from podstead.idp.nostr.allowed_keys import allowed_key, ending_allowed_key
 from podstead.idp.records import (
@@ -100,7 +100,10 @@ class ProfileKeyRecords:
                 )
         kept = await NOSTR_LINKS.of_owner(self._store, owner, now_ms=now_ms)
         linked = {each.key for each in kept}
-        for event, keys in ((Event.PROFILE_KEY_NAMED, came), (Event.PROFILE_KEY_UNNAMED, gone)):
+        for event, keys in (
+            (AuditEvent.PROFILE_KEY_NAMED, came),
+            (AuditEvent.PROFILE_KEY_UNNAMED, gone),
+        ):
             told = [key for key in keys if key not in linked]
             if told:
                 records += await noting(

@@ -12,8 +12,8 @@ from typing import Final
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Conflict
 from podstead.idp.accounts import Joined
-from podstead.idp.audit import Audit, Event
-from podstead.idp.nostr.events import Proof
+from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.nostr.events import KeyProof
 from podstead.idp.records import NOSTR_LINKS, PROVEN_KEYS, Account, NostrLink, ProvenKey
 from podstead.idp.security_events import first_event
 from podstead.idp.source import RequestSource
@@ -47,7 +47,7 @@ class ProvenKeys:
         self._clock = clock
         self._randomness = randomness
 
-    async def keep(self, proof: Proof, *, browser: str) -> None:
+    async def keep(self, proof: KeyProof, *, browser: str) -> None:
         """Remember that the browser has proven to hold a key. Raises Overloaded, StorageError."""
         now_ms = self._clock.now_ms()
         record = PROVEN_KEYS.put(
@@ -74,7 +74,7 @@ class ProvenKeys:
                 PROVEN_KEYS.drop(proven.key),
                 first_event(
                     owner,
-                    Event.NOSTR_KEY_LINKED,
+                    AuditEvent.NOSTR_KEY_LINKED,
                     source,
                     subject=npub(public_key),
                     now_ms=self._clock.now_ms(),
@@ -87,5 +87,5 @@ class ProvenKeys:
     def linked(self, proven: Versioned[ProvenKey], account: Account) -> None:
         """Note that the key is an account's now."""
         self._audit.note(
-            Event.NOSTR_KEY_LINKED, account_id=account.account_id, key=proven.value.public_key
+            AuditEvent.NOSTR_KEY_LINKED, account_id=account.account_id, key=proven.value.public_key
         )

@@ -12,10 +12,10 @@ from typing import Final
 
 from podstead.core.errors import AccessDenied, Overloaded
 from podstead.idp.accounts import Accounts
-from podstead.idp.audit import Audit, Event
+from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.names import MOST_EMAIL_CHARACTERS
 from podstead.idp.nostr.allowed_keys import AllowedKeys
-from podstead.idp.nostr.events import Proof
+from podstead.idp.nostr.events import KeyProof
 from podstead.idp.nostr.links import NostrLinks
 from podstead.idp.records import Account, NostrLink
 from podstead.idp.sign_in import AccountDisabled
@@ -71,7 +71,7 @@ class NostrSignIn:
         self._audit = audit
 
     async def sign_in(
-        self, proof: Proof, *, name: str = "", only_linked: bool = False
+        self, proof: KeyProof, *, name: str = "", only_linked: bool = False
     ) -> SignedInByKey:
         """The account that somebody signs in to who has proven to hold a key.
 
@@ -100,7 +100,7 @@ class NostrSignIn:
 
     def failed(self, account_id: str | None = None) -> None:
         """Note that somebody could not sign in with a key."""
-        self._audit.note(Event.SIGN_IN_FAILED, account_id=account_id, factor=FACTOR)
+        self._audit.note(AuditEvent.SIGN_IN_FAILED, account_id=account_id, factor=FACTOR)
 
     async def _by_link(self, found: Versioned[NostrLink]) -> SignedInByKey:
         link: Versioned[NostrLink] | None = found
@@ -122,5 +122,5 @@ class NostrSignIn:
 
     def _signed_in(self, signed_in: SignedInByKey) -> SignedInByKey:
         account_id = signed_in.account.value.account_id
-        self._audit.note(Event.SIGNED_IN, account_id=account_id, factor=FACTOR)
+        self._audit.note(AuditEvent.SIGNED_IN, account_id=account_id, factor=FACTOR)
         return signed_in

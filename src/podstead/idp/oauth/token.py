@@ -24,8 +24,8 @@ from authlib.oauth2.rfc6749.grants import (
 )
 from authlib.oauth2.rfc7636 import CodeChallenge, create_s256_code_challenge
 
-from podstead.idp.audit import Event
-from podstead.idp.client_authentication import ShownClient, authenticates
+from podstead.idp.audit import AuditEvent
+from podstead.idp.client_authentication import PresentedClient, authenticates
 from podstead.idp.oauth.answers import own_answer, refused
 from podstead.idp.oauth.clients import OAuthClient
 from podstead.idp.oauth.messages import (
@@ -59,7 +59,7 @@ class TokenRequest:
     """A token request: its form, the client it names, and the key that its DPoP proof holds."""
 
     form: Parameters
-    shown: ShownClient | None
+    shown: PresentedClient | None
     jkt: str | None
     now_s: int
 
@@ -109,7 +109,7 @@ class Minting(Protocol):
 
 
 @dataclass(slots=True)
-class Exchange:
+class TokenExchange:
     """One token request in progress: what it changes, and what its answer relied on."""
 
     request: TokenRequest
@@ -117,7 +117,7 @@ class Exchange:
     minting: Minting
     records: list[Record] = field(default_factory=list)
     relied_on: list[Precondition] = field(default_factory=list)
-    events: list[tuple[Event, Grant]] = field(default_factory=list)
+    events: list[tuple[AuditEvent, Grant]] = field(default_factory=list)
     """What to note in the audit log once the changes are committed."""
 
     def respond(self) -> OAuthAnswer:
@@ -147,7 +147,7 @@ class Exchange:
         # Before the other checks: even if this request fails them or comes late, one of the two
         # uses may be a thief's (RFC 6749 section 4.1.2).
         if kept.value.used:
-            self.revoke_grant(Event.CODE_REUSED)
+            self.revoke_grant(AuditEvent.CODE_REUSED)
             return None
         code = kept.value
         if code.client_id != client_id or self.request.now_s >= code.expires_s:
@@ -165,7 +165,7 @@ class Exchange:
         # One of the two uses may be a thief's, and the server cannot tell which (RFC 9700 section
         # 4.14.2).
         if kept.value.used:
-            self.revoke_grant(Event.REFRESH_TOKEN_REUSED)
+            self.revoke_grant(AuditEvent.REFRESH_TOKEN_REUSED)
             return None
         if not _is_key(self.request.jkt, expected=kept.value.jkt):
             return None
@@ -181,7 +181,7 @@ class Exchange:
         value = grant.value
         return Subject(account, value.web_id, value.client_id, value.scopes, jkt, value)
 
-    def revoke_grant(self, event: Event) -> None:
+    def revoke_grant(self, event: AuditEvent) -> None:
         """End everything that came of the grant, because of what the event says."""
         kept = self.facts.grant
         if kept is not None and not kept.value.revoked:
@@ -235,7 +235,7 @@ def _is_key(shown: str | None, *, expected: str | None) -> bool:
 class _Server(AuthorizationServer):
     """The library's server for one token request."""
 
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: TokenExchange) -> None:
         super().__init__()
         self.exchange = exchange
         self.register_grant(_CodeGrant, [_S256(required=True)])

@@ -143,12 +143,12 @@ class CeremonyVerifier(Protocol):
     ) -> Assertion: ...
 
 
-def encoded(content: bytes) -> str:
+def base64url_encoded(content: bytes) -> str:
     """Bytes as WebAuthn's JSON has them: base64url without padding."""
     return base64.urlsafe_b64encode(content).rstrip(b"=").decode("ascii")
 
 
-def decoded(text: object) -> bytes | None:
+def base64url_decoded(text: object) -> bytes | None:
     """The bytes of such a text; ``None`` if it is none."""
     if not isinstance(text, str):
         return None

@@ -14,7 +14,7 @@ import msgspec
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import BadRequest, Conflict, NotFound, Overloaded
-from podstead.idp.audit import Audit, Event
+from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.challenges import Challenges, ChallengeStore, Issued, challenge_of
 from podstead.idp.factors import remaining_factor
 from podstead.idp.passkeys.ceremonies import (
@@ -22,7 +22,7 @@ from podstead.idp.passkeys.ceremonies import (
     CeremonyVerifier,
     CreatedKey,
     Credential,
-    encoded,
+    base64url_encoded,
     response_of,
 )
 from podstead.idp.records import PASSKEYS, Account, Challenge, Passkey
@@ -42,7 +42,7 @@ _HANDLE_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class CreationOffer:
     """An account may be given a passkey; what the browser has to know for it."""
 
     issued: Issued
@@ -78,7 +78,7 @@ class Passkeys:
 
     # --- adding -------------------------------------------------------------------------------
 
-    async def offer(self, signed_in: OpenSession) -> Offer:
+    async def offer(self, signed_in: OpenSession) -> CreationOffer:
         """Begin to add one. Raises Conflict if there are too many, Overloaded, StorageError."""
         account_id = signed_in.account.account_id
         present = [each.value for each in await self.of_account(account_id)]
@@ -90,7 +90,7 @@ class Passkeys:
         issued = await self._challenges.issue(
             ADDING, holder=signed_in.kept.key, account_id=account_id, user_handle=handle
         )
-        return Offer(issued, handle, present)
+        return CreationOffer(issued, handle, present)
 
     async def add(
         self,
@@ -119,7 +119,9 @@ class Passkeys:
         )
         passkey = self._made(account.value, taken, created, credential, label)
         await self._keep(account, passkey, source)
-        self._audit.note(Event.PASSKEY_ADDED, account_id=passkey.account_id, aaguid=passkey.aaguid)
+        self._audit.note(
+            AuditEvent.PASSKEY_ADDED, account_id=passkey.account_id, aaguid=passkey.aaguid
+        )
         return passkey
 
     # --- looking after them -------------------------------------------------------------------
@@ -149,18 +151,20 @@ class Passkeys:
         removal = [
             PASSKEYS.drop(key),
             *await ending(self._store, account_id, way, now_ms=now_ms),
-            *await self._noting(Event.PASSKEY_REMOVED, kept.value, source),
+            *await self._noting(AuditEvent.PASSKEY_REMOVED, kept.value, source),
         ]
         await self._commit(removal, [account.at, kept.at, stays])
         # What began by it while it was being removed:
         await self._commit(await ending(self._store, account_id, way, now_ms=now_ms), [])
-        self._audit.note(Event.PASSKEY_REMOVED, account_id=account_id, aaguid=kept.value.aaguid)
+        self._audit.note(
+            AuditEvent.PASSKEY_REMOVED, account_id=account_id, aaguid=kept.value.aaguid
+        )
         return way
 
     # --- parts --------------------------------------------------------------------------------
 
     def _new_handle(self) -> str:
-        return encoded(bytes.fromhex(self._randomness.token_hex(_HANDLE_BYTES)))
+        return base64url_encoded(bytes.fromhex(self._randomness.token_hex(_HANDLE_BYTES)))
 
     def _made(
         self,
@@ -171,7 +175,7 @@ class Passkeys:
         name: str,
     ) -> Passkey:
         return Passkey(
-            credential_id=encoded(created.credential_id),
+            credential_id=base64url_encoded(created.credential_id),
             account_id=account.account_id,
             user_handle=taken.user_handle or "",
             public_key=created.public_key,
@@ -185,7 +189,7 @@ class Passkeys:
         )
 
     async def _noting(
-        self, event: Event, passkey: Passkey, source: RequestSource
+        self, event: AuditEvent, passkey: Passkey, source: RequestSource
     ) -> Sequence[Record]:
         return await noting(
             self._store,
@@ -204,7 +208,7 @@ class Passkeys:
         if known is not None:
             raise Conflict("This passkey is already registered")
         record = PASSKEYS.put(key, passkey, owner=account.value.account_id)
-        noted = await self._noting(Event.PASSKEY_ADDED, passkey, source)
+        noted = await self._noting(AuditEvent.PASSKEY_ADDED, passkey, source)
         await self._commit([record, *noted], [account.at, PASSKEYS.absent(key)])
 
     async def _existing(self, account_id: str, key: str) -> Versioned[Passkey]:

@@ -10,19 +10,24 @@ from collections.abc import Mapping
 from typing import Final
 
 from podstead.idp.challenges import Issued
-from podstead.idp.passkeys.ceremonies import ALGORITHMS, CHALLENGE_S, RelyingParty, encoded
-from podstead.idp.passkeys.keeping import Offer
+from podstead.idp.passkeys.ceremonies import (
+    ALGORITHMS,
+    CHALLENGE_S,
+    RelyingParty,
+    base64url_encoded,
+)
+from podstead.idp.passkeys.keeping import CreationOffer
 from podstead.idp.records import Account, Passkey
 
 _TIMEOUT_MS: Final = CHALLENGE_S * 1000
 
 
 def creation_options(
-    offer: Offer, account: Account, party: RelyingParty, *, server_name: str
+    offer: CreationOffer, account: Account, party: RelyingParty, *, server_name: str
 ) -> Mapping[str, object]:
     """``PublicKeyCredentialCreationOptionsJSON`` with the challenge's key."""
     return {
-        "challenge": encoded(bytes.fromhex(offer.issued.challenge)),
+        "challenge": base64url_encoded(bytes.fromhex(offer.issued.challenge)),
         "rp": {"name": server_name, "id": party.rp_id},
         "user": {
             "id": offer.user_handle,
@@ -47,7 +52,7 @@ def creation_options(
 def request_options(issued: Issued, party: RelyingParty) -> Mapping[str, object]:
     """``PublicKeyCredentialRequestOptionsJSON`` with the challenge's key."""
     return {
-        "challenge": encoded(bytes.fromhex(issued.challenge)),
+        "challenge": base64url_encoded(bytes.fromhex(issued.challenge)),
         "rpId": party.rp_id,
         "allowCredentials": [],
         "timeout": _TIMEOUT_MS,

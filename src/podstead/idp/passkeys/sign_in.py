@@ -15,7 +15,7 @@ import msgspec
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Overloaded
 from podstead.idp import methods
-from podstead.idp.audit import Audit, Event
+from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.challenges import Challenges, ChallengeStore, Issued, challenge_of, suffix_of
 from podstead.idp.passkeys.ceremonies import (
     SIGNING_IN,
@@ -24,7 +24,7 @@ from podstead.idp.passkeys.ceremonies import (
     Credential,
     UnknownCredential,
     VerificationFailed,
-    decoded,
+    base64url_decoded,
     response_of,
 )
 from podstead.idp.passkeys.keeping import passkey_key
@@ -92,9 +92,9 @@ class PasskeySignIn:
             )
             account = await self._note_use(kept.key, assertion)
         except (VerificationFailed, AccountDisabled):
-            self._note(Event.SIGN_IN_FAILED, kept.value)
+            self._note(AuditEvent.SIGN_IN_FAILED, kept.value)
             raise
-        self._note(Event.SIGNED_IN, kept.value)
+        self._note(AuditEvent.SIGNED_IN, kept.value)
         return SignedInByPasskey(
             account,
             suffix_of(challenge_key),
@@ -110,8 +110,8 @@ class PasskeySignIn:
 
     async def _check(self, passkey: Passkey, credential: Credential, challenge: bytes) -> Assertion:
         """What only the authenticator of the passkey can answer. Raises VerificationFailed."""
-        handle = decoded(response_of(credential).get("userHandle"))
-        expected = decoded(passkey.user_handle)
+        handle = base64url_decoded(response_of(credential).get("userHandle"))
+        expected = base64url_decoded(passkey.user_handle)
         if not handle or not expected or not hmac.compare_digest(handle, expected):
             raise VerificationFailed
         assertion = await self._verifier.verify_assertion(
@@ -131,7 +131,7 @@ class PasskeySignIn:
             if not counts_up(kept.value.sign_count, assertion.sign_count):
                 suspected = msgspec.structs.replace(kept.value, suspected_s=now_s)
                 if await self._replace(kept, suspected):
-                    self._note(Event.PASSKEY_COPIED, kept.value)
+                    self._note(AuditEvent.PASSKEY_COPIED, kept.value)
                     raise VerificationFailed
                 continue
             used = msgspec.structs.replace(
@@ -169,7 +169,7 @@ class PasskeySignIn:
             randomness=self._randomness,
         )
 
-    def _note(self, event: Event, passkey: Passkey) -> None:
+    def _note(self, event: AuditEvent, passkey: Passkey) -> None:
         self._audit.note(event, account_id=passkey.account_id, factor=FACTOR)
 
 

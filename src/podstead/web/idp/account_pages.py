@@ -20,7 +20,7 @@ from podstead.core.errors import (
 )
 from podstead.core.identity import IDENTITY_SCOPE
 from podstead.idp.accounts import Accounts
-from podstead.idp.audit import Audit, Event
+from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.certificates import CertificateKeys
 from podstead.idp.connections import Connections
 from podstead.idp.credentials import ClientCredentials
@@ -169,7 +169,7 @@ class AccountPages:
         await visit.submission()
         await self._sessions.end(visit.open_session.kept)
         account_id = visit.open_session.account.account_id
-        self._audit.note(Event.SIGNED_OUT, account_id=account_id)
+        self._audit.note(AuditEvent.SIGNED_OUT, account_id=account_id)
         return self._signed_out(visit)
 
     async def sign_out_everywhere(self, visit: Visit) -> Response:
@@ -177,7 +177,7 @@ class AccountPages:
         await visit.submission()
         owner = visit.owner()
         await self._sessions.end_all(owner.account)
-        self._audit.note(Event.SIGNED_OUT_EVERYWHERE, account_id=owner.account.account_id)
+        self._audit.note(AuditEvent.SIGNED_OUT_EVERYWHERE, account_id=owner.account.account_id)
         return self._signed_out(visit)
 
     async def confirm_deletion(self, visit: Visit) -> Response:

@@ -6,7 +6,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from podstead.core.clock import Clock
-from podstead.idp.authorizations import Authorizations, Reply
+from podstead.idp.authorizations import AuthorizationReply, Authorizations
 from podstead.idp.discovery import AUTHORIZATION_PATH
 from podstead.idp.records import Client
 from podstead.idp.redirects import redirect_origin
@@ -58,14 +58,14 @@ class AuthorizationEndpoint:
             parameters, session=session, browser=visit.browser
         )
         if (
-            isinstance(following, Reply)
+            isinstance(following, AuthorizationReply)
             and following.stranger
             and self._leads_away(visit, following)
         ):
             return self._leaving_page(following, following.stranger)
         return next_response(following, self._renderer)
 
-    def _leads_away(self, visit: Visit, reply: Reply) -> bool:
+    def _leads_away(self, visit: Visit, reply: AuthorizationReply) -> bool:
         """Whether a redirect would take a person to a site where they have not just been: not that
         of a program, nor of a frame in which an application asks whether somebody is signed in
         (Fetch Metadata section 2.1), nor one back to the site that led here."""
@@ -77,7 +77,7 @@ class AuthorizationEndpoint:
         known = came_from is not None and came_from not in {self._base_url, self._pods_url}
         return not (known and came_from == redirect_origin(reply.redirect_uri))
 
-    def _leaving_page(self, reply: Reply, client: Client) -> Response:
+    def _leaving_page(self, reply: AuthorizationReply, client: Client) -> Response:
         """The page before an error is taken to where nobody has agreed to go."""
         by_form = reply.response_mode == "form_post"
         return self._renderer.page(

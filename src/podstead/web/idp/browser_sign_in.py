@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.idp import methods
-from podstead.idp.audit import Event
+from podstead.idp.audit import AuditEvent
 from podstead.idp.common_passwords import is_common
 from podstead.idp.known_browsers import KnownBrowsers
 from podstead.idp.records import Account, BrowserSession
@@ -51,7 +51,7 @@ class BrowserSignIn:
     async def by_password(self, visit: Visit, sent: Submission) -> SignedInHere:
         """Sign in by a form's name and password. Raises SignInFailed, RateLimited, BadRequest."""
         account = await self._verified(
-            visit, typed_login(sent), sent.text("password"), Event.SIGNED_IN
+            visit, typed_login(sent), sent.text("password"), AuditEvent.SIGNED_IN
         )
         password = sent.text("password")
         return await self.begin(visit, account, lasting=sent.ticked("remember"), password=password)
@@ -59,7 +59,7 @@ class BrowserSignIn:
     async def confirm(self, visit: Visit, owner: OpenSession, password: str) -> None:
         """Make sure that who is signed in knows the password. Raises SignInFailed, RateLimited."""
         await self._verified(
-            visit, owner.account.pod, password, Event.PASSWORD_CONFIRMED, owner.session
+            visit, owner.account.pod, password, AuditEvent.PASSWORD_CONFIRMED, owner.session
         )
 
     async def begin(
@@ -125,7 +125,7 @@ class BrowserSignIn:
         visit: Visit,
         login: str,
         password: str,
-        noted_as: Event,
+        noted_as: AuditEvent,
         session: BrowserSession | None = None,
     ) -> Versioned[Account]:
         signed_in = await self._passwords.verify(

@@ -14,11 +14,11 @@ from podstead.core.clock import Randomness
 from podstead.core.errors import BadRequest, BodyTooLarge, UnsupportedMediaType
 from podstead.core.identity import Identity
 from podstead.idp.keys import ProviderKeys
-from podstead.idp.minting import ACCESS_TOKEN_S, Mint
 from podstead.idp.oauth.answers import refused
 from podstead.idp.oauth.messages import OAuthAnswer
 from podstead.idp.oauth.token import Subject
 from podstead.idp.sign_in import PasswordSignIn, SignedIn, SignInFailed
+from podstead.idp.token_minting import ACCESS_TOKEN_S, Mint
 from podstead.web.idp.answers import json_answer
 from podstead.web.idp.forms import FORM_TYPE, MAX_FORM_BYTES, only, read_form
 from podstead.web.json_bodies import json_object

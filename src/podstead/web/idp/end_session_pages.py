@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
 
-from podstead.idp.audit import Audit, Event
+from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.clients import ClientDirectory
 from podstead.idp.connections import Connections
 from podstead.idp.discovery import END_SESSION_PATH
@@ -138,7 +138,7 @@ class EndSessionPages:
 
     async def _end(self, session: OpenSession, onward: _Return) -> Response:
         await self._sessions.end(session.kept)
-        self._audit.note(Event.SIGNED_OUT, account_id=session.account.account_id)
+        self._audit.note(AuditEvent.SIGNED_OUT, account_id=session.account.account_id)
         response = self._signed_out(onward)
         response.headers.append(self._cookies.forget_session())
         return response

@@ -10,7 +10,7 @@ from typing import Final
 
 from podstead.core.errors import AccessDenied
 from podstead.core.identity import IDENTITY_SCOPE
-from podstead.idp.audit import Audit, Event
+from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.authorizations import Authorizations, Pending
 from podstead.idp.discovery import AUTHORIZATION_PATH
 from podstead.idp.interactions import Stage, signing_in_consents
@@ -91,7 +91,7 @@ class InteractionPages:
         )
         await self._authorizations.consented(pending, may_state_identity=may_state_identity)
         self._audit.note(
-            Event.CONSENT_GIVEN,
+            AuditEvent.CONSENT_GIVEN,
             account_id=interaction.account_id,
             client_id=interaction.request.client_id,
             **({"also": IDENTITY_SCOPE} if may_state_identity else {}),

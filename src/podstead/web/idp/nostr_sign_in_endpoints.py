@@ -16,7 +16,7 @@ from podstead.core.errors import RateLimited, RequestRefused
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.methods import NOSTR_KEY
 from podstead.idp.nostr.challenges import SIGNING_IN
-from podstead.idp.nostr.events import EventInvalid, Proof, SignedEvents
+from podstead.idp.nostr.events import EventInvalid, KeyProof, SignedEvents
 from podstead.idp.nostr.proven_keys import ProvenKeys
 from podstead.idp.nostr.sign_in import FACTOR, KeyUnknown, NostrSignIn, SignedInByKey
 from podstead.web.errors import status_of
@@ -135,7 +135,7 @@ class NostrSignInEndpoints:
             body["registerUrl"] = registration_path(_interaction(visit))
         return json_answer(status, body, *headers)
 
-    async def _proof(self, visit: Visit, path: str, *, answers_challenge: bool) -> Proof:
+    async def _proof(self, visit: Visit, path: str, *, answers_challenge: bool) -> KeyProof:
         """Raises EventInvalid, ChallengeInvalid, BadRequest, HeadersTooLarge, Overloaded,
         StorageError."""
         request, url = visit.request, self._base_url + path
@@ -151,7 +151,7 @@ class NostrSignInEndpoints:
             raise
 
     async def _account(
-        self, visit: Visit, proof: Proof, sent: Submission, *, only_linked: bool = False
+        self, visit: Visit, proof: KeyProof, sent: Submission, *, only_linked: bool = False
     ) -> SignedInByKey:
         """Raises what :meth:`NostrSignIn.sign_in` does; the browser has proven to hold the key,
         whatever comes of it."""
@@ -165,7 +165,7 @@ class NostrSignInEndpoints:
             raise
 
 
-async def _content(visit: Visit, proof: Proof) -> Submission:
+async def _content(visit: Visit, proof: KeyProof) -> Submission:
     """What was sent with the event, mostly nothing. Raises what is wrong with it."""
     request = visit.request
     if proof.content_digest is not None:

@@ -24,7 +24,7 @@ from podstead.idp import discovery
 from podstead.idp.client_authentication import (
     UnreadableClient,
     authenticates,
-    shown_client,
+    presented_client,
 )
 from podstead.idp.client_metadata import UnusableMetadata, shown_metadata
 from podstead.idp.clients import ClientDirectory, ClientUnavailable
@@ -224,7 +224,7 @@ class ProtocolEndpoints:
         """The form, and the client that has authenticated with it."""
         form = await read_form(request)
         try:
-            shown = shown_client(form, _authorization(request))
+            shown = presented_client(form, _authorization(request))
         except UnreadableClient:
             return form, None
         if shown is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from podstead.idp.authorizations import Interact, Next, Reply
+from podstead.idp.authorizations import AuthorizationReply, Interact, Next
 from podstead.web.idp.rendering import Renderer, see_other
 from podstead.web.response import Response
 
@@ -29,7 +29,7 @@ def next_response(following: Next, renderer: Renderer) -> Response:
     return see_other(reply_url(following))
 
 
-def reply_url(reply: Reply) -> str:
+def reply_url(reply: AuthorizationReply) -> str:
     """The application's address with the answer in it."""
     encoded = urlencode(reply.parameters)
     if reply.response_mode == "fragment":

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 from podstead.core.errors import AccessDenied, NotFound
-from podstead.idp.audit import Audit, Event
+from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.connections import Connection, Connections
 from podstead.idp.credentials import ClientCredentials
 from podstead.idp.records import BrowserSession, SecurityEvent
@@ -75,7 +75,7 @@ class SelfService:
         for kept in await self._sessions.of_account(owner.account):
             if kept.value.public_id == visit.segment:
                 await self._sessions.end(kept)
-                self._audit.note(Event.SIGNED_OUT, account_id=owner.account.account_id)
+                self._audit.note(AuditEvent.SIGNED_OUT, account_id=owner.account.account_id)
                 is_this = kept.key == owner.kept.key
                 return self._signed_out_here(visit) if is_this else self._gone(visit, "session")
         raise NotFound("There is no such session; it may have ended")
@@ -101,7 +101,9 @@ class SelfService:
             client_id = await self._connections.end(account_id, connection_id)
             if client_id is not None:
                 ended = True
-                self._audit.note(Event.CONSENT_ENDED, account_id=account_id, client_id=client_id)
+                self._audit.note(
+                    AuditEvent.CONSENT_ENDED, account_id=account_id, client_id=client_id
+                )
         if not ended:
             raise NotFound("There is no such application; it may have been removed")
         return self._gone(visit, "disconnected")
