@@ -22,12 +22,12 @@ from podstead.authn.web_ids import WebIdIssuers
 from podstead.config import Settings
 from podstead.core.clock import Clock
 from podstead.nostr import schnorr
-from podstead.nostr.http_auth import Reach
+from podstead.nostr.http_auth import EventScope
 from podstead.rdf.parser import RdfParser
 from podstead.storage.protocol import Store
 from podstead.web.authority import is_loopback_url
 
-_BASIC_REACH = {"safe": Reach.SAFE, "any": Reach.ANY, "off": None}
+_BASIC_REACH = {"safe": EventScope.SAFE, "any": EventScope.ANY, "off": None}
 """By the word in the settings (A-146)."""
 
 

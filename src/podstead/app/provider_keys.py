@@ -18,7 +18,7 @@ from podstead.core.errors import StorageError
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.keys import ALGORITHMS, KeyRoster, ProviderKey, next_key
 from podstead.jose.errors import InvalidJose
-from podstead.jose.signing import KeyPair
+from podstead.jose.signing import SigningKeyPair
 from podstead.storage.private_files import sync_directory, write_private
 
 LOOK_AGAIN_MS: Final = 60_000
@@ -164,7 +164,7 @@ def read_folder(folder: Path) -> Sequence[ProviderKey]:
             continue  # another worker has just removed it, since it was outlived
         try:
             kept = json.loads(content)
-            pair = KeyPair.load(json.dumps(kept["key"]).encode())
+            pair = SigningKeyPair.load(json.dumps(kept["key"]).encode())
             keys.append(ProviderKey(pair, int(kept["made_s"]), int(kept["signs_from_s"])))
         except (ValueError, LookupError, TypeError, InvalidJose) as error:
             raise StorageError(f"The key {path} is damaged") from error

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from podstead.config import Settings
 from podstead.core.clock import Clock
-from podstead.jose.signing import KeyPair
+from podstead.jose.signing import SigningKeyPair
 from podstead.jose.strict_json import Json
 from podstead.storage.layout import RootLayout
 
@@ -30,7 +30,7 @@ class FolderKeys:
         self._clock = clock
         self._folder: KeyFolder | None = None
 
-    async def signer(self) -> KeyPair:
+    async def signer(self) -> SigningKeyPair:
         """The pair that signs now, made if need be. Raises StorageError."""
         folder = self._load()
         if not folder.exists() or (await folder.current()).wants_new(_ALGORITHM):

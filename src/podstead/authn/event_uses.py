@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 
 from podstead.core.clock import Clock
 from podstead.nostr.errors import InvalidEvent
-from podstead.nostr.event import Event
+from podstead.nostr.event import NostrEvent
 from podstead.storage.protocol import NotedUses
 
 VerifySignature = Callable[[bytes, bytes, bytes], Awaitable[bool]]
@@ -28,7 +28,7 @@ class EventUses:
         self._verify = verify
 
     async def use(
-        self, event: Event, *, remembered_until_s: int, sequence: str | None = None
+        self, event: NostrEvent, *, remembered_until_s: int, sequence: str | None = None
     ) -> None:
         """Use an event, which nobody can then do again before ``remembered_until_s`` (Unix time),
         but within the same ``sequence``.
@@ -42,7 +42,7 @@ class EventUses:
         if not await self._note(event, sequence, until_ms=remembered_until_s * 1000):
             raise InvalidEvent("The event has already been used")
 
-    async def _note(self, event: Event, sequence: str | None, *, until_ms: int) -> bool:
+    async def _note(self, event: NostrEvent, sequence: str | None, *, until_ms: int) -> bool:
         """Note the use; False for a second one that is not of the first one's sequence.
 
         An event is known by its signature: two of one second that say the same have one id, yet

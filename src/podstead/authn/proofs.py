@@ -6,7 +6,7 @@ from podstead.authn.nonces import Nonces
 from podstead.core.clock import Clock
 from podstead.jose.errors import InvalidJose
 from podstead.jose.keys import KeyRing
-from podstead.jose.proof import Proof, ProvenRequest, check_proof
+from podstead.jose.proof import DpopProof, ProvenRequest, check_proof
 from podstead.storage.protocol import UsedOnce
 
 
@@ -42,7 +42,7 @@ class Proofs:
         self._nonces = nonces
         self._keys = KeyRing()
 
-    def check(self, text: str, request: ProvenRequest) -> Proof:
+    def check(self, text: str, request: ProvenRequest) -> DpopProof:
         """The proof, in every point but its being new. Raises InvalidProof, and NonceWanted if
         that is all that is wrong."""
         try:
@@ -60,7 +60,7 @@ class Proofs:
             raise NonceWanted("Send the DPoP proof with the nonce of the DPoP-Nonce header")
         return proof
 
-    async def use(self, proof: Proof) -> None:
+    async def use(self, proof: DpopProof) -> None:
         """Note the proof's use. Raises InvalidProof for a second one, and Overloaded."""
         if not self._refuse_replay:
             return

@@ -11,8 +11,8 @@ from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.nostr.errors import InvalidEvent
-from podstead.nostr.event import Event, read_event
-from podstead.nostr.http_auth import ProvenByEvent, Reach, SignedRequest, check_event
+from podstead.nostr.event import NostrEvent, read_event
+from podstead.nostr.http_auth import EventScope, ProvenByEvent, SignedRequest, check_event
 
 
 class LinkedKeys(Protocol):
@@ -34,7 +34,7 @@ class EventRules:
     """Whether any is: on plain http between machines, anybody on the way could use it (A-148)."""
     require_payload: bool = False
     """Whether content must be named by the event (A-145)."""
-    basic: Reach | None = Reach.SAFE
+    basic: EventScope | None = EventScope.SAFE
     """What an event in the form of a password may be about; ``None`` refuses the form (A-146)."""
 
 
@@ -90,12 +90,12 @@ class SignedRequests:
             raise _refused(credential, refusal) from refusal
 
     def _check(
-        self, event: Event, credential: UnverifiedEvent, request: SignedRequest
+        self, event: NostrEvent, credential: UnverifiedEvent, request: SignedRequest
     ) -> ProvenByEvent:
         rules = self._rules
         if not rules.accepted:
             raise InvalidEvent("Signed requests require https")
-        reach = rules.basic if credential.as_password else Reach.EXACT
+        reach = rules.basic if credential.as_password else EventScope.EXACT
         if reach is None:
             raise InvalidEvent("Send the event with the Nostr scheme")
         return check_event(
@@ -106,7 +106,7 @@ class SignedRequests:
             require_payload=rules.require_payload,
         )
 
-    async def _identity(self, event: Event, proven: ProvenByEvent) -> Identity:
+    async def _identity(self, event: NostrEvent, proven: ProvenByEvent) -> Identity:
         did = _did(event.public_key)
         web_id = None if self._linked is None else await self._linked.web_id_of(event.public_key)
         own = web_id is None or (

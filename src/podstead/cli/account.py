@@ -12,7 +12,7 @@ import click
 
 from podstead.cli.options import OPTION_ROWS, settings_from, settings_options
 from podstead.cli.tables import table, time_text
-from podstead.config.kinds import BASE_URL
+from podstead.config.value_types import BASE_URL
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.account_desk import AccountDesk

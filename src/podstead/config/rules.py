@@ -7,7 +7,7 @@ import dataclasses
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from podstead.config import kinds
+from podstead.config import value_types
 from podstead.config.errors import StartRefused
 from podstead.config.settings import Settings
 from podstead.idp.passkeys.ceremonies import PartyRefused, relying_party
@@ -122,7 +122,7 @@ def with_base_url(settings: Settings) -> Settings:
     if settings.base_url:
         return settings
     scheme = "https" if settings.uses_tls else "http"
-    base_url = kinds.BASE_URL.parse(f"{scheme}://localhost:{settings.port}")
+    base_url = value_types.BASE_URL.parse(f"{scheme}://localhost:{settings.port}")
     return dataclasses.replace(settings, base_url=base_url)
 
 
@@ -135,7 +135,7 @@ def with_token_secrets(settings: Settings) -> Settings:
     return dataclasses.replace(settings, token_secret=current, token_secret_previous=previous)
 
 
-def _read_secrets(path: Path) -> tuple[kinds.Secret, kinds.Secret | None]:
+def _read_secrets(path: Path) -> tuple[value_types.Secret, value_types.Secret | None]:
     try:
         lines = path.read_text(encoding="ascii").split()
     except OSError as error:
@@ -143,12 +143,12 @@ def _read_secrets(path: Path) -> tuple[kinds.Secret, kinds.Secret | None]:
     except UnicodeDecodeError as error:
         raise StartRefused(f"token-secret-file {path} is not text.") from error
     try:
-        keys = [kinds.SECRET_KEY.parse(line) for line in lines]
+        keys = [value_types.SECRET_KEY.parse(line) for line in lines]
     except ValueError:
         keys = []
     if len(keys) not in (1, 2):
         raise StartRefused(
             f"token-secret-file {path} must contain one or two keys, one per line, and each "
-            f"{kinds.SECRET_KEY.expected}."
+            f"{value_types.SECRET_KEY.expected}."
         )
     return keys[0], keys[1] if len(keys) == 2 else None

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from enum import Enum, Flag, auto
 from typing import Any, Generic, TypedDict, TypeVar, Unpack, cast
 
-from podstead.config.kinds import Kind
+from podstead.config.value_types import ValueType
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class Row(Generic[T]):
 
     name: str
     """The TOML key; the option and the variable are derived from it."""
-    kind: Kind[T]
+    kind: ValueType[T]
     group: Group
     meaning: str
     """What it does, in full sentences."""
@@ -102,7 +102,12 @@ class Details(TypedDict, total=False):
 
 
 def setting(
-    default: T, name: str, kind: Kind[T], group: Group, meaning: str, **details: Unpack[Details]
+    default: T,
+    name: str,
+    kind: ValueType[T],
+    group: Group,
+    meaning: str,
+    **details: Unpack[Details],
 ) -> T:
     """A field of the settings dataclass, typed as its value, with its row as metadata."""
     row = Row(name, kind, group, meaning, **details)
@@ -110,7 +115,7 @@ def setting(
 
 
 def optional(
-    name: str, kind: Kind[T], group: Group, meaning: str, **details: Unpack[Details]
+    name: str, kind: ValueType[T], group: Group, meaning: str, **details: Unpack[Details]
 ) -> T | None:
     """A field that is ``None`` unless it is set."""
     row = Row(name, kind, group, meaning, **details)
@@ -118,7 +123,7 @@ def optional(
 
 
 def several(
-    name: str, kind: Kind[T], group: Group, meaning: str, **details: Unpack[Details]
+    name: str, kind: ValueType[T], group: Group, meaning: str, **details: Unpack[Details]
 ) -> tuple[T, ...]:
     """A field that takes any number of values, none by default."""
     row = Row(name, kind, group, meaning, repeated=True, **details)

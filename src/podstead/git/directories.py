@@ -74,7 +74,7 @@ IsKept = Callable[[RepositoryName, ResourcePath], Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class DirectoryClaim:
     """An open file that holds a lock, shared with others who change the repository."""
 
     file: FileIO
@@ -138,7 +138,7 @@ class Directories:
         name: RepositoryName,
         container: ResourcePath,
         fill: Callable[[Path], Awaitable[object]],
-    ) -> Claim:
+    ) -> DirectoryClaim:
         """Make the repository of a container, as ``fill`` does in a directory of its own.
 
         It is there as a whole and for good, or not at all. Raises StorageError, also if there is
@@ -167,7 +167,7 @@ class Directories:
         draft.rename(self.path(name))
         _sync(self._place)
 
-    async def claim(self, name: RepositoryName) -> Claim:
+    async def claim(self, name: RepositoryName) -> DirectoryClaim:
         """Join those who change a repository; the first of them clears what a crash left over.
 
         Raises StorageError, also for a repository that is not there: it was once; and Overloaded
@@ -188,7 +188,7 @@ class Directories:
             raise
         return claim
 
-    async def claim_alone(self, name: RepositoryName) -> Claim | None:
+    async def claim_alone(self, name: RepositoryName) -> DirectoryClaim | None:
         """Keep everybody else from changing a repository; ``None`` while somebody does, or if it
         is gone. Raises StorageError."""
         with _trouble():
@@ -293,11 +293,11 @@ def _trouble() -> Iterator[None]:
         raise StorageError("A repository could not be read or written") from error
 
 
-def _open_claim(repository: Path, *, mode: str = "rb") -> Claim:
-    return Claim(FileIO(repository / _CLAIM, mode))
+def _open_claim(repository: Path, *, mode: str = "rb") -> DirectoryClaim:
+    return DirectoryClaim(FileIO(repository / _CLAIM, mode))
 
 
-def _join(claim: Claim, repository: Path) -> bool:
+def _join(claim: DirectoryClaim, repository: Path) -> bool:
     """Lock a claim that may be shared; False if somebody has the repository alone."""
     try:
         fcntl.flock(claim.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -307,7 +307,7 @@ def _join(claim: Claim, repository: Path) -> bool:
     return _lock_shared(claim)
 
 
-def _lock_shared(claim: Claim) -> bool:
+def _lock_shared(claim: DirectoryClaim) -> bool:
     try:
         fcntl.flock(claim.descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -315,7 +315,7 @@ def _lock_shared(claim: Claim) -> bool:
     return True
 
 
-def _claim_alone(repository: Path) -> Claim | None:
+def _claim_alone(repository: Path) -> DirectoryClaim | None:
     """A claim that nobody shares; ``None`` while anybody is at the repository, or it is gone."""
     try:
         claim = _open_claim(repository)

@@ -19,7 +19,7 @@ from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import ServerTrouble, StorageError
 from podstead.core.identifiers import ROOT, ResourcePath, storage_root
 from podstead.git.configuration import environment
-from podstead.git.directories import Claim, Directories
+from podstead.git.directories import Directories, DirectoryClaim
 from podstead.git.processes import Processes
 from podstead.storage.protocol import EntryRegistry, PodRegistry, ResourceStore
 from podstead.storage.records import Committed, NoEntry, Precondition, Present, Version, Write
@@ -41,7 +41,7 @@ class Registry(EntryRegistry, PodRegistry, Protocol):
     """Where the names of repositories are found, and storages are charged for them."""
 
 
-class Store(ResourceStore, Registry, Protocol):
+class EntryStore(ResourceStore, Registry, Protocol):
     """Where containers and the names of their repositories are found."""
 
 
@@ -51,7 +51,7 @@ class Owned:
 
     name: RepositoryName
     container: ResourcePath
-    claim: Claim
+    claim: DirectoryClaim
 
 
 class Repositories:
@@ -60,7 +60,7 @@ class Repositories:
     def __init__(
         self,
         *,
-        store: Store,
+        store: EntryStore,
         directories: Directories,
         processes: Processes,
         clock: Clock,

@@ -19,7 +19,7 @@ from podstead.git.cgi import Head, Transfer, read_head, variables
 from podstead.git.configuration import environment
 from podstead.git.content import MOST_WORDS_BYTES, inflated, with_few_commands
 from podstead.git.processes import Processes, Running
-from podstead.git.repositories import EMPTY, Owned, Repositories, Store
+from podstead.git.repositories import EMPTY, EntryStore, Owned, Repositories
 from podstead.git.requests import GitRequest
 from podstead.storage.repositories import RepositoryName
 from podstead.storage.room import Room
@@ -74,7 +74,7 @@ class GitService:
     def __init__(
         self,
         *,
-        store: Store,
+        store: EntryStore,
         gate: Gate,
         containers: Containers,
         repositories: Repositories,

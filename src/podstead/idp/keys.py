@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from podstead.jose.keys import PublicKey
-from podstead.jose.signing import KeyPair, SigningAlgorithm
+from podstead.jose.signing import SigningAlgorithm, SigningKeyPair
 from podstead.jose.strict_json import Json
 
 ALGORITHMS: Final[tuple[SigningAlgorithm, ...]] = ("RS256", "ES256")
@@ -30,7 +30,7 @@ ROTATION_S: Final = 90 * DAY_S
 class ProviderKey:
     """A key pair and when it was made; it signs from ``signs_from_s`` on (Unix seconds)."""
 
-    pair: KeyPair
+    pair: SigningKeyPair
     made_s: int
     signs_from_s: int
 
@@ -50,7 +50,7 @@ class KeyRoster:
     keys: Sequence[ProviderKey]
     now_s: int
 
-    def signer(self, algorithm: SigningAlgorithm) -> KeyPair:
+    def signer(self, algorithm: SigningAlgorithm) -> SigningKeyPair:
         """The pair that signs now: the newest of the algorithm whose time has come."""
         able = [key for key in self._of(algorithm) if key.signs_from_s <= self.now_s]
         return max(able or self._of(algorithm), key=_age).pair
@@ -102,7 +102,7 @@ class KeyRoster:
 def next_key(algorithm: SigningAlgorithm, *, now_s: int, first: bool) -> ProviderKey:
     """Make a key: the first signs at once, a later one when it has been published for a day."""
     signs_from_s = now_s if first else now_s + PUBLISHED_BEFORE_S
-    return ProviderKey(KeyPair.generate(algorithm), now_s, signs_from_s)
+    return ProviderKey(SigningKeyPair.generate(algorithm), now_s, signs_from_s)
 
 
 def _age(key: ProviderKey) -> int:

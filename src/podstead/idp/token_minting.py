@@ -16,7 +16,7 @@ from podstead.idp.keys import KeyRoster
 from podstead.idp.oauth.token import Minted, Subject
 from podstead.idp.records import REFRESH_TOKENS, Account, Client, RefreshToken
 from podstead.idp.scopes import speaks_for_web_id
-from podstead.jose.signing import KeyPair, SigningAlgorithm
+from podstead.jose.signing import SigningAlgorithm, SigningKeyPair
 from podstead.storage.registry import secret_key
 
 ACCESS_TOKEN_S: Final = 3600
@@ -106,7 +106,7 @@ class Mint:
         claims |= personal_claims(account, subject.scopes)
         return self._id_key(client).sign(_bound(claims, subject), media_type="JWT")
 
-    def _id_key(self, client: Client) -> KeyPair:
+    def _id_key(self, client: Client) -> SigningKeyPair:
         algorithm: SigningAlgorithm = "ES256" if client.identity_algorithm == "ES256" else "RS256"
         return self.roster.signer(algorithm)
 

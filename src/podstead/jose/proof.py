@@ -42,7 +42,7 @@ class ProvenRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class DpopProof:
     """A proof that holds: the sender has the private key of ``thumbprint`` (RFC 7638)."""
 
     thumbprint: str
@@ -56,7 +56,7 @@ class Proof:
 
 def check_proof(
     text: str, request: ProvenRequest, *, now_s: int, keys: KeyRing, require_ath: bool = False
-) -> Proof:
+) -> DpopProof:
     """Check a ``DPoP`` field value in every point but its being new.
 
     ``require_ath`` refuses a proof that does not name the access token; clients in use do not
@@ -79,7 +79,7 @@ def check_proof(
     verify_signature(token, key)
     use_key = hashlib.sha256(f"{key.thumbprint}|{proof_id}".encode()).digest()
     usable_until_s = int(issued_s) + PAST_S + 1
-    return Proof(key.thumbprint, use_key, usable_until_s, claim_text(claims, "nonce"))
+    return DpopProof(key.thumbprint, use_key, usable_until_s, claim_text(claims, "nonce"))
 
 
 def shown_nonce(text: str) -> str | None:
@@ -91,8 +91,8 @@ def _check_request(claims: dict[str, object], request: ProvenRequest) -> None:
     method, url = claim_text(claims, "htm"), claim_text(claims, "htu")
     if method is None or method.upper() != request.method:
         raise InvalidJose("DPoP proof is for another method")
-    proven = None if url is None else comparable_url(url)
-    if proven is None or proven != comparable_url(request.url):
+    proven = None if url is None else normalized_htu(url)
+    if proven is None or proven != normalized_htu(request.url):
         raise InvalidJose("DPoP proof is for another URL")
 
 
@@ -112,7 +112,7 @@ def _hash(text: str) -> str:
 
 
 @memoize_short_keys
-def comparable_url(url: str) -> str | None:
+def normalized_htu(url: str) -> str | None:
     """A URL as ``htu`` compares: without query and fragment, scheme and host in lower case, no
     default port, ``/`` for an empty path, escapes in upper case; all else stays (A-102).
 

@@ -21,7 +21,7 @@ _RSA_BITS: Final = 2048
 
 
 @dataclass(frozen=True, slots=True)
-class KeyPair:
+class SigningKeyPair:
     """A private key of ours and the one algorithm it signs by. Its id is its thumbprint (A-42)."""
 
     algorithm: SigningAlgorithm

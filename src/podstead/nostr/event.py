@@ -27,7 +27,7 @@ _URL_ALPHABET: Final = str.maketrans("-_", "+/")
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class NostrEvent:
     """An event whose id is right. Not yet known to be signed by ``public_key``."""
 
     event_id: str
@@ -44,7 +44,7 @@ class Event:
         return [tag for tag in self.tags if tag and tag[0] == name]
 
 
-def read_event(text: str) -> Event:
+def read_event(text: str) -> NostrEvent:
     """Read an event from the base64 of its JSON. Raises InvalidEvent.
 
     Either alphabet of base64 will do, with or without padding. Members that are not known here
@@ -74,7 +74,7 @@ def _decoded(text: str) -> bytes:
     return content
 
 
-def _event(members: Json) -> Event:
+def _event(members: Json) -> NostrEvent:
     event_id, public_key, signature = (_text(members.get(name)) for name in ("id", "pubkey", "sig"))
     created_s, kind = members.get("created_at"), members.get("kind")
     tags, content = members.get("tags"), members.get("content")
@@ -91,7 +91,7 @@ def _event(members: Json) -> Event:
         raise InvalidEvent("A member of the event is missing or has the wrong type")
     if event_id != _id_of([0, public_key, created_s, kind, tags, content]):
         raise InvalidEvent("The id of the event does not match its content")
-    return Event(event_id, public_key, created_s, kind, tags, bytes.fromhex(signature))
+    return NostrEvent(event_id, public_key, created_s, kind, tags, bytes.fromhex(signature))
 
 
 def _text(value: object) -> str:

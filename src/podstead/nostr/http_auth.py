@@ -13,8 +13,8 @@ from enum import Enum
 from typing import Final
 
 from podstead.nostr.errors import InvalidEvent
-from podstead.nostr.event import Event
-from podstead.nostr.urls import comparable_url
+from podstead.nostr.event import NostrEvent
+from podstead.nostr.urls import read_event_url
 
 KIND: Final = 27235
 WINDOW_S: Final = 60
@@ -28,7 +28,7 @@ _DIGEST: Final = re.compile(r"[0-9a-fA-F]{64}")
 _DIGEST_OF_NOTHING: Final = hashlib.sha256(b"").digest()
 
 
-class Reach(Enum):
+class EventScope(Enum):
     """What an event may be about, other than exactly one request (A-146)."""
 
     EXACT = "exact"
@@ -67,7 +67,12 @@ class ProvenByEvent:
 
 
 def check_event(
-    event: Event, request: SignedRequest, *, now_s: int, reach: Reach, require_payload: bool
+    event: NostrEvent,
+    request: SignedRequest,
+    *,
+    now_s: int,
+    reach: EventScope,
+    require_payload: bool,
 ) -> ProvenByEvent:
     """Check an event in every point but its signature and its being new.
 
@@ -84,7 +89,7 @@ def check_event(
     )
 
 
-def only_tag(event: Event, name: str) -> str:
+def only_tag(event: NostrEvent, name: str) -> str:
     """The value of the one tag of that name (A-142). Raises InvalidEvent for none or several."""
     tags = event.tagged(name)
     if len(tags) != 1 or len(tags[0]) < 2:
@@ -92,9 +97,9 @@ def only_tag(event: Event, name: str) -> str:
     return tags[0][1]
 
 
-def _check_target(url: str, method: str, request: SignedRequest, reach: Reach) -> None:
-    named, asked = comparable_url(url.encode("utf-8")), comparable_url(request.url)
-    wide = reach is Reach.ANY or (reach is Reach.SAFE and request.is_modest)
+def _check_target(url: str, method: str, request: SignedRequest, reach: EventScope) -> None:
+    named, asked = read_event_url(url.encode("utf-8")), read_event_url(request.url)
+    wide = reach is EventScope.ANY or (reach is EventScope.SAFE and request.is_modest)
     if method.upper() != request.method and not (wide and method == ANY_METHOD):
         raise InvalidEvent("The event is for another method")
     if (
@@ -105,7 +110,7 @@ def _check_target(url: str, method: str, request: SignedRequest, reach: Reach) -
         raise InvalidEvent("The event is for another URL")
 
 
-def _content_digest(event: Event, request: SignedRequest, *, require: bool) -> bytes | None:
+def _content_digest(event: NostrEvent, request: SignedRequest, *, require: bool) -> bytes | None:
     tags = event.tagged("payload")
     if not tags:
         if require and request.has_content:

@@ -46,7 +46,7 @@ class ComparableUrl:
 
 
 @memoize_short_keys
-def comparable_url(url: bytes) -> ComparableUrl | None:
+def read_event_url(url: bytes) -> ComparableUrl | None:
     """The scheme and host in lower case, no default port, ``/`` for an empty path, escaped what
     the URL Standard escapes, escapes in upper case, no empty query; all else stays.
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from podstead.core.clock import Clock, Randomness
-from podstead.jose.proof import comparable_url
-from podstead.jose.signing import KeyPair
+from podstead.jose.proof import normalized_htu
+from podstead.jose.signing import SigningKeyPair
 
 LIFETIME_S: Final = 20 * 60
 """How long a token is good for."""
@@ -23,7 +23,7 @@ _ID_BYTES: Final = 16
 class SenderKeys(Protocol):
     """Where the keys come from that sign tokens in this server's name."""
 
-    async def signer(self) -> KeyPair:
+    async def signer(self) -> SigningKeyPair:
         """The pair that signs now; its public key is in the server's key set. Raises
         StorageError."""
 
@@ -40,18 +40,18 @@ class Sender:
         self._keys = keys
         self._clock = clock
         self._randomness = randomness
-        self._own: KeyPair | None = None
+        self._own: SigningKeyPair | None = None
 
     async def credentials(self, send_to: str) -> Mapping[str, str]:
         """The header fields that show who sends one POST to ``send_to``. Raises StorageError."""
         now_s = self._clock.now_ms() // 1000
         signer = await self._keys.signer()
         if self._own is None:
-            self._own = KeyPair.generate("ES256")
+            self._own = SigningKeyPair.generate("ES256")
         token = signer.sign(self._claims(self._own, now_s), media_type="at+jwt")
         proof = self._own.prove(
             {
-                "htu": comparable_url(send_to) or send_to,
+                "htu": normalized_htu(send_to) or send_to,
                 "htm": "POST",
                 "iat": now_s,
                 "jti": self._randomness.token_hex(_ID_BYTES),
@@ -60,7 +60,7 @@ class Sender:
         )
         return {"Authorization": f"DPoP {token}", "DPoP": proof}
 
-    def _claims(self, own: KeyPair, now_s: int) -> Mapping[str, object]:
+    def _claims(self, own: SigningKeyPair, now_s: int) -> Mapping[str, object]:
         return {
             "iss": self._issuer,
             "sub": self.web_id,

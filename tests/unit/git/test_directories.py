@@ -11,7 +11,7 @@ import pytest
 
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
-from podstead.git.directories import Claim, Directories
+from podstead.git.directories import Directories, DirectoryClaim
 from podstead.storage.repositories import RepositoryName
 
 PLACE = ResourcePath("/alice/notes/")
@@ -25,7 +25,7 @@ def directories(tmp_path: Path) -> Iterator[Directories]:
     made.close()
 
 
-def holder(claim: Claim) -> subprocess.Popen[bytes]:
+def holder(claim: DirectoryClaim) -> subprocess.Popen[bytes]:
     """A process that holds a claim until its input ends."""
     return subprocess.Popen(
         [sys.executable, "-c", "import sys; sys.stdin.read()"],

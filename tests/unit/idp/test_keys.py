@@ -17,7 +17,7 @@ from podstead.idp.keys import (
     next_key,
 )
 from podstead.idp.token_minting import ACCESS_TOKEN_S
-from podstead.jose.signing import KeyPair, SigningAlgorithm
+from podstead.jose.signing import SigningAlgorithm, SigningKeyPair
 
 START_S = 1_800_000_000
 KEPT_BY_OTHERS_S = 300
@@ -25,8 +25,8 @@ KEPT_BY_OTHERS_S = 300
 
 
 @cache
-def pair(number: int, algorithm: SigningAlgorithm = "ES256") -> KeyPair:
-    return KeyPair.generate(algorithm)
+def pair(number: int, algorithm: SigningAlgorithm = "ES256") -> SigningKeyPair:
+    return SigningKeyPair.generate(algorithm)
 
 
 def key(number: int, *, made_s: int, first: bool = False) -> ProviderKey:

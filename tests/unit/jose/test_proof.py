@@ -16,10 +16,10 @@ from podstead.jose.proof import (
     FUTURE_S,
     MAX_PROOF_CHARACTERS,
     PAST_S,
-    Proof,
+    DpopProof,
     ProvenRequest,
     check_proof,
-    comparable_url,
+    normalized_htu,
 )
 from tests.support.signing import (
     Change,
@@ -49,7 +49,7 @@ def claims(*changes: Change) -> Json:
 
 def check(
     text: str, *, method: str = "GET", url: str = URL, token: str | None = TOKEN, ath: bool = False
-) -> Proof:
+) -> DpopProof:
     request = ProvenRequest(method, url, token)
     return check_proof(text, request, now_s=NOW_S, keys=KeyRing(), require_ath=ath)
 
@@ -221,13 +221,13 @@ DIFFERENT = [
 @pytest.mark.parametrize(("one", "other"), SAME)
 def test_urls_that_compare_equal(one: str, other: str) -> None:
     """A-102."""
-    assert comparable_url(one) == comparable_url(other) is not None
+    assert normalized_htu(one) == normalized_htu(other) is not None
 
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
 def test_urls_that_differ(one: str, other: str) -> None:
     """A-102, W-12."""
-    first, second = comparable_url(one), comparable_url(other)
+    first, second = normalized_htu(one), normalized_htu(other)
     assert first is not None
     assert second is not None
     assert first != second
@@ -237,7 +237,7 @@ def test_urls_that_differ(one: str, other: str) -> None:
     "url", ["", "a", "/a", "ftp://a/", "http:/a", "http://", "http:///a", "http://?a", " http://a/"]
 )
 def test_what_is_no_url_compares_with_nothing(url: str) -> None:
-    assert comparable_url(url) is None
+    assert normalized_htu(url) is None
 
 
 PATHS = st.text(alphabet="abAB%2f./-é ", max_size=12).map(lambda text: f"/{text}")
@@ -248,9 +248,9 @@ AFTER = st.sampled_from(["", "?", "?q=%2f", "#f", "?q#f", "?a?b"])
 
 @given(SCHEMES, AUTHORITIES, PATHS, AFTER)
 def test_comparing_twice_is_comparing_once(scheme: str, host: str, path: str, after: str) -> None:
-    url = comparable_url(f"{scheme}://{host}{path}{after}")
+    url = normalized_htu(f"{scheme}://{host}{path}{after}")
     assert url is not None
-    assert comparable_url(url) == url
+    assert normalized_htu(url) == url
     parts = urlsplit(url)
     assert (parts.query, parts.fragment) == ("", "")
     assert parts.port != {"http": 80, "https": 443}[parts.scheme]
@@ -263,7 +263,7 @@ def test_urls_compare_equal_only_if_a_second_reader_finds_them_equal(
     """A-102: by the standard library's parser, with paths compared but for the case of escapes."""
     one, other = f"{scheme}://{host}{path}", f"{scheme.lower()}://{other_host}{other_path}{after}"
     assume("?" not in path)
-    equal = comparable_url(one) == comparable_url(other)
+    equal = normalized_htu(one) == normalized_htu(other)
     assert equal == (read_again(one) == read_again(other))
 
 

@@ -13,12 +13,12 @@ from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
 from podstead.jose.errors import InvalidJose
 from podstead.jose.keys import import_public_key
-from podstead.jose.signing import KeyPair, SigningAlgorithm
+from podstead.jose.signing import SigningAlgorithm, SigningKeyPair
 from tests.support.signing import Json, Signer
 
-PAIRS: dict[SigningAlgorithm, KeyPair] = {
-    "ES256": KeyPair.generate("ES256"),
-    "RS256": KeyPair.generate("RS256"),
+PAIRS: dict[SigningAlgorithm, SigningKeyPair] = {
+    "ES256": SigningKeyPair.generate("ES256"),
+    "RS256": SigningKeyPair.generate("RS256"),
 }
 ALGORITHMS = list(PAIRS)
 
@@ -54,7 +54,7 @@ def test_another_library_verifies_our_tokens(algorithm: SigningAlgorithm) -> Non
     header = json.loads(decoded(token.split(".")[0]))
     assert header == {"alg": algorithm, "typ": "at+jwt", "kid": pair.key_id}
     with pytest.raises(InvalidSignature):
-        verify(KeyPair.generate(algorithm).public_jwk(), token)
+        verify(SigningKeyPair.generate(algorithm).public_jwk(), token)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -74,7 +74,7 @@ def test_what_is_published_is_public_and_named_by_its_thumbprint(
 def test_a_key_that_was_kept_signs_as_before(algorithm: SigningAlgorithm) -> None:
     """A-43."""
     pair = PAIRS[algorithm]
-    again = KeyPair.load(pair.dump())
+    again = SigningKeyPair.load(pair.dump())
     assert (again.algorithm, again.key_id) == (algorithm, pair.key_id)
     assert verify(pair.public_jwk(), again.sign({"a": 1}, media_type="JWT")) == {"a": 1}
 
@@ -93,4 +93,4 @@ def test_a_key_that_was_kept_signs_as_before(algorithm: SigningAlgorithm) -> Non
 )
 def test_what_is_no_private_key_is_refused(content: bytes) -> None:
     with pytest.raises(InvalidJose):
-        KeyPair.load(content)
+        SigningKeyPair.load(content)

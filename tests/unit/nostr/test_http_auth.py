@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from podstead.nostr.errors import InvalidEvent
 from podstead.nostr.event import read_event
-from podstead.nostr.http_auth import ProvenByEvent, Reach, SignedRequest, check_event
-from podstead.nostr.urls import comparable_url
+from podstead.nostr.http_auth import EventScope, ProvenByEvent, SignedRequest, check_event
+from podstead.nostr.urls import read_event_url
 from tests.support.nostr import Change, NostrKey, packed, set_to, tag_set_to, with_tag, without_tag
 
 KEY = NostrKey.of(5)
@@ -27,7 +27,7 @@ def check(
     method: str = "GET",
     url: str = URL,
     content: bool = False,
-    reach: Reach = Reach.EXACT,
+    reach: EventScope = EventScope.EXACT,
     require: bool = False,
     signed: str = URL,
 ) -> ProvenByEvent:
@@ -146,11 +146,11 @@ def test_two_urls_compare_if_they_are_one_and_stay_as_they_are_written(
     one: str, other: str
 ) -> None:
     """Writing a URL in the spelling that compares changes nothing twice, and joins nothing."""
-    first = comparable_url(f"https://pod.example/{one}".encode())
+    first = read_event_url(f"https://pod.example/{one}".encode())
     assert first is not None
-    again = comparable_url(first.origin + first.path + (b"?" + first.query if first.query else b""))
+    again = read_event_url(first.origin + first.path + (b"?" + first.query if first.query else b""))
     assert again == first
-    second = comparable_url(f"https://pod.example/{other}".encode())
+    second = read_event_url(f"https://pod.example/{other}".encode())
     if "%" not in one + other and "?" not in one + other and "#" not in one + other:
         assert (first == second) == (one == other)
 
@@ -207,7 +207,7 @@ ANY_METHOD = tag_set_to("method", "*")
 )
 def test_a_helpers_event_reads_below_its_url(method: str, signed: str) -> None:
     """A-146."""
-    check(ANY_METHOD, signed=signed, method=method, reach=Reach.SAFE)
+    check(ANY_METHOD, signed=signed, method=method, reach=EventScope.SAFE)
 
 
 @pytest.mark.parametrize(
@@ -225,20 +225,20 @@ def test_a_helpers_event_reads_below_its_url(method: str, signed: str) -> None:
 )
 def test_a_helpers_event_ends_at_its_url(signed: str) -> None:
     """A-146: by whole segments, on its origin."""
-    refused(OTHER_URL, ANY_METHOD, signed=signed, reach=Reach.SAFE)
+    refused(OTHER_URL, ANY_METHOD, signed=signed, reach=EventScope.SAFE)
 
 
 @pytest.mark.parametrize("method", ["PUT", "POST", "PATCH", "DELETE"])
 def test_a_helpers_event_changes_nothing(method: str) -> None:
     """A-146."""
-    refused(OTHER_METHOD, ANY_METHOD, method=method, reach=Reach.SAFE)
+    refused(OTHER_METHOD, ANY_METHOD, method=method, reach=EventScope.SAFE)
     below = "https://pod.example/alice/"
     named = tag_set_to("method", method)
-    refused(OTHER_URL, named, signed=below, method=method, reach=Reach.SAFE)
-    check(named, method=method, reach=Reach.SAFE)
-    check(ANY_METHOD, signed=below, method=method, reach=Reach.ANY)
+    refused(OTHER_URL, named, signed=below, method=method, reach=EventScope.SAFE)
+    check(named, method=method, reach=EventScope.SAFE)
+    check(ANY_METHOD, signed=below, method=method, reach=EventScope.ANY)
 
 
 def test_a_helpers_event_of_another_method_is_refused() -> None:
-    refused(OTHER_METHOD, tag_set_to("method", "HEAD"), reach=Reach.SAFE)
-    refused(OTHER_METHOD, tag_set_to("method", "PUT"), reach=Reach.ANY)
+    refused(OTHER_METHOD, tag_set_to("method", "HEAD"), reach=EventScope.SAFE)
+    refused(OTHER_METHOD, tag_set_to("method", "PUT"), reach=EventScope.ANY)

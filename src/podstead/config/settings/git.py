@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from podstead.config import kinds
+from podstead.config import value_types
 from podstead.config.table import Group, setting
 
 
@@ -15,7 +15,7 @@ class GitSettings:
     git: bool = setting(
         False,
         "git",
-        kinds.SWITCH,
+        value_types.SWITCH,
         Group.GIT,
         (
             "Whether every container is also a git repository that clients can clone, fetch "
@@ -25,7 +25,7 @@ class GitSettings:
     git_processes: int = setting(
         8,
         "git-processes",
-        kinds.integer(1, 1000),
+        value_types.integer(1, 1000),
         Group.GIT,
         (
             "The maximum number of git requests that each worker handles at once; a single "
@@ -40,7 +40,7 @@ class GitSettings:
     git_idle_timeout_s: int = setting(
         60,
         "git-idle-timeout-s",
-        kinds.integer(5, 3600),
+        value_types.integer(5, 3600),
         Group.GIT,
         (
             "How long git, or a client that reads its response, may be idle before the server "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from podstead.config import kinds
+from podstead.config import value_types
 from podstead.config.table import Group, optional, setting, several
 from podstead.outbound.urls import Origin
 
@@ -16,7 +16,7 @@ class IdentitySettings:
     idp: bool = setting(
         False,
         "idp",
-        kinds.SWITCH,
+        value_types.SWITCH,
         Group.IDENTITY,
         (
             "Whether this server is also a Solid-OIDC identity provider, with accounts, "
@@ -25,7 +25,7 @@ class IdentitySettings:
     )
     idp_base_url: str | None = optional(
         "idp-base-url",
-        kinds.BASE_URL,
+        value_types.BASE_URL,
         Group.IDENTITY,
         (
             "The URL of the identity provider, if it is to have its own origin. The sign-in "
@@ -41,7 +41,7 @@ class IdentitySettings:
     )
     accepted_issuers: tuple[str, ...] = several(
         "accepted-issuer",
-        kinds.ISSUER,
+        value_types.ISSUER,
         Group.IDENTITY,
         (
             "An identity provider whose tokens the server accepts. If you name any, the "
@@ -54,14 +54,14 @@ class IdentitySettings:
     )
     refused_issuers: tuple[str, ...] = several(
         "refused-issuer",
-        kinds.ISSUER,
+        value_types.ISSUER,
         Group.IDENTITY,
         "An identity provider whose tokens the server rejects.",
     )
     require_ath: bool = setting(
         False,
         "require-ath",
-        kinds.SWITCH,
+        value_types.SWITCH,
         Group.IDENTITY,
         (
             "Whether a DPoP proof must contain the hash of the access token that it "
@@ -72,7 +72,7 @@ class IdentitySettings:
     refuse_replayed_proofs: bool = setting(
         True,
         "refuse-replayed-proofs",
-        kinds.SWITCH,
+        value_types.SWITCH,
         Group.IDENTITY,
         "Whether each DPoP proof is valid for one request only.",
         reason="Turn it off for test suites that send the same request twice.",
@@ -81,7 +81,7 @@ class IdentitySettings:
     dpop_nonce: bool = setting(
         False,
         "dpop-nonce",
-        kinds.SWITCH,
+        value_types.SWITCH,
         Group.IDENTITY,
         (
             "Whether a DPoP proof must contain a nonce that this server issued within the "
@@ -95,7 +95,7 @@ class IdentitySettings:
     nostr_require_payload: bool = setting(
         False,
         "nostr-require-payload",
-        kinds.SWITCH,
+        value_types.SWITCH,
         Group.IDENTITY,
         "Whether a request signed with a Nostr key must contain the hash of its body.",
         reason=(
@@ -105,7 +105,7 @@ class IdentitySettings:
     nostr_basic: str = setting(
         "safe",
         "nostr-basic",
-        kinds.one_of("safe", "any", "off"),
+        value_types.one_of("safe", "any", "off"),
         Group.IDENTITY,
         (
             "What a request may do if its Nostr signature is valid for every method and for "
@@ -117,7 +117,7 @@ class IdentitySettings:
 
     passkey_rp_id: str | None = optional(
         "passkey-rp-id",
-        kinds.DOMAIN,
+        value_types.DOMAIN,
         Group.IDENTITY,
         (
             "The domain that passkeys are bound to: the host of the base URL (or of "
@@ -128,7 +128,7 @@ class IdentitySettings:
     )
     passkey_origins: tuple[Origin, ...] = several(
         "passkey-origin",
-        kinds.ORIGIN,
+        value_types.ORIGIN,
         Group.IDENTITY,
         (
             "A further origin whose pages may use this server's passkeys, such as the origin "
@@ -140,7 +140,7 @@ class IdentitySettings:
     webid_tls: bool = setting(
         False,
         "webid-tls",
-        kinds.SWITCH,
+        value_types.SWITCH,
         Group.IDENTITY,
         (
             "Whether client certificates authenticate requests (WebID-TLS). Requires ssl-cert "
@@ -154,7 +154,7 @@ class IdentitySettings:
     )
     client_cert_header: str | None = optional(
         "client-cert-header",
-        kinds.FIELD_NAME,
+        value_types.FIELD_NAME,
         Group.IDENTITY,
         (
             "The header in which a trusted proxy forwards the client's certificate. The proxy "
@@ -164,7 +164,7 @@ class IdentitySettings:
     client_cert_format: str = setting(
         "rfc9440",
         "client-cert-format",
-        kinds.one_of("rfc9440", "pem-urlencoded", "pem", "base64der"),
+        value_types.one_of("rfc9440", "pem-urlencoded", "pem", "base64der"),
         Group.IDENTITY,
         (
             "The encoding of the certificate in client-cert-header: as specified by RFC 9440 "
@@ -174,7 +174,7 @@ class IdentitySettings:
     )
     client_cert_origins: tuple[Origin, ...] = several(
         "client-cert-origin",
-        kinds.ORIGIN,
+        value_types.ORIGIN,
         Group.IDENTITY,
         "A web application whose pages may use the client certificates of their visitors.",
         reason=(
@@ -185,7 +185,7 @@ class IdentitySettings:
     client_cert_least_bits: int = setting(
         2048,
         "client-cert-least-bits",
-        kinds.integer(1024, 16384),
+        value_types.integer(1024, 16384),
         Group.IDENTITY,
         "The minimum size of a client certificate's RSA key.",
         unit="bits",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from podstead.config import kinds
+from podstead.config import value_types
 from podstead.config.table import Group, setting
 
 _KIB = 1024
@@ -19,7 +19,7 @@ class LimitSettings:
     max_connections: int = setting(
         4096,
         "max-connections",
-        kinds.integer(1, 1_000_000),
+        value_types.integer(1, 1_000_000),
         Group.LIMITS,
         (
             "The maximum number of connections that each worker serves at once, including "
@@ -31,7 +31,7 @@ class LimitSettings:
     address_share_percent: int = setting(
         25,
         "address-share-percent",
-        kinds.integer(1, 100),
+        value_types.integer(1, 100),
         Group.LIMITS,
         (
             "The share of max-connections that one client address (for IPv6, one /64 network) "
@@ -47,7 +47,7 @@ class LimitSettings:
     max_target_bytes: int = setting(
         8 * _KIB,
         "max-target-bytes",
-        kinds.integer(256, 60_000),
+        value_types.integer(256, 60_000),
         Group.LIMITS,
         (
             "The maximum length of a request target (path and query); longer ones get 414. "
@@ -60,7 +60,7 @@ class LimitSettings:
     max_header_bytes: int = setting(
         64 * _KIB,
         "max-header-bytes",
-        kinds.integer(8 * _KIB, _MIB),
+        value_types.integer(8 * _KIB, _MIB),
         Group.LIMITS,
         ("The maximum size of a request line and its headers together; larger ones get 431."),
         unit="bytes",
@@ -69,7 +69,7 @@ class LimitSettings:
     max_body_bytes: int = setting(
         _GIB,
         "max-body-bytes",
-        kinds.integer(0),
+        value_types.integer(0),
         Group.LIMITS,
         "The maximum size of a body to store; larger ones get 413.",
         unit="bytes",
@@ -78,7 +78,7 @@ class LimitSettings:
     max_rdf_bytes: int = setting(
         4 * _MIB,
         "max-rdf-bytes",
-        kinds.integer(_KIB, 256 * _MIB),
+        value_types.integer(_KIB, 256 * _MIB),
         Group.LIMITS,
         "The maximum size of an RDF document that the server parses; larger ones get 413.",
         unit="bytes",
@@ -89,7 +89,7 @@ class LimitSettings:
     max_rdf_triples: int = setting(
         100_000,
         "max-rdf-triples",
-        kinds.integer(100),
+        value_types.integer(100),
         Group.LIMITS,
         "The maximum number of triples in an RDF document.",
         unit="triples",
@@ -98,7 +98,7 @@ class LimitSettings:
     max_rdf_depth: int = setting(
         100,
         "max-rdf-depth",
-        kinds.integer(8, 256),
+        value_types.integer(8, 256),
         Group.LIMITS,
         "The maximum nesting depth of JSON objects, lists and Turtle brackets.",
         unit="levels",
@@ -107,7 +107,7 @@ class LimitSettings:
     max_patch_bytes: int = setting(
         _MIB,
         "max-patch-bytes",
-        kinds.integer(_KIB, 256 * _MIB),
+        value_types.integer(_KIB, 256 * _MIB),
         Group.LIMITS,
         "The maximum size of a patch; larger ones get 413.",
         unit="bytes",
@@ -116,7 +116,7 @@ class LimitSettings:
     max_patch_steps: int = setting(
         1_000_000,
         "max-patch-steps",
-        kinds.integer(1000),
+        value_types.integer(1000),
         Group.LIMITS,
         (
             "The maximum number of steps that applying one patch may take; a patch that needs "
@@ -130,7 +130,7 @@ class LimitSettings:
     max_json_bytes: int = setting(
         64 * _KIB,
         "max-json-bytes",
-        kinds.integer(_KIB, 16 * _MIB),
+        value_types.integer(_KIB, 16 * _MIB),
         Group.LIMITS,
         ("The maximum size of a request body for the server's own API, such as POST /.pods."),
         unit="bytes",
@@ -138,7 +138,7 @@ class LimitSettings:
     max_slug_bytes: int = setting(
         255,
         "max-slug-bytes",
-        kinds.integer(8, 1024),
+        value_types.integer(8, 1024),
         Group.LIMITS,
         ("The maximum length of the name that a Slug header may propose for a new resource."),
         unit="bytes",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from podstead.config import kinds
+from podstead.config import value_types
 from podstead.config.table import Group, setting
 
 
@@ -15,7 +15,7 @@ class NotificationSettings:
     legacy_notifications_open: bool = setting(
         False,
         "legacy-notifications-open",
-        kinds.SWITCH,
+        value_types.SWITCH,
         Group.NOTIFICATIONS,
         (
             "Whether anybody may subscribe to any resource with the older protocol "
@@ -31,7 +31,7 @@ class NotificationSettings:
     sockets_per_address: int = setting(
         200,
         "sockets-per-address",
-        kinds.integer(0, 1_000_000),
+        value_types.integer(0, 1_000_000),
         Group.NOTIFICATIONS,
         (
             "The maximum number of WebSockets (solid-0.1 and notifications) that one address "
@@ -43,7 +43,7 @@ class NotificationSettings:
     sockets_per_agent: int = setting(
         100,
         "sockets-per-agent",
-        kinds.integer(0, 1_000_000),
+        value_types.integer(0, 1_000_000),
         Group.NOTIFICATIONS,
         (
             "The maximum number of WebSockets that one authenticated agent may hold open at "
@@ -54,7 +54,7 @@ class NotificationSettings:
     subscriptions_per_socket: int = setting(
         2000,
         "subscriptions-per-socket",
-        kinds.integer(1, 1_000_000),
+        value_types.integer(1, 1_000_000),
         Group.NOTIFICATIONS,
         "The maximum number of URLs that one solid-0.1 socket may subscribe to.",
         unit="URLs",
@@ -63,7 +63,7 @@ class NotificationSettings:
     max_watches: int = setting(
         100_000,
         "max-watches",
-        kinds.integer(1),
+        value_types.integer(1),
         Group.NOTIFICATIONS,
         (
             "The maximum number of subscriptions of all kinds at each worker; further ones "
@@ -75,7 +75,7 @@ class NotificationSettings:
     max_waiting_notices: int = setting(
         1000,
         "max-waiting-notices",
-        kinds.integer(1, 1_000_000),
+        value_types.integer(1, 1_000_000),
         Group.NOTIFICATIONS,
         (
             "The maximum number of messages that may wait for a slow client; when the limit "
@@ -87,7 +87,7 @@ class NotificationSettings:
     heartbeat_s: int = setting(
         30,
         "heartbeat-s",
-        kinds.integer(1, 3600),
+        value_types.integer(1, 3600),
         Group.NOTIFICATIONS,
         ("How long a connection may be silent before the server sends a message to keep it open."),
         unit="seconds",
@@ -96,7 +96,7 @@ class NotificationSettings:
     channels_per_agent: int = setting(
         100,
         "channels-per-agent",
-        kinds.integer(0, 1_000_000),
+        value_types.integer(0, 1_000_000),
         Group.NOTIFICATIONS,
         (
             "The maximum number of notification channels that one agent may have at a time; "
@@ -113,7 +113,7 @@ class NotificationSettings:
     max_channels: int = setting(
         100_000,
         "max-channels",
-        kinds.integer(0),
+        value_types.integer(0),
         Group.NOTIFICATIONS,
         (
             "The maximum number of notification channels in total. When it is reached, a new "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from podstead.config import kinds
+from podstead.config import value_types
 from podstead.config.table import Group, setting
 
 
@@ -15,7 +15,7 @@ class RateSettings:
     pod_creations_per_hour: int = setting(
         60,
         "pod-creations-per-hour",
-        kinds.integer(0, 1_000_000),
+        value_types.integer(0, 1_000_000),
         Group.RATES,
         (
             "The maximum number of pods that one address may create in an hour; 0 means no "
@@ -27,7 +27,7 @@ class RateSettings:
     invalid_credentials_per_minute: int = setting(
         120,
         "invalid-credentials-per-minute",
-        kinds.integer(0, 1_000_000),
+        value_types.integer(0, 1_000_000),
         Group.RATES,
         (
             "The maximum number of requests with invalid credentials that one address may "
@@ -39,7 +39,7 @@ class RateSettings:
     registrations_per_hour: int = setting(
         60,
         "registrations-per-hour",
-        kinds.integer(0, 1_000_000),
+        value_types.integer(0, 1_000_000),
         Group.RATES,
         (
             "The maximum number of applications that one address may register with the "
@@ -50,7 +50,7 @@ class RateSettings:
     token_failures_per_minute: int = setting(
         30,
         "token-failures-per-minute",
-        kinds.integer(0, 1_000_000),
+        value_types.integer(0, 1_000_000),
         Group.RATES,
         (
             "The maximum number of token requests from one address that may fail in a minute; "
@@ -62,7 +62,7 @@ class RateSettings:
     sign_in_failures_per_minute: int = setting(
         60,
         "sign-in-failures-per-minute",
-        kinds.integer(0, 1_000_000),
+        value_types.integer(0, 1_000_000),
         Group.RATES,
         (
             "The maximum number of password sign-ins from one address that may fail in a "
@@ -75,7 +75,7 @@ class RateSettings:
     account_failures_per_minute: int = setting(
         10,
         "account-failures-per-minute",
-        kinds.integer(0, 1_000_000),
+        value_types.integer(0, 1_000_000),
         Group.RATES,
         (
             "The maximum number of sign-ins that may fail in a minute with one name, which is "
@@ -86,7 +86,7 @@ class RateSettings:
     account_failures_in_a_row: int = setting(
         5,
         "account-failures-in-a-row",
-        kinds.integer(0, 1_000_000),
+        value_types.integer(0, 1_000_000),
         Group.RATES,
         (
             "How many consecutive sign-ins with one name may fail, from any address, before "
@@ -105,7 +105,7 @@ class RateSettings:
     account_failures_per_hour: int = setting(
         100,
         "account-failures-per-hour",
-        kinds.integer(0, 1_000_000),
+        value_types.integer(0, 1_000_000),
         Group.RATES,
         (
             "How many sign-ins with one name may fail within an hour, from any address, "
@@ -118,7 +118,7 @@ class RateSettings:
     passkey_requests_per_minute: int = setting(
         30,
         "passkey-requests-per-minute",
-        kinds.integer(0, 1_000_000),
+        value_types.integer(0, 1_000_000),
         Group.RATES,
         (
             "The maximum number of passkey requests that one address may send in a minute; "
@@ -130,7 +130,7 @@ class RateSettings:
     nostr_requests_per_minute: int = setting(
         30,
         "nostr-requests-per-minute",
-        kinds.integer(0, 1_000_000),
+        value_types.integer(0, 1_000_000),
         Group.RATES,
         (
             "The maximum number of requests to link a Nostr key or to sign in with one that "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from podstead.config import kinds
+from podstead.config import value_types
 from podstead.config.table import Group, Sources, optional, setting
 
 
@@ -16,7 +16,7 @@ class ServerSettings:
     host: str = setting(
         "localhost",
         "host",
-        kinds.HOST,
+        value_types.HOST,
         Group.SERVER,
         "The host name or IP address to listen on.",
         reason="With the default, only this machine can connect.",
@@ -24,14 +24,14 @@ class ServerSettings:
     port: int = setting(
         3000,
         "port",
-        kinds.integer(0, 65535),
+        value_types.integer(0, 65535),
         Group.SERVER,
         "The TCP port to listen on; 0 lets the system choose a free one.",
     )
     base_url: str = setting(
         "http://localhost:3000",
         "base-url",
-        kinds.BASE_URL,
+        value_types.BASE_URL,
         Group.SERVER,
         (
             "The URL at which clients reach this server. The URL of every stored resource "
@@ -43,7 +43,7 @@ class ServerSettings:
     workers: int = setting(
         1,
         "workers",
-        kinds.integer(1, 64),
+        value_types.integer(1, 64),
         Group.SERVER,
         "The number of worker processes that answer requests.",
         unit="processes",
@@ -51,7 +51,7 @@ class ServerSettings:
     )
     config: Path | None = optional(
         "config",
-        kinds.FILE,
+        value_types.FILE,
         Group.SERVER,
         "A TOML file with further settings.",
         sources=Sources.OPTION | Sources.VARIABLE,
@@ -59,28 +59,28 @@ class ServerSettings:
     log_level: str = setting(
         "info",
         "log-level",
-        kinds.one_of("debug", "info", "warning", "error"),
+        value_types.one_of("debug", "info", "warning", "error"),
         Group.SERVER,
         "The lowest level of messages to log. Logs go to standard error.",
     )
     log_format: str = setting(
         "text",
         "log-format",
-        kinds.one_of("text", "json"),
+        value_types.one_of("text", "json"),
         Group.SERVER,
         "The format of log messages: plain text, or one JSON object per line.",
     )
     quiet: bool = setting(
         False,
         "quiet",
-        kinds.SWITCH,
+        value_types.SWITCH,
         Group.SERVER,
         ("Print only errors: no summary at startup, and no log messages below the level error."),
     )
     list_storages: bool = setting(
         False,
         "list-storages",
-        kinds.SWITCH,
+        value_types.SWITCH,
         Group.SERVER,
         ("Whether /.well-known/solid lists the pods of this server, up to 1,000, for everybody."),
         reason="Whether to disclose that a person has a pod here is up to that person.",
@@ -88,7 +88,7 @@ class ServerSettings:
     advertise_owners: bool = setting(
         False,
         "advertise-owners",
-        kinds.SWITCH,
+        value_types.SWITCH,
         Group.SERVER,
         (
             "Whether responses for the root of a pod link to the WebID of its owner, for "
@@ -99,7 +99,7 @@ class ServerSettings:
     registration: str = setting(
         "open",
         "registration",
-        kinds.one_of("open", "closed"),
+        value_types.one_of("open", "closed"),
         Group.SERVER,
         (
             "Whether anybody may create a pod and, if the identity provider is on, an account "
@@ -109,7 +109,7 @@ class ServerSettings:
     )
     ssl_cert: Path | None = optional(
         "ssl-cert",
-        kinds.FILE,
+        value_types.FILE,
         Group.SERVER,
         (
             "The certificate chain in PEM format. With ssl-cert and ssl-key, the server "
@@ -118,7 +118,7 @@ class ServerSettings:
     )
     ssl_key: Path | None = optional(
         "ssl-key",
-        kinds.FILE,
+        value_types.FILE,
         Group.SERVER,
         "The private key for ssl-cert in PEM format, without a passphrase.",
     )
@@ -126,7 +126,7 @@ class ServerSettings:
     ssl_check_interval_s: int = setting(
         60,
         "ssl-check-interval-s",
-        kinds.integer(1, 86_400),
+        value_types.integer(1, 86_400),
         Group.SERVER,
         (
             "How often the server checks the files of ssl-cert and ssl-key for a renewed "

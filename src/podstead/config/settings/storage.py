@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from podstead.config import kinds
+from podstead.config import value_types
 from podstead.config.table import Group, optional, setting
 
 _KIB = 1024
@@ -19,7 +19,7 @@ class StorageSettings:
     root: Path = setting(
         Path("data"),
         "root",
-        kinds.FOLDER,
+        value_types.FOLDER,
         Group.STORAGE,
         (
             "The data root, the folder that holds everything the server stores. It is created "
@@ -30,7 +30,7 @@ class StorageSettings:
     quota_bytes: int = setting(
         0,
         "quota-bytes",
-        kinds.integer(0),
+        value_types.integer(0),
         Group.STORAGE,
         (
             "The maximum size of a pod: its resources, including about 800 bytes of metadata "
@@ -41,7 +41,7 @@ class StorageSettings:
     )
     min_free_bytes: int | None = optional(
         "min-free-bytes",
-        kinds.integer(0),
+        value_types.integer(0),
         Group.STORAGE,
         (
             "The amount of disk space to keep free. With less, requests that would store "
@@ -55,7 +55,7 @@ class StorageSettings:
     inline_body_bytes: int = setting(
         64 * _KIB,
         "inline-body-bytes",
-        kinds.integer(0, _MIB),
+        value_types.integer(0, _MIB),
         Group.STORAGE,
         "Bodies up to this size are stored in the database, larger ones in files.",
         unit="bytes",
@@ -64,7 +64,7 @@ class StorageSettings:
     change_log_days: int = setting(
         30,
         "change-log-days",
-        kinds.integer(1, 36500),
+        value_types.integer(1, 36500),
         Group.STORAGE,
         "How long entries of the change log are kept.",
         unit="days",
@@ -73,7 +73,7 @@ class StorageSettings:
     rendering_cache_bytes: int = setting(
         64 * _MIB,
         "rendering-cache-bytes",
-        kinds.integer(0),
+        value_types.integer(0),
         Group.STORAGE,
         (
             "The maximum amount of memory that each worker uses to cache converted documents "

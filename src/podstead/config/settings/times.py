@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from podstead.config import kinds
+from podstead.config import value_types
 from podstead.config.table import Group, setting
 
 
@@ -15,7 +15,7 @@ class TimeSettings:
     header_read_timeout_s: int = setting(
         30,
         "header-read-timeout-s",
-        kinds.integer(1, 3600),
+        value_types.integer(1, 3600),
         Group.TIMES,
         (
             "How long the headers of a request may take to arrive, and how long a connection "
@@ -26,7 +26,7 @@ class TimeSettings:
     body_idle_timeout_s: int = setting(
         30,
         "body-idle-timeout-s",
-        kinds.integer(1, 3600),
+        value_types.integer(1, 3600),
         Group.TIMES,
         (
             "How long a request body may stop arriving, or a client may stop reading a "
@@ -37,7 +37,7 @@ class TimeSettings:
     min_upload_bytes_per_s: int = setting(
         100,
         "min-upload-bytes-per-s",
-        kinds.integer(0, 1_000_000),
+        value_types.integer(0, 1_000_000),
         Group.TIMES,
         (
             "The minimum rate at which a request body must arrive. A body may be slower, or "
@@ -50,7 +50,7 @@ class TimeSettings:
     drain_timeout_s: int = setting(
         10,
         "drain-timeout-s",
-        kinds.integer(1, 3600),
+        value_types.integer(1, 3600),
         Group.TIMES,
         ("How long requests in progress may take to finish after the server is told to stop."),
         unit="seconds",
@@ -59,7 +59,7 @@ class TimeSettings:
     keep_alive: bool = setting(
         True,
         "keep-alive",
-        kinds.SWITCH,
+        value_types.SWITCH,
         Group.TIMES,
         "Whether a connection may carry more than one request.",
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from podstead.config import kinds
-from podstead.config.kinds import Secret
+from podstead.config import value_types
 from podstead.config.table import Group, Sources, optional, setting
+from podstead.config.value_types import Secret
 
 _DAY_S = 24 * 3600
 
@@ -19,14 +19,14 @@ class TokenSettings:
     simple_tokens: bool = setting(
         True,
         "simple-tokens",
-        kinds.SWITCH,
+        value_types.SWITCH,
         Group.TOKENS,
         ("Whether the server issues a simple token with each new pod and accepts such tokens."),
     )
     token_lifetime_s: int = setting(
         30 * _DAY_S,
         "token-lifetime-s",
-        kinds.integer(0),
+        value_types.integer(0),
         Group.TOKENS,
         "How long a new token is valid; 0 means that it does not expire.",
         unit="seconds",
@@ -34,7 +34,7 @@ class TokenSettings:
     )
     token_secret: Secret | None = optional(
         "token-secret",
-        kinds.SECRET_KEY,
+        value_types.SECRET_KEY,
         Group.TOKENS,
         (
             "The key that signs tokens, instead of the one that the server creates under the "
@@ -46,7 +46,7 @@ class TokenSettings:
     )
     token_secret_previous: Secret | None = optional(
         "token-secret-previous",
-        kinds.SECRET_KEY,
+        value_types.SECRET_KEY,
         Group.TOKENS,
         (
             "The previous signing key. After you change token-secret, tokens signed with this "
@@ -57,7 +57,7 @@ class TokenSettings:
     )
     token_secret_file: Path | None = optional(
         "token-secret-file",
-        kinds.FILE,
+        value_types.FILE,
         Group.TOKENS,
         (
             "A file whose first line is the key that signs tokens. An optional second line is "

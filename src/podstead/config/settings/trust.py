@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from podstead.config import kinds
-from podstead.config.kinds import Network
+from podstead.config import value_types
 from podstead.config.table import Group, several
+from podstead.config.value_types import Network
 from podstead.outbound.urls import Origin
 
 
@@ -16,7 +16,7 @@ class TrustSettings:
 
     trusted_proxies: tuple[Network, ...] = several(
         "trusted-proxy",
-        kinds.NETWORK,
+        value_types.NETWORK,
         Group.TRUST,
         (
             "The address or network of a reverse proxy whose X-Forwarded-… headers the server "
@@ -26,7 +26,7 @@ class TrustSettings:
     )
     host_aliases: tuple[str, ...] = several(
         "host-alias",
-        kinds.AUTHORITY,
+        value_types.AUTHORITY,
         Group.TRUST,
         (
             "A further value of the Host header to accept. Requests with any value other than "
@@ -35,7 +35,7 @@ class TrustSettings:
     )
     context_origins: tuple[Origin, ...] = several(
         "context-origin",
-        kinds.ORIGIN,
+        value_types.ORIGIN,
         Group.TRUST,
         (
             "An origin from which the server may fetch JSON-LD contexts, in addition to the "
@@ -49,7 +49,7 @@ class TrustSettings:
     )
     private_origins: tuple[Origin, ...] = several(
         "allow-private-origin",
-        kinds.ORIGIN,
+        value_types.ORIGIN,
         Group.TRUST,
         "An origin in a private network that the server may fetch documents from.",
         reason="By default, no request can make the server access its own network.",

@@ -16,8 +16,8 @@ from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
 from podstead.idp.challenges import Challenges
 from podstead.nostr.errors import InvalidEvent
-from podstead.nostr.event import Event, read_event
-from podstead.nostr.http_auth import ProvenByEvent, Reach, SignedRequest, check_event, only_tag
+from podstead.nostr.event import NostrEvent, read_event
+from podstead.nostr.http_auth import EventScope, ProvenByEvent, SignedRequest, check_event, only_tag
 
 METHOD: Final = "POST"
 
@@ -90,7 +90,7 @@ class SignedEvents:
 
     def _read(
         self, authorization: Sequence[bytes], *, url: str, has_content: bool
-    ) -> tuple[Event, ProvenByEvent]:
+    ) -> tuple[NostrEvent, ProvenByEvent]:
         try:
             credential = read_credential(authorization)
         except NotAuthenticated as refusal:
@@ -104,11 +104,11 @@ class SignedEvents:
             event,
             SignedRequest(METHOD, url.encode(), has_content),
             now_s=self._clock.now_ms() // 1000,
-            reach=Reach.EXACT,
+            reach=EventScope.EXACT,
             require_payload=False,
         )
         return event, proven
 
-    async def _use(self, event: Event, proven: ProvenByEvent) -> KeyProof:
+    async def _use(self, event: NostrEvent, proven: ProvenByEvent) -> KeyProof:
         await self._uses.use(event, remembered_until_s=proven.remembered_until_s)
         return KeyProof(event.public_key, proven.content_digest)

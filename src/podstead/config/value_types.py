@@ -36,7 +36,7 @@ _MIN_DISTINCT_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[T]):
+class ValueType(Generic[T]):
     """One kind of value.
 
     ``parse`` raises ValueError for text that is not valid; ``expected`` then completes a message
@@ -56,7 +56,7 @@ class Secret:
     octets: bytes = field(repr=False)
 
 
-def integer(minimum: int, maximum: int = _MAX_INTEGER) -> Kind[int]:
+def integer(minimum: int, maximum: int = _MAX_INTEGER) -> ValueType[int]:
     """An integer between bounds, both included."""
 
     def parse(text: str) -> int:
@@ -65,10 +65,10 @@ def integer(minimum: int, maximum: int = _MAX_INTEGER) -> Kind[int]:
         return int(text)
 
     bounds = f"of at least {minimum}" if maximum == _MAX_INTEGER else f"from {minimum} to {maximum}"
-    return Kind("NUMBER", f"must be an integer {bounds}", parse, int)
+    return ValueType("NUMBER", f"must be an integer {bounds}", parse, int)
 
 
-def one_of(*words: str) -> Kind[str]:
+def one_of(*words: str) -> ValueType[str]:
     """One of a few words."""
 
     def parse(text: str) -> str:
@@ -76,7 +76,7 @@ def one_of(*words: str) -> Kind[str]:
             raise ValueError(text)
         return text.lower()
 
-    return Kind("|".join(words), f"must be {', '.join(words[:-1])} or {words[-1]}", parse)
+    return ValueType("|".join(words), f"must be {', '.join(words[:-1])} or {words[-1]}", parse)
 
 
 def _parse_switch(text: str) -> bool:
@@ -158,39 +158,39 @@ def _decode_octets(text: str) -> bytes:
         raise ValueError from error
 
 
-SWITCH = Kind("", "must be true or false", _parse_switch, bool)
-FILE = Kind("FILE", "must be the path of a file", _parse_path)
-FOLDER = Kind("FOLDER", "must be the path of a folder", _parse_path)
+SWITCH = ValueType("", "must be true or false", _parse_switch, bool)
+FILE = ValueType("FILE", "must be the path of a file", _parse_path)
+FOLDER = ValueType("FOLDER", "must be the path of a folder", _parse_path)
 
-HOST = Kind(
+HOST = ValueType(
     "NAME",
     "must be a host name or an IP address without brackets or port, such as localhost, or 0.0.0.0 "
     "for all IPv4 addresses of this machine",
     _parse_host,
 )
-DOMAIN = Kind(
+DOMAIN = ValueType(
     "NAME",
     "must be a domain name, such as pods.example",
     _parse_domain,
 )
-AUTHORITY = Kind(
+AUTHORITY = ValueType(
     "HOST[:PORT]",
     "must be a host, with its port unless it is the default one, such as pods.example:8443",
     _parse_authority,
 )
-FIELD_NAME = Kind(
+FIELD_NAME = ValueType(
     "NAME",
     "must be the name of a header field that has no other use, such as Client-Cert",
     _parse_field_name,
 )
 """In lower case."""
 
-ORIGIN = Kind(
+ORIGIN = ValueType(
     "ORIGIN",
     "must be http:// or https://, a host and optionally a port, such as https://example.org",
     _parse_origin,
 )
-BASE_URL = Kind(
+BASE_URL = ValueType(
     "URL",
     "must be http:// or https://, a host and optionally a port, without a path, such as "
     "https://pods.example",
@@ -198,19 +198,19 @@ BASE_URL = Kind(
 )
 """An origin, whose port may be 0 until the system has chosen one."""
 
-ISSUER = Kind(
+ISSUER = ValueType(
     "URL",
     "must be the issuer URL of an identity provider, such as https://login.example",
     _parse_issuer,
 )
 """The issuer of a Solid-OIDC provider, without a trailing slash."""
 
-NETWORK: Kind[Network] = Kind(
+NETWORK: ValueType[Network] = ValueType(
     "ADDRESS[/BITS]",
     "must be an IP address or a network, such as 127.0.0.1 or 10.0.0.0/8",
     ip_network,
 )
-SECRET_KEY = Kind(
+SECRET_KEY = ValueType(
     "KEY",
     f"must be at least {MIN_KEY_BYTES} random bytes in hexadecimal or base64, such as the output "
     "of 'openssl rand -hex 32'",
