@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app.operator import open_token_desk
+from podstead.app.operator import open_token_administration
 from podstead.config import Settings
 from tests.http.conftest import BASE, Server, Start, running
 from tests.http.rdf import TURTLE
@@ -387,7 +387,7 @@ async def test_a_revoked_token_is_refused_at_once_and_another_is_not(
     settings: Settings, server: Server
 ) -> None:
     """A-31, A-33: the operator does it beside the running server."""
-    async with open_token_desk(settings) as desk:
+    async with open_token_administration(settings) as desk:
         further = server.public.with_token((await desk.create("alice")).token)
         for client in (server.alice, further):
             assert [(await client.get(PRIVATE)).status for _ in range(2)] == [200, 200]

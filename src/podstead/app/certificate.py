@@ -17,7 +17,7 @@ from podstead.config import Settings, StartRefused
 
 
 @dataclass(frozen=True, slots=True)
-class KeyPair:
+class CertificatePair:
     """A certificate chain and its key, which were tried and found to belong together."""
 
     chain: Path
@@ -34,7 +34,7 @@ class KeyPair:
             os.close(descriptor)
 
 
-def read_key_pair(settings: Settings) -> KeyPair | None:
+def read_key_pair(settings: Settings) -> CertificatePair | None:
     """The certificate and key of the settings, ``None`` without TLS.
 
     Raises StartRefused if TLS is asked for and the files do not serve.
@@ -46,7 +46,7 @@ def read_key_pair(settings: Settings) -> KeyPair | None:
     if sys.platform == "linux":
         pair = _in_memory(chain, key)
     else:
-        pair = KeyPair(settings.ssl_cert, settings.ssl_key, _hash(chain, key))
+        pair = CertificatePair(settings.ssl_cert, settings.ssl_key, _hash(chain, key))
     try:
         _try(pair)
     except (ssl.SSLError, ValueError) as error:
@@ -68,11 +68,11 @@ def _read(name: str, path: Path) -> bytes:
 
 if sys.platform == "linux":
 
-    def _in_memory(chain: bytes, key: bytes) -> KeyPair:
+    def _in_memory(chain: bytes, key: bytes) -> CertificatePair:
         descriptors = _memory_file("ssl-cert", chain), _memory_file("ssl-key", key)
         # Workers have the same descriptors. Opened by these names they are read from the beginning.
         chain_path, key_path = (Path(f"/proc/self/fd/{each}") for each in descriptors)
-        return KeyPair(chain_path, key_path, _hash(chain, key), descriptors)
+        return CertificatePair(chain_path, key_path, _hash(chain, key), descriptors)
 
     def _memory_file(name: str, content: bytes) -> int:
         descriptor = os.memfd_create(name)
@@ -85,7 +85,7 @@ def _hash(chain: bytes, key: bytes) -> bytes:
     return hashlib.sha256(chain + b"\0" + key).digest()
 
 
-def _try(pair: KeyPair) -> None:
+def _try(pair: CertificatePair) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     # Without a password of ours, OpenSSL would ask for one at the terminal.
     context.load_cert_chain(pair.chain, pair.key, password="")

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from podstead.app.foreign import ForeignDocuments
-from podstead.app.sender_keys import FolderKeys
+from podstead.app.notification_keys import SenderKeyFolder
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import OutboundError, Unprocessable
@@ -100,7 +100,7 @@ class ChannelParts:
             sockets=sockets,
             messages=self.messages,
         )
-        keys = FolderKeys(settings, clock)
+        keys = SenderKeyFolder(settings, clock)
         self._sender = SenderEndpoint(
             web_id=addresses.sender, issuer=settings.issuer, published=keys.published
         )

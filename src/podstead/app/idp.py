@@ -9,7 +9,7 @@ from podstead.app.accounts import AccountServices
 from podstead.app.idp_pages import PageServices, build_pages
 from podstead.app.nostr_keys import NostrServices, build_nostr
 from podstead.app.own_certificates import make_in_thread
-from podstead.app.own_requests import OwnProfiles
+from podstead.app.profile_patches import AccountProfiles
 from podstead.app.provider_keys import KeyFolder
 from podstead.authn.event_uses import EventUses
 from podstead.authn.identity_status import LocalWebIds
@@ -170,7 +170,7 @@ class Provider:
             proven_key=protocol.proven_key,
             randomness=self._randomness,
         )
-        own_profiles = OwnProfiles(base_url=settings.base_url, resources=resources)
+        own_profiles = AccountProfiles(base_url=settings.base_url, resources=resources)
         pages = build_pages(
             settings.issuer,
             pods_url=settings.base_url,

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from podstead.app.patience import patiently
+from podstead.app.retrying import retry_while_busy
 from podstead.config import Settings, StartRefused
 
 BACKLOG = 1024
@@ -72,7 +72,7 @@ def _open_exclusively(
     family: socket.AddressFamily, address: tuple[object, ...], settings: Settings
 ) -> socket.socket:
     try:
-        return patiently(lambda: _listen(family, address, share=False), is_busy=_is_busy)
+        return retry_while_busy(lambda: _listen(family, address, share=False), is_busy=_is_busy)
     except OSError as error:
         raise StartRefused(_why(error, settings)) from error
 

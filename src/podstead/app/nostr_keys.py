@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from podstead.app.accounts import AccountServices
-from podstead.app.own_requests import OwnProfiles
+from podstead.app.profile_patches import AccountProfiles
 from podstead.authn.event_uses import EventUses
 from podstead.core.clock import Clock, Randomness
 from podstead.idp.challenges import Challenges
@@ -51,7 +51,7 @@ def build_nostr(
     """The services of one worker."""
     links = NostrLinks(
         store=store,
-        profiles=OwnProfiles(base_url=base_url, resources=resources),
+        profiles=AccountProfiles(base_url=base_url, resources=resources),
         audit=accounts.audit,
         clock=clock,
         randomness=randomness,

@@ -28,7 +28,7 @@ from podstead.storage.tokens import revoke_tokens
 
 
 @dataclass(frozen=True, slots=True)
-class TokenDesk:
+class TokenAdministration:
     """Issues, lists and revokes simple tokens."""
 
     settings: Settings
@@ -92,12 +92,12 @@ class TokenDesk:
 
 
 @asynccontextmanager
-async def open_token_desk(settings: Settings) -> AsyncIterator[TokenDesk]:
+async def open_token_administration(settings: Settings) -> AsyncIterator[TokenAdministration]:
     """Open the store of an existing data root. Raises RootUnusable, StorageError."""
     async with opened_store(settings) as store:
         clock, randomness = SystemClock(), SystemRandomness()
         async with operator_audit(store, clock=clock, randomness=randomness) as audit:
-            yield TokenDesk(settings, store, clock, randomness, audit)
+            yield TokenAdministration(settings, store, clock, randomness, audit)
 
 
 @asynccontextmanager

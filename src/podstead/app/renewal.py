@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from podstead.app.certificate import KeyPair, read_key_pair
+from podstead.app.certificate import CertificatePair, read_key_pair
 from podstead.config import Settings, StartRefused
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class ServerKeys:
 
     content_hash: bytes
     """To tell whether others are the same."""
-    pair: KeyPair | None = None
+    pair: CertificatePair | None = None
     """For the HTTP server's own TLS."""
     context: ServerContext | None = None
     """Instead of those, for the listener that asks for client certificates."""

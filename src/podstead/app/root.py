@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from podstead.app.keys import ensure_token_key
-from podstead.app.patience import patiently
+from podstead.app.retrying import retry_while_busy
 from podstead.app.system import SystemClock
 from podstead.config import Settings
 from podstead.core.errors import RootInUse, RootUnusable
@@ -39,7 +39,9 @@ def prepared_root(settings: Settings) -> Iterator[None]:
         raise RootUnusable(
             f"Cannot create the data root {root}: {reason}. Choose another one with --root."
         ) from error
-    with patiently(lambda: lock_root(root), is_busy=lambda error: isinstance(error, RootInUse)):
+    with retry_while_busy(
+        lambda: lock_root(root), is_busy=lambda error: isinstance(error, RootInUse)
+    ):
         space = DiskSpace(root, min_free_bytes=settings.min_free_bytes)
         space.release_if_low()
         layout = prepare_root(root)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from podstead.app.ending import Ending
+from podstead.app.exit_reason import ExitReason
 from podstead.app.git import check_git
 from podstead.app.listening import chosen_port, closing_all, open_listeners
 from podstead.app.logs import configure_logging
@@ -22,7 +22,7 @@ def run_server(
     *,
     factory: Factory,
     on_ready: Callable[[Settings], None],
-) -> Ending:
+) -> ExitReason:
     """Run the server until it is stopped.
 
     ``factory`` makes the application of each worker; ``on_ready`` is called when all answer. Both

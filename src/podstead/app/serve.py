@@ -34,8 +34,8 @@ from granian.http import HTTP1Settings, HTTP2Settings
 from granian.log import LogLevels
 from granian.server.mp import MPServer, WorkerProcess
 
-from podstead.app.certificate import KeyPair
-from podstead.app.ending import Ending
+from podstead.app.certificate import CertificatePair
+from podstead.app.exit_reason import ExitReason
 from podstead.app.listening import BACKLOG
 from podstead.app.logs import logging_config, server_level
 from podstead.app.renewal import RENEWAL_SIGNAL, Renewal, ServerKeys
@@ -58,7 +58,7 @@ def serve(
     *,
     factory: Factory,
     on_ready: Callable[[], None],
-) -> Ending:
+) -> ExitReason:
     """Serve until SIGTERM or SIGINT, or until a worker fails. To be called in the main thread.
 
     ``keys`` are there for TLS. ``factory`` makes the application, in each worker. ``on_ready`` is
@@ -86,12 +86,12 @@ def serve(
                 )
             except SystemExit:
                 logger.debug("The HTTP server ended with an error")
-    if stop.ending is Ending.STOPPED and stop.elapsed_s() >= settings.drain_timeout_s:
+    if stop.ending is ExitReason.STOPPED and stop.elapsed_s() >= settings.drain_timeout_s:
         logger.warning(
             "Requests still in flight after %s were cut off",
             counted(settings.drain_timeout_s, "second"),
         )
-    return stop.ending or Ending.FAILED
+    return stop.ending or ExitReason.FAILED
 
 
 @contextmanager
@@ -139,7 +139,7 @@ class _Server(MPServer):
         self._equipment = equipment
         self._pair = None if keys is None else keys.pair
         self._content_hash = b"" if keys is None else keys.content_hash
-        self._renewed: KeyPair | None = None
+        self._renewed: CertificatePair | None = None
         self._retired: list[WorkerProcess] = []
         self.started: queue.SimpleQueue[int] = queue.SimpleQueue()
         """The process numbers of workers that answer requests, as they report."""
@@ -173,7 +173,7 @@ class _Server(MPServer):
         self._content_hash = content_hash
         logger.info("The renewed certificate is in use")
 
-    def _use(self, pair: KeyPair) -> None:
+    def _use(self, pair: CertificatePair) -> None:
         """Have granian speak TLS with these in the workers to come."""
         files = (str(pair.chain), str(pair.key), None)
         self.ssl_ctx = (True, *files, _LEAST_TLS, None, [], False)  # type: ignore[assignment]
@@ -238,7 +238,7 @@ class _Stop:
     def __init__(self, server: _Server, listeners: Sequence[socket.socket]) -> None:
         self._server = server
         self._listeners = listeners
-        self.ending: Ending | None = None
+        self.ending: ExitReason | None = None
         self._asked_s = 0.0
 
     def elapsed_s(self) -> float:
@@ -248,13 +248,13 @@ class _Stop:
     def wait(self) -> None:
         signal.sigwait(_STOP_SIGNALS)
         self._asked_s = time.monotonic()
-        self.ending = Ending.STOPPED
+        self.ending = ExitReason.STOPPED
         # Without a listening socket clients are refused at once instead of waiting in a queue.
         for listener in self._listeners:
             listener.close()
         self._server.signal_handler_interrupt()  # type: ignore[no-untyped-call]
         signal.sigwait(_STOP_SIGNALS)
-        self.ending = Ending.FORCED
+        self.ending = ExitReason.FORCED
         for worker in self._server.all_workers:
             worker.kill()  # type: ignore[no-untyped-call]
 

@@ -15,7 +15,7 @@ from podstead.cli.tables import table, time_text
 from podstead.config.value_types import BASE_URL
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
-    from podstead.app.account_desk import AccountDesk
+    from podstead.app.account_administration import AccountAdministration
     from podstead.idp.records import Account
 
 T = TypeVar("T")
@@ -48,11 +48,11 @@ def create(pod: str, email: str | None, *, existing_pod: bool, **options: Any) -
     """
     password = _password()
 
-    async def act(desk: AccountDesk) -> tuple[str, str]:
-        make = desk.create_for_pod if existing_pod else desk.create
-        return (await make(pod, email=email, password=password)).web_id, desk.issuer
+    async def act(administration: AccountAdministration) -> tuple[str, str]:
+        make = administration.create_for_pod if existing_pod else administration.create
+        return (await make(pod, email=email, password=password)).web_id, administration.issuer
 
-    web_id, issuer = _at_desk(options, act)
+    web_id, issuer = _administered(options, act)
     click.echo(web_id)
     if existing_pod:
         click.echo(
@@ -67,7 +67,7 @@ def create(pod: str, email: str | None, *, existing_pod: bool, **options: Any) -
 @_root_options
 def list_(**options: Any) -> None:  # noqa: ANN401 - one for each setting
     """List all accounts, sorted by pod: pod, e-mail address, time of creation, state."""
-    for line in _table(_at_desk(options, lambda desk: desk.list())):
+    for line in _table(_administered(options, lambda administration: administration.list())):
         click.echo(line)
 
 
@@ -80,9 +80,11 @@ def password(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each 
     The command prompts for the password. If standard input is not a terminal, its first line is the
     password. The owner must authorize applications again.
     """
-    _at_desk(options, lambda desk: desk.find(name))  # before anything is typed
+    _administered(
+        options, lambda administration: administration.find(name)
+    )  # before anything is typed
     chosen = _password()
-    _at_desk(options, lambda desk: desk.set_password(name, chosen))
+    _administered(options, lambda administration: administration.set_password(name, chosen))
     click.echo(f"Changed the password of the account {name} and signed it out everywhere.")
 
 
@@ -91,7 +93,7 @@ def password(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each 
 @_root_options
 def disable(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Disable the account NAME, and sign it out everywhere. Its pod does not change."""
-    _at_desk(options, lambda desk: desk.disable(name))
+    _administered(options, lambda administration: administration.disable(name))
     click.echo(f"Disabled the account {name}.")
 
 
@@ -100,7 +102,7 @@ def disable(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each s
 @_root_options
 def enable(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Enable the disabled account NAME. Its owner must sign in again."""
-    _at_desk(options, lambda desk: desk.enable(name))
+    _administered(options, lambda administration: administration.enable(name))
     click.echo(f"Enabled the account {name}.")
 
 
@@ -114,13 +116,13 @@ def delete(name: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN401 - o
     The name of the pod remains reserved, because a new owner would have access wherever the old one
     did. 'podstead account free-name' releases the name.
     """
-    found = _at_desk(options, lambda desk: desk.find(name))
+    found = _administered(options, lambda administration: administration.find(name))
     if not yes:
         click.confirm(
             f"Permanently delete the account {name} and everything in its pod '{found.pod}'?",
             abort=True,
         )
-    _at_desk(options, lambda desk: desk.delete(name))
+    _administered(options, lambda administration: administration.delete(name))
     click.echo(f"Deleted the account {name} and its pod '{found.pod}'.")
 
 
@@ -133,7 +135,7 @@ def free_name(pod: str, **options: Any) -> None:  # noqa: ANN401 - one for each 
     The new owner will have the WebID of the previous owner, and so access to everything that
     others, here and elsewhere, have shared with that WebID. Use this only for the same person.
     """
-    _at_desk(options, lambda desk: desk.free_name(pod))
+    _administered(options, lambda administration: administration.free_name(pod))
     click.echo(f"A new pod can be named '{pod}'.")
 
 
@@ -149,16 +151,16 @@ def credentials(name: str, label: str, *, as_json: bool, **options: Any) -> None
     client_credentials.
     """
 
-    async def act(desk: AccountDesk) -> dict[str, str]:
-        made = await desk.create_credentials(name, label=label)
+    async def act(administration: AccountAdministration) -> dict[str, str]:
+        made = await administration.create_credentials(name, label=label)
         return {
             "id": made.credential.credential_id,
             "secret": made.secret,
             "webId": made.credential.web_id,
-            "issuer": desk.issuer,
+            "issuer": administration.issuer,
         }
 
-    made = _at_desk(options, act)
+    made = _administered(options, act)
     if as_json:
         click.echo(json.dumps(made))
     else:
@@ -182,11 +184,11 @@ def change_issuer(url: str, **options: Any) -> None:  # noqa: ANN401 - one for e
     except ValueError as error:
         raise click.BadParameter(BASE_URL.expected, param_hint="URL") from error
 
-    async def act(desk: AccountDesk) -> str:
-        desk.change_issuer(issuer)
-        return desk.issuer
+    async def act(administration: AccountAdministration) -> str:
+        administration.change_issuer(issuer)
+        return administration.issuer
 
-    before = _at_desk(options, act)
+    before = _administered(options, act)
     click.echo(f"The accounts will move from {before} to {issuer} when the server next starts.")
 
 
@@ -204,14 +206,16 @@ def _password() -> str:
     return line
 
 
-def _at_desk(options: dict[str, Any], act: Callable[[AccountDesk], Awaitable[T]]) -> T:
-    from podstead.app.account_desk import open_account_desk
+def _administered(
+    options: dict[str, Any], act: Callable[[AccountAdministration], Awaitable[T]]
+) -> T:
+    from podstead.app.account_administration import open_account_administration
 
     settings = settings_from(options)
 
     async def run() -> T:
-        async with open_account_desk(settings) as desk:
-            return await act(desk)
+        async with open_account_administration(settings) as administration:
+            return await act(administration)
 
     return asyncio.run(run())
 

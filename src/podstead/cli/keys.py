@@ -32,9 +32,9 @@ def list_(**options: Any) -> None:  # noqa: ANN401 - one for each setting
     A key in state "next" is published but does not sign yet. A replaced key is published until the
     last token that it signed has expired, and is then kept for a while to verify sign-out requests.
     """
-    from podstead.app.key_desk import KeyDesk
+    from podstead.app.key_administration import KeyAdministration
 
-    rows = KeyDesk(settings_from(options)).list()
+    rows = KeyAdministration(settings_from(options)).list()
     lines = [
         (row.key_id, row.algorithm, time_text(row.made_s), time_text(row.signs_from_s), row.state)
         for row in rows
@@ -57,13 +57,13 @@ def rotate(*, compromised: bool, **options: Any) -> None:  # noqa: ANN401 - one 
     The server publishes it immediately and begins to sign with it a day later, when every server
     that caches the keys has had time to fetch it. Tokens signed with earlier keys remain valid.
     """
-    from podstead.app.key_desk import open_key_desk
+    from podstead.app.key_administration import open_key_desk
 
     settings = settings_from(options)
 
     async def run() -> int:
-        async with open_key_desk(settings) as desk:
-            return desk.rotate(compromised=compromised)
+        async with open_key_desk(settings) as administration:
+            return administration.rotate(compromised=compromised)
 
     signs_from_s = asyncio.run(run())
     if signs_from_s <= _now_s():

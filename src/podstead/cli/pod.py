@@ -35,7 +35,7 @@ def pod() -> None:
 def list_(*, without_account: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """List all pods, sorted by name: pod, WebID of the owner, time of creation, and whether the pod
     has an account."""
-    listed = _at_desk(options, lambda desk: desk.list())
+    listed = _administered(options, lambda administration: administration.list())
     for line in _table([each for each in listed if not (without_account and each.has_account)]):
         click.echo(line)
 
@@ -51,23 +51,23 @@ def delete(name: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN401 - o
     remains reserved, because a new owner would have access wherever the old one did. 'podstead
     account free-name' releases the name.
     """
-    found = _at_desk(options, lambda desk: desk.find(name))
+    found = _administered(options, lambda administration: administration.find(name))
     if not yes:
         click.confirm(
             f"Permanently delete the pod '{found.name}' and everything in it?", abort=True
         )
-    _at_desk(options, lambda desk: desk.delete(name))
+    _administered(options, lambda administration: administration.delete(name))
     click.echo(f"Deleted the pod '{found.name}'.")
 
 
-def _at_desk(options: dict[str, Any], act: Callable[[PodDesk], Awaitable[T]]) -> T:
+def _administered(options: dict[str, Any], act: Callable[[PodDesk], Awaitable[T]]) -> T:
     from podstead.app.pod_desk import open_pod_desk
 
     settings = settings_from(options)
 
     async def run() -> T:
-        async with open_pod_desk(settings) as desk:
-            return await act(desk)
+        async with open_pod_desk(settings) as administration:
+            return await act(administration)
 
     return asyncio.run(run())
 

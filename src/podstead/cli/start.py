@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from podstead import __version__
-from podstead.app.ending import Ending
+from podstead.app.exit_reason import ExitReason
 from podstead.cli.options import GroupedCommand, settings_from, settings_options
 from podstead.config import Settings
 from podstead.core.counting import counted
@@ -57,12 +57,12 @@ def start(**options: Any) -> None:  # noqa: ANN401 - one for each setting
     end(run_server(settings, factory=build_application, on_ready=announce))
 
 
-def end(ending: Ending) -> None:
+def end(ending: ExitReason) -> None:
     """End the command as the server ended. Raises ClickException unless the server was stopped in
     the regular way."""
-    if ending is Ending.FAILED:
+    if ending is ExitReason.FAILED:
         raise click.ClickException("The server stopped because a worker failed.")
-    if ending is Ending.FORCED:
+    if ending is ExitReason.FORCED:
         raise click.ClickException("The server stopped immediately and aborted requests.")
 
 

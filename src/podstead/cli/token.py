@@ -14,7 +14,7 @@ from podstead.cli.tables import table, time_text
 from podstead.storage.records import TokenRecord
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
-    from podstead.app.operator import TokenDesk
+    from podstead.app.operator import TokenAdministration
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ def token() -> None:
 @_create_options
 def create(pod: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Create another token for the owner of POD and print it on a line of its own."""
-    issued = _at_desk(options, lambda desk: desk.create(pod))
+    issued = _administered(options, lambda administration: administration.create(pod))
     click.echo(issued.token)
 
 
@@ -46,7 +46,9 @@ def create(pod: str, **options: Any) -> None:  # noqa: ANN401 - one for each set
 @_root_options
 def list_(pod: str | None, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """List all tokens, or those of POD, newest first: id, pod, times of issue and expiry, state."""
-    for line in _table(_at_desk(options, lambda desk: desk.list(pod)), _now_s()):
+    for line in _table(
+        _administered(options, lambda administration: administration.list(pod)), _now_s()
+    ):
         click.echo(line)
 
 
@@ -60,22 +62,22 @@ def revoke(token_id: str | None, pod: str | None, **options: Any) -> None:  # no
         raise click.UsageError("Specify either the id of a token or --pod.")
     if token_id is not None:
         wanted = token_id
-        _at_desk(options, lambda desk: desk.revoke(wanted))
+        _administered(options, lambda administration: administration.revoke(wanted))
         click.echo(f"Revoked {token_id}.")
     else:
         name = pod or ""
-        count = _at_desk(options, lambda desk: desk.revoke_all(name))
+        count = _administered(options, lambda administration: administration.revoke_all(name))
         click.echo(f"Revoked {count} {'token' if count == 1 else 'tokens'} of {pod}.")
 
 
-def _at_desk(options: dict[str, Any], act: Callable[[TokenDesk], Awaitable[T]]) -> T:
-    from podstead.app.operator import open_token_desk
+def _administered(options: dict[str, Any], act: Callable[[TokenAdministration], Awaitable[T]]) -> T:
+    from podstead.app.operator import open_token_administration
 
     settings = settings_from(options)
 
     async def run() -> T:
-        async with open_token_desk(settings) as desk:
-            return await act(desk)
+        async with open_token_administration(settings) as administration:
+            return await act(administration)
 
     return asyncio.run(run())
 

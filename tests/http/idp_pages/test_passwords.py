@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from podstead.app.operator import open_token_desk
+from podstead.app.operator import open_token_administration
 from podstead.config import Settings
 from podstead.idp.common_passwords import MOST_COMMON
 from podstead.idp.passwords import FEWEST_CHARACTERS
@@ -165,7 +165,7 @@ async def state(server: Server, key: NostrKey) -> None:
 
 
 async def token_of_the_operator(settings: Settings, clock: MovedClock) -> str:
-    async with open_token_desk(replace(settings, simple_tokens=True)) as desk:
+    async with open_token_administration(replace(settings, simple_tokens=True)) as desk:
         await replace(desk, clock=clock).create("alice")
         return (await desk.list("alice"))[0].token_id
 
@@ -184,7 +184,7 @@ async def test_the_owner_sees_and_revokes_a_token_that_the_operator_made(
     page = await browser.send(page, path)
     assert "The token has been revoked" in page.text
     assert "Token of the pod revoked" in page.text
-    async with open_token_desk(settings) as desk:
+    async with open_token_administration(settings) as desk:
         [record] = await desk.list("alice")
     assert record.revoked_s is not None
     answer = await browser.ask("GET", "/idp/account/tokens", headers=SCRIPT)

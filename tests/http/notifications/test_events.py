@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from podstead.app.operator import open_token_desk, opened_store
+from podstead.app.operator import open_token_administration, opened_store
 from podstead.app.system import SystemClock
 from podstead.config import Settings
 from podstead.notifications.notification import Notification
@@ -287,7 +287,7 @@ async def test_a_revoked_token_ends_what_was_begun_with_it(
     async with listening_to(server.public, made) as reader:
         await put(server.alice, NOTES, "<> a <#A> .")
         assert await told(reader, 1) == [("Update", NOTES)]
-        async with open_token_desk(settings) as desk:
+        async with open_token_administration(settings) as desk:
             assert await desk.revoke_all("bob")
         await put(server.alice, NOTES, "<> a <#B> .")
         assert await reader.next() is None

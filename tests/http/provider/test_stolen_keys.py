@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.app.key_desk import KeyDesk
+from podstead.app.key_administration import KeyAdministration
 from tests.http.provider.conftest import PRIVATE, Provider, provider_settings
 
 LOOKED_AT_AGAIN_AFTER_S = 60
@@ -29,7 +29,7 @@ async def test_an_answer_that_is_kept_ends_with_the_keys_of_its_token(
 ) -> None:
     """Though nothing is written to the store meanwhile."""
     token = await bearer_token(provider)
-    desk = KeyDesk(provider_settings(provider.root), provider.clock)
+    desk = KeyAdministration(provider_settings(provider.root), provider.clock)
     assert [await provider.get(token, None) for _ in range(3)] == [200] * 3
     desk.rotate(compromised=compromised)
     provider.clock.now_s += LOOKED_AT_AGAIN_AFTER_S

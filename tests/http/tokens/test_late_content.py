@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app.operator import open_token_desk
+from podstead.app.operator import open_token_administration
 from podstead.config import Settings
 from podstead.core.bounded_cache import BoundedCache
 from podstead.storage.layout import RootLayout
@@ -78,7 +78,7 @@ async def test_a_simple_token_that_is_revoked_meanwhile_stores_nothing(
 
     async def revoked() -> None:
         clock.move(10)
-        async with open_token_desk(settings) as desk:
+        async with open_token_administration(settings) as desk:
             await desk.revoke_all("alice")
 
     answer = await upload(server, content_type, revoked)
@@ -112,7 +112,7 @@ async def test_a_token_that_a_restart_has_forgotten_is_looked_at_as_well(
     async def revoked() -> None:
         tokens._verified.clear()
         clock.move(365 * 24 * 3600)
-        async with open_token_desk(settings) as desk:
+        async with open_token_administration(settings) as desk:
             await desk.revoke_all("alice")
 
     assert (await upload(server, "text/plain", revoked)).status == 401
@@ -126,7 +126,7 @@ async def test_content_that_comes_at_once_is_stored_without_another_look(
     """A revocation of the same second might as well have come later."""
 
     async def revoked() -> None:
-        async with open_token_desk(settings) as desk:
+        async with open_token_administration(settings) as desk:
             await desk.revoke_all("alice")
 
     assert (await upload(server, "text/plain", revoked)).status == 201

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from OpenSSL import SSL, crypto
 
-from podstead.app.certificate import KeyPair
+from podstead.app.certificate import CertificatePair
 
 _PIECE_BYTES = 64 * 1024
 _RECORD_BYTES = 16 * 1024
@@ -47,7 +47,7 @@ class TlsFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Handshake:
     """What a handshake established."""
 
     chain: tuple[str, ...]
@@ -65,7 +65,7 @@ class Shown:
 class ServerContext:
     """What all connections share: the server's certificate, and the rules."""
 
-    def __init__(self, pair: KeyPair) -> None:
+    def __init__(self, pair: CertificatePair) -> None:
         """Raises TlsFailed for a pair that cannot be used."""
         try:
             self._context = _make_context(pair)
@@ -159,11 +159,11 @@ class TlsConnection:
         except SSL.WantReadError:
             return b"".join(pieces)
 
-    def shown(self) -> Shown:
+    def shown(self) -> Handshake:
         """After the handshake: who the client says it is, and how the connection is protected."""
         connection = self._connection
         certificate = connection.get_peer_certificate()
-        return Shown(
+        return Handshake(
             chain=() if certificate is None else _chain(certificate, connection),
             name=None if certificate is None else _name(certificate),
             version=connection.get_protocol_version(),
@@ -172,7 +172,7 @@ class TlsConnection:
         )
 
 
-def _make_context(pair: KeyPair) -> SSL.Context:
+def _make_context(pair: CertificatePair) -> SSL.Context:
     context = SSL.Context(SSL.TLS_SERVER_METHOD)
     context.set_min_proto_version(SSL.TLS1_2_VERSION)
     context.set_cipher_list(_CIPHERS)

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
-from podstead.app.tls.engine import Shown
+from podstead.app.tls.engine import Handshake
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
@@ -27,7 +27,7 @@ _SCHEMES = {"http": "https", "websocket": "wss"}
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class TlsClient:
     """Who is at the other end of a connection."""
 
     address: Address
@@ -36,11 +36,11 @@ class Client:
     """The extension's own part of the scope."""
 
 
-Clients = dict[str, Client]
+Clients = dict[str, TlsClient]
 """By the name of the Unix socket from which the HTTP server is reached."""
 
 
-def describe(shown: Shown) -> dict[str, object]:
+def describe(shown: Handshake) -> dict[str, object]:
     """The TLS extension of ASGI, version 0.2, for one connection."""
     return {
         "server_cert": shown.server_certificate,

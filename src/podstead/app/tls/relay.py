@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable
 from typing import Protocol, cast
 
-from podstead.app.tls.engine import Shown, TlsConnection, TlsFailed
+from podstead.app.tls.engine import Handshake, TlsConnection, TlsFailed
 
 logger = logging.getLogger("podstead.app")
 
@@ -32,7 +32,7 @@ section 4.6.3)."""
 class Owner(Protocol):
     """What a connection needs besides its two halves."""
 
-    async def admit(self, client: ClientHalf, shown: Shown) -> ServerHalf:
+    async def admit(self, client: ClientHalf, shown: Handshake) -> ServerHalf:
         """Connect a client whose handshake is complete to the HTTP server. Raises OSError, which
         has been logged."""
 

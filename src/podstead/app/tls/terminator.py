@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from podstead.app.tls.engine import Shown
-from podstead.app.tls.extension import Address, Client, Clients, describe
+from podstead.app.tls.engine import Handshake
+from podstead.app.tls.extension import Address, Clients, TlsClient, describe
 from podstead.app.tls.front import Front
 from podstead.app.tls.relay import ClientHalf, ServerHalf
 
@@ -140,10 +140,10 @@ class Terminator:
             accepted.close()
             self.note_end(client)
 
-    async def admit(self, client: ClientHalf, shown: Shown) -> ServerHalf:
+    async def admit(self, client: ClientHalf, shown: Handshake) -> ServerHalf:
         name = str(self._inner.with_name(str(next(self._numbers))))
         # Known before the connection exists, so that no request can reach the application first.
-        self._clients[name] = Client(client.address, self._server_address, describe(shown))
+        self._clients[name] = TlsClient(client.address, self._server_address, describe(shown))
         server = ServerHalf(client, lambda: self._forget(name))
         try:
             connection = await self._connect(name)

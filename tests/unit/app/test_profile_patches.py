@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.app.own_requests import OwnProfiles
+from podstead.app.profile_patches import AccountProfiles
 from podstead.core.errors import BodyTooLarge, Conflict
 from podstead.core.operation import GivenBody
 from podstead.resources.outcome import Outcome, ResourceRequest, Result
@@ -39,7 +39,7 @@ class Resources(ResourceService):
 )
 async def test_a_profile_that_is_not_here_cannot_be_changed(web_id: str) -> None:
     resources = Resources()
-    profiles = OwnProfiles(base_url=BASE, resources=resources)
+    profiles = AccountProfiles(base_url=BASE, resources=resources)
     for change in (profiles.add_name, profiles.remove_name):
         with pytest.raises(Conflict):
             await change(web_id, "did:nostr:x")
@@ -49,7 +49,7 @@ async def test_a_profile_that_is_not_here_cannot_be_changed(web_id: str) -> None
 async def test_a_profile_is_changed_as_its_owner_would() -> None:
     resources = Resources()
     web_id = f"{BASE}/alice/#me"
-    await OwnProfiles(base_url=BASE, resources=resources).add_name(web_id, "did:nostr:x")
+    await AccountProfiles(base_url=BASE, resources=resources).add_name(web_id, "did:nostr:x")
     [exchange] = resources.asked
     assert exchange.agent is not None
     assert (exchange.agent.iri, exchange.agent.aliases) == (web_id, frozenset())

@@ -29,7 +29,7 @@ class ListedKey:
     state: str
 
 
-class KeyDesk:
+class KeyAdministration:
     """Lists and replaces the keys of an existing data root."""
 
     def __init__(
@@ -73,18 +73,18 @@ class KeyDesk:
 
 
 @asynccontextmanager
-async def open_key_desk(settings: Settings) -> AsyncIterator[KeyDesk]:
+async def open_key_desk(settings: Settings) -> AsyncIterator[KeyAdministration]:
     """The desk, whose changes are left for the log of the server if its store is there. Raises
     RootUnusable, StorageError."""
     if not RootLayout(settings.root).database.exists():
-        yield KeyDesk(settings)
+        yield KeyAdministration(settings)
         return
     clock, randomness = SystemClock(), SystemRandomness()
     async with (
         opened_store(settings) as store,
         operator_audit(store, clock=clock, randomness=randomness) as audit,
     ):
-        yield KeyDesk(settings, clock, audit)
+        yield KeyAdministration(settings, clock, audit)
 
 
 def _state(roster: KeyRoster, key_id: str, signs_from_s: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 
-class Ending(Enum):
+class ExitReason(Enum):
     """Why :func:`podstead.app.serve.serve` returned."""
 
     STOPPED = "stopped"

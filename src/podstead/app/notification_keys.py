@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _ALGORITHM: Final = "ES256"
 
 
-class FolderKeys:
+class SenderKeyFolder:
     """Implements SenderKeys on the folder of the provider's keys."""
 
     def __init__(self, settings: Settings, clock: Clock) -> None:

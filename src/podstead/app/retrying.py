@@ -11,14 +11,14 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-PATIENCE_S = 1.0
+RETRY_TIMEOUT_S = 1.0
 _RETRY_S = 0.02
 
 
-def patiently(attempt: Callable[[], T], *, is_busy: Callable[[Exception], bool]) -> T:
-    """What ``attempt`` returns, tried again for :data:`PATIENCE_S` seconds while it raises an
+def retry_while_busy(attempt: Callable[[], T], *, is_busy: Callable[[Exception], bool]) -> T:
+    """What ``attempt`` returns, tried again for :data:`RETRY_TIMEOUT_S` seconds while it raises an
     exception that ``is_busy``; then that exception, and any other at once."""
-    give_up_s = time.monotonic() + PATIENCE_S
+    give_up_s = time.monotonic() + RETRY_TIMEOUT_S
     while True:
         try:
             return attempt()

@@ -16,7 +16,7 @@ from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
 
 
-class OwnProfiles:
+class AccountProfiles:
     """Changes the profiles of accounts: implements Profiles of :mod:`podstead.idp.nostr.links` and
     of :mod:`podstead.idp.certificates`."""
 

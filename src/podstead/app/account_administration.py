@@ -28,7 +28,7 @@ _PAGE = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class AccountDesk:
+class AccountAdministration:
     """Makes, lists, changes and removes accounts; each is named by its pod or e-mail address."""
 
     issuer: str
@@ -101,7 +101,7 @@ class AccountDesk:
 
 
 @asynccontextmanager
-async def open_account_desk(settings: Settings) -> AsyncIterator[AccountDesk]:
+async def open_account_administration(settings: Settings) -> AsyncIterator[AccountAdministration]:
     """Open the store of an existing data root, whose base URL names the accounts. Raises
     RootUnusable, StorageError."""
     async with opened_store(settings) as store:
@@ -120,4 +120,4 @@ async def open_account_desk(settings: Settings) -> AsyncIterator[AccountDesk]:
                 randomness=randomness,
                 audit=audit,
             )
-            yield AccountDesk(issuer=issuer, layout=layout, services=services)
+            yield AccountAdministration(issuer=issuer, layout=layout, services=services)
