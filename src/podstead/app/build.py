@@ -34,7 +34,6 @@ from podstead.storage.sqlite import SqliteStore
 from podstead.wac.effective import EffectiveAcls
 from podstead.wac.gate import Gate
 from podstead.wac.groups import GroupMemberships
-from podstead.web.answers import Answers
 from podstead.web.application import Application
 from podstead.web.authentication import LimitedAuthentication
 from podstead.web.authority import Authorities, hosts_of, is_loopback_url, served_hosts
@@ -47,6 +46,7 @@ from podstead.web.registration import Registration
 from podstead.web.request import RequestLimits
 from podstead.web.resource_endpoint import ResourceEndpoint
 from podstead.web.response import Responder
+from podstead.web.response_cache import ResponseCache
 from podstead.web.root_endpoint import RootEndpoint
 from podstead.web.routes import Access, Route, Routes
 from podstead.web.server_description_endpoint import ServerDescriptionEndpoint
@@ -261,7 +261,7 @@ def build_application(
             body_pace=BodyPace(settings.body_idle_timeout_s, settings.min_upload_bytes_per_s),
         ),
         invalid_credentials=invalid_credentials,
-        answers=Answers(
+        responses=ResponseCache(
             store=store,
             keys=provider.keys if provider else None,
             clock=clock,

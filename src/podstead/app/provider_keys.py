@@ -48,7 +48,7 @@ class KeyFolder:
 
     def state_mark(self) -> int:
         """A number that differs once the keys have changed and :meth:`current` would know it
-        (:class:`podstead.web.answers.StateMark`). Raises StorageError."""
+        (:class:`podstead.web.response_cache.StateMark`). Raises StorageError."""
         now_ms = self._clock.now_ms()
         if self._is_due(now_ms):
             self._look(now_ms)

@@ -33,7 +33,6 @@ from podstead.core.requester import set_requester
 from podstead.git.requests import GitRequest, git_request
 from podstead.storage.disk_space import is_full
 from podstead.web import websocket
-from podstead.web.answers import Answers
 from podstead.web.asgi import Headers, Receive, Scope, Send
 from podstead.web.authentication import LimitedAuthentication
 from podstead.web.authority import Authorities
@@ -47,6 +46,7 @@ from podstead.web.late_content import LateContent
 from podstead.web.limits import InvalidCredentialLimit, address_key
 from podstead.web.request import Request, RequestLimits, read_request
 from podstead.web.response import Response, options_response
+from podstead.web.response_cache import ResponseCache
 from podstead.web.routes import Access, Route, Routes, is_reserved
 from podstead.web.sending import send_response
 from podstead.web.signed_content import with_checked_content
@@ -89,7 +89,7 @@ class Application:
         limits: RequestLimits,
         invalid_credentials: InvalidCredentialLimit,
         challenges: Challenges,
-        answers: Answers,
+        responses: ResponseCache,
         lifespan: Lifespan,
         clock: Clock,
         nonces: Nonces | None = None,
@@ -110,7 +110,7 @@ class Application:
         self._authorities = authorities
         self._limits = limits
         self._authentication = LimitedAuthentication(authenticator, invalid_credentials)
-        self._answers = answers
+        self._responses = responses
         self.lifespan = lifespan
         self._clock = clock
         self._full_logged_ms = -_FULL_DISK_LOG_PERIOD_MS
@@ -166,13 +166,13 @@ class Application:
                 await socket.refuse(refused)
 
     async def _respond(self, scope: Scope, receive: Receive) -> Response:
-        key = None if self._shows_certificate(scope) else self._answers.key(scope)
+        key = None if self._shows_certificate(scope) else self._responses.key(scope)
         if key is None:
             return await self._make(scope, receive)
-        response = self._answers.get(key)
+        response = self._responses.get(key)
         if response is None:
             response = await self._make(scope, receive)
-            self._answers.keep(key, response)
+            self._responses.keep(key, response)
         return response
 
     def _shows_certificate(self, scope: Scope) -> bool:

@@ -27,7 +27,7 @@ _FIELD_OVERHEAD_BYTES = 150
 _KEPT_METHODS = frozenset({"GET", "HEAD"})
 
 
-class AnswerKey(NamedTuple):
+class ResponseKey(NamedTuple):
     """A request, and the state mark at which it came."""
 
     mark: tuple[int, ...]
@@ -57,7 +57,7 @@ class StateMark(Protocol):
         of it; ``None`` if it is not known. Raises StorageError."""
 
 
-class Answers:
+class ResponseCache:
     """Kept answers of one worker, bounded in bytes."""
 
     def __init__(
@@ -74,9 +74,9 @@ class Answers:
         self._capacity_bytes = capacity_bytes
         self._used_bytes = 0
         self._mark: tuple[int, ...] | None = None
-        self._entries: OrderedDict[AnswerKey, _Kept] = OrderedDict()
+        self._entries: OrderedDict[ResponseKey, _Kept] = OrderedDict()
 
-    def key(self, scope: Scope) -> AnswerKey | None:
+    def key(self, scope: Scope) -> ResponseKey | None:
         """What identifies a request, ``None`` if its answer is never kept."""
         method: str = scope["method"]
         fields = tuple(scope["headers"])
@@ -86,9 +86,9 @@ class Answers:
         if mark is None:
             return None
         peer: str = (scope.get("client") or ("",))[0]
-        return AnswerKey(mark, method, scope["raw_path"], scope["query_string"], peer, fields)
+        return ResponseKey(mark, method, scope["raw_path"], scope["query_string"], peer, fields)
 
-    def get(self, key: AnswerKey) -> Response | None:
+    def get(self, key: ResponseKey) -> Response | None:
         """The kept answer, if nothing was committed since it was made."""
         if key.mark != self._mark:
             self._forget(key.mark)
@@ -101,7 +101,7 @@ class Answers:
             return None
         return kept.response
 
-    def keep(self, key: AnswerKey, response: Response) -> None:
+    def keep(self, key: ResponseKey, response: Response) -> None:
         """Keep an answer that was made after ``key``.
 
         Nothing is kept if a commit came since: the answer may belong to the state before it.

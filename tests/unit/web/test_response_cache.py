@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from podstead.core.errors import StorageError
-from podstead.web.answers import Answers
 from podstead.web.response import Response
+from podstead.web.response_cache import ResponseCache
 from tests.unit.outbound.peer import MovedClock
 
 CAPACITY_BYTES = 1 << 20
@@ -32,7 +32,7 @@ class Store:
 class World:
     store: Store
     clock: MovedClock
-    answers: Answers
+    answers: ResponseCache
 
     def keep(self, asked: dict[str, Any], response: Response) -> None:
         key = self.answers.key(asked)
@@ -48,7 +48,9 @@ class World:
 @pytest.fixture
 def world() -> World:
     store, clock = Store(), MovedClock()
-    return World(store, clock, Answers(store=store, clock=clock, capacity_bytes=CAPACITY_BYTES))
+    return World(
+        store, clock, ResponseCache(store=store, clock=clock, capacity_bytes=CAPACITY_BYTES)
+    )
 
 
 def scope(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever a scope holds
@@ -172,7 +174,9 @@ def test_what_is_kept_has_a_bound_and_the_oldest_goes_first(world: World) -> Non
 
 def test_no_capacity_keeps_nothing() -> None:
     store = Store()
-    none = World(store, MovedClock(), Answers(store=store, clock=MovedClock(), capacity_bytes=0))
+    none = World(
+        store, MovedClock(), ResponseCache(store=store, clock=MovedClock(), capacity_bytes=0)
+    )
     none.keep(scope(), response(b""))
     assert none.kept(scope()) is None
 
@@ -180,7 +184,7 @@ def test_no_capacity_keeps_nothing() -> None:
 def test_other_keys_make_every_kept_answer_worthless(world: World) -> None:
     """Those of the own provider, which are in no database."""
     keys = Store(mark=7)
-    answers = Answers(
+    answers = ResponseCache(
         store=world.store, keys=keys, clock=world.clock, capacity_bytes=CAPACITY_BYTES
     )
     with_keys = World(world.store, world.clock, answers)
