@@ -12,7 +12,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.web.asgi import Message
 from podstead.web.body import AsgiBody, BodyPace
 from podstead.web.fields import HeaderFields
-from podstead.web.idp.cookies import Cookies, Notice
+from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.request import Request
 
 SECRET = "0123456789abcdef" * 4
@@ -56,7 +56,7 @@ def test_over_https_only_the_name_that_is_bound_to_the_host_counts() -> None:
 def test_a_request_without_cookies_has_none() -> None:
     cookies, request = Cookies(secure=False), _request()
     assert cookies.session(request) is None
-    assert cookies.notice(request) is None
+    assert cookies.flash_message(request) is None
     assert not cookies.any_of_ours(request)
 
 
@@ -65,16 +65,16 @@ def test_a_notice_comes_back_as_it_was_kept(name: str, typed: str) -> None:
     if any("\ud800" <= character <= "\udfff" for character in typed):
         return
     cookies = Cookies(secure=False)
-    _, header = cookies.keep_notice(Notice(name, typed))
+    _, header = cookies.set_flash_message(FlashMessage(name, typed))
     pair = header.decode().partition("; ")[0]
-    assert cookies.notice(_request(pair)) == Notice(name, typed[:254])
+    assert cookies.flash_message(_request(pair)) == FlashMessage(name, typed[:254])
 
 
 @given(st.binary(max_size=200))
 def test_no_cookie_is_a_fault(value: bytes) -> None:
     cookies = Cookies(secure=False)
     request = _request(f"podstead-notice={value.decode('latin-1')}")
-    cookies.notice(request)
+    cookies.flash_message(request)
     assert cookies.session(request) is None
 
 

@@ -36,7 +36,7 @@ from podstead.nostr.npub import npub
 from podstead.rdf.rsa_keys import OwnKey
 from podstead.web.errors import status_of
 from podstead.web.idp.browser_sign_in import BrowserSignIn
-from podstead.web.idp.cookies import Cookies, Header, Notice
+from podstead.web.idp.cookies import Cookies, FlashMessage, Header
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.profile_key_endpoints import ProfileKeyEndpoints
 from podstead.web.idp.remaining_ways import RemainingWays
@@ -207,9 +207,9 @@ class AccountPages:
         account = owner.account
         await self._accounts.delete(account.account_id, agent=account.web_id)
         if not visit.wants_page:
-            return json_answer(204, None, self._cookies.forget_session())
+            return json_answer(204, None, self._cookies.clear_session())
         return self._renderer.page(
-            "signed_out.html", headers=[self._cookies.forget_session()], deleted=True
+            "signed_out.html", headers=[self._cookies.clear_session()], deleted=True
         )
 
     # --- parts --------------------------------------------------------------------------------
@@ -232,16 +232,20 @@ class AccountPages:
             visit, status=status, errors={field: str(error)}, typed_email=typed_email
         )
 
-    def _changed(self, visit: Visit, notice: str, *headers: Header) -> Response:
+    def _changed(self, visit: Visit, flash_message: str, *headers: Header) -> Response:
         if not visit.wants_page:
             return json_answer(204, None, *headers)
-        return see_other(ACCOUNT_PATH, self._cookies.keep_notice(Notice(notice)), *headers)
+        return see_other(
+            ACCOUNT_PATH, self._cookies.set_flash_message(FlashMessage(flash_message)), *headers
+        )
 
     def _signed_out(self, visit: Visit) -> Response:
-        forget = self._cookies.forget_session()
+        forget = self._cookies.clear_session()
         if not visit.wants_page:
             return json_answer(204, None, forget)
-        return see_other(LOGIN_PATH, self._cookies.keep_notice(Notice("signed-out")), forget)
+        return see_other(
+            LOGIN_PATH, self._cookies.set_flash_message(FlashMessage("signed-out")), forget
+        )
 
     def _deletion_page(self, owner: OpenSession, *, status: int = 200) -> Response:
         return self._renderer.page(
@@ -270,7 +274,7 @@ class AccountPages:
             account=account,
             pod_uri=self._pod_uri(owner),
             csrf_token=owner.session.csrf_token,
-            notice=visit.notice.name if visit.notice else None,
+            flash_message=visit.flash_message.name if visit.flash_message else None,
             errors=errors or {},
             typed_email=typed_email,
             current=owner.session.public_id,
@@ -300,7 +304,8 @@ class AccountPages:
             common_password=owner.session.common_password,
             remaining=(
                 await self._remaining.of(account)
-                if visit.notice is not None and visit.notice.name == "password-changed"
+                if visit.flash_message is not None
+                and visit.flash_message.name == "password-changed"
                 else ()
             ),
             events=[

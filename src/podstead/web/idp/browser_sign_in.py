@@ -13,7 +13,7 @@ from podstead.idp.records import Account, BrowserSession
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in import AccountDisabled, PasswordSignIn, SignInFailed
 from podstead.storage.registry import Versioned
-from podstead.web.idp.cookies import Cookies, Header, Notice
+from podstead.web.idp.cookies import Cookies, FlashMessage, Header
 from podstead.web.idp.rendering import json_answer, see_other
 from podstead.web.idp.submissions import Submission
 from podstead.web.idp.visits import Visit
@@ -96,7 +96,7 @@ class BrowserSignIn:
             way=way,
             common_password=is_common(password),
         )
-        cookies = [self._cookies.keep_session(begun.secret, lasting=lasting)]
+        cookies = [self._cookies.set_session(begun.secret, lasting=lasting)]
         marks = self._known_browsers.signed_in(self._cookies.marks(visit.request), account.value)
         if marks is not None and not restricted:
             cookies.append(self._cookies.keep_marks(marks))
@@ -114,7 +114,9 @@ class BrowserSignIn:
         """Back to the page that was signed in on; what was typed as a name is still there."""
         if visit.wants_page:
             name = "disabled" if isinstance(error, AccountDisabled) else "wrong"
-            return see_other(path, self._cookies.keep_notice(Notice(name, typed_login(sent))))
+            return see_other(
+                path, self._cookies.set_flash_message(FlashMessage(name, typed_login(sent)))
+            )
         description = (
             str(error) if isinstance(error, AccountDisabled) else "Invalid username or password"
         )

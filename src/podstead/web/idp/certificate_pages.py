@@ -12,7 +12,7 @@ from podstead.core.errors import Conflict, NotFound
 from podstead.idp.certificates import CertificateKeys, NewCertificate
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.rdf.rsa_keys import OwnKey
-from podstead.web.idp.cookies import Cookies, Notice
+from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.rendering import Renderer, json_answer, see_other
 from podstead.web.idp.shown import machine_time, shown_day
@@ -81,7 +81,9 @@ class CertificatePages:
         except UnusableDocument as error:
             raise _unreadable() from error
         if visit.wants_page:
-            return see_other(ACCOUNT_PATH, self._cookies.keep_notice(Notice("certificate-removed")))
+            return see_other(
+                ACCOUNT_PATH, self._cookies.set_flash_message(FlashMessage("certificate-removed"))
+            )
         return json_answer(204, None)
 
     # --- parts --------------------------------------------------------------------------------

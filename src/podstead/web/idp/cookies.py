@@ -22,8 +22,8 @@ Header = tuple[bytes, bytes]
 
 SESSION: Final = "podstead-session"
 BROWSER: Final = "podstead-browser"
-NOTICE: Final = "podstead-notice"
-NOTICE_S: Final = 60
+FLASH_MESSAGE: Final = "podstead-notice"
+FLASH_MESSAGE_S: Final = 60
 KNOWN: Final = "podstead-known"
 
 _SECRET: Final = re.compile(r"[0-9a-f]{64}")
@@ -36,7 +36,7 @@ _BETWEEN: Final = re.compile(r"[;,] *")
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class FlashMessage:
     """What the next page is to say: the name of a text, and what the person had typed."""
 
     name: str
@@ -67,18 +67,18 @@ class Cookies:
         """Whether the request has a cookie by which it could do something."""
         return self.session(request) is not None or self.browser(request) is not None
 
-    def notice(self, request: Request) -> Notice | None:
+    def flash_message(self, request: Request) -> FlashMessage | None:
         """What this page is to say."""
-        value = self._value(request, NOTICE)
+        value = self._value(request, FLASH_MESSAGE)
         if value is None or len(value) > _LONGEST_NOTICE:
             return None
         try:
             fields = dict(parse_qsl(value, errors="strict", max_num_fields=2))
         except ValueError:
             return None
-        return Notice(fields.get("name", ""), fields.get("typed", ""))
+        return FlashMessage(fields.get("name", ""), fields.get("typed", ""))
 
-    def keep_session(self, secret: str, *, lasting: bool) -> Header:
+    def set_session(self, secret: str, *, lasting: bool) -> Header:
         """Sign the browser in; unless ``lasting``, until it is closed."""
         return self._set(SESSION, secret, LASTING_S if lasting else None)
 
@@ -86,19 +86,19 @@ class Cookies:
         """Have the browser known when it signs in again, also after it has signed out."""
         return self._set(KNOWN, marks, MARK_S)
 
-    def forget_session(self) -> Header:
+    def clear_session(self) -> Header:
         return self._set(SESSION, "", 0)
 
-    def keep_browser(self, secret: str) -> Header:
+    def set_browser(self, secret: str) -> Header:
         return self._set(BROWSER, secret, None)
 
-    def keep_notice(self, notice: Notice) -> Header:
-        fields = {"name": notice.name, "typed": notice.typed[:_MOST_TYPED]}
+    def set_flash_message(self, flash_message: FlashMessage) -> Header:
+        fields = {"name": flash_message.name, "typed": flash_message.typed[:_MOST_TYPED]}
         value = urlencode({key: value for key, value in fields.items() if value})
-        return self._set(NOTICE, value, NOTICE_S)
+        return self._set(FLASH_MESSAGE, value, FLASH_MESSAGE_S)
 
-    def forget_notice(self) -> Header:
-        return self._set(NOTICE, "", 0)
+    def clear_flash_message(self) -> Header:
+        return self._set(FLASH_MESSAGE, "", 0)
 
     def _secret(self, request: Request, name: str) -> str | None:
         value = self._value(request, name)

@@ -140,7 +140,7 @@ class EndSessionPages:
         await self._sessions.end(session.kept)
         self._audit.note(AuditEvent.SIGNED_OUT, account_id=session.account.account_id)
         response = self._signed_out(onward)
-        response.headers.append(self._cookies.forget_session())
+        response.headers.append(self._cookies.clear_session())
         return response
 
     def _signed_out(self, onward: _Return) -> Response:

@@ -112,12 +112,12 @@ class InteractionPages:
 
     def _sign_in_page(self, visit: Visit, pending: Pending) -> Response:
         session = visit.open_session
-        typed = visit.notice.typed if visit.notice else ""
+        typed = visit.flash_message.typed if visit.flash_message else ""
         hint = pending.interaction.request.login_hint or (session.account.pod if session else "")
         return self._renderer.page(
             "sign_in.html",
             form_targets=[pending.interaction.request.redirect_uri],
-            notice=visit.notice.name if visit.notice else None,
+            flash_message=visit.flash_message.name if visit.flash_message else None,
             typed=typed or hint,
             action=f"{INTERACTION_PATH}/{pending.uid}",
             again=None,

@@ -8,7 +8,7 @@ from podstead.authn.web_id_documents import UnusableDocument
 from podstead.core.errors import Conflict
 from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
 from podstead.idp.sessions import Sessions
-from podstead.web.idp.cookies import Cookies, Notice
+from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.rendering import json_answer, see_other
 from podstead.web.idp.step_up import check_recent
@@ -52,5 +52,7 @@ class IssuerPages:
         check_recent(self._sessions, owner, again_at=again_path("issuer"))
         await self._restoration.restore(owner.account)
         if visit.wants_page:
-            return see_other(ACCOUNT_PATH, self._cookies.keep_notice(Notice("issuer-restored")))
+            return see_other(
+                ACCOUNT_PATH, self._cookies.set_flash_message(FlashMessage("issuer-restored"))
+            )
         return json_answer(204, None)

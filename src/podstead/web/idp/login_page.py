@@ -52,10 +52,10 @@ class LoginPage:
         session = visit.open_session
         if session is not None and purpose is None:
             return see_other(ACCOUNT_PATH)
-        typed = visit.notice.typed if visit.notice else ""
+        typed = visit.flash_message.typed if visit.flash_message else ""
         return self._renderer.page(
             "sign_in.html",
-            notice=visit.notice.name if visit.notice else None,
+            flash_message=visit.flash_message.name if visit.flash_message else None,
             typed=typed or (session.account.pod if session else ""),
             action=LOGIN_PATH if purpose is None else again_path(purpose),
             again=purpose,

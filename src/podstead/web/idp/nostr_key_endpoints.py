@@ -17,7 +17,7 @@ from podstead.idp.nostr.links import NostrLinks, did_of
 from podstead.idp.records import Account, NostrLink
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.nostr.npub import npub
-from podstead.web.idp.cookies import Cookies, Notice
+from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.removed_ways import way_removed
 from podstead.web.idp.rendering import json_answer
@@ -76,7 +76,7 @@ class NostrKeyEndpoints:
         else:
             issued = await self._challenges.issue(purpose, holder=visit.browser)
         has_cookie = self._cookies.browser(visit.request) is not None
-        cookies = [] if has_cookie else [self._cookies.keep_browser(visit.browser)]
+        cookies = [] if has_cookie else [self._cookies.set_browser(visit.browser)]
         return json_answer(200, described(issued, url=self._base_url + _PATHS[purpose]), *cookies)
 
     async def link(self, visit: Visit) -> Response:
@@ -103,7 +103,9 @@ class NostrKeyEndpoints:
             owner.owner, proof.public_key, source=visit.source, publish=publish
         )
         body = {"pubkey": link.public_key, "did": did_of(link.public_key)}
-        return json_answer(201, body, self._cookies.keep_notice(Notice("nostr-key-linked")))
+        return json_answer(
+            201, body, self._cookies.set_flash_message(FlashMessage("nostr-key-linked"))
+        )
 
     async def list(self, visit: Visit) -> Response:
         """Raises NotAuthenticated."""
@@ -124,8 +126,8 @@ class NostrKeyEndpoints:
         check_recent(self._sessions, owner, again_at=again_path("nostr"))
         way = await self._links.unlink(owner.owner, visit.segment, source=visit.source)
         is_stated = await self._is_stated(owner.account, visit.segment)
-        notice = "nostr-key-stated" if is_stated else "nostr-key-unlinked"
-        response = way_removed(visit, self._cookies, way, notice=notice)
+        flash_message = "nostr-key-stated" if is_stated else "nostr-key-unlinked"
+        response = way_removed(visit, self._cookies, way, flash_message=flash_message)
         if is_stated and not visit.wants_page:
             return json_answer(200, {"inProfile": True}, *response.headers)
         return response

@@ -122,7 +122,7 @@ class PasskeyEndpoints:
             await self._authorizations.pending(uid, browser=visit.browser)
         issued = await self._passkey_sign_in.ask(browser=visit.browser, uid=uid)
         has_cookie = self._cookies.browser(visit.request) is not None
-        cookies = [] if has_cookie else [self._cookies.keep_browser(visit.browser)]
+        cookies = [] if has_cookie else [self._cookies.set_browser(visit.browser)]
         return json_answer(200, request_options(issued, self._party), *cookies)
 
     async def sign_in(self, visit: Visit) -> Response:

@@ -9,7 +9,7 @@ from podstead.idp.passkeys.keeping import Passkeys
 from podstead.idp.records import Passkey
 from podstead.idp.sessions import Sessions
 from podstead.storage.registry import Versioned
-from podstead.web.idp.cookies import Cookies, Notice
+from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.removed_ways import way_removed
 from podstead.web.idp.rendering import json_answer, see_other
@@ -57,11 +57,13 @@ class PasskeyPages:
         check_recent(self._sessions, owner, again_at=again_path("passkeys"))
         key = path_segment(visit, _KEY_SEGMENT)
         way = await self._passkeys.remove(owner.owner, key, visit.source)
-        return way_removed(visit, self._cookies, way, notice="passkey-removed")
+        return way_removed(visit, self._cookies, way, flash_message="passkey-removed")
 
-    def _done(self, visit: Visit, notice: str) -> Response:
+    def _done(self, visit: Visit, flash_message: str) -> Response:
         if visit.wants_page:
-            return see_other(ACCOUNT_PATH, self._cookies.keep_notice(Notice(notice)))
+            return see_other(
+                ACCOUNT_PATH, self._cookies.set_flash_message(FlashMessage(flash_message))
+            )
         return json_answer(204, None)
 
 

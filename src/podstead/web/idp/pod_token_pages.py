@@ -8,7 +8,7 @@ from typing import Final
 from podstead.core.errors import NotFound
 from podstead.idp.pod_tokens import PodTokens
 from podstead.storage.records import TokenRecord
-from podstead.web.idp.cookies import Cookies, Notice
+from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.rendering import json_answer, see_other
 from podstead.web.idp.shown import machine_time
 from podstead.web.idp.visits import ACCOUNT_PATH, Visit
@@ -41,8 +41,8 @@ class PodTokenPages:
         await visit.submission()
         await self.tokens.revoke(visit.owner().account, visit.segment, visit.source)
         if visit.wants_page:
-            notice = self.cookies.keep_notice(Notice("token-revoked"))
-            return see_other(ACCOUNT_PATH, notice)
+            flash_message = self.cookies.set_flash_message(FlashMessage("token-revoked"))
+            return see_other(ACCOUNT_PATH, flash_message)
         return json_answer(204, None)
 
 

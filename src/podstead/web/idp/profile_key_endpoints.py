@@ -17,7 +17,7 @@ from podstead.idp.records import Account
 from podstead.idp.sessions import Sessions
 from podstead.nostr.npub import npub
 from podstead.storage.records import EntryId
-from podstead.web.idp.cookies import Cookies, Notice
+from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.removed_ways import way_removed
 from podstead.web.idp.rendering import json_answer, see_other
@@ -102,8 +102,8 @@ class ProfileKeyEndpoints:
         check_recent(self._sessions, owner, again_at=again_path("nostr"))
         await self._allowed.allow(owner.owner, sent.text("key"), visit.source)
         if visit.wants_page:
-            notice = Notice("profile-key-allowed")
-            return see_other(ACCOUNT_PATH, self._cookies.keep_notice(notice))
+            flash_message = FlashMessage("profile-key-allowed")
+            return see_other(ACCOUNT_PATH, self._cookies.set_flash_message(flash_message))
         return json_answer(204, None)
 
     async def end(self, visit: Visit) -> Response:
@@ -113,7 +113,7 @@ class ProfileKeyEndpoints:
         account = visit.owner().account
         key = await self._named(visit)
         await self._allowed.end(account, key.public_key, visit.source)
-        return way_removed(visit, self._cookies, key.way or "", notice="profile-key-ended")
+        return way_removed(visit, self._cookies, key.way or "", flash_message="profile-key-ended")
 
     async def _named(self, visit: Visit) -> StatedKey:
         for each in await self.of(visit.owner().account):

@@ -14,7 +14,7 @@ from podstead.idp.connections import Connection, Connections
 from podstead.idp.credentials import ClientCredentials
 from podstead.idp.records import BrowserSession, SecurityEvent
 from podstead.idp.sessions import Sessions
-from podstead.web.idp.cookies import Cookies, Notice
+from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.rendering import Renderer, json_answer, see_other
 from podstead.web.idp.shown import machine_time
@@ -196,15 +196,19 @@ class SelfService:
         listed = await self._connections.of_account(visit.owner().account.account_id)
         return [_shown_grant(each) for each in listed]
 
-    def _gone(self, visit: Visit, notice: str) -> Response:
+    def _gone(self, visit: Visit, flash_message: str) -> Response:
         if visit.wants_page:
-            return see_other(ACCOUNT_PATH, self._cookies.keep_notice(Notice(notice)))
+            return see_other(
+                ACCOUNT_PATH, self._cookies.set_flash_message(FlashMessage(flash_message))
+            )
         return json_answer(204, None)
 
     def _signed_out_here(self, visit: Visit) -> Response:
-        forget = self._cookies.forget_session()
+        forget = self._cookies.clear_session()
         if visit.wants_page:
-            return see_other(LOGIN_PATH, self._cookies.keep_notice(Notice("signed-out")), forget)
+            return see_other(
+                LOGIN_PATH, self._cookies.set_flash_message(FlashMessage("signed-out")), forget
+            )
         return json_answer(204, None, forget)
 
     def _resource(self, credential_id: str) -> str:

@@ -21,7 +21,7 @@ from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.source import RequestSource
 from podstead.web.cors import Sharing
 from podstead.web.errors import status_of
-from podstead.web.idp.cookies import Cookies, Header, Notice
+from podstead.web.idp.cookies import Cookies, FlashMessage, Header
 from podstead.web.idp.origins import check_form_token, check_origin
 from podstead.web.idp.rendering import Renderer, see_other
 from podstead.web.idp.sources import source_of
@@ -54,7 +54,7 @@ class Visit:
     browser: str
     """The secret of the browser; a new one if it had none."""
     open_session: OpenSession | None
-    notice: Notice | None
+    flash_message: FlashMessage | None
     wants_page: bool
     """Whether the answer is for a person."""
 
@@ -151,7 +151,7 @@ class Entrance:
             request=request,
             browser=browser or self._randomness.token_hex(_SECRET_BYTES),
             open_session=await self._sessions.read(self._cookies.session(request)),
-            notice=self._cookies.notice(request) if request.method == "GET" else None,
+            flash_message=self._cookies.flash_message(request) if request.method == "GET" else None,
             wants_page=wants_page,
         )
 
@@ -168,15 +168,17 @@ class Entrance:
             return []
         headers = []
         if self._cookies.browser(visit.request) is None:
-            headers.append(self._cookies.keep_browser(visit.browser))
-        if visit.notice is not None:
-            headers.append(self._cookies.forget_notice())
+            headers.append(self._cookies.set_browser(visit.browser))
+        if visit.flash_message is not None:
+            headers.append(self._cookies.clear_flash_message())
         return headers
 
     def _refused(self, error: RequestRefused | UnusableClient, visit: Visit) -> Response:
         """A page that says what is wrong. Programs get the JSON of every other refusal."""
         if isinstance(error, NotAuthenticated) and visit.wants_page:
-            return see_other(LOGIN_PATH, self._cookies.keep_notice(Notice("sign-in-first")))
+            return see_other(
+                LOGIN_PATH, self._cookies.set_flash_message(FlashMessage("sign-in-first"))
+            )
         if isinstance(error, SignInAgain) and error.again_at is not None and visit.wants_page:
             return see_other(error.again_at)
         if isinstance(error, UnusableClient):
