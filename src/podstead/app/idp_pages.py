@@ -57,8 +57,8 @@ from podstead.web.idp.remaining_ways import RemainingWays
 from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.request_limit import RequestLimit
 from podstead.web.idp.self_service import SelfService
+from podstead.web.idp.session_guard import SessionGuard
 from podstead.web.idp.verified_sign_in import VerifiedSignIn
-from podstead.web.idp.visits import Entrance
 from podstead.web.registration import Registration
 from podstead.web.routes import Route
 
@@ -219,7 +219,7 @@ def build_pages(
             audit=audit,
         ),
     )
-    entrance = Entrance(
+    guard = SessionGuard(
         origin=base_url,
         sessions=sessions,
         cookies=cookies,
@@ -234,9 +234,9 @@ def build_pages(
         cookies=cookies,
     )
     routes = (
-        *page_routes(entrance, pages),
-        *pod_token_routes(entrance, PodTokenPages(pod_tokens, cookies)),
-        issuer_route(entrance, issuer_pages),
+        *page_routes(guard, pages),
+        *pod_token_routes(guard, PodTokenPages(pod_tokens, cookies)),
+        issuer_route(guard, issuer_pages),
     )
     if nostr is not None and profile_keys is not None:
         nostr_limit = RequestLimit("nostr", store, clock, services.nostr_requests_per_minute)
@@ -263,9 +263,9 @@ def build_pages(
         )
         routes = (
             *routes,
-            *nostr_key_routes(entrance, keys),
-            *nostr_sign_in_routes(entrance, nostr_sign_in),
-            *profile_key_routes(entrance, profile_keys),
+            *nostr_key_routes(guard, keys),
+            *nostr_sign_in_routes(guard, nostr_sign_in),
+            *profile_key_routes(guard, profile_keys),
         )
     if services.certificates is not None:
         own_certificates = CertificatePages(
@@ -277,7 +277,7 @@ def build_pages(
             base_url=base_url,
             pods_url=pods_url,
         )
-        routes += certificate_routes(entrance, own_certificates)
+        routes += certificate_routes(guard, own_certificates)
     if known is None:
         return routes
     endpoints = PasskeyEndpoints(
@@ -294,7 +294,7 @@ def build_pages(
         base_url=base_url,
     )
     own = PasskeyPages(passkeys=known.passkeys, sessions=sessions, cookies=cookies)
-    return (*routes, *passkey_routes(entrance, endpoints, own))
+    return (*routes, *passkey_routes(guard, endpoints, own))
 
 
 def _build_passkeys(accounts: AccountServices, services: PageServices) -> PasskeyServices | None:

@@ -42,10 +42,10 @@ from podstead.web.idp.profile_key_endpoints import ProfileKeyEndpoints
 from podstead.web.idp.remaining_ways import RemainingWays
 from podstead.web.idp.rendering import Renderer, json_answer, see_other
 from podstead.web.idp.self_service import EventsOf
+from podstead.web.idp.session_guard import ACCOUNT_PATH, LOGIN_PATH, BrowserRequest
 from podstead.web.idp.shown import browser_name, machine_time, shown_day, shown_time
 from podstead.web.idp.shown_applications import shown_applications
 from podstead.web.idp.submissions import PasswordsDiffer, Submission
-from podstead.web.idp.visits import ACCOUNT_PATH, LOGIN_PATH, Visit
 from podstead.web.response import Response
 
 LOGOUT_PATH: Final = "/idp/logout"
@@ -111,11 +111,11 @@ class AccountPages:
         self._audit = audit
         self._base_url = base_url
 
-    async def get(self, visit: Visit) -> Response:
+    async def get(self, browser_request: BrowserRequest) -> Response:
         """The page, or what a program needs to know. Raises NotAuthenticated."""
-        owner = visit.owner()
-        if visit.wants_page:
-            return await self._page(visit)
+        owner = browser_request.owner()
+        if browser_request.wants_page:
+            return await self._page(browser_request)
         account = owner.account
         body = {
             "webId": account.web_id,
@@ -125,88 +125,90 @@ class AccountPages:
         }
         return json_answer(200, body)
 
-    async def change_email(self, visit: Visit) -> Response:
+    async def change_email(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, RateLimited, and what is wrong with the form."""
-        sent = await visit.submission()
-        owner = visit.owner()
+        sent = await browser_request.submission()
+        owner = browser_request.owner()
         try:
-            await self._check_current(visit, owner, sent)
+            await self._check_current(browser_request, owner, sent)
             await self._accounts.set_email(
-                owner.account.account_id, sent.text("email"), source=visit.source
+                owner.account.account_id, sent.text("email"), source=browser_request.source
             )
         except (UnusableEmail, EmailTaken, WrongCurrentPassword) as error:
-            return await self._form_error(visit, "email", error, typed_email=sent.text("email"))
-        return self._changed(visit, "email-changed")
+            return await self._form_error(
+                browser_request, "email", error, typed_email=sent.text("email")
+            )
+        return self._changed(browser_request, "email-changed")
 
-    async def change_password(self, visit: Visit) -> Response:
+    async def change_password(self, browser_request: BrowserRequest) -> Response:
         """Change it, which signs every other browser and all applications out.
 
         Raises NotAuthenticated, WrongFormToken, RateLimited, and what is wrong with the form.
         """
-        sent = await visit.submission()
-        owner = visit.owner()
+        sent = await browser_request.submission()
+        owner = browser_request.owner()
         try:
-            await self._check_current(visit, owner, sent)
+            await self._check_current(browser_request, owner, sent)
             if sent.fields.get("confirm", sent.text("new")) != sent.text("new"):
                 raise PasswordsDiffer
             await self._accounts.set_password(
-                owner.account.account_id, sent.text("new"), source=visit.source
+                owner.account.account_id, sent.text("new"), source=browser_request.source
             )
         except (UnusablePassword, PasswordsDiffer, WrongCurrentPassword) as error:
-            return await self._form_error(visit, "password", error)
+            return await self._form_error(browser_request, "password", error)
         kept = await self._accounts.read(owner.account.account_id)
         if kept is None:
             raise NotFound("The account has been deleted")
         signed_in = await self._sign_in.begin(
-            visit, kept, lasting=owner.session.lasting, password=sent.text("new")
+            browser_request, kept, lasting=owner.session.lasting, password=sent.text("new")
         )
-        return self._changed(visit, "password-changed", *signed_in.cookies)
+        return self._changed(browser_request, "password-changed", *signed_in.cookies)
 
-    async def sign_out(self, visit: Visit) -> Response:
+    async def sign_out(self, browser_request: BrowserRequest) -> Response:
         """``/idp/logout``. Raises WrongFormToken."""
-        if visit.open_session is None:
-            return self._signed_out(visit)
-        await visit.submission()
-        await self._sessions.end(visit.open_session.kept)
-        account_id = visit.open_session.account.account_id
+        if browser_request.open_session is None:
+            return self._signed_out(browser_request)
+        await browser_request.submission()
+        await self._sessions.end(browser_request.open_session.kept)
+        account_id = browser_request.open_session.account.account_id
         self._audit.note(AuditEvent.SIGNED_OUT, account_id=account_id)
-        return self._signed_out(visit)
+        return self._signed_out(browser_request)
 
-    async def sign_out_everywhere(self, visit: Visit) -> Response:
+    async def sign_out_everywhere(self, browser_request: BrowserRequest) -> Response:
         """End every session, this one as well. Raises NotAuthenticated, WrongFormToken."""
-        await visit.submission()
-        owner = visit.owner()
+        await browser_request.submission()
+        owner = browser_request.owner()
         await self._sessions.end_all(owner.account)
         self._audit.note(AuditEvent.SIGNED_OUT_EVERYWHERE, account_id=owner.account.account_id)
-        return self._signed_out(visit)
+        return self._signed_out(browser_request)
 
-    async def confirm_deletion(self, visit: Visit) -> Response:
+    async def confirm_deletion(self, browser_request: BrowserRequest) -> Response:
         """The page that says what is lost; for who has just signed in. Raises NotAuthenticated."""
-        owner = visit.owner()
+        owner = browser_request.owner()
         if not self._sessions.is_recent(owner):
             return see_other(again_path("delete"))
         return self._deletion_page(owner)
 
-    async def delete(self, visit: Visit) -> Response:
+    async def delete(self, browser_request: BrowserRequest) -> Response:
         """Delete the account and its pod.
 
         Raises NotAuthenticated, WrongFormToken, and AccessDenied for who signed in long ago.
         """
-        sent = await visit.submission()
-        owner = visit.owner()
+        sent = await browser_request.submission()
+        owner = browser_request.owner()
         if not self._sessions.is_recent(owner):
-            if visit.wants_page:
+            if browser_request.wants_page:
                 return see_other(again_path("delete"))
             raise AccessDenied(
                 "Sign in again: deletion requires a sign-in within the last ten minutes"
             )
         if sent.text("pod") != owner.account.pod:
-            if visit.wants_page:
+            if browser_request.wants_page:
                 return self._deletion_page(owner, status=400)
             raise BadRequest("The field pod must contain the name of the pod to delete")
         account = owner.account
         await self._accounts.delete(account.account_id, agent=account.web_id)
-        if not visit.wants_page:
+        if not browser_request.wants_page:
             return json_answer(204, None, self._cookies.clear_session())
         return self._renderer.page(
             "signed_out.html", headers=[self._cookies.clear_session()], deleted=True
@@ -214,34 +216,43 @@ class AccountPages:
 
     # --- parts --------------------------------------------------------------------------------
 
-    async def _check_current(self, visit: Visit, owner: OpenSession, sent: Submission) -> None:
+    async def _check_current(
+        self, browser_request: BrowserRequest, owner: OpenSession, sent: Submission
+    ) -> None:
         """Raises WrongCurrentPassword unless the form has the current password; RateLimited."""
         try:
-            await self._sign_in.confirm(visit, owner, sent.text("current"))
+            await self._sign_in.confirm(browser_request, owner, sent.text("current"))
         except SignInFailed as error:
             raise WrongCurrentPassword from error
 
     async def _form_error(
-        self, visit: Visit, form: str, error: PodsteadError, *, typed_email: str = ""
+        self,
+        browser_request: BrowserRequest,
+        form: str,
+        error: PodsteadError,
+        *,
+        typed_email: str = "",
     ) -> Response:
-        if not visit.wants_page:
+        if not browser_request.wants_page:
             raise error
         status = 400 if isinstance(error, WrongCurrentPassword) else status_of(error)[0]
         field = _FIELDS[form, type(error)]
         return await self._page(
-            visit, status=status, errors={field: str(error)}, typed_email=typed_email
+            browser_request, status=status, errors={field: str(error)}, typed_email=typed_email
         )
 
-    def _changed(self, visit: Visit, flash_message: str, *headers: Header) -> Response:
-        if not visit.wants_page:
+    def _changed(
+        self, browser_request: BrowserRequest, flash_message: str, *headers: Header
+    ) -> Response:
+        if not browser_request.wants_page:
             return json_answer(204, None, *headers)
         return see_other(
             ACCOUNT_PATH, self._cookies.set_flash_message(FlashMessage(flash_message)), *headers
         )
 
-    def _signed_out(self, visit: Visit) -> Response:
+    def _signed_out(self, browser_request: BrowserRequest) -> Response:
         forget = self._cookies.clear_session()
-        if not visit.wants_page:
+        if not browser_request.wants_page:
             return json_answer(204, None, forget)
         return see_other(
             LOGIN_PATH, self._cookies.set_flash_message(FlashMessage("signed-out")), forget
@@ -259,13 +270,13 @@ class AccountPages:
 
     async def _page(
         self,
-        visit: Visit,
+        browser_request: BrowserRequest,
         *,
         status: int = 200,
         errors: Mapping[str, str] | None = None,
         typed_email: str = "",
     ) -> Response:
-        owner = visit.owner()
+        owner = browser_request.owner()
         account = owner.account
         sessions = await self._sessions.of_account(account)
         return self._renderer.page(
@@ -274,7 +285,9 @@ class AccountPages:
             account=account,
             pod_uri=self._pod_uri(owner),
             csrf_token=owner.session.csrf_token,
-            flash_message=visit.flash_message.name if visit.flash_message else None,
+            flash_message=browser_request.flash_message.name
+            if browser_request.flash_message
+            else None,
             errors=errors or {},
             typed_email=typed_email,
             current=owner.session.public_id,
@@ -304,8 +317,8 @@ class AccountPages:
             common_password=owner.session.common_password,
             remaining=(
                 await self._remaining.of(account)
-                if visit.flash_message is not None
-                and visit.flash_message.name == "password-changed"
+                if browser_request.flash_message is not None
+                and browser_request.flash_message.name == "password-changed"
                 else ()
             ),
             events=[

@@ -15,8 +15,8 @@ from podstead.web.idp.forms import read_form, read_query
 from podstead.web.idp.login_page import LoginPage
 from podstead.web.idp.rendering import Renderer, see_other
 from podstead.web.idp.replies import next_response, reply_url
+from podstead.web.idp.session_guard import BrowserRequest
 from podstead.web.idp.shown_clients import shown_client
-from podstead.web.idp.visits import Visit
 from podstead.web.limits import address_key, take
 from podstead.web.response import Response
 
@@ -46,33 +46,33 @@ class AuthorizationEndpoint:
         self._base_url = base_url
         self._pods_url = pods_url
 
-    async def get(self, visit: Visit) -> Response:
+    async def get(self, browser_request: BrowserRequest) -> Response:
         """Begin; without an application, the page to sign in. Raises UnusableClient,
         RateLimited."""
-        parameters = read_query(visit.request)
+        parameters = read_query(browser_request.request)
         if "client_id" not in parameters:
-            return await self._login.get(visit)
-        await self._count(visit)
-        session = visit.open_session.session if visit.open_session else None
+            return await self._login.get(browser_request)
+        await self._count(browser_request)
+        session = browser_request.open_session.session if browser_request.open_session else None
         following = await self._authorizations.begin(
-            parameters, session=session, browser=visit.browser
+            parameters, session=session, browser=browser_request.browser
         )
         if (
             isinstance(following, AuthorizationReply)
             and following.stranger
-            and self._leads_away(visit, following)
+            and self._leads_away(browser_request, following)
         ):
             return self._leaving_page(following, following.stranger)
         return next_response(following, self._renderer)
 
-    def _leads_away(self, visit: Visit, reply: AuthorizationReply) -> bool:
+    def _leads_away(self, browser_request: BrowserRequest, reply: AuthorizationReply) -> bool:
         """Whether a redirect would take a person to a site where they have not just been: not that
         of a program, nor of a frame in which an application asks whether somebody is signed in
         (Fetch Metadata section 2.1), nor one back to the site that led here."""
-        destination = visit.request.fields.get(b"sec-fetch-dest")
-        if not visit.wants_page or destination not in (None, "document"):
+        destination = browser_request.request.fields.get(b"sec-fetch-dest")
+        if not browser_request.wants_page or destination not in (None, "document"):
             return False
-        came_from = redirect_origin(visit.request.fields.get(b"referer") or "")
+        came_from = redirect_origin(browser_request.request.fields.get(b"referer") or "")
         # The pods of this server share an origin, and each is somebody else's.
         known = came_from is not None and came_from not in {self._base_url, self._pods_url}
         return not (known and came_from == redirect_origin(reply.redirect_uri))
@@ -89,23 +89,25 @@ class AuthorizationEndpoint:
             parameters=reply.parameters if by_form else None,
         )
 
-    async def _count(self, visit: Visit) -> None:
+    async def _count(self, browser_request: BrowserRequest) -> None:
         await take(
             self._counters,
-            f"authorization:{address_key(visit.request.client_address)}",
+            f"authorization:{address_key(browser_request.request.client_address)}",
             capacity=BEGUN_PER_MINUTE,
             period_s=60,
             clock=self._clock,
         )
 
-    async def post(self, visit: Visit) -> Response:
+    async def post(self, browser_request: BrowserRequest) -> Response:
         """The same by a form, whose fields become a query: with a form of another site no browser
         sends the cookies that are needed here, with the request that follows it does."""
-        form = await read_form(visit.request)
+        form = await read_form(browser_request.request)
         return see_other(f"{AUTHORIZATION_PATH}?{urlencode(form, doseq=True)}")
 
-    async def resume(self, visit: Visit) -> Response:
+    async def resume(self, browser_request: BrowserRequest) -> Response:
         """Go on with the authorization of a uid. Raises NotFound, AccessDenied, BadRequest."""
-        pending = await self._authorizations.pending(visit.segment, browser=visit.browser)
-        session = visit.open_session.session if visit.open_session else None
+        pending = await self._authorizations.pending(
+            browser_request.segment, browser=browser_request.browser
+        )
+        session = browser_request.open_session.session if browser_request.open_session else None
         return next_response(await self._authorizations.proceed(pending, session), self._renderer)

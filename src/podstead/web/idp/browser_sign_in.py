@@ -15,8 +15,8 @@ from podstead.idp.sign_in import AccountDisabled, PasswordSignIn, SignInFailed
 from podstead.storage.registry import Versioned
 from podstead.web.idp.cookies import Cookies, FlashMessage, Header
 from podstead.web.idp.rendering import json_answer, see_other
+from podstead.web.idp.session_guard import BrowserRequest
 from podstead.web.idp.submissions import Submission
-from podstead.web.idp.visits import Visit
 from podstead.web.response import Response
 
 PASSWORD: Final = "password"  # noqa: S105 - the name of a factor
@@ -48,23 +48,31 @@ class BrowserSignIn:
         self._cookies = cookies
         self._base_url = base_url
 
-    async def by_password(self, visit: Visit, sent: Submission) -> SignedInHere:
+    async def by_password(self, browser_request: BrowserRequest, sent: Submission) -> SignedInHere:
         """Sign in by a form's name and password. Raises SignInFailed, RateLimited, BadRequest."""
         account = await self._verified(
-            visit, typed_login(sent), sent.text("password"), AuditEvent.SIGNED_IN
+            browser_request, typed_login(sent), sent.text("password"), AuditEvent.SIGNED_IN
         )
         password = sent.text("password")
-        return await self.begin(visit, account, lasting=sent.ticked("remember"), password=password)
+        return await self.begin(
+            browser_request, account, lasting=sent.ticked("remember"), password=password
+        )
 
-    async def confirm(self, visit: Visit, owner: OpenSession, password: str) -> None:
+    async def confirm(
+        self, browser_request: BrowserRequest, owner: OpenSession, password: str
+    ) -> None:
         """Make sure that who is signed in knows the password. Raises SignInFailed, RateLimited."""
         await self._verified(
-            visit, owner.account.pod, password, AuditEvent.PASSWORD_CONFIRMED, owner.session
+            browser_request,
+            owner.account.pod,
+            password,
+            AuditEvent.PASSWORD_CONFIRMED,
+            owner.session,
         )
 
     async def begin(
         self,
-        visit: Visit,
+        browser_request: BrowserRequest,
         account: Versioned[Account],
         *,
         lasting: bool,
@@ -79,7 +87,7 @@ class BrowserSignIn:
         is a weaker one (A-130); ``way`` is the entry of a factor that is no password
         (:mod:`podstead.idp.ways`), and ``password`` is what was typed. Who has asked to stay
         signed in does, also when they sign in again."""
-        before = visit.open_session
+        before = browser_request.open_session
         lasting = lasting or (
             before is not None
             and before.session.lasting
@@ -90,29 +98,35 @@ class BrowserSignIn:
             factor=factor,
             amr=amr or (methods.PASSWORD if factor == PASSWORD else ()),
             lasting=lasting,
-            user_agent=visit.user_agent,
-            instead_of=visit.open_session,
+            user_agent=browser_request.user_agent,
+            instead_of=browser_request.open_session,
             restricted=restricted,
             way=way,
             common_password=is_common(password),
         )
         cookies = [self._cookies.set_session(begun.secret, lasting=lasting)]
-        marks = self._known_browsers.signed_in(self._cookies.marks(visit.request), account.value)
+        marks = self._known_browsers.signed_in(
+            self._cookies.marks(browser_request.request), account.value
+        )
         if marks is not None and not restricted:
             cookies.append(self._cookies.keep_marks(marks))
         return SignedInHere(begun.session, tuple(cookies))
 
-    def succeeded(self, visit: Visit, signed_in: SignedInHere, *, path: str) -> Response:
+    def succeeded(
+        self, browser_request: BrowserRequest, signed_in: SignedInHere, *, path: str
+    ) -> Response:
         """On to a page, for browsers; its address, for programs (A-58)."""
-        if visit.wants_page:
+        if browser_request.wants_page:
             return see_other(path, *signed_in.cookies)
         location = self._base_url + path
         header = (b"location", location.encode("ascii"))
         return json_answer(200, {"location": location}, header, *signed_in.cookies)
 
-    def failed(self, visit: Visit, sent: Submission, error: SignInFailed, *, path: str) -> Response:
+    def failed(
+        self, browser_request: BrowserRequest, sent: Submission, error: SignInFailed, *, path: str
+    ) -> Response:
         """Back to the page that was signed in on; what was typed as a name is still there."""
-        if visit.wants_page:
+        if browser_request.wants_page:
             name = "disabled" if isinstance(error, AccountDisabled) else "wrong"
             return see_other(
                 path, self._cookies.set_flash_message(FlashMessage(name, typed_login(sent)))
@@ -124,7 +138,7 @@ class BrowserSignIn:
 
     async def _verified(
         self,
-        visit: Visit,
+        browser_request: BrowserRequest,
         login: str,
         password: str,
         noted_as: AuditEvent,
@@ -133,8 +147,8 @@ class BrowserSignIn:
         signed_in = await self._passwords.verify(
             login,
             password,
-            address=visit.source.network,
-            marks=self._cookies.marks(visit.request),
+            address=browser_request.source.network,
+            marks=self._cookies.marks(browser_request.request),
             session=session,
             noted_as=noted_as,
         )

@@ -15,9 +15,9 @@ from podstead.rdf.rsa_keys import OwnKey
 from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.rendering import Renderer, json_answer, see_other
+from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
 from podstead.web.idp.shown import machine_time, shown_day
 from podstead.web.idp.step_up import check_recent
-from podstead.web.idp.visits import ACCOUNT_PATH, Visit
 from podstead.web.response import Response
 
 CERTIFICATES_PATH: Final = f"{ACCOUNT_PATH}/certificates"
@@ -46,41 +46,45 @@ class CertificatePages:
         self._base_url = base_url
         self._pods_url = pods_url
 
-    async def list(self, visit: Visit) -> Response:
+    async def list(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, Conflict for a profile that cannot be read."""
-        return json_answer(200, {"keys": [_shown(each) for each in await self._keys(visit)]})
+        return json_answer(
+            200, {"keys": [_shown(each) for each in await self._keys(browser_request)]}
+        )
 
-    async def get(self, visit: Visit) -> Response:
+    async def get(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound, Conflict."""
-        for each in await self._keys(visit):
-            if each.mark == visit.segment:
+        for each in await self._keys(browser_request):
+            if each.mark == browser_request.segment:
                 return json_answer(200, _shown(each))
         raise NotFound("The profile does not state this key; it may have been removed")
 
-    async def create(self, visit: Visit) -> Response:
+    async def create(self, browser_request: BrowserRequest) -> Response:
         """For who has just signed in: a certificate outlasts the session and a new password.
 
         Raises NotAuthenticated, WrongFormToken, SignInAgain, Conflict, and what changing the
         profile raises.
         """
-        owner = await self._recent_owner(visit)
+        owner = await self._recent_owner(browser_request)
         try:
-            new = await self._certificates.create(owner.account, visit.source)
+            new = await self._certificates.create(owner.account, browser_request.source)
         except UnusableDocument as error:
             raise _unreadable() from error
-        if not visit.wants_page:
+        if not browser_request.wants_page:
             return self._given(new)
-        return self._page(visit, new)
+        return self._page(browser_request, new)
 
-    async def remove(self, visit: Visit) -> Response:
+    async def remove(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound, Conflict, and what
         changing the profile raises."""
-        owner = await self._recent_owner(visit)
+        owner = await self._recent_owner(browser_request)
         try:
-            await self._certificates.remove(owner.account, visit.segment, visit.source)
+            await self._certificates.remove(
+                owner.account, browser_request.segment, browser_request.source
+            )
         except UnusableDocument as error:
             raise _unreadable() from error
-        if visit.wants_page:
+        if browser_request.wants_page:
             return see_other(
                 ACCOUNT_PATH, self._cookies.set_flash_message(FlashMessage("certificate-removed"))
             )
@@ -88,16 +92,16 @@ class CertificatePages:
 
     # --- parts --------------------------------------------------------------------------------
 
-    async def _keys(self, visit: Visit) -> Sequence[OwnKey]:
+    async def _keys(self, browser_request: BrowserRequest) -> Sequence[OwnKey]:
         try:
-            return await self._certificates.of(visit.owner().account)
+            return await self._certificates.of(browser_request.owner().account)
         except UnusableDocument as error:
             raise _unreadable() from error
 
-    async def _recent_owner(self, visit: Visit) -> OpenSession:
+    async def _recent_owner(self, browser_request: BrowserRequest) -> OpenSession:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain."""
-        await visit.submission()
-        owner = visit.owner()
+        await browser_request.submission()
+        owner = browser_request.owner()
         check_recent(self._sessions, owner, again_at=again_path("certificates"))
         return owner
 
@@ -112,8 +116,8 @@ class CertificatePages:
         }
         return json_answer(201, body, (b"location", resource.encode("ascii")))
 
-    def _page(self, visit: Visit, new: NewCertificate) -> Response:
-        owner = visit.owner()
+    def _page(self, browser_request: BrowserRequest, new: NewCertificate) -> Response:
+        owner = browser_request.owner()
         name = f"{owner.account.pod}-{new.mark}"
         password = self._randomness.token_hex(_PASSWORD_BYTES)
         made = new.made

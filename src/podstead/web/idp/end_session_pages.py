@@ -22,9 +22,9 @@ from podstead.idp.signing_out import may_return_to, read_hint
 from podstead.web.idp.cookies import Cookies
 from podstead.web.idp.forms import Fields, only, read_form, read_query
 from podstead.web.idp.rendering import Renderer, see_other
+from podstead.web.idp.session_guard import BrowserRequest
 from podstead.web.idp.shown_clients import ShownClient, shown_client
 from podstead.web.idp.submissions import Submission
-from podstead.web.idp.visits import Visit
 from podstead.web.response import Response
 
 CONFIRMATION_PATH: Final = f"{END_SESSION_PATH}/confirm"
@@ -79,9 +79,9 @@ class EndSessionPages:
         self._renderer = renderer
         self._audit = audit
 
-    async def get(self, visit: Visit) -> Response:
+    async def get(self, browser_request: BrowserRequest) -> Response:
         """Sign out if the ID token is of this session, else ask. Raises BadRequest."""
-        query = read_query(visit.request)
+        query = read_query(browser_request.request)
         hint_text = only(query, "id_token_hint")
         hint = None
         if hint_text is not None:
@@ -90,7 +90,7 @@ class EndSessionPages:
         if hint is not None and client_id not in (None, hint.client_id):
             hint = None
         onward = await self._onward(query, hint.client_id if hint else client_id)
-        session = visit.open_session
+        session = browser_request.open_session
         if session is None:
             return self._signed_out_before(onward)
         if hint is not None and hint.means(session):
@@ -107,17 +107,17 @@ class EndSessionPages:
             state=onward.state,
         )
 
-    async def post(self, visit: Visit) -> Response:
+    async def post(self, browser_request: BrowserRequest) -> Response:
         """The same by a form, which leads to the request above (see ``/idp/auth``)."""
-        form = await read_form(visit.request)
+        form = await read_form(browser_request.request)
         return see_other(f"{END_SESSION_PATH}?{urlencode(form, doseq=True)}")
 
-    async def confirm(self, visit: Visit) -> Response:
+    async def confirm(self, browser_request: BrowserRequest) -> Response:
         """The person agrees. Raises WrongFormToken, BadRequest."""
-        session = visit.open_session
+        session = browser_request.open_session
         if session is None:
             return self._signed_out_before(_Return(None, None, None))
-        sent = await visit.submission()
+        sent = await browser_request.submission()
         if sent.ticked("applications"):
             await self._connections.end_of_session(
                 session.account.account_id, session.session.public_id

@@ -22,9 +22,9 @@ from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.forms import read_query
 from podstead.web.idp.rendering import Renderer, json_answer, see_other
 from podstead.web.idp.replies import INTERACTION_PATH, next_response
+from podstead.web.idp.session_guard import BrowserRequest, path_segment
 from podstead.web.idp.shown_clients import ShownClient, shown_client
 from podstead.web.idp.submissions import read_submission
-from podstead.web.idp.visits import Visit, path_segment
 from podstead.web.response import Response
 
 UID_SEGMENT: Final = 3
@@ -56,34 +56,34 @@ class InteractionPages:
         self._passkeys = passkeys
         self._nostr = nostr
 
-    async def get(self, visit: Visit) -> Response:
+    async def get(self, browser_request: BrowserRequest) -> Response:
         """The page of what is next. Raises NotFound, AccessDenied, BadRequest."""
-        pending = await self._pending(visit)
-        if pending.stage is Stage.SIGN_IN or not _is_theirs(pending, visit):
-            return self._sign_in_page(visit, pending)
-        if "switch" in read_query(visit.request):
-            return self._sign_in_page(visit, pending)
+        pending = await self._pending(browser_request)
+        if pending.stage is Stage.SIGN_IN or not _is_theirs(pending, browser_request):
+            return self._sign_in_page(browser_request, pending)
+        if "switch" in read_query(browser_request.request):
+            return self._sign_in_page(browser_request, pending)
         if pending.stage is Stage.CONSENT:
-            return await self._consent_page(visit, pending)
+            return await self._consent_page(browser_request, pending)
         return see_other(resumption(pending))
 
-    async def login(self, visit: Visit) -> Response:
+    async def login(self, browser_request: BrowserRequest) -> Response:
         """Sign in, in this interaction. Raises RateLimited, BadRequest, NotFound, AccessDenied."""
-        pending = await self._pending(visit)
-        sent = await read_submission(visit.request)
+        pending = await self._pending(browser_request)
+        sent = await read_submission(browser_request.request)
         try:
-            signed_in = await self._sign_in.by_password(visit, sent)
+            signed_in = await self._sign_in.by_password(browser_request, sent)
         except SignInFailed as error:
             back = f"{INTERACTION_PATH}/{pending.uid}"
-            return self._sign_in.failed(visit, sent, error, path=back)
+            return self._sign_in.failed(browser_request, sent, error, path=back)
         await self._authorizations.signed_in(pending, signed_in.session)
-        return self._sign_in.succeeded(visit, signed_in, path=resumption(pending))
+        return self._sign_in.succeeded(browser_request, signed_in, path=resumption(pending))
 
-    async def confirm(self, visit: Visit) -> Response:
+    async def confirm(self, browser_request: BrowserRequest) -> Response:
         """The person agrees. Raises AccessDenied, BadRequest, NotFound."""
-        pending = await self._pending(visit)
-        sent = await read_submission(visit.request)
-        if not _is_theirs(pending, visit):
+        pending = await self._pending(browser_request)
+        sent = await read_submission(browser_request.request)
+        if not _is_theirs(pending, browser_request):
             raise AccessDenied("Another account is signed in now; go back and sign in again")
         interaction = pending.interaction
         may_state_identity = IDENTITY_SCOPE in interaction.request.scopes and sent.ticked(
@@ -97,27 +97,29 @@ class InteractionPages:
             **({"also": IDENTITY_SCOPE} if may_state_identity else {}),
         )
         path = resumption(pending)
-        if visit.wants_page:
+        if browser_request.wants_page:
             return see_other(path)
         return json_answer(200, {"location": self._base_url + path})
 
-    async def abort(self, visit: Visit) -> Response:
+    async def abort(self, browser_request: BrowserRequest) -> Response:
         """The person does not want to (A-59). Raises AccessDenied, BadRequest, NotFound."""
-        pending = await self._pending(visit)
+        pending = await self._pending(browser_request)
         return next_response(await self._authorizations.aborted(pending), self._renderer)
 
-    async def _pending(self, visit: Visit) -> Pending:
-        uid = path_segment(visit, UID_SEGMENT)
-        return await self._authorizations.pending(uid, browser=visit.browser)
+    async def _pending(self, browser_request: BrowserRequest) -> Pending:
+        uid = path_segment(browser_request, UID_SEGMENT)
+        return await self._authorizations.pending(uid, browser=browser_request.browser)
 
-    def _sign_in_page(self, visit: Visit, pending: Pending) -> Response:
-        session = visit.open_session
-        typed = visit.flash_message.typed if visit.flash_message else ""
+    def _sign_in_page(self, browser_request: BrowserRequest, pending: Pending) -> Response:
+        session = browser_request.open_session
+        typed = browser_request.flash_message.typed if browser_request.flash_message else ""
         hint = pending.interaction.request.login_hint or (session.account.pod if session else "")
         return self._renderer.page(
             "sign_in.html",
             form_targets=[pending.interaction.request.redirect_uri],
-            flash_message=visit.flash_message.name if visit.flash_message else None,
+            flash_message=browser_request.flash_message.name
+            if browser_request.flash_message
+            else None,
             typed=typed or hint,
             action=f"{INTERACTION_PATH}/{pending.uid}",
             again=None,
@@ -132,8 +134,8 @@ class InteractionPages:
             afterwards=None,
         )
 
-    async def _consent_page(self, visit: Visit, pending: Pending) -> Response:
-        account = visit.owner().account
+    async def _consent_page(self, browser_request: BrowserRequest, pending: Pending) -> Response:
+        account = browser_request.owner().account
         return self._renderer.page(
             "consent.html",
             form_targets=[pending.interaction.request.redirect_uri],
@@ -157,9 +159,9 @@ class InteractionPages:
         return not await self._passkeys.of_account(account.account_id)
 
 
-def _is_theirs(pending: Pending, visit: Visit) -> bool:
+def _is_theirs(pending: Pending, browser_request: BrowserRequest) -> bool:
     """Whether who signed in for the interaction is who is signed in here."""
-    session = visit.open_session
+    session = browser_request.open_session
     return session is not None and session.account.account_id == pending.interaction.account_id
 
 

@@ -11,8 +11,8 @@ from podstead.idp.sessions import Sessions
 from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.rendering import json_answer, see_other
+from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
 from podstead.web.idp.step_up import check_recent
-from podstead.web.idp.visits import ACCOUNT_PATH, Visit
 from podstead.web.response import Response
 
 ISSUER_PATH: Final = f"{ACCOUNT_PATH}/issuer"
@@ -34,24 +34,24 @@ class IssuerPages:
         self._sessions = sessions
         self._cookies = cookies
 
-    async def get(self, visit: Visit) -> Response:
+    async def get(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, Conflict for a profile that cannot be read."""
         try:
-            named = await self._profile_issuer.is_named_by(visit.owner().account.web_id)
+            named = await self._profile_issuer.is_named_by(browser_request.owner().account.web_id)
         except UnusableDocument as error:
             raise Conflict("Your profile cannot be read; repair it first") from error
         return json_answer(200, {"issuer": self._profile_issuer.issuer, "named": named})
 
-    async def restore(self, visit: Visit) -> Response:
+    async def restore(self, browser_request: BrowserRequest) -> Response:
         """For who has just signed in: tokens of this provider count again afterwards.
 
         Raises NotAuthenticated, WrongFormToken, SignInAgain, and what changing the profile raises.
         """
-        await visit.submission()
-        owner = visit.owner()
+        await browser_request.submission()
+        owner = browser_request.owner()
         check_recent(self._sessions, owner, again_at=again_path("issuer"))
         await self._restoration.restore(owner.account)
-        if visit.wants_page:
+        if browser_request.wants_page:
             return see_other(
                 ACCOUNT_PATH, self._cookies.set_flash_message(FlashMessage("issuer-restored"))
             )

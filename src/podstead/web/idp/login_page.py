@@ -8,8 +8,8 @@ from podstead.idp.sign_in import SignInFailed
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.forms import only, read_query
 from podstead.web.idp.rendering import Renderer, see_other
+from podstead.web.idp.session_guard import ACCOUNT_PATH, LOGIN_PATH, BrowserRequest
 from podstead.web.idp.submissions import read_submission
-from podstead.web.idp.visits import ACCOUNT_PATH, LOGIN_PATH, Visit
 from podstead.web.response import Response
 
 AGAIN: Final = {
@@ -46,16 +46,18 @@ class LoginPage:
         self._renderer = renderer
         self._registration_open = registration_open
 
-    async def get(self, visit: Visit) -> Response:
+    async def get(self, browser_request: BrowserRequest) -> Response:
         """The form; who is signed in goes on to their account, unless they are to sign in again."""
-        purpose = _purpose(visit)
-        session = visit.open_session
+        purpose = _purpose(browser_request)
+        session = browser_request.open_session
         if session is not None and purpose is None:
             return see_other(ACCOUNT_PATH)
-        typed = visit.flash_message.typed if visit.flash_message else ""
+        typed = browser_request.flash_message.typed if browser_request.flash_message else ""
         return self._renderer.page(
             "sign_in.html",
-            flash_message=visit.flash_message.name if visit.flash_message else None,
+            flash_message=browser_request.flash_message.name
+            if browser_request.flash_message
+            else None,
             typed=typed or (session.account.pod if session else ""),
             action=LOGIN_PATH if purpose is None else again_path(purpose),
             again=purpose,
@@ -68,19 +70,19 @@ class LoginPage:
             afterwards=None if purpose is None else AGAIN[purpose],
         )
 
-    async def post(self, visit: Visit) -> Response:
+    async def post(self, browser_request: BrowserRequest) -> Response:
         """Sign in. Raises RateLimited, BadRequest."""
-        sent = await read_submission(visit.request)
-        purpose = _purpose(visit)
+        sent = await read_submission(browser_request.request)
+        purpose = _purpose(browser_request)
         try:
-            signed_in = await self._sign_in.by_password(visit, sent)
+            signed_in = await self._sign_in.by_password(browser_request, sent)
         except SignInFailed as error:
             back = LOGIN_PATH if purpose is None else again_path(purpose)
-            return self._sign_in.failed(visit, sent, error, path=back)
+            return self._sign_in.failed(browser_request, sent, error, path=back)
         path = ACCOUNT_PATH if purpose is None else AGAIN[purpose]
-        return self._sign_in.succeeded(visit, signed_in, path=path)
+        return self._sign_in.succeeded(browser_request, signed_in, path=path)
 
 
-def _purpose(visit: Visit) -> str | None:
-    asked = only(read_query(visit.request), "again")
+def _purpose(browser_request: BrowserRequest) -> str | None:
+    asked = only(read_query(browser_request.request), "again")
     return asked if asked in AGAIN else None

@@ -22,10 +22,10 @@ from podstead.web.idp.login_page import again_path
 from podstead.web.idp.removed_ways import way_removed
 from podstead.web.idp.rendering import json_answer
 from podstead.web.idp.request_limit import RequestLimit
+from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
 from podstead.web.idp.shown import machine_time
 from podstead.web.idp.step_up import check_recent
 from podstead.web.idp.submissions import Submission, read_submission
-from podstead.web.idp.visits import ACCOUNT_PATH, Visit
 from podstead.web.response import Response
 from podstead.web.signed_content import with_checked_content
 
@@ -60,34 +60,34 @@ class NostrKeyEndpoints:
         self._limit = limit
         self._base_url = base_url
 
-    async def challenge(self, visit: Visit) -> Response:
+    async def challenge(self, browser_request: BrowserRequest) -> Response:
         """What an event is to say; a browser without our cookie gets it with this. Raises
         BadRequest for an unknown purpose, RateLimited, Overloaded; and for linking
         NotAuthenticated and SignInAgain."""
-        await self._limit.count(visit)
-        purpose = (await read_submission(visit.request)).text("purpose") or SIGNING_IN
+        await self._limit.count(browser_request)
+        purpose = (await read_submission(browser_request.request)).text("purpose") or SIGNING_IN
         if purpose not in _PATHS:
             raise BadRequest(f"The purpose of a challenge must be one of {', '.join(_PATHS)}")
         if purpose == LINKING:
-            owner = self._recent_owner(visit)
+            owner = self._recent_owner(browser_request)
             issued = await self._challenges.issue(
                 purpose, holder=owner.kept.key, account_id=owner.account.account_id
             )
         else:
-            issued = await self._challenges.issue(purpose, holder=visit.browser)
-        has_cookie = self._cookies.browser(visit.request) is not None
-        cookies = [] if has_cookie else [self._cookies.set_browser(visit.browser)]
+            issued = await self._challenges.issue(purpose, holder=browser_request.browser)
+        has_cookie = self._cookies.browser(browser_request.request) is not None
+        cookies = [] if has_cookie else [self._cookies.set_browser(browser_request.browser)]
         return json_answer(200, described(issued, url=self._base_url + _PATHS[purpose]), *cookies)
 
-    async def link(self, visit: Visit) -> Response:
+    async def link(self, browser_request: BrowserRequest) -> Response:
         """Link the key that has signed the request, and publish it unless the request says not to.
 
         Raises NotAuthenticated, SignInAgain, EventInvalid, ChallengeInvalid, BadRequest,
         RateLimited, and what :meth:`NostrLinks.link` raises.
         """
-        await self._limit.count(visit)
-        owner = self._recent_owner(visit)
-        request = visit.request
+        await self._limit.count(browser_request)
+        owner = self._recent_owner(browser_request)
+        request = browser_request.request
         proof = await self._events.verify_answer(
             request.fields.authorization,
             url=self._base_url + KEYS_PATH,
@@ -100,40 +100,42 @@ class NostrKeyEndpoints:
             request = await with_checked_content(request, proof.content_digest)
         publish = _choice(await read_submission(request), "publish")
         link = await self._links.link(
-            owner.owner, proof.public_key, source=visit.source, publish=publish
+            owner.owner, proof.public_key, source=browser_request.source, publish=publish
         )
         body = {"pubkey": link.public_key, "did": did_of(link.public_key)}
         return json_answer(
             201, body, self._cookies.set_flash_message(FlashMessage("nostr-key-linked"))
         )
 
-    async def list(self, visit: Visit) -> Response:
+    async def list(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
-        kept = await self._links.of_account(visit.owner().account.account_id)
+        kept = await self._links.of_account(browser_request.owner().account.account_id)
         return json_answer(200, {"keys": [_shown(each.value) for each in kept]})
 
-    async def get(self, visit: Visit) -> Response:
+    async def get(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
-        kept = await self._links.find(visit.segment)
-        if kept is None or kept.value.account_id != visit.owner().account.account_id:
+        kept = await self._links.find(browser_request.segment)
+        if kept is None or kept.value.account_id != browser_request.owner().account.account_id:
             raise NotFound("There is no such key; it may have been removed")
         return json_answer(200, _shown(kept.value))
 
-    async def unlink(self, visit: Visit) -> Response:
+    async def unlink(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound, LastFactor."""
-        await visit.submission()
-        owner = visit.owner()
+        await browser_request.submission()
+        owner = browser_request.owner()
         check_recent(self._sessions, owner, again_at=again_path("nostr"))
-        way = await self._links.unlink(owner.owner, visit.segment, source=visit.source)
-        is_stated = await self._is_stated(owner.account, visit.segment)
+        way = await self._links.unlink(
+            owner.owner, browser_request.segment, source=browser_request.source
+        )
+        is_stated = await self._is_stated(owner.account, browser_request.segment)
         flash_message = "nostr-key-stated" if is_stated else "nostr-key-unlinked"
-        response = way_removed(visit, self._cookies, way, flash_message=flash_message)
-        if is_stated and not visit.wants_page:
+        response = way_removed(browser_request, self._cookies, way, flash_message=flash_message)
+        if is_stated and not browser_request.wants_page:
             return json_answer(200, {"inProfile": True}, *response.headers)
         return response
 
-    def _recent_owner(self, visit: Visit) -> OpenSession:
-        owner = visit.owner()
+    def _recent_owner(self, browser_request: BrowserRequest) -> OpenSession:
+        owner = browser_request.owner()
         check_recent(self._sessions, owner)
         return owner
 

@@ -28,24 +28,24 @@ from podstead.web.idp.registration_pages import registration_path
 from podstead.web.idp.rendering import json_answer
 from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.idp.request_limit import RequestLimit
+from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest, path_segment
 from podstead.web.idp.submissions import Submission, read_submission
 from podstead.web.idp.verified_sign_in import VerifiedSignIn
-from podstead.web.idp.visits import ACCOUNT_PATH, Visit, path_segment
 from podstead.web.response import Response
 from podstead.web.signed_content import with_checked_content
 
-_Handler = Callable[["NostrSignInEndpoints", Visit], Awaitable[Response]]
+_Handler = Callable[["NostrSignInEndpoints", BrowserRequest], Awaitable[Response]]
 
 
 def _answering(handler: _Handler) -> _Handler:
     """Refusals in the shape of A-125."""
 
     @wraps(handler)
-    async def answer(self: NostrSignInEndpoints, visit: Visit) -> Response:
+    async def answer(self: NostrSignInEndpoints, browser_request: BrowserRequest) -> Response:
         try:
-            return await handler(self, visit)
+            return await handler(self, browser_request)
         except RequestRefused as refusal:
-            return self.refused(visit, refusal)
+            return self.refused(browser_request, refusal)
 
     return answer
 
@@ -77,15 +77,15 @@ class NostrSignInEndpoints:
         self._base_url = base_url
 
     @_answering
-    async def sign_in_to_interaction(self, visit: Visit) -> Response:
+    async def sign_in_to_interaction(self, browser_request: BrowserRequest) -> Response:
         """``schnorr-login``: note the key's account in the interaction, and say where to go on."""
-        await self._limit.count(visit)
-        uid = path_segment(visit, UID_SEGMENT)
-        pending = await self._authorizations.pending(uid, browser=visit.browser)
+        await self._limit.count(browser_request)
+        uid = path_segment(browser_request, UID_SEGMENT)
+        pending = await self._authorizations.pending(uid, browser=browser_request.browser)
         path = f"{INTERACTION_PATH}/{pending.uid}"
-        proof = await self._proof(visit, f"{path}/schnorr-login", answers_challenge=False)
-        sent = await _content(visit, proof)
-        signed_in = await self._account(visit, proof, sent)
+        proof = await self._proof(browser_request, f"{path}/schnorr-login", answers_challenge=False)
+        sent = await _content(browser_request, proof)
+        signed_in = await self._account(browser_request, proof, sent)
         await self._verified.note(
             pending,
             signed_in.account,
@@ -97,20 +97,22 @@ class NostrSignInEndpoints:
         )
         return _succeeded(f"{path}/schnorr-complete")
 
-    async def complete(self, visit: Visit) -> Response:
+    async def complete(self, browser_request: BrowserRequest) -> Response:
         """``schnorr-complete``: go on in an interaction in which this browser's key was verified.
         Raises AccessDenied without that, NotFound, BadRequest."""
-        return await self._verified.complete(visit, factor=FACTOR)
+        return await self._verified.complete(browser_request, factor=FACTOR)
 
     @_answering
-    async def sign_in(self, visit: Visit) -> Response:
+    async def sign_in(self, browser_request: BrowserRequest) -> Response:
         """Sign in without an application, or to show again who one is."""
-        await self._limit.count(visit)
-        proof = await self._proof(visit, SIGN_IN_PATH, answers_challenge=True)
-        sent = await _content(visit, proof)
-        signed_in = await self._account(visit, proof, sent, only_linked=sent.ticked("again"))
+        await self._limit.count(browser_request)
+        proof = await self._proof(browser_request, SIGN_IN_PATH, answers_challenge=True)
+        sent = await _content(browser_request, proof)
+        signed_in = await self._account(
+            browser_request, proof, sent, only_linked=sent.ticked("again")
+        )
         begun = await self._sign_in.begin(
-            visit,
+            browser_request,
             signed_in.account,
             lasting=sent.ticked("remember"),
             factor=FACTOR,
@@ -120,7 +122,7 @@ class NostrSignInEndpoints:
         )
         return _succeeded(ACCOUNT_PATH, *begun.cookies)
 
-    def refused(self, visit: Visit, refusal: RequestRefused) -> Response:
+    def refused(self, browser_request: BrowserRequest, refusal: RequestRefused) -> Response:
         """What the script shows, and where an account can be made with a key that has none."""
         status, _ = status_of(refusal)
         body: dict[str, object] = {"success": False, "error": str(refusal)}
@@ -132,26 +134,37 @@ class NostrSignInEndpoints:
             realm = f'Nostr realm="{self._base_url}"'
             headers.append((b"www-authenticate", realm.encode("ascii")))
         if isinstance(refusal, KeyUnknown) and self._registration_open:
-            body["registerUrl"] = registration_path(_interaction(visit))
+            body["registerUrl"] = registration_path(_interaction(browser_request))
         return json_answer(status, body, *headers)
 
-    async def _proof(self, visit: Visit, path: str, *, answers_challenge: bool) -> KeyProof:
+    async def _proof(
+        self, browser_request: BrowserRequest, path: str, *, answers_challenge: bool
+    ) -> KeyProof:
         """Raises EventInvalid, ChallengeInvalid, BadRequest, HeadersTooLarge, Overloaded,
         StorageError."""
-        request, url = visit.request, self._base_url + path
+        request, url = browser_request.request, self._base_url + path
         fields, has_content = request.fields.authorization, request.body.announced
         try:
             if not answers_challenge:
                 return await self._events.verify(fields, url=url, has_content=has_content)
             return await self._events.verify_answer(
-                fields, url=url, purpose=SIGNING_IN, holder=visit.browser, has_content=has_content
+                fields,
+                url=url,
+                purpose=SIGNING_IN,
+                holder=browser_request.browser,
+                has_content=has_content,
             )
         except EventInvalid:
             self._nostr_sign_in.failed()
             raise
 
     async def _account(
-        self, visit: Visit, proof: KeyProof, sent: Submission, *, only_linked: bool = False
+        self,
+        browser_request: BrowserRequest,
+        proof: KeyProof,
+        sent: Submission,
+        *,
+        only_linked: bool = False,
     ) -> SignedInByKey:
         """Raises what :meth:`NostrSignIn.sign_in` does; the browser has proven to hold the key,
         whatever comes of it."""
@@ -161,22 +174,22 @@ class NostrSignInEndpoints:
             )
         except KeyUnknown:
             if self._registration_open:
-                await self._proven.keep(proof, browser=visit.browser)
+                await self._proven.keep(proof, browser=browser_request.browser)
             raise
 
 
-async def _content(visit: Visit, proof: KeyProof) -> Submission:
+async def _content(browser_request: BrowserRequest, proof: KeyProof) -> Submission:
     """What was sent with the event, mostly nothing. Raises what is wrong with it."""
-    request = visit.request
+    request = browser_request.request
     if proof.content_digest is not None:
         request = await with_checked_content(request, proof.content_digest)
     return await read_submission(request)
 
 
-def _interaction(visit: Visit) -> str | None:
+def _interaction(browser_request: BrowserRequest) -> str | None:
     """The uid of the interaction that the request is about, if it is about one."""
-    is_in_one = visit.request.path.startswith(f"{INTERACTION_PATH}/")
-    return path_segment(visit, UID_SEGMENT) if is_in_one else None
+    is_in_one = browser_request.request.path.startswith(f"{INTERACTION_PATH}/")
+    return path_segment(browser_request, UID_SEGMENT) if is_in_one else None
 
 
 def _succeeded(path: str, *headers: Header) -> Response:

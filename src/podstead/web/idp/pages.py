@@ -32,7 +32,7 @@ from podstead.web.idp.self_service import (
     SESSIONS_PATH,
     SelfService,
 )
-from podstead.web.idp.visits import ACCOUNT_PATH, LOGIN_PATH, Entrance, Rule
+from podstead.web.idp.session_guard import ACCOUNT_PATH, LOGIN_PATH, Rule, SessionGuard
 from podstead.web.routes import Route
 
 
@@ -49,9 +49,9 @@ class Pages:
     end_session: EndSessionPages
 
 
-def page_routes(entrance: Entrance, pages: Pages) -> tuple[Route, ...]:
-    """The addresses, each entered through ``entrance``."""
-    route = entrance.route
+def page_routes(guard: SessionGuard, pages: Pages) -> tuple[Route, ...]:
+    """The addresses, each entered through ``guard``."""
+    route = guard.route
     interaction = f"{INTERACTION_PATH}/{{uid}}"
     authorization, interactions = pages.authorization, pages.interactions
     account, own = pages.account, pages.self_service
@@ -125,14 +125,14 @@ def page_routes(entrance: Entrance, pages: Pages) -> tuple[Route, ...]:
     )
 
 
-def issuer_route(entrance: Entrance, pages: IssuerPages) -> Route:
+def issuer_route(guard: SessionGuard, pages: IssuerPages) -> Route:
     """The address of the statement that names this provider in the profile."""
-    return entrance.route(ISSUER_PATH, is_page=False, GET=pages.get, POST=pages.restore)
+    return guard.route(ISSUER_PATH, is_page=False, GET=pages.get, POST=pages.restore)
 
 
-def pod_token_routes(entrance: Entrance, pages: PodTokenPages) -> tuple[Route, ...]:
+def pod_token_routes(guard: SessionGuard, pages: PodTokenPages) -> tuple[Route, ...]:
     """The addresses of the tokens of a person's pod."""
-    route = entrance.route
+    route = guard.route
     return (
         route(POD_TOKENS_PATH, is_page=False, GET=pages.list),
         route(
@@ -145,9 +145,9 @@ def pod_token_routes(entrance: Entrance, pages: PodTokenPages) -> tuple[Route, .
     )
 
 
-def certificate_routes(entrance: Entrance, pages: CertificatePages) -> tuple[Route, ...]:
+def certificate_routes(guard: SessionGuard, pages: CertificatePages) -> tuple[Route, ...]:
     """The addresses of client certificates, which a server has where those count (A-160)."""
-    route = entrance.route
+    route = guard.route
     return (
         route(CERTIFICATES_PATH, is_page=False, GET=pages.list, POST=pages.create),
         route(
@@ -161,10 +161,10 @@ def certificate_routes(entrance: Entrance, pages: CertificatePages) -> tuple[Rou
 
 
 def passkey_routes(
-    entrance: Entrance, endpoints: PasskeyEndpoints, pages: PasskeyPages
+    guard: SessionGuard, endpoints: PasskeyEndpoints, pages: PasskeyPages
 ) -> tuple[Route, ...]:
     """The addresses of passkeys, which a server has where browsers know passkeys (A-115)."""
-    route = entrance.route
+    route = guard.route
     one = f"{PASSKEYS_PATH}/{{id}}"
     return (
         route(f"{PASSKEY_PATH}/register/options", POST=endpoints.creation_options),
@@ -185,9 +185,9 @@ def passkey_routes(
     )
 
 
-def nostr_key_routes(entrance: Entrance, endpoints: NostrKeyEndpoints) -> tuple[Route, ...]:
+def nostr_key_routes(guard: SessionGuard, endpoints: NostrKeyEndpoints) -> tuple[Route, ...]:
     """The addresses of Nostr keys, which a server has where signed events are accepted."""
-    route = entrance.route
+    route = guard.route
     return (
         route(CHALLENGE_PATH, POST=endpoints.challenge),
         route(KEYS_PATH, is_page=False, GET=endpoints.list, POST=endpoints.link),
@@ -201,9 +201,9 @@ def nostr_key_routes(entrance: Entrance, endpoints: NostrKeyEndpoints) -> tuple[
     )
 
 
-def profile_key_routes(entrance: Entrance, endpoints: ProfileKeyEndpoints) -> tuple[Route, ...]:
+def profile_key_routes(guard: SessionGuard, endpoints: ProfileKeyEndpoints) -> tuple[Route, ...]:
     """The addresses of the Nostr keys that profiles name."""
-    route = entrance.route
+    route = guard.route
     return (
         route(PROFILE_KEYS_PATH, is_page=False, GET=endpoints.list, POST=endpoints.allow),
         route(
@@ -216,9 +216,9 @@ def profile_key_routes(entrance: Entrance, endpoints: ProfileKeyEndpoints) -> tu
     )
 
 
-def nostr_sign_in_routes(entrance: Entrance, endpoints: NostrSignInEndpoints) -> tuple[Route, ...]:
+def nostr_sign_in_routes(guard: SessionGuard, endpoints: NostrSignInEndpoints) -> tuple[Route, ...]:
     """The addresses of signing in with a Nostr key."""
-    route = entrance.route
+    route = guard.route
     interaction = f"{INTERACTION_PATH}/{{uid}}"
     return (
         route(SIGN_IN_PATH, POST=endpoints.sign_in),

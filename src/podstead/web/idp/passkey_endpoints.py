@@ -20,11 +20,11 @@ from podstead.web.idp.cookies import Cookies
 from podstead.web.idp.rendering import json_answer
 from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.idp.request_limit import RequestLimit
+from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
 from podstead.web.idp.shown import browser_name
 from podstead.web.idp.step_up import check_recent
 from podstead.web.idp.submissions import Submission, read_submission
 from podstead.web.idp.verified_sign_in import VerifiedSignIn
-from podstead.web.idp.visits import ACCOUNT_PATH, Visit
 from podstead.web.response import Response
 
 PASSKEY_PATH: Final = "/idp/passkey"
@@ -80,31 +80,31 @@ class PasskeyEndpoints:
 
     # --- adding one ---------------------------------------------------------------------------
 
-    async def creation_options(self, visit: Visit) -> Response:
+    async def creation_options(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, SignInAgain, AccountMismatch, RateLimited, Conflict."""
-        await self._limit.count(visit)
-        owner = self._recent_owner(visit, await read_submission(visit.request))
+        await self._limit.count(browser_request)
+        owner = self._recent_owner(browser_request, await read_submission(browser_request.request))
         offer = await self._passkeys.offer(owner)
         options = creation_options(offer, owner.account, self._party, server_name=self._server_name)
         return json_answer(200, options)
 
-    async def add(self, visit: Visit) -> Response:
+    async def add(self, browser_request: BrowserRequest) -> Response:
         """Raises what :meth:`creation_options` does, and what is wrong with the passkey."""
-        await self._limit.count(visit)
-        sent = await read_submission(visit.request)
-        owner = self._recent_owner(visit, sent)
+        await self._limit.count(browser_request)
+        sent = await read_submission(browser_request.request)
+        owner = self._recent_owner(browser_request, sent)
         challenge_key, credential = _answer(sent)
         await self._passkeys.add(
             owner,
             challenge_key=challenge_key,
             credential=credential,
-            name=sent.text("name") or browser_name(visit.user_agent),
-            source=visit.source,
+            name=sent.text("name") or browser_name(browser_request.user_agent),
+            source=browser_request.source,
         )
         return json_answer(200, {"success": True})
 
-    def _recent_owner(self, visit: Visit, sent: Submission) -> OpenSession:
-        owner = visit.owner()
+    def _recent_owner(self, browser_request: BrowserRequest, sent: Submission) -> OpenSession:
+        owner = browser_request.owner()
         if sent.fields.get("accountId") not in (None, owner.account.account_id):
             raise AccountMismatch
         check_recent(self._sessions, owner)
@@ -112,33 +112,33 @@ class PasskeyEndpoints:
 
     # --- signing in ---------------------------------------------------------------------------
 
-    async def request_options(self, visit: Visit) -> Response:
+    async def request_options(self, browser_request: BrowserRequest) -> Response:
         """The same for everybody, whatever name was typed (A-120). Raises RateLimited, and what is
         wrong with the interaction."""
-        await self._limit.count(visit)
-        sent = await read_submission(visit.request)
+        await self._limit.count(browser_request)
+        sent = await read_submission(browser_request.request)
         uid = sent.text("interaction")
         if uid:
-            await self._authorizations.pending(uid, browser=visit.browser)
-        issued = await self._passkey_sign_in.ask(browser=visit.browser, uid=uid)
-        has_cookie = self._cookies.browser(visit.request) is not None
-        cookies = [] if has_cookie else [self._cookies.set_browser(visit.browser)]
+            await self._authorizations.pending(uid, browser=browser_request.browser)
+        issued = await self._passkey_sign_in.ask(browser=browser_request.browser, uid=uid)
+        has_cookie = self._cookies.browser(browser_request.request) is not None
+        cookies = [] if has_cookie else [self._cookies.set_browser(browser_request.browser)]
         return json_answer(200, request_options(issued, self._party), *cookies)
 
-    async def sign_in(self, visit: Visit) -> Response:
+    async def sign_in(self, browser_request: BrowserRequest) -> Response:
         """Sign in, or say where signing in goes on. Raises RateLimited, and what is wrong with the
         passkey or the interaction."""
-        await self._limit.count(visit)
-        sent = await read_submission(visit.request)
+        await self._limit.count(browser_request)
+        sent = await read_submission(browser_request.request)
         challenge_key, credential = _answer(sent)
         verified = await self._passkey_sign_in.verify(
-            challenge_key, credential, browser=visit.browser
+            challenge_key, credential, browser=browser_request.browser
         )
         lasting = sent.ticked("remember")
         if verified.uid:
-            return await self._on_to_interaction(visit, verified, lasting=lasting)
+            return await self._on_to_interaction(browser_request, verified, lasting=lasting)
         signed_in = await self._sign_in.begin(
-            visit,
+            browser_request,
             verified.kept,
             lasting=lasting,
             factor=FACTOR,
@@ -147,15 +147,15 @@ class PasskeyEndpoints:
         )
         return self._succeeded(verified, ACCOUNT_PATH, *signed_in.cookies)
 
-    async def complete(self, visit: Visit) -> Response:
+    async def complete(self, browser_request: BrowserRequest) -> Response:
         """``passkey-complete``: go on in an interaction in which this browser's passkey was
         verified (A-118). Raises AccessDenied without that, NotFound, BadRequest."""
-        return await self._verified.complete(visit, factor=FACTOR)
+        return await self._verified.complete(browser_request, factor=FACTOR)
 
     async def _on_to_interaction(
-        self, visit: Visit, verified: SignedInByPasskey, *, lasting: bool
+        self, browser_request: BrowserRequest, verified: SignedInByPasskey, *, lasting: bool
     ) -> Response:
-        pending = await self._authorizations.pending(verified.uid, browser=visit.browser)
+        pending = await self._authorizations.pending(verified.uid, browser=browser_request.browser)
         await self._verified.note(
             pending,
             verified.kept,

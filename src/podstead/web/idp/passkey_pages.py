@@ -13,9 +13,9 @@ from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.removed_ways import way_removed
 from podstead.web.idp.rendering import json_answer, see_other
+from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest, path_segment
 from podstead.web.idp.shown import machine_time
 from podstead.web.idp.step_up import check_recent
-from podstead.web.idp.visits import ACCOUNT_PATH, Visit, path_segment
 from podstead.web.response import Response
 
 PASSKEYS_PATH: Final = f"{ACCOUNT_PATH}/passkeys"
@@ -30,37 +30,37 @@ class PasskeyPages:
         self._sessions = sessions
         self._cookies = cookies
 
-    async def list(self, visit: Visit) -> Response:
+    async def list(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
-        kept = await self._passkeys.of_account(visit.owner().account.account_id)
+        kept = await self._passkeys.of_account(browser_request.owner().account.account_id)
         return json_answer(200, {"passkeys": [_shown(each) for each in kept]})
 
-    async def get(self, visit: Visit) -> Response:
+    async def get(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
-        for each in await self._passkeys.of_account(visit.owner().account.account_id):
-            if each.key == visit.segment:
+        for each in await self._passkeys.of_account(browser_request.owner().account.account_id):
+            if each.key == browser_request.segment:
                 return json_answer(200, _shown(each))
         raise NotFound("There is no such passkey; it may have been removed")
 
-    async def rename(self, visit: Visit) -> Response:
+    async def rename(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, NotFound, BadRequest."""
-        sent = await visit.submission()
-        account_id = visit.owner().account.account_id
-        key = path_segment(visit, _KEY_SEGMENT)
+        sent = await browser_request.submission()
+        account_id = browser_request.owner().account.account_id
+        key = path_segment(browser_request, _KEY_SEGMENT)
         await self._passkeys.rename(account_id, key, sent.text("name"))
-        return self._done(visit, "passkey-renamed")
+        return self._done(browser_request, "passkey-renamed")
 
-    async def remove(self, visit: Visit) -> Response:
+    async def remove(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound, Conflict."""
-        await visit.submission()
-        owner = visit.owner()
+        await browser_request.submission()
+        owner = browser_request.owner()
         check_recent(self._sessions, owner, again_at=again_path("passkeys"))
-        key = path_segment(visit, _KEY_SEGMENT)
-        way = await self._passkeys.remove(owner.owner, key, visit.source)
-        return way_removed(visit, self._cookies, way, flash_message="passkey-removed")
+        key = path_segment(browser_request, _KEY_SEGMENT)
+        way = await self._passkeys.remove(owner.owner, key, browser_request.source)
+        return way_removed(browser_request, self._cookies, way, flash_message="passkey-removed")
 
-    def _done(self, visit: Visit, flash_message: str) -> Response:
-        if visit.wants_page:
+    def _done(self, browser_request: BrowserRequest, flash_message: str) -> Response:
+        if browser_request.wants_page:
             return see_other(
                 ACCOUNT_PATH, self._cookies.set_flash_message(FlashMessage(flash_message))
             )

@@ -10,8 +10,8 @@ from podstead.idp.pod_tokens import PodTokens
 from podstead.storage.records import TokenRecord
 from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.rendering import json_answer, see_other
+from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
 from podstead.web.idp.shown import machine_time
-from podstead.web.idp.visits import ACCOUNT_PATH, Visit
 from podstead.web.response import Response
 
 POD_TOKENS_PATH: Final = f"{ACCOUNT_PATH}/tokens"
@@ -24,23 +24,25 @@ class PodTokenPages:
     tokens: PodTokens
     cookies: Cookies
 
-    async def list(self, visit: Visit) -> Response:
+    async def list(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
-        listed = await self.tokens.of(visit.owner().account)
+        listed = await self.tokens.of(browser_request.owner().account)
         return json_answer(200, {"tokens": [_shown(each) for each in listed]})
 
-    async def get(self, visit: Visit) -> Response:
+    async def get(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
-        for each in await self.tokens.of(visit.owner().account):
-            if each.token_id == visit.segment:
+        for each in await self.tokens.of(browser_request.owner().account):
+            if each.token_id == browser_request.segment:
                 return json_answer(200, _shown(each))
         raise NotFound("There is no such token; it may have been revoked")
 
-    async def revoke(self, visit: Visit) -> Response:
+    async def revoke(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, NotFound."""
-        await visit.submission()
-        await self.tokens.revoke(visit.owner().account, visit.segment, visit.source)
-        if visit.wants_page:
+        await browser_request.submission()
+        await self.tokens.revoke(
+            browser_request.owner().account, browser_request.segment, browser_request.source
+        )
+        if browser_request.wants_page:
             flash_message = self.cookies.set_flash_message(FlashMessage("token-revoked"))
             return see_other(ACCOUNT_PATH, flash_message)
         return json_answer(204, None)

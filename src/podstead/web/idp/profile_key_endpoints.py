@@ -21,9 +21,9 @@ from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.removed_ways import way_removed
 from podstead.web.idp.rendering import json_answer, see_other
+from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
 from podstead.web.idp.shown import machine_time
 from podstead.web.idp.step_up import check_recent
-from podstead.web.idp.visits import ACCOUNT_PATH, Visit
 from podstead.web.response import Response
 
 PROFILE_KEYS_PATH: Final = f"{ACCOUNT_PATH}/profile-keys"
@@ -85,39 +85,41 @@ class ProfileKeyEndpoints:
         except ServerTrouble:
             return None
 
-    async def list(self, visit: Visit) -> Response:
+    async def list(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, StorageError, Overloaded."""
-        listed = await self.of(visit.owner().account)
+        listed = await self.of(browser_request.owner().account)
         return json_answer(200, {"keys": [_shown(each) for each in listed]})
 
-    async def get(self, visit: Visit) -> Response:
+    async def get(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound, StorageError, Overloaded."""
-        return json_answer(200, _shown(await self._named(visit)))
+        return json_answer(200, _shown(await self._named(browser_request)))
 
-    async def allow(self, visit: Visit) -> Response:
+    async def allow(self, browser_request: BrowserRequest) -> Response:
         """Let a key sign in. Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound,
         Conflict, StorageError, Overloaded."""
-        sent = await visit.submission()
-        owner = visit.owner()
+        sent = await browser_request.submission()
+        owner = browser_request.owner()
         check_recent(self._sessions, owner, again_at=again_path("nostr"))
-        await self._allowed.allow(owner.owner, sent.text("key"), visit.source)
-        if visit.wants_page:
+        await self._allowed.allow(owner.owner, sent.text("key"), browser_request.source)
+        if browser_request.wants_page:
             flash_message = FlashMessage("profile-key-allowed")
             return see_other(ACCOUNT_PATH, self._cookies.set_flash_message(flash_message))
         return json_answer(204, None)
 
-    async def end(self, visit: Visit) -> Response:
+    async def end(self, browser_request: BrowserRequest) -> Response:
         """Let a key sign in no more. Raises NotAuthenticated, WrongFormToken, NotFound,
         StorageError, Overloaded."""
-        await visit.submission()
-        account = visit.owner().account
-        key = await self._named(visit)
-        await self._allowed.end(account, key.public_key, visit.source)
-        return way_removed(visit, self._cookies, key.way or "", flash_message="profile-key-ended")
+        await browser_request.submission()
+        account = browser_request.owner().account
+        key = await self._named(browser_request)
+        await self._allowed.end(account, key.public_key, browser_request.source)
+        return way_removed(
+            browser_request, self._cookies, key.way or "", flash_message="profile-key-ended"
+        )
 
-    async def _named(self, visit: Visit) -> StatedKey:
-        for each in await self.of(visit.owner().account):
-            if each.public_key == visit.segment:
+    async def _named(self, browser_request: BrowserRequest) -> StatedKey:
+        for each in await self.of(browser_request.owner().account):
+            if each.public_key == browser_request.segment:
                 return each
         raise NotFound("There is no such key; it may have been removed")
 

@@ -29,9 +29,9 @@ from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.forms import only, read_query
 from podstead.web.idp.rendering import Renderer, json_answer, see_other
 from podstead.web.idp.replies import INTERACTION_PATH
+from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
 from podstead.web.idp.shown_clients import ShownClient, shown_client
 from podstead.web.idp.submissions import PasswordsDiffer, Submission, read_submission
-from podstead.web.idp.visits import ACCOUNT_PATH, Visit
 from podstead.web.registration import Registration
 from podstead.web.response import Response
 
@@ -80,27 +80,29 @@ class RegistrationPages:
         self._base_url = base_url
         self._pods_url = pods_url
 
-    async def get(self, visit: Visit) -> Response:
+    async def get(self, browser_request: BrowserRequest) -> Response:
         """The form; where only the operator makes accounts, a page that says so."""
         if not self._registration.is_open:
             return self._renderer.page("registration_closed.html", status=403)
-        pending = await self._pending(visit, only(read_query(visit.request), "uid"))
-        proven = await self._proven(visit)
+        pending = await self._pending(
+            browser_request, only(read_query(browser_request.request), "uid")
+        )
+        proven = await self._proven(browser_request)
         return self._form(pending, proven, Submission({}), errors={})
 
-    async def post(self, visit: Visit) -> Response:
+    async def post(self, browser_request: BrowserRequest) -> Response:
         """Make the account and sign in to it.
 
         Raises RegistrationClosed, RateLimited, and for programs all that making an account does.
         """
         self._registration.check_open()
-        sent = await read_submission(visit.request)
-        pending = await self._pending(visit, sent.text("uid") or None)
-        proven = await self._proven(visit)
+        sent = await read_submission(browser_request.request)
+        pending = await self._pending(browser_request, sent.text("uid") or None)
+        proven = await self._proven(browser_request)
         try:
-            created = await self._create(visit, sent, proven)
+            created = await self._create(browser_request, sent, proven)
         except tuple(_FIELDS) as error:
-            if not visit.wants_page:
+            if not browser_request.wants_page:
                 raise
             field = next(name for kind, name in _FIELDS.items() if isinstance(error, kind))
             status, _ = status_of(error)
@@ -109,33 +111,33 @@ class RegistrationPages:
             return self._form(pending, proven, sent, errors={field: str(error)}, status=status)
         if self._proven_keys is not None and proven is not None and sent.text("nostrKey"):
             self._proven_keys.linked(proven, created.account)
-        return await self._created(visit, created, pending, sent.text("password"))
+        return await self._created(browser_request, created, pending, sent.text("password"))
 
-    async def _proven(self, visit: Visit) -> Versioned[ProvenKey] | None:
+    async def _proven(self, browser_request: BrowserRequest) -> Versioned[ProvenKey] | None:
         """The Nostr key that the browser has proven to hold and that no account has (A-131)."""
         keys = self._proven_keys
-        return None if keys is None else await keys.of(visit.browser)
+        return None if keys is None else await keys.of(browser_request.browser)
 
     async def _create(
-        self, visit: Visit, sent: Submission, proven: Versioned[ProvenKey] | None
+        self, browser_request: BrowserRequest, sent: Submission, proven: Versioned[ProvenKey] | None
     ) -> NewAccount:
         username = check_name(sent.text("username"))
         password = check_password(sent.text("password"))
         if sent.text("confirmPassword") != sent.text("password"):
             raise PasswordsDiffer
-        joined = self._joined(visit, sent, proven)
-        await self._registration.count(visit.request.client_address)
+        joined = self._joined(browser_request, sent, proven)
+        await self._registration.count(browser_request.request.client_address)
         return await self._accounts.create(
             name=username,
             email=sent.text("email") or None,
             password=password,
             needs_email=False,
-            source=visit.source,
+            source=browser_request.source,
             joined=joined,
         )
 
     def _joined(
-        self, visit: Visit, sent: Submission, proven: Versioned[ProvenKey] | None
+        self, browser_request: BrowserRequest, sent: Submission, proven: Versioned[ProvenKey] | None
     ) -> Callable[[Account], Joined] | None:
         """What links the Nostr key of the form to the account. Raises ProofGone for another than
         the browser has proven."""
@@ -144,20 +146,26 @@ class RegistrationPages:
             return None
         if self._proven_keys is None or proven is None or proven.value.public_key != wanted:
             raise ProofGone
-        return partial(self._proven_keys.joined, proven, visit.source)
+        return partial(self._proven_keys.joined, proven, browser_request.source)
 
     async def _created(
-        self, visit: Visit, created: NewAccount, pending: Pending | None, password: str
+        self,
+        browser_request: BrowserRequest,
+        created: NewAccount,
+        pending: Pending | None,
+        password: str,
     ) -> Response:
         kept = await self._accounts.read(created.account.account_id)
         if kept is None:
             raise NotFound("The account has been deleted meanwhile")
-        signed_in = await self._sign_in.begin(visit, kept, lasting=False, password=password)
+        signed_in = await self._sign_in.begin(
+            browser_request, kept, lasting=False, password=password
+        )
         path = ACCOUNT_PATH
         if pending is not None:
             await self._authorizations.signed_in(pending, signed_in.session)
             path = f"{INTERACTION_PATH}/{pending.uid}"
-        if visit.wants_page:
+        if browser_request.wants_page:
             return see_other(path, *signed_in.cookies)
         body = {
             "webId": created.account.web_id,
@@ -167,11 +175,11 @@ class RegistrationPages:
         location = (b"location", created.pod_uri.encode("ascii"))
         return json_answer(201, body, location, *signed_in.cookies)
 
-    async def _pending(self, visit: Visit, uid: str | None) -> Pending | None:
+    async def _pending(self, browser_request: BrowserRequest, uid: str | None) -> Pending | None:
         """The interaction to return to. Raises NotFound, AccessDenied, BadRequest."""
         if uid is None:
             return None
-        return await self._authorizations.pending(uid, browser=visit.browser)
+        return await self._authorizations.pending(uid, browser=browser_request.browser)
 
     def _shown_client(self, pending: Pending) -> ShownClient:
         redirect_uri = pending.interaction.request.redirect_uri

@@ -5,16 +5,20 @@ from __future__ import annotations
 from podstead.idp.ways import began_by
 from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.rendering import json_answer, see_other
-from podstead.web.idp.visits import ACCOUNT_PATH, LOGIN_PATH, Visit
+from podstead.web.idp.session_guard import ACCOUNT_PATH, LOGIN_PATH, BrowserRequest
 from podstead.web.response import Response
 
 
-def way_removed(visit: Visit, cookies: Cookies, way: str, *, flash_message: str) -> Response:
+def way_removed(
+    browser_request: BrowserRequest, cookies: Cookies, way: str, *, flash_message: str
+) -> Response:
     """Back to the account; or to signing in, where this browser was signed in by that way, since
     its session has ended with the others."""
-    is_out = visit.open_session is not None and began_by(way, visit.open_session.session)
+    is_out = browser_request.open_session is not None and began_by(
+        way, browser_request.open_session.session
+    )
     headers = [cookies.clear_session()] if is_out else []
-    if not visit.wants_page:
+    if not browser_request.wants_page:
         return json_answer(204, None, *headers)
     if is_out:
         return see_other(

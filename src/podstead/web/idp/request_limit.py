@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from podstead.core.clock import Clock
 from podstead.storage.protocol import RateCounters
-from podstead.web.idp.visits import Visit
+from podstead.web.idp.session_guard import BrowserRequest
 from podstead.web.limits import address_key, take
 
 
@@ -19,11 +19,11 @@ class RequestLimit:
     clock: Clock
     per_minute: int
 
-    async def count(self, visit: Visit) -> None:
+    async def count(self, browser_request: BrowserRequest) -> None:
         """Count one. Raises RateLimited."""
         await take(
             self.counters,
-            f"{self.kind}:{address_key(visit.request.client_address)}",
+            f"{self.kind}:{address_key(browser_request.request.client_address)}",
             capacity=self.per_minute,
             period_s=60,
             clock=self.clock,

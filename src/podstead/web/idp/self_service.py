@@ -17,9 +17,9 @@ from podstead.idp.sessions import Sessions
 from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.rendering import Renderer, json_answer, see_other
+from podstead.web.idp.session_guard import ACCOUNT_PATH, LOGIN_PATH, BrowserRequest
 from podstead.web.idp.shown import machine_time
 from podstead.web.idp.shown_applications import shown_applications
-from podstead.web.idp.visits import ACCOUNT_PATH, LOGIN_PATH, Visit
 from podstead.web.response import Response
 
 SESSIONS_PATH: Final = f"{ACCOUNT_PATH}/sessions"
@@ -60,44 +60,52 @@ class SelfService:
 
     # --- sessions -----------------------------------------------------------------------------
 
-    async def list_sessions(self, visit: Visit) -> Response:
+    async def list_sessions(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
-        return json_answer(200, {"sessions": await self._shown_sessions(visit)})
+        return json_answer(200, {"sessions": await self._shown_sessions(browser_request)})
 
-    async def get_session(self, visit: Visit) -> Response:
+    async def get_session(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
-        return json_answer(200, _named(await self._shown_sessions(visit), visit.segment))
+        return json_answer(
+            200, _named(await self._shown_sessions(browser_request), browser_request.segment)
+        )
 
-    async def end_session(self, visit: Visit) -> Response:
+    async def end_session(self, browser_request: BrowserRequest) -> Response:
         """Sign one browser out. Raises NotAuthenticated, WrongFormToken, NotFound."""
-        await visit.submission()
-        owner = visit.owner()
+        await browser_request.submission()
+        owner = browser_request.owner()
         for kept in await self._sessions.of_account(owner.account):
-            if kept.value.public_id == visit.segment:
+            if kept.value.public_id == browser_request.segment:
                 await self._sessions.end(kept)
                 self._audit.note(AuditEvent.SIGNED_OUT, account_id=owner.account.account_id)
                 is_this = kept.key == owner.kept.key
-                return self._signed_out_here(visit) if is_this else self._gone(visit, "session")
+                return (
+                    self._signed_out_here(browser_request)
+                    if is_this
+                    else self._gone(browser_request, "session")
+                )
         raise NotFound("There is no such session; it may have ended")
 
     # --- applications -------------------------------------------------------------------------
 
-    async def list_grants(self, visit: Visit) -> Response:
+    async def list_grants(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
-        return json_answer(200, {"grants": await self._shown_grants(visit)})
+        return json_answer(200, {"grants": await self._shown_grants(browser_request)})
 
-    async def get_grant(self, visit: Visit) -> Response:
+    async def get_grant(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
-        return json_answer(200, _named(await self._shown_grants(visit), visit.segment))
+        return json_answer(
+            200, _named(await self._shown_grants(browser_request), browser_request.segment)
+        )
 
-    async def end_grant(self, visit: Visit) -> Response:
+    async def end_grant(self, browser_request: BrowserRequest) -> Response:
         """Disconnect an application, with all registrations that the account page shows as it.
         Raises NotAuthenticated, WrongFormToken, NotFound."""
-        await visit.submission()
-        account_id = visit.owner().account.account_id
+        await browser_request.submission()
+        account_id = browser_request.owner().account.account_id
         connections = await self._connections.of_account(account_id)
         ended = False
-        for connection_id in self._shown_as(visit.segment, connections):
+        for connection_id in self._shown_as(browser_request.segment, connections):
             client_id = await self._connections.end(account_id, connection_id)
             if client_id is not None:
                 ended = True
@@ -106,7 +114,7 @@ class SelfService:
                 )
         if not ended:
             raise NotFound("There is no such application; it may have been removed")
-        return self._gone(visit, "disconnected")
+        return self._gone(browser_request, "disconnected")
 
     def _shown_as(self, shown_id: str, connections: Sequence[Connection]) -> Sequence[str]:
         """The ids of the connections that an id of the account page, or of the list for programs,
@@ -118,40 +126,40 @@ class SelfService:
 
     # --- changes of how the person signs in ---------------------------------------------------
 
-    async def list_events(self, visit: Visit) -> Response:
+    async def list_events(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
-        account_id = visit.owner().account.account_id
+        account_id = browser_request.owner().account.account_id
         return json_answer(
             200, {"events": [_shown_event(each) for each in await self._events(account_id)]}
         )
 
     # --- client credentials -------------------------------------------------------------------
 
-    async def list_credentials(self, visit: Visit) -> Response:
+    async def list_credentials(self, browser_request: BrowserRequest) -> Response:
         """By id, as clients of other servers know it. Raises NotAuthenticated."""
-        account_id = visit.owner().account.account_id
+        account_id = browser_request.owner().account.account_id
         listed = await self._credentials.of(account_id)
         resources = {each.credential_id: self._resource(each.credential_id) for each in listed}
         return json_answer(200, {"clientCredentials": resources})
 
-    async def get_credential(self, visit: Visit) -> Response:
+    async def get_credential(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
-        for each in await self._credentials.of(visit.owner().account.account_id):
-            if each.credential_id == visit.segment:
+        for each in await self._credentials.of(browser_request.owner().account.account_id):
+            if each.credential_id == browser_request.segment:
                 body = {"id": each.credential_id, "name": each.name, "webId": each.web_id}
                 return json_answer(200, body)
         raise NotFound("There are no such client credentials")
 
-    async def create_credential(self, visit: Visit) -> Response:
+    async def create_credential(self, browser_request: BrowserRequest) -> Response:
         """For who has just signed in: credentials outlast the session and a new password.
 
         Raises NotAuthenticated, WrongFormToken, BadRequest, Conflict, and AccessDenied for who
         signed in long ago.
         """
-        sent = await visit.submission()
-        owner = visit.owner()
+        sent = await browser_request.submission()
+        owner = browser_request.owner()
         if not self._sessions.is_recent(owner):
-            if visit.wants_page:
+            if browser_request.wants_page:
                 return see_other(again_path("credentials"))
             raise AccessDenied(
                 "Sign in again: this action requires a sign-in within the last ten minutes"
@@ -160,10 +168,10 @@ class SelfService:
             owner.owner,
             name=sent.text("name"),
             web_id=sent.text("webId") or None,
-            source=visit.source,
+            source=browser_request.source,
         )
         credential = created.credential
-        if visit.wants_page:
+        if browser_request.wants_page:
             return self._renderer.page(
                 "credential.html",
                 credential=credential,
@@ -176,36 +184,38 @@ class SelfService:
         body = {"id": credential.credential_id, "secret": created.secret, "resource": resource}
         return json_answer(201, body, (b"location", resource.encode("ascii")))
 
-    async def end_credential(self, visit: Visit) -> Response:
+    async def end_credential(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, NotFound."""
-        await visit.submission()
+        await browser_request.submission()
         await self._credentials.delete(
-            visit.owner().account.account_id, visit.segment, source=visit.source
+            browser_request.owner().account.account_id,
+            browser_request.segment,
+            source=browser_request.source,
         )
-        return self._gone(visit, "credential-removed")
+        return self._gone(browser_request, "credential-removed")
 
     # --- parts --------------------------------------------------------------------------------
 
-    async def _shown_sessions(self, visit: Visit) -> list[dict[str, object]]:
-        owner = visit.owner()
+    async def _shown_sessions(self, browser_request: BrowserRequest) -> list[dict[str, object]]:
+        owner = browser_request.owner()
         listed = await self._sessions.of_account(owner.account)
         current = owner.session.public_id
         return [_shown_session(each.value, current=current) for each in listed]
 
-    async def _shown_grants(self, visit: Visit) -> list[dict[str, object]]:
-        listed = await self._connections.of_account(visit.owner().account.account_id)
+    async def _shown_grants(self, browser_request: BrowserRequest) -> list[dict[str, object]]:
+        listed = await self._connections.of_account(browser_request.owner().account.account_id)
         return [_shown_grant(each) for each in listed]
 
-    def _gone(self, visit: Visit, flash_message: str) -> Response:
-        if visit.wants_page:
+    def _gone(self, browser_request: BrowserRequest, flash_message: str) -> Response:
+        if browser_request.wants_page:
             return see_other(
                 ACCOUNT_PATH, self._cookies.set_flash_message(FlashMessage(flash_message))
             )
         return json_answer(204, None)
 
-    def _signed_out_here(self, visit: Visit) -> Response:
+    def _signed_out_here(self, browser_request: BrowserRequest) -> Response:
         forget = self._cookies.clear_session()
-        if visit.wants_page:
+        if browser_request.wants_page:
             return see_other(
                 LOGIN_PATH, self._cookies.set_flash_message(FlashMessage("signed-out")), forget
             )

@@ -18,7 +18,7 @@ from podstead.storage.registry import Versioned
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.interaction_pages import UID_SEGMENT, resumption
 from podstead.web.idp.rendering import see_other
-from podstead.web.idp.visits import Visit, path_segment
+from podstead.web.idp.session_guard import BrowserRequest, path_segment
 from podstead.web.response import Response
 
 
@@ -55,12 +55,12 @@ class VerifiedSignIn:
         )
         await self.authorizations.factor_verified(pending, verified)
 
-    async def complete(self, visit: Visit, *, factor: str) -> Response:
+    async def complete(self, browser_request: BrowserRequest, *, factor: str) -> Response:
         """Go on in the interaction of the address, in which a factor of this browser was verified.
         Raises AccessDenied without that, NotFound, BadRequest."""
-        uid = path_segment(visit, UID_SEGMENT)
+        uid = path_segment(browser_request, UID_SEGMENT)
         verified = await self.authorizations.use_verified(
-            await self.authorizations.pending(uid, browser=visit.browser), factor
+            await self.authorizations.pending(uid, browser=browser_request.browser), factor
         )
         account = await self.accounts.read(verified.account_id)
         if (
@@ -70,7 +70,7 @@ class VerifiedSignIn:
         ):
             raise AccessDenied("The account has changed in the meantime; go back and sign in again")
         signed_in = await self.sign_in.begin(
-            visit,
+            browser_request,
             account,
             lasting=verified.lasting,
             factor=factor,
@@ -78,6 +78,6 @@ class VerifiedSignIn:
             restricted=verified.restricted,
             way=verified.way,
         )
-        pending = await self.authorizations.pending(uid, browser=visit.browser)
+        pending = await self.authorizations.pending(uid, browser=browser_request.browser)
         await self.authorizations.signed_in(pending, signed_in.session)
         return see_other(resumption(pending), *signed_in.cookies)

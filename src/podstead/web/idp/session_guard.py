@@ -47,7 +47,7 @@ class Rule(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class BrowserRequest:
     """A request with who makes it."""
 
     request: Request
@@ -89,10 +89,10 @@ class Visit:
         return sent
 
 
-Handler = Callable[[Visit], Awaitable[Response]]
+Handler = Callable[[BrowserRequest], Awaitable[Response]]
 
 
-class Entrance:
+class SessionGuard:
     """Makes the routes of the provider's pages, each with all that is done at the door."""
 
     def __init__(
@@ -124,30 +124,32 @@ class Entrance:
         ``is_page`` tells that what is there is a page unless something else is asked for.
         """
         endpoints = {
-            method: self._entered(handler, rule, is_page=is_page)
+            method: self._guarded(handler, rule, is_page=is_page)
             for method, handler in handlers.items()
         }
         if "GET" in endpoints:
             endpoints["HEAD"] = endpoints["GET"]
         return Route(ResourcePath(path), endpoints, Access.OWN, Sharing.NOBODY)
 
-    def _entered(self, handler: Handler, rule: Rule, *, is_page: bool) -> Endpoint:
+    def _guarded(self, handler: Handler, rule: Rule, *, is_page: bool) -> Endpoint:
         async def endpoint(request: Request, _: Identity | None) -> Response:
-            visit = await self._visit(request, wants_page=_wants_page(request, is_page=is_page))
+            browser_request = await self._browser_request(
+                request, wants_page=_wants_page(request, is_page=is_page)
+            )
             try:
                 if request.method not in _SAFE:
                     self._check(request, rule)
-                response = await handler(visit)
+                response = await handler(browser_request)
             except (RequestRefused, UnusableClient) as error:
-                response = self._refused(error, visit)
-            response.headers = [*response.headers, *self._cookies_to_set(visit)]
+                response = self._refused(error, browser_request)
+            response.headers = [*response.headers, *self._cookies_to_set(browser_request)]
             return response if request.method != "HEAD" else replace(response, body=b"")
 
         return endpoint
 
-    async def _visit(self, request: Request, *, wants_page: bool) -> Visit:
+    async def _browser_request(self, request: Request, *, wants_page: bool) -> BrowserRequest:
         browser = self._cookies.browser(request)
-        return Visit(
+        return BrowserRequest(
             request=request,
             browser=browser or self._randomness.token_hex(_SECRET_BYTES),
             open_session=await self._sessions.read(self._cookies.session(request)),
@@ -163,27 +165,33 @@ class Entrance:
         )
         check_origin(request, origin=self._origin, has_binding=has_binding)
 
-    def _cookies_to_set(self, visit: Visit) -> list[Header]:
-        if visit.request.method not in _SAFE:
+    def _cookies_to_set(self, browser_request: BrowserRequest) -> list[Header]:
+        if browser_request.request.method not in _SAFE:
             return []
         headers = []
-        if self._cookies.browser(visit.request) is None:
-            headers.append(self._cookies.set_browser(visit.browser))
-        if visit.flash_message is not None:
+        if self._cookies.browser(browser_request.request) is None:
+            headers.append(self._cookies.set_browser(browser_request.browser))
+        if browser_request.flash_message is not None:
             headers.append(self._cookies.clear_flash_message())
         return headers
 
-    def _refused(self, error: RequestRefused | UnusableClient, visit: Visit) -> Response:
+    def _refused(
+        self, error: RequestRefused | UnusableClient, browser_request: BrowserRequest
+    ) -> Response:
         """A page that says what is wrong. Programs get the JSON of every other refusal."""
-        if isinstance(error, NotAuthenticated) and visit.wants_page:
+        if isinstance(error, NotAuthenticated) and browser_request.wants_page:
             return see_other(
                 LOGIN_PATH, self._cookies.set_flash_message(FlashMessage("sign-in-first"))
             )
-        if isinstance(error, SignInAgain) and error.again_at is not None and visit.wants_page:
+        if (
+            isinstance(error, SignInAgain)
+            and error.again_at is not None
+            and browser_request.wants_page
+        ):
             return see_other(error.again_at)
         if isinstance(error, UnusableClient):
             return self._problem(400, str(error), unusable_client=True)
-        if not visit.wants_page:
+        if not browser_request.wants_page:
             raise error
         status, _ = status_of(error)
         retry_after_s = error.retry_after_s if isinstance(error, RateLimited) else None
@@ -217,9 +225,9 @@ def _wants_page(request: Request, *, is_page: bool) -> bool:
     return is_page and request.method in _SAFE and "json" not in accept
 
 
-def path_segment(visit: Visit, index: int) -> str:
+def path_segment(browser_request: BrowserRequest, index: int) -> str:
     """A segment of the path, the first being 1."""
-    segments = visit.request.path.split("/")
+    segments = browser_request.request.path.split("/")
     if index >= len(segments):
         raise BadRequest("The address is too short")
     return segments[index]
