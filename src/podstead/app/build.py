@@ -38,7 +38,7 @@ from podstead.web.application import Application
 from podstead.web.authentication import LimitedAuthentication
 from podstead.web.authority import Authorities, hosts_of, is_loopback_url, served_hosts
 from podstead.web.body import BodyPace
-from podstead.web.challenges import Challenges
+from podstead.web.challenges import AuthenticateChallenges
 from podstead.web.favicon_endpoint import FaviconEndpoint
 from podstead.web.limits import InvalidCredentialLimit, PodCreationLimit
 from podstead.web.pods_endpoint import PodsAlone, PodsEndpoint
@@ -109,7 +109,7 @@ def build_application(
         clock=clock,
     )
     event_rules = verification.event_rules
-    challenges = Challenges(
+    challenges = AuthenticateChallenges(
         base_url,
         provider=provider.issuer if provider else None,
         signed_requests=event_rules.accepted,

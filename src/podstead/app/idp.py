@@ -38,7 +38,7 @@ from podstead.storage.protocol import Store
 from podstead.web.authority import is_loopback_url
 from podstead.web.cors import Sharing
 from podstead.web.idp.credentials_endpoint import CREDENTIALS_PATH, CredentialsEndpoint
-from podstead.web.idp.did_documents import DOCUMENT_PATH, DidDocuments
+from podstead.web.idp.did_documents import DOCUMENT_PATH, DidDocumentEndpoint
 from podstead.web.idp.pods_with_accounts import PodsWithAccounts
 from podstead.web.idp.protocol import ProtocolEndpoints, ProtocolLimits
 from podstead.web.idp.userinfo_endpoint import UserinfoEndpoint
@@ -213,7 +213,7 @@ class Provider:
         routes = (*protocol_routes(protocol, userinfo, credentials), *pages)
         if nostr is None:
             return routes
-        documents = DidDocuments(links=nostr.links, accounts=self.accounts.accounts)
+        documents = DidDocumentEndpoint(links=nostr.links, accounts=self.accounts.accounts)
         return (*routes, _protocol_route(DOCUMENT_PATH, GET=documents.get, HEAD=documents.get))
 
     def nostr(

@@ -37,13 +37,13 @@ from podstead.web.asgi import Headers, Receive, Scope, Send
 from podstead.web.authentication import LimitedAuthentication
 from podstead.web.authority import Authorities
 from podstead.web.body import Incoming
-from podstead.web.challenges import Challenges
+from podstead.web.challenges import AuthenticateChallenges
 from podstead.web.client_certificates import ClientCertificates
 from podstead.web.cors import Sharing, cors_headers
 from podstead.web.errors import refusal
 from podstead.web.git_endpoint import GitEndpoint
-from podstead.web.late_content import LateContent
 from podstead.web.limits import InvalidCredentialLimit, address_key
+from podstead.web.rechecked_body import RecheckedBody
 from podstead.web.request import Request, RequestLimits, read_request
 from podstead.web.response import Response, options_response
 from podstead.web.response_cache import ResponseCache
@@ -88,7 +88,7 @@ class Application:
         authorities: Authorities,
         limits: RequestLimits,
         invalid_credentials: InvalidCredentialLimit,
-        challenges: Challenges,
+        challenges: AuthenticateChallenges,
         responses: ResponseCache,
         lifespan: Lifespan,
         clock: Clock,
@@ -273,7 +273,7 @@ class Application:
         self, request: Request, asked: GitRequest | None, identity: Identity
     ) -> Request:
         """The request with a body after which, if it took long, its sender is looked at anew."""
-        body = LateContent(
+        body = RecheckedBody(
             request.body,
             check_again=partial(
                 self._authenticator.check_again, self._shown(request, asked), identity

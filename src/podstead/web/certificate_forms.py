@@ -61,10 +61,10 @@ class ShownCertificate:
         """The certificate in DER. Raises UnreadableForm."""
         if len(self.values) != 1:
             raise UnreadableForm
-        return decoded(self.values[0], self.form)
+        return decode_certificate(self.values[0], self.form)
 
 
-def decoded(value: bytes, form: CertificateForm) -> bytes:
+def decode_certificate(value: bytes, form: CertificateForm) -> bytes:
     """The bytes that are written in a form, whatever they mean. Raises UnreadableForm."""
     match form:
         case CertificateForm.RFC_9440:

@@ -10,7 +10,7 @@ from podstead.web.asgi import Headers
 
 
 @dataclass(frozen=True, slots=True)
-class Challenges:
+class AuthenticateChallenges:
     """The schemes of this server, one field each.
 
     ``realm`` is the issuer of the built-in provider, which ``provider`` then names as well, or

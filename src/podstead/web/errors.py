@@ -38,7 +38,7 @@ from podstead.core.errors import (
 )
 from podstead.core.ranges import unsatisfied_content_range
 from podstead.web.asgi import Headers
-from podstead.web.challenges import Challenges
+from podstead.web.challenges import AuthenticateChallenges
 from podstead.web.pages import PAGE_POLICY, error_page
 from podstead.web.response import Response
 
@@ -98,7 +98,7 @@ def refusal(
     *,
     method: str,
     accept: str | None,
-    challenges: Challenges,
+    challenges: AuthenticateChallenges,
     to_git: bool = False,
 ) -> Response:
     """The response that says a refusal; ``challenges`` are what a 401 asks for, ``to_git`` tells
@@ -125,7 +125,9 @@ def refusal(
     return Response(status, headers, b"" if method == "HEAD" else body)
 
 
-def _error_headers(error: PodsteadError, challenges: Challenges, *, to_git: bool) -> Headers:
+def _error_headers(
+    error: PodsteadError, challenges: AuthenticateChallenges, *, to_git: bool
+) -> Headers:
     if isinstance(error, NotAuthenticated):
         return challenges.headers(error, to_git=to_git)
     if isinstance(error, MethodNotAllowed):

@@ -9,7 +9,7 @@ from podstead.core.identifiers import is_container
 from podstead.core.identity import Identity
 from podstead.resources.outcome import ResourceRequest, Result
 from podstead.resources.service import ResourceService
-from podstead.web.challenges import Challenges
+from podstead.web.challenges import AuthenticateChallenges
 from podstead.web.errors import refusal
 from podstead.web.request import Request, operation_of
 from podstead.web.response import Responder, Response
@@ -23,7 +23,7 @@ class ResourceEndpoint:
         *,
         service: ResourceService,
         responder: Responder,
-        challenges: Challenges,
+        challenges: AuthenticateChallenges,
         container_deleted: Callable[[], None],
     ) -> None:
         """``container_deleted`` is called after each deletion of a container."""

@@ -10,7 +10,7 @@ from podstead.core.identity import Identity
 from podstead.notifications.channel_types import GATEWAY
 from podstead.pods.description import server_description
 from podstead.storage.protocol import PodRegistry
-from podstead.web.made_document import MadeDocument, made_document
+from podstead.web.generated_document import GeneratedDocument, generated_document
 from podstead.web.request import Request
 from podstead.web.response import Response
 
@@ -34,7 +34,7 @@ class ServerDescriptionEndpoint:
             storage_urls=urls,
             notification_gateway=self._base_url + GATEWAY,
         )
-        return made_document(request, agent, MadeDocument(graph))
+        return generated_document(request, agent, GeneratedDocument(graph))
 
     async def _roots(self) -> list[str]:
         if self._named_storages is None:

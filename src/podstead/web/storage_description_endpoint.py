@@ -24,7 +24,7 @@ from podstead.notifications.descriptions import (
 )
 from podstead.pods.description import storage_description
 from podstead.storage.protocol import ResourceStore
-from podstead.web.made_document import MadeDocument, made_document
+from podstead.web.generated_document import GeneratedDocument, generated_document
 from podstead.web.request import Request
 from podstead.web.response import Response
 
@@ -50,9 +50,9 @@ class StorageDescriptionEndpoint:
         root = storage_root(request.path)
         if root is None or (await self._store.read_metadata([root]))[root] is None:
             raise NotFound("There is no storage at this URL")
-        return made_document(request, agent, self._document(self._base_url + root))
+        return generated_document(request, agent, self._document(self._base_url + root))
 
-    def _document(self, root_url: str) -> MadeDocument:
+    def _document(self, root_url: str) -> GeneratedDocument:
         base_url, types = self._base_url, self._channel_types
         gateway = base_url + GATEWAY
         services = services_of_storage(types, root_url=root_url, base_url=base_url)
@@ -64,4 +64,4 @@ class StorageDescriptionEndpoint:
             "subscription": services_json(types, base_url=base_url),
         }
         graph = storage_description(root_url, notification_gateway=gateway) | services
-        return MadeDocument(graph, json_ld, _PREFIXES)
+        return GeneratedDocument(graph, json_ld, _PREFIXES)

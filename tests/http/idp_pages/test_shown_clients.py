@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from podstead.idp.connections import Connection
+from podstead.web.idp.client_display import place_of, places_of
 from podstead.web.idp.shown_applications import shown_applications
-from podstead.web.idp.shown_clients import place_of, places_of
 from tests.http.conftest import BASE, Server, acl_turtle, password_of
 from tests.http.idp_pages.conftest import App
 from tests.support.browser import Browser

@@ -18,7 +18,7 @@ from podstead.core.errors import (
     RequestRefused,
     ServerTrouble,
 )
-from podstead.web.challenges import Challenges
+from podstead.web.challenges import AuthenticateChallenges
 from podstead.web.errors import INTERNAL_MESSAGE, STATUSES, refusal, status_of
 from podstead.web.response import Response
 
@@ -46,7 +46,10 @@ def made(cls: type[PodsteadError], message: str = "A sentence") -> PodsteadError
 def answer(error: PodsteadError, **changes: str) -> Response:
     asked: dict[str, str | None] = {"method": "GET", "accept": None, **changes}
     return refusal(
-        error, method=asked["method"] or "", accept=asked["accept"], challenges=Challenges(REALM)
+        error,
+        method=asked["method"] or "",
+        accept=asked["accept"],
+        challenges=AuthenticateChallenges(REALM),
     )
 
 

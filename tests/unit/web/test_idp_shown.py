@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from podstead.web.idp.display import browser_name, format_day, machine_time
 from podstead.web.idp.rendering import form_source
-from podstead.web.idp.shown import browser_name, machine_time, shown_day
 
 _WEBKIT = "AppleWebKit/605.1.15 (KHTML, like Gecko)"
 _CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0"
@@ -30,7 +30,7 @@ def test_a_browser_is_named_as_people_know_it(user_agent: str, name: str) -> Non
 
 
 def test_days_are_written_for_people_and_for_programs() -> None:
-    assert shown_day(1_746_230_400) == "3 May 2025"
+    assert format_day(1_746_230_400) == "3 May 2025"
     assert machine_time(1_746_230_400) == "2025-05-03T00:00:00Z"
 
 

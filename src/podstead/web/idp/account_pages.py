@@ -37,15 +37,15 @@ from podstead.rdf.rsa_keys import OwnKey
 from podstead.web.errors import status_of
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.cookies import Cookies, FlashMessage, Header
+from podstead.web.idp.display import browser_name, format_day, machine_time, shown_time
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.profile_key_endpoints import ProfileKeyEndpoints
 from podstead.web.idp.remaining_ways import RemainingWays
-from podstead.web.idp.rendering import Renderer, json_answer, see_other
+from podstead.web.idp.rendering import Renderer, json_response, see_other
 from podstead.web.idp.self_service import EventsOf
 from podstead.web.idp.session_guard import ACCOUNT_PATH, LOGIN_PATH, BrowserRequest
-from podstead.web.idp.shown import browser_name, machine_time, shown_day, shown_time
 from podstead.web.idp.shown_applications import shown_applications
-from podstead.web.idp.submissions import PasswordsDiffer, Submission
+from podstead.web.idp.submissions import FormSubmission, PasswordsDiffer
 from podstead.web.response import Response
 
 LOGOUT_PATH: Final = "/idp/logout"
@@ -123,7 +123,7 @@ class AccountPages:
             "email": account.email,
             "csrfToken": owner.session.csrf_token,
         }
-        return json_answer(200, body)
+        return json_response(200, body)
 
     async def change_email(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, RateLimited, and what is wrong with the form."""
@@ -209,7 +209,7 @@ class AccountPages:
         account = owner.account
         await self._accounts.delete(account.account_id, agent=account.web_id)
         if not browser_request.wants_page:
-            return json_answer(204, None, self._cookies.clear_session())
+            return json_response(204, None, self._cookies.clear_session())
         return self._renderer.page(
             "signed_out.html", headers=[self._cookies.clear_session()], deleted=True
         )
@@ -217,7 +217,7 @@ class AccountPages:
     # --- parts --------------------------------------------------------------------------------
 
     async def _check_current(
-        self, browser_request: BrowserRequest, owner: OpenSession, sent: Submission
+        self, browser_request: BrowserRequest, owner: OpenSession, sent: FormSubmission
     ) -> None:
         """Raises WrongCurrentPassword unless the form has the current password; RateLimited."""
         try:
@@ -245,7 +245,7 @@ class AccountPages:
         self, browser_request: BrowserRequest, flash_message: str, *headers: Header
     ) -> Response:
         if not browser_request.wants_page:
-            return json_answer(204, None, *headers)
+            return json_response(204, None, *headers)
         return see_other(
             ACCOUNT_PATH, self._cookies.set_flash_message(FlashMessage(flash_message)), *headers
         )
@@ -253,7 +253,7 @@ class AccountPages:
     def _signed_out(self, browser_request: BrowserRequest) -> Response:
         forget = self._cookies.clear_session()
         if not browser_request.wants_page:
-            return json_answer(204, None, forget)
+            return json_response(204, None, forget)
         return see_other(
             LOGIN_PATH, self._cookies.set_flash_message(FlashMessage("signed-out")), forget
         )
@@ -328,7 +328,7 @@ class AccountPages:
             certificates=self._certificates is not None,
             certificate_keys=await self._certificate_keys(owner),
             machine_time=machine_time,
-            shown_day=shown_day,
+            format_day=format_day,
             shown_time=shown_time,
         )
 

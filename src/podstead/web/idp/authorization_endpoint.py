@@ -11,12 +11,12 @@ from podstead.idp.discovery import AUTHORIZATION_PATH
 from podstead.idp.records import Client
 from podstead.idp.redirects import redirect_origin
 from podstead.storage.protocol import RateCounters
+from podstead.web.idp.client_display import client_display
 from podstead.web.idp.forms import read_form, read_query
 from podstead.web.idp.login_page import LoginPage
 from podstead.web.idp.rendering import Renderer, see_other
 from podstead.web.idp.replies import next_response, reply_url
 from podstead.web.idp.session_guard import BrowserRequest
-from podstead.web.idp.shown_clients import shown_client
 from podstead.web.limits import address_key, take
 from podstead.web.response import Response
 
@@ -83,7 +83,7 @@ class AuthorizationEndpoint:
         return self._renderer.page(
             "leaving.html",
             form_targets=[reply.redirect_uri] if by_form else [],
-            client=shown_client(client, reply.redirect_uri, base_url=self._pods_url),
+            client=client_display(client, reply.redirect_uri, base_url=self._pods_url),
             error=reply.parameters["error"],
             url=reply.redirect_uri if by_form else reply_url(reply),
             parameters=reply.parameters if by_form else None,

@@ -14,9 +14,9 @@ from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.sign_in import AccountDisabled, PasswordSignIn, SignInFailed
 from podstead.storage.registry import Versioned
 from podstead.web.idp.cookies import Cookies, FlashMessage, Header
-from podstead.web.idp.rendering import json_answer, see_other
+from podstead.web.idp.rendering import json_response, see_other
 from podstead.web.idp.session_guard import BrowserRequest
-from podstead.web.idp.submissions import Submission
+from podstead.web.idp.submissions import FormSubmission
 from podstead.web.response import Response
 
 PASSWORD: Final = "password"  # noqa: S105 - the name of a factor
@@ -48,7 +48,9 @@ class BrowserSignIn:
         self._cookies = cookies
         self._base_url = base_url
 
-    async def by_password(self, browser_request: BrowserRequest, sent: Submission) -> SignedInHere:
+    async def by_password(
+        self, browser_request: BrowserRequest, sent: FormSubmission
+    ) -> SignedInHere:
         """Sign in by a form's name and password. Raises SignInFailed, RateLimited, BadRequest."""
         account = await self._verified(
             browser_request, typed_login(sent), sent.text("password"), AuditEvent.SIGNED_IN
@@ -120,10 +122,15 @@ class BrowserSignIn:
             return see_other(path, *signed_in.cookies)
         location = self._base_url + path
         header = (b"location", location.encode("ascii"))
-        return json_answer(200, {"location": location}, header, *signed_in.cookies)
+        return json_response(200, {"location": location}, header, *signed_in.cookies)
 
     def failed(
-        self, browser_request: BrowserRequest, sent: Submission, error: SignInFailed, *, path: str
+        self,
+        browser_request: BrowserRequest,
+        sent: FormSubmission,
+        error: SignInFailed,
+        *,
+        path: str,
     ) -> Response:
         """Back to the page that was signed in on; what was typed as a name is still there."""
         if browser_request.wants_page:
@@ -134,7 +141,7 @@ class BrowserSignIn:
         description = (
             str(error) if isinstance(error, AccountDisabled) else "Invalid username or password"
         )
-        return json_answer(401, {"error": "invalid_grant", "error_description": description})
+        return json_response(401, {"error": "invalid_grant", "error_description": description})
 
     async def _verified(
         self,
@@ -155,6 +162,6 @@ class BrowserSignIn:
         return signed_in.kept
 
 
-def typed_login(sent: Submission) -> str:
+def typed_login(sent: FormSubmission) -> str:
     """What a person typed to name their account; clients call the field either way (A-58)."""
     return sent.text("username") or sent.text("email")

@@ -13,10 +13,10 @@ from podstead.idp.certificates import CertificateKeys, NewCertificate
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.rdf.rsa_keys import OwnKey
 from podstead.web.idp.cookies import Cookies, FlashMessage
+from podstead.web.idp.display import format_day, machine_time
 from podstead.web.idp.login_page import again_path
-from podstead.web.idp.rendering import Renderer, json_answer, see_other
+from podstead.web.idp.rendering import Renderer, json_response, see_other
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
-from podstead.web.idp.shown import machine_time, shown_day
 from podstead.web.idp.step_up import check_recent
 from podstead.web.response import Response
 
@@ -48,7 +48,7 @@ class CertificatePages:
 
     async def list(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, Conflict for a profile that cannot be read."""
-        return json_answer(
+        return json_response(
             200, {"keys": [_shown(each) for each in await self._keys(browser_request)]}
         )
 
@@ -56,7 +56,7 @@ class CertificatePages:
         """Raises NotAuthenticated, NotFound, Conflict."""
         for each in await self._keys(browser_request):
             if each.mark == browser_request.segment:
-                return json_answer(200, _shown(each))
+                return json_response(200, _shown(each))
         raise NotFound("The profile does not state this key; it may have been removed")
 
     async def create(self, browser_request: BrowserRequest) -> Response:
@@ -88,7 +88,7 @@ class CertificatePages:
             return see_other(
                 ACCOUNT_PATH, self._cookies.set_flash_message(FlashMessage("certificate-removed"))
             )
-        return json_answer(204, None)
+        return json_response(204, None)
 
     # --- parts --------------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ class CertificatePages:
             "expires": machine_time(new.expires_s),
             "resource": resource,
         }
-        return json_answer(201, body, (b"location", resource.encode("ascii")))
+        return json_response(201, body, (b"location", resource.encode("ascii")))
 
     def _page(self, browser_request: BrowserRequest, new: NewCertificate) -> Response:
         owner = browser_request.owner()
@@ -135,7 +135,7 @@ class CertificatePages:
             csrf_token=owner.session.csrf_token,
             base_url=self._pods_url,
             machine_time=machine_time,
-            shown_day=shown_day,
+            format_day=format_day,
         )
 
 

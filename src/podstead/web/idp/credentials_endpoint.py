@@ -19,8 +19,8 @@ from podstead.idp.oauth.messages import OAuthAnswer
 from podstead.idp.oauth.token import Subject
 from podstead.idp.sign_in import PasswordSignIn, SignedIn, SignInFailed
 from podstead.idp.token_minting import ACCESS_TOKEN_S, Mint
-from podstead.web.idp.answers import json_answer
 from podstead.web.idp.forms import FORM_TYPE, MAX_FORM_BYTES, only, read_form
+from podstead.web.idp.oauth_responses import oauth_json_response
 from podstead.web.json_bodies import json_object
 from podstead.web.limits import address_key
 from podstead.web.request import Request
@@ -56,7 +56,7 @@ class CredentialsEndpoint:
 
     async def describe(self, request: Request, _: Identity | None) -> Response:
         """``GET``: how to ask."""
-        response = json_answer(OAuthAnswer(200, _description(self._issuer)))
+        response = oauth_json_response(OAuthAnswer(200, _description(self._issuer)))
         if request.method == "HEAD":
             response.body = b""
         return response
@@ -66,18 +66,18 @@ class CredentialsEndpoint:
         try:
             login, password = await _login_and_password(request)
         except (BadRequest, BodyTooLarge) as error:
-            return json_answer(refused("invalid_request", str(error)))
+            return oauth_json_response(refused("invalid_request", str(error)))
         try:
             jkt = await self._proven_key(request, CREDENTIALS_PATH)
         except InvalidProof as error:
-            return json_answer(refused(error.error, str(error)))
+            return oauth_json_response(refused(error.error, str(error)))
         try:
             signed_in = await self._sign_in.verify(
                 login, password, address=address_key(request.client_address)
             )
         except SignInFailed as error:
             return self._refusal(error)
-        return json_answer(OAuthAnswer(200, await self._token(signed_in, jkt)))
+        return oauth_json_response(OAuthAnswer(200, await self._token(signed_in, jkt)))
 
     async def _token(self, signed_in: SignedIn, jkt: str | None) -> dict[str, object]:
         account = signed_in.account
@@ -93,7 +93,7 @@ class CredentialsEndpoint:
     def _refusal(self, error: SignInFailed) -> Response:
         answer = refused("invalid_grant", str(error), status=401)
         challenge = ("WWW-Authenticate", f'Bearer realm="{self._issuer}"')
-        return json_answer(OAuthAnswer(401, answer.body, (*answer.headers, challenge)))
+        return oauth_json_response(OAuthAnswer(401, answer.body, (*answer.headers, challenge)))
 
 
 async def _login_and_password(request: Request) -> tuple[str, str]:

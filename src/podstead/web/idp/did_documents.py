@@ -20,7 +20,7 @@ DOCUMENT_AGE_S: Final = 60
 """For how long anyone may keep one; a key that is unlinked is then gone everywhere."""
 
 
-class DidDocuments:
+class DidDocumentEndpoint:
     """Answers with the documents of keys that are linked and published."""
 
     def __init__(self, *, links: NostrLinks, accounts: Accounts) -> None:

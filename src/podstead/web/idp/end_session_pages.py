@@ -19,12 +19,12 @@ from podstead.idp.keys import ProviderKeys
 from podstead.idp.records import Client
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.idp.signing_out import may_return_to, read_hint
+from podstead.web.idp.client_display import ClientDisplay, client_display
 from podstead.web.idp.cookies import Cookies
 from podstead.web.idp.forms import Fields, only, read_form, read_query
 from podstead.web.idp.rendering import Renderer, see_other
 from podstead.web.idp.session_guard import BrowserRequest
-from podstead.web.idp.shown_clients import ShownClient, shown_client
-from podstead.web.idp.submissions import Submission
+from podstead.web.idp.submissions import FormSubmission
 from podstead.web.response import Response
 
 CONFIRMATION_PATH: Final = f"{END_SESSION_PATH}/confirm"
@@ -38,11 +38,11 @@ class _Return:
     uri: str | None
     state: str | None
 
-    def shown(self, base_url: str) -> ShownClient | None:
+    def shown(self, base_url: str) -> ClientDisplay | None:
         """What a page of the server at ``base_url`` says of it; ``None`` if nobody goes on."""
         if self.client is None or self.uri is None:
             return None
-        return shown_client(self.client, self.uri, base_url=base_url)
+        return client_display(self.client, self.uri, base_url=base_url)
 
     @property
     def url(self) -> str | None:
@@ -162,5 +162,5 @@ class EndSessionPages:
         )
 
 
-def _client_id(sent: Submission) -> str | None:
+def _client_id(sent: FormSubmission) -> str | None:
     return sent.text("client_id") or None

@@ -19,11 +19,11 @@ from podstead.idp.records import Account
 from podstead.idp.scopes import permissions
 from podstead.idp.sign_in import SignInFailed
 from podstead.web.idp.browser_sign_in import BrowserSignIn
+from podstead.web.idp.client_display import ClientDisplay, client_display
 from podstead.web.idp.forms import read_query
-from podstead.web.idp.rendering import Renderer, json_answer, see_other
+from podstead.web.idp.rendering import Renderer, json_response, see_other
 from podstead.web.idp.replies import INTERACTION_PATH, next_response
 from podstead.web.idp.session_guard import BrowserRequest, path_segment
-from podstead.web.idp.shown_clients import ShownClient, shown_client
 from podstead.web.idp.submissions import read_submission
 from podstead.web.response import Response
 
@@ -99,7 +99,7 @@ class InteractionPages:
         path = resumption(pending)
         if browser_request.wants_page:
             return see_other(path)
-        return json_answer(200, {"location": self._base_url + path})
+        return json_response(200, {"location": self._base_url + path})
 
     async def abort(self, browser_request: BrowserRequest) -> Response:
         """The person does not want to (A-59). Raises AccessDenied, BadRequest, NotFound."""
@@ -148,9 +148,9 @@ class InteractionPages:
             offer_passkey=await self._has_no_passkey(account),
         )
 
-    def _shown_client(self, pending: Pending) -> ShownClient:
+    def _shown_client(self, pending: Pending) -> ClientDisplay:
         redirect_uri = pending.interaction.request.redirect_uri
-        return shown_client(pending.client, redirect_uri, base_url=self._pods_url)
+        return client_display(pending.client, redirect_uri, base_url=self._pods_url)
 
     async def _has_no_passkey(self, account: Account) -> bool:
         """Whether one could be added to an account that has none (A-124)."""

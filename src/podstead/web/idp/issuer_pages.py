@@ -10,7 +10,7 @@ from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
 from podstead.idp.sessions import Sessions
 from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.login_page import again_path
-from podstead.web.idp.rendering import json_answer, see_other
+from podstead.web.idp.rendering import json_response, see_other
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
 from podstead.web.idp.step_up import check_recent
 from podstead.web.response import Response
@@ -40,7 +40,7 @@ class IssuerPages:
             named = await self._profile_issuer.is_named_by(browser_request.owner().account.web_id)
         except UnusableDocument as error:
             raise Conflict("Your profile cannot be read; repair it first") from error
-        return json_answer(200, {"issuer": self._profile_issuer.issuer, "named": named})
+        return json_response(200, {"issuer": self._profile_issuer.issuer, "named": named})
 
     async def restore(self, browser_request: BrowserRequest) -> Response:
         """For who has just signed in: tokens of this provider count again afterwards.
@@ -55,4 +55,4 @@ class IssuerPages:
             return see_other(
                 ACCOUNT_PATH, self._cookies.set_flash_message(FlashMessage("issuer-restored"))
             )
-        return json_answer(204, None)
+        return json_response(204, None)

@@ -18,14 +18,14 @@ from podstead.idp.records import Account, NostrLink
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.nostr.npub import npub
 from podstead.web.idp.cookies import Cookies, FlashMessage
+from podstead.web.idp.display import machine_time
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.removed_ways import way_removed
-from podstead.web.idp.rendering import json_answer
+from podstead.web.idp.rendering import json_response
 from podstead.web.idp.request_limit import RequestLimit
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
-from podstead.web.idp.shown import machine_time
 from podstead.web.idp.step_up import check_recent
-from podstead.web.idp.submissions import Submission, read_submission
+from podstead.web.idp.submissions import FormSubmission, read_submission
 from podstead.web.response import Response
 from podstead.web.signed_content import with_checked_content
 
@@ -77,7 +77,7 @@ class NostrKeyEndpoints:
             issued = await self._challenges.issue(purpose, holder=browser_request.browser)
         has_cookie = self._cookies.browser(browser_request.request) is not None
         cookies = [] if has_cookie else [self._cookies.set_browser(browser_request.browser)]
-        return json_answer(200, described(issued, url=self._base_url + _PATHS[purpose]), *cookies)
+        return json_response(200, described(issued, url=self._base_url + _PATHS[purpose]), *cookies)
 
     async def link(self, browser_request: BrowserRequest) -> Response:
         """Link the key that has signed the request, and publish it unless the request says not to.
@@ -103,21 +103,21 @@ class NostrKeyEndpoints:
             owner.owner, proof.public_key, source=browser_request.source, publish=publish
         )
         body = {"pubkey": link.public_key, "did": did_of(link.public_key)}
-        return json_answer(
+        return json_response(
             201, body, self._cookies.set_flash_message(FlashMessage("nostr-key-linked"))
         )
 
     async def list(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
         kept = await self._links.of_account(browser_request.owner().account.account_id)
-        return json_answer(200, {"keys": [_shown(each.value) for each in kept]})
+        return json_response(200, {"keys": [_shown(each.value) for each in kept]})
 
     async def get(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
         kept = await self._links.find(browser_request.segment)
         if kept is None or kept.value.account_id != browser_request.owner().account.account_id:
             raise NotFound("There is no such key; it may have been removed")
-        return json_answer(200, _shown(kept.value))
+        return json_response(200, _shown(kept.value))
 
     async def unlink(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound, LastFactor."""
@@ -131,7 +131,7 @@ class NostrKeyEndpoints:
         flash_message = "nostr-key-stated" if is_stated else "nostr-key-unlinked"
         response = way_removed(browser_request, self._cookies, way, flash_message=flash_message)
         if is_stated and not browser_request.wants_page:
-            return json_answer(200, {"inProfile": True}, *response.headers)
+            return json_response(200, {"inProfile": True}, *response.headers)
         return response
 
     def _recent_owner(self, browser_request: BrowserRequest) -> OpenSession:
@@ -147,7 +147,7 @@ class NostrKeyEndpoints:
             return True  # what cannot be read is not known to be without it
 
 
-def _choice(sent: Submission, name: str) -> bool:
+def _choice(sent: FormSubmission, name: str) -> bool:
     value = sent.fields.get(name, True)
     if not isinstance(value, bool):
         raise BadRequest(f"The field {name} must be true or false")

@@ -25,11 +25,11 @@ from podstead.web.idp.cookies import Header
 from podstead.web.idp.interaction_pages import UID_SEGMENT
 from podstead.web.idp.nostr_key_endpoints import SIGN_IN_PATH
 from podstead.web.idp.registration_pages import registration_path
-from podstead.web.idp.rendering import json_answer
+from podstead.web.idp.rendering import json_response
 from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.idp.request_limit import RequestLimit
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest, path_segment
-from podstead.web.idp.submissions import Submission, read_submission
+from podstead.web.idp.submissions import FormSubmission, read_submission
 from podstead.web.idp.verified_sign_in import VerifiedSignIn
 from podstead.web.response import Response
 from podstead.web.signed_content import with_checked_content
@@ -135,7 +135,7 @@ class NostrSignInEndpoints:
             headers.append((b"www-authenticate", realm.encode("ascii")))
         if isinstance(refusal, KeyUnknown) and self._registration_open:
             body["registerUrl"] = registration_path(_interaction(browser_request))
-        return json_answer(status, body, *headers)
+        return json_response(status, body, *headers)
 
     async def _proof(
         self, browser_request: BrowserRequest, path: str, *, answers_challenge: bool
@@ -162,7 +162,7 @@ class NostrSignInEndpoints:
         self,
         browser_request: BrowserRequest,
         proof: KeyProof,
-        sent: Submission,
+        sent: FormSubmission,
         *,
         only_linked: bool = False,
     ) -> SignedInByKey:
@@ -178,7 +178,7 @@ class NostrSignInEndpoints:
             raise
 
 
-async def _content(browser_request: BrowserRequest, proof: KeyProof) -> Submission:
+async def _content(browser_request: BrowserRequest, proof: KeyProof) -> FormSubmission:
     """What was sent with the event, mostly nothing. Raises what is wrong with it."""
     request = browser_request.request
     if proof.content_digest is not None:
@@ -193,4 +193,4 @@ def _interaction(browser_request: BrowserRequest) -> str | None:
 
 
 def _succeeded(path: str, *headers: Header) -> Response:
-    return json_answer(200, {"success": True, "redirectUrl": path}, *headers)
+    return json_response(200, {"success": True, "redirectUrl": path}, *headers)

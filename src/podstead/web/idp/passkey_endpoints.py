@@ -17,13 +17,13 @@ from podstead.idp.passkeys.sign_in import FACTOR, PasskeySignIn, SignedInByPassk
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.web.idp.browser_sign_in import BrowserSignIn
 from podstead.web.idp.cookies import Cookies
-from podstead.web.idp.rendering import json_answer
+from podstead.web.idp.display import browser_name
+from podstead.web.idp.rendering import json_response
 from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.idp.request_limit import RequestLimit
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
-from podstead.web.idp.shown import browser_name
 from podstead.web.idp.step_up import check_recent
-from podstead.web.idp.submissions import Submission, read_submission
+from podstead.web.idp.submissions import FormSubmission, read_submission
 from podstead.web.idp.verified_sign_in import VerifiedSignIn
 from podstead.web.response import Response
 
@@ -86,7 +86,7 @@ class PasskeyEndpoints:
         owner = self._recent_owner(browser_request, await read_submission(browser_request.request))
         offer = await self._passkeys.offer(owner)
         options = creation_options(offer, owner.account, self._party, server_name=self._server_name)
-        return json_answer(200, options)
+        return json_response(200, options)
 
     async def add(self, browser_request: BrowserRequest) -> Response:
         """Raises what :meth:`creation_options` does, and what is wrong with the passkey."""
@@ -101,9 +101,9 @@ class PasskeyEndpoints:
             name=sent.text("name") or browser_name(browser_request.user_agent),
             source=browser_request.source,
         )
-        return json_answer(200, {"success": True})
+        return json_response(200, {"success": True})
 
-    def _recent_owner(self, browser_request: BrowserRequest, sent: Submission) -> OpenSession:
+    def _recent_owner(self, browser_request: BrowserRequest, sent: FormSubmission) -> OpenSession:
         owner = browser_request.owner()
         if sent.fields.get("accountId") not in (None, owner.account.account_id):
             raise AccountMismatch
@@ -123,7 +123,7 @@ class PasskeyEndpoints:
         issued = await self._passkey_sign_in.ask(browser=browser_request.browser, uid=uid)
         has_cookie = self._cookies.browser(browser_request.request) is not None
         cookies = [] if has_cookie else [self._cookies.set_browser(browser_request.browser)]
-        return json_answer(200, request_options(issued, self._party), *cookies)
+        return json_response(200, request_options(issued, self._party), *cookies)
 
     async def sign_in(self, browser_request: BrowserRequest) -> Response:
         """Sign in, or say where signing in goes on. Raises RateLimited, and what is wrong with the
@@ -174,10 +174,10 @@ class PasskeyEndpoints:
             "webId": verified.kept.value.web_id,
             "redirectUrl": self._base_url + path,
         }
-        return json_answer(200, body, *headers)
+        return json_response(200, body, *headers)
 
 
-def _answer(sent: Submission) -> tuple[str, Credential]:
+def _answer(sent: FormSubmission) -> tuple[str, Credential]:
     key, credential = sent.fields.get("challengeKey"), sent.fields.get("credential")
     if not isinstance(key, str) or not key or not isinstance(credential, dict):
         raise MissingFields

@@ -10,11 +10,11 @@ from podstead.idp.records import Passkey
 from podstead.idp.sessions import Sessions
 from podstead.storage.registry import Versioned
 from podstead.web.idp.cookies import Cookies, FlashMessage
+from podstead.web.idp.display import machine_time
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.removed_ways import way_removed
-from podstead.web.idp.rendering import json_answer, see_other
+from podstead.web.idp.rendering import json_response, see_other
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest, path_segment
-from podstead.web.idp.shown import machine_time
 from podstead.web.idp.step_up import check_recent
 from podstead.web.response import Response
 
@@ -33,13 +33,13 @@ class PasskeyPages:
     async def list(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
         kept = await self._passkeys.of_account(browser_request.owner().account.account_id)
-        return json_answer(200, {"passkeys": [_shown(each) for each in kept]})
+        return json_response(200, {"passkeys": [_shown(each) for each in kept]})
 
     async def get(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
         for each in await self._passkeys.of_account(browser_request.owner().account.account_id):
             if each.key == browser_request.segment:
-                return json_answer(200, _shown(each))
+                return json_response(200, _shown(each))
         raise NotFound("There is no such passkey; it may have been removed")
 
     async def rename(self, browser_request: BrowserRequest) -> Response:
@@ -64,7 +64,7 @@ class PasskeyPages:
             return see_other(
                 ACCOUNT_PATH, self._cookies.set_flash_message(FlashMessage(flash_message))
             )
-        return json_answer(204, None)
+        return json_response(204, None)
 
 
 def _shown(kept: Versioned[Passkey]) -> dict[str, object]:

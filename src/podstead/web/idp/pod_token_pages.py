@@ -9,9 +9,9 @@ from podstead.core.errors import NotFound
 from podstead.idp.pod_tokens import PodTokens
 from podstead.storage.records import TokenRecord
 from podstead.web.idp.cookies import Cookies, FlashMessage
-from podstead.web.idp.rendering import json_answer, see_other
+from podstead.web.idp.display import machine_time
+from podstead.web.idp.rendering import json_response, see_other
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
-from podstead.web.idp.shown import machine_time
 from podstead.web.response import Response
 
 POD_TOKENS_PATH: Final = f"{ACCOUNT_PATH}/tokens"
@@ -27,13 +27,13 @@ class PodTokenPages:
     async def list(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
         listed = await self.tokens.of(browser_request.owner().account)
-        return json_answer(200, {"tokens": [_shown(each) for each in listed]})
+        return json_response(200, {"tokens": [_shown(each) for each in listed]})
 
     async def get(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
         for each in await self.tokens.of(browser_request.owner().account):
             if each.token_id == browser_request.segment:
-                return json_answer(200, _shown(each))
+                return json_response(200, _shown(each))
         raise NotFound("There is no such token; it may have been revoked")
 
     async def revoke(self, browser_request: BrowserRequest) -> Response:
@@ -45,7 +45,7 @@ class PodTokenPages:
         if browser_request.wants_page:
             flash_message = self.cookies.set_flash_message(FlashMessage("token-revoked"))
             return see_other(ACCOUNT_PATH, flash_message)
-        return json_answer(204, None)
+        return json_response(204, None)
 
 
 def _shown(token: TokenRecord) -> dict[str, object]:

@@ -18,11 +18,11 @@ from podstead.idp.sessions import Sessions
 from podstead.nostr.npub import npub
 from podstead.storage.records import EntryId
 from podstead.web.idp.cookies import Cookies, FlashMessage
+from podstead.web.idp.display import machine_time
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.removed_ways import way_removed
-from podstead.web.idp.rendering import json_answer, see_other
+from podstead.web.idp.rendering import json_response, see_other
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
-from podstead.web.idp.shown import machine_time
 from podstead.web.idp.step_up import check_recent
 from podstead.web.response import Response
 
@@ -88,11 +88,11 @@ class ProfileKeyEndpoints:
     async def list(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, StorageError, Overloaded."""
         listed = await self.of(browser_request.owner().account)
-        return json_answer(200, {"keys": [_shown(each) for each in listed]})
+        return json_response(200, {"keys": [_shown(each) for each in listed]})
 
     async def get(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound, StorageError, Overloaded."""
-        return json_answer(200, _shown(await self._named(browser_request)))
+        return json_response(200, _shown(await self._named(browser_request)))
 
     async def allow(self, browser_request: BrowserRequest) -> Response:
         """Let a key sign in. Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound,
@@ -104,7 +104,7 @@ class ProfileKeyEndpoints:
         if browser_request.wants_page:
             flash_message = FlashMessage("profile-key-allowed")
             return see_other(ACCOUNT_PATH, self._cookies.set_flash_message(flash_message))
-        return json_answer(204, None)
+        return json_response(204, None)
 
     async def end(self, browser_request: BrowserRequest) -> Response:
         """Let a key sign in no more. Raises NotAuthenticated, WrongFormToken, NotFound,

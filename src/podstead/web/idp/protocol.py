@@ -38,8 +38,8 @@ from podstead.jose.errors import InvalidJose
 from podstead.jose.proof import ProvenRequest
 from podstead.jose.strict_json import Json, read_object
 from podstead.storage.protocol import RateCounters
-from podstead.web.idp.answers import NO_STORE, json_answer
 from podstead.web.idp.forms import Fields, only, read_form
+from podstead.web.idp.oauth_responses import NO_STORE, oauth_json_response
 from podstead.web.limits import address_key, network_key, take
 from podstead.web.public_document import public_document
 from podstead.web.request import Request
@@ -108,20 +108,20 @@ class ProtocolEndpoints:
         try:
             form = await read_form(request)
         except (BadRequest, BodyTooLarge) as error:
-            return json_answer(refused("invalid_request", str(error)))
+            return oauth_json_response(refused("invalid_request", str(error)))
         try:
             jkt = await self.proven_key(request, discovery.TOKEN_PATH)
         except InvalidProof as error:
-            return json_answer(refused(error.error, str(error)))
+            return oauth_json_response(refused(error.error, str(error)))
         try:
             answer = await self._tokens.respond(
                 form, authorization=_authorization(request), jkt=jkt
             )
         except ClientUnavailable as error:
-            return json_answer(unavailable(error.retry_after_s))
+            return oauth_json_response(unavailable(error.retry_after_s))
         if answer.body.get("error") in ("invalid_client", "invalid_grant"):
             await self._count_failure(request)
-        return json_answer(answer)
+        return oauth_json_response(answer)
 
     async def introspect(self, request: Request, _: Identity | None) -> Response:
         """``POST /idp/token/introspection`` (RFC 7662). Raises RateLimited, ServerTrouble."""
@@ -129,14 +129,14 @@ class ProtocolEndpoints:
             form, client = await self._form_and_client(request)
             text = only(form, "token")
         except (BadRequest, BodyTooLarge) as error:
-            return json_answer(refused("invalid_request", str(error)))
+            return oauth_json_response(refused("invalid_request", str(error)))
         except ClientUnavailable as error:
-            return json_answer(unavailable(error.retry_after_s))
+            return oauth_json_response(unavailable(error.retry_after_s))
         if client is None or client.auth_method == "none":
             return await self._unknown_client(request)
         if text is None:
-            return json_answer(refused("invalid_request", "The token is missing"))
-        return json_answer(OAuthAnswer(200, await self._status.introspect(text, client)))
+            return oauth_json_response(refused("invalid_request", "The token is missing"))
+        return oauth_json_response(OAuthAnswer(200, await self._status.introspect(text, client)))
 
     async def revoke(self, request: Request, _: Identity | None) -> Response:
         """``POST /idp/token/revocation`` (RFC 7009). Raises RateLimited, ServerTrouble."""
@@ -144,13 +144,13 @@ class ProtocolEndpoints:
             form, client = await self._form_and_client(request)
             text = only(form, "token")
         except (BadRequest, BodyTooLarge) as error:
-            return json_answer(refused("invalid_request", str(error)))
+            return oauth_json_response(refused("invalid_request", str(error)))
         except ClientUnavailable as error:
-            return json_answer(unavailable(error.retry_after_s))
+            return oauth_json_response(unavailable(error.retry_after_s))
         if client is None:
             return await self._unknown_client(request)
         if text is None:
-            return json_answer(refused("invalid_request", "The token is missing"))
+            return oauth_json_response(refused("invalid_request", "The token is missing"))
         await self._status.revoke(text, client)
         return Response(200, [*NO_STORE, (b"content-length", b"0")], b"")
 
@@ -171,7 +171,7 @@ class ProtocolEndpoints:
                 sent, network=network_key(request.client_address)
             )
         except UnusableMetadata as error:
-            return json_answer(refused(error.error, str(error)))
+            return oauth_json_response(refused(error.error, str(error)))
         client = registered.client
         body = shown_metadata(client)
         if registered.secret is not None:
@@ -183,7 +183,7 @@ class ProtocolEndpoints:
             "registration_access_token": registered.registration_token,
             "registration_client_uri": self._registration_uri(client),
         }
-        return json_answer(OAuthAnswer(201, body))
+        return oauth_json_response(OAuthAnswer(201, body))
 
     async def registration(self, request: Request, _: Identity | None) -> Response:
         """``GET`` or ``DELETE /idp/reg/{client_id}`` (RFC 7592). Raises ServerTrouble."""
@@ -200,7 +200,7 @@ class ProtocolEndpoints:
             await self._clients.remove(client_id)
             return Response(204, [*NO_STORE])
         body = shown_metadata(client) | {"registration_client_uri": self._registration_uri(client)}
-        return json_answer(OAuthAnswer(200, body))
+        return oauth_json_response(OAuthAnswer(200, body))
 
     # --- parts --------------------------------------------------------------------------------
 
@@ -236,7 +236,7 @@ class ProtocolEndpoints:
 
     async def _unknown_client(self, request: Request) -> Response:
         await self._count_failure(request)
-        return json_answer(unknown_client())
+        return oauth_json_response(unknown_client())
 
     async def _count_failure(self, request: Request) -> None:
         await take(

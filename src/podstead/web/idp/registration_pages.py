@@ -26,12 +26,12 @@ from podstead.pods.names import (
 from podstead.storage.registry import Versioned
 from podstead.web.errors import status_of
 from podstead.web.idp.browser_sign_in import BrowserSignIn
+from podstead.web.idp.client_display import ClientDisplay, client_display
 from podstead.web.idp.forms import only, read_query
-from podstead.web.idp.rendering import Renderer, json_answer, see_other
+from podstead.web.idp.rendering import Renderer, json_response, see_other
 from podstead.web.idp.replies import INTERACTION_PATH
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
-from podstead.web.idp.shown_clients import ShownClient, shown_client
-from podstead.web.idp.submissions import PasswordsDiffer, Submission, read_submission
+from podstead.web.idp.submissions import FormSubmission, PasswordsDiffer, read_submission
 from podstead.web.registration import Registration
 from podstead.web.response import Response
 
@@ -88,7 +88,7 @@ class RegistrationPages:
             browser_request, only(read_query(browser_request.request), "uid")
         )
         proven = await self._proven(browser_request)
-        return self._form(pending, proven, Submission({}), errors={})
+        return self._form(pending, proven, FormSubmission({}), errors={})
 
     async def post(self, browser_request: BrowserRequest) -> Response:
         """Make the account and sign in to it.
@@ -119,7 +119,10 @@ class RegistrationPages:
         return None if keys is None else await keys.of(browser_request.browser)
 
     async def _create(
-        self, browser_request: BrowserRequest, sent: Submission, proven: Versioned[ProvenKey] | None
+        self,
+        browser_request: BrowserRequest,
+        sent: FormSubmission,
+        proven: Versioned[ProvenKey] | None,
     ) -> NewAccount:
         username = check_name(sent.text("username"))
         password = check_password(sent.text("password"))
@@ -137,7 +140,10 @@ class RegistrationPages:
         )
 
     def _joined(
-        self, browser_request: BrowserRequest, sent: Submission, proven: Versioned[ProvenKey] | None
+        self,
+        browser_request: BrowserRequest,
+        sent: FormSubmission,
+        proven: Versioned[ProvenKey] | None,
     ) -> Callable[[Account], Joined] | None:
         """What links the Nostr key of the form to the account. Raises ProofGone for another than
         the browser has proven."""
@@ -173,7 +179,7 @@ class RegistrationPages:
             "location": self._base_url + path,
         }
         location = (b"location", created.pod_uri.encode("ascii"))
-        return json_answer(201, body, location, *signed_in.cookies)
+        return json_response(201, body, location, *signed_in.cookies)
 
     async def _pending(self, browser_request: BrowserRequest, uid: str | None) -> Pending | None:
         """The interaction to return to. Raises NotFound, AccessDenied, BadRequest."""
@@ -181,15 +187,15 @@ class RegistrationPages:
             return None
         return await self._authorizations.pending(uid, browser=browser_request.browser)
 
-    def _shown_client(self, pending: Pending) -> ShownClient:
+    def _shown_client(self, pending: Pending) -> ClientDisplay:
         redirect_uri = pending.interaction.request.redirect_uri
-        return shown_client(pending.client, redirect_uri, base_url=self._pods_url)
+        return client_display(pending.client, redirect_uri, base_url=self._pods_url)
 
     def _form(
         self,
         pending: Pending | None,
         proven: Versioned[ProvenKey] | None,
-        sent: Submission,
+        sent: FormSubmission,
         *,
         errors: Mapping[str, str],
         status: int = 200,

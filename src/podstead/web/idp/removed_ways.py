@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from podstead.idp.ways import began_by
 from podstead.web.idp.cookies import Cookies, FlashMessage
-from podstead.web.idp.rendering import json_answer, see_other
+from podstead.web.idp.rendering import json_response, see_other
 from podstead.web.idp.session_guard import ACCOUNT_PATH, LOGIN_PATH, BrowserRequest
 from podstead.web.response import Response
 
@@ -19,7 +19,7 @@ def way_removed(
     )
     headers = [cookies.clear_session()] if is_out else []
     if not browser_request.wants_page:
-        return json_answer(204, None, *headers)
+        return json_response(204, None, *headers)
     if is_out:
         return see_other(
             LOGIN_PATH, cookies.set_flash_message(FlashMessage("way-removed")), *headers

@@ -70,7 +70,7 @@ def see_other(location: str, *headers: Header) -> Response:
     return Response(303, fields, vary=b"Accept, Cookie")
 
 
-def json_answer(status: int, body: object, *headers: Header) -> Response:
+def json_response(status: int, body: object, *headers: Header) -> Response:
     """An answer for a program: ``body`` as JSON, or nothing with a 204."""
     fields: Headers = [_NO_STORE, *headers]
     if status == 204:

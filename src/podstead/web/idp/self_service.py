@@ -15,10 +15,10 @@ from podstead.idp.credentials import ClientCredentials
 from podstead.idp.records import BrowserSession, SecurityEvent
 from podstead.idp.sessions import Sessions
 from podstead.web.idp.cookies import Cookies, FlashMessage
+from podstead.web.idp.display import machine_time
 from podstead.web.idp.login_page import again_path
-from podstead.web.idp.rendering import Renderer, json_answer, see_other
+from podstead.web.idp.rendering import Renderer, json_response, see_other
 from podstead.web.idp.session_guard import ACCOUNT_PATH, LOGIN_PATH, BrowserRequest
-from podstead.web.idp.shown import machine_time
 from podstead.web.idp.shown_applications import shown_applications
 from podstead.web.response import Response
 
@@ -62,11 +62,11 @@ class SelfService:
 
     async def list_sessions(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
-        return json_answer(200, {"sessions": await self._shown_sessions(browser_request)})
+        return json_response(200, {"sessions": await self._shown_sessions(browser_request)})
 
     async def get_session(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
-        return json_answer(
+        return json_response(
             200, _named(await self._shown_sessions(browser_request), browser_request.segment)
         )
 
@@ -90,11 +90,11 @@ class SelfService:
 
     async def list_grants(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
-        return json_answer(200, {"grants": await self._shown_grants(browser_request)})
+        return json_response(200, {"grants": await self._shown_grants(browser_request)})
 
     async def get_grant(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
-        return json_answer(
+        return json_response(
             200, _named(await self._shown_grants(browser_request), browser_request.segment)
         )
 
@@ -129,7 +129,7 @@ class SelfService:
     async def list_events(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated."""
         account_id = browser_request.owner().account.account_id
-        return json_answer(
+        return json_response(
             200, {"events": [_shown_event(each) for each in await self._events(account_id)]}
         )
 
@@ -140,14 +140,14 @@ class SelfService:
         account_id = browser_request.owner().account.account_id
         listed = await self._credentials.of(account_id)
         resources = {each.credential_id: self._resource(each.credential_id) for each in listed}
-        return json_answer(200, {"clientCredentials": resources})
+        return json_response(200, {"clientCredentials": resources})
 
     async def get_credential(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, NotFound."""
         for each in await self._credentials.of(browser_request.owner().account.account_id):
             if each.credential_id == browser_request.segment:
                 body = {"id": each.credential_id, "name": each.name, "webId": each.web_id}
-                return json_answer(200, body)
+                return json_response(200, body)
         raise NotFound("There are no such client credentials")
 
     async def create_credential(self, browser_request: BrowserRequest) -> Response:
@@ -182,7 +182,7 @@ class SelfService:
             )
         resource = self._resource(credential.credential_id)
         body = {"id": credential.credential_id, "secret": created.secret, "resource": resource}
-        return json_answer(201, body, (b"location", resource.encode("ascii")))
+        return json_response(201, body, (b"location", resource.encode("ascii")))
 
     async def end_credential(self, browser_request: BrowserRequest) -> Response:
         """Raises NotAuthenticated, WrongFormToken, NotFound."""
@@ -211,7 +211,7 @@ class SelfService:
             return see_other(
                 ACCOUNT_PATH, self._cookies.set_flash_message(FlashMessage(flash_message))
             )
-        return json_answer(204, None)
+        return json_response(204, None)
 
     def _signed_out_here(self, browser_request: BrowserRequest) -> Response:
         forget = self._cookies.clear_session()
@@ -219,7 +219,7 @@ class SelfService:
             return see_other(
                 LOGIN_PATH, self._cookies.set_flash_message(FlashMessage("signed-out")), forget
             )
-        return json_answer(204, None, forget)
+        return json_response(204, None, forget)
 
     def _resource(self, credential_id: str) -> str:
         return f"{self._base_url}{CREDENTIALS_PATH}/{credential_id}"

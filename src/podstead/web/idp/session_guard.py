@@ -26,7 +26,7 @@ from podstead.web.idp.origins import check_form_token, check_origin
 from podstead.web.idp.rendering import Renderer, see_other
 from podstead.web.idp.sources import source_of
 from podstead.web.idp.step_up import SignInAgain
-from podstead.web.idp.submissions import Submission, read_submission
+from podstead.web.idp.submissions import FormSubmission, read_submission
 from podstead.web.request import Request
 from podstead.web.response import Response
 from podstead.web.routes import Access, Endpoint, Route
@@ -79,7 +79,7 @@ class BrowserRequest:
             raise NotAuthenticated("Sign in first")
         return self.open_session
 
-    async def submission(self) -> Submission:
+    async def submission(self) -> FormSubmission:
         """What was sent, by whom the session belongs to. Raises NotAuthenticated, WrongFormToken,
         and what :func:`read_submission` raises."""
         owner = self.owner()

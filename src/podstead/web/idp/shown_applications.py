@@ -14,7 +14,7 @@ from typing import Final
 
 from podstead.idp.client_metadata import is_document_url
 from podstead.idp.connections import Connection
-from podstead.web.idp.shown_clients import places_of
+from podstead.web.idp.client_display import places_of
 
 _ID_CHARACTERS: Final = 32
 

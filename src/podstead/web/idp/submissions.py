@@ -19,7 +19,7 @@ class PasswordsDiffer(BadRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class Submission:
+class FormSubmission:
     """What was sent, by name; from JSON a value may be anything."""
 
     fields: Mapping[str, object]
@@ -38,15 +38,15 @@ class Submission:
         return self.fields.get(name) not in (None, False, "")
 
 
-async def read_submission(request: Request) -> Submission:
+async def read_submission(request: Request) -> FormSubmission:
     """Read the body; none at all is an empty form.
 
     Raises UnsupportedMediaType, BadRequest, BodyTooLarge and BodyTimeout.
     """
     content_type = (request.fields.get(b"content-type") or "").partition(";")[0].strip().lower()
     if not request.body.announced:
-        return Submission({})
+        return FormSubmission({})
     if content_type == "application/json":
-        return Submission(json_object(await request.body.read(limit_bytes=MAX_FORM_BYTES)))
+        return FormSubmission(json_object(await request.body.read(limit_bytes=MAX_FORM_BYTES)))
     form = await read_form(request)
-    return Submission({name: only(form, name) for name in form})
+    return FormSubmission({name: only(form, name) for name in form})

@@ -24,7 +24,7 @@ from podstead.idp.discovery import userinfo_url
 from podstead.idp.oauth.messages import OAuthAnswer
 from podstead.idp.token_status import TokenStatus
 from podstead.jose.proof import ProvenRequest
-from podstead.web.idp.answers import json_answer
+from podstead.web.idp.oauth_responses import oauth_json_response
 from podstead.web.limits import InvalidCredentialLimit, address_key
 from podstead.web.request import Request
 from podstead.web.response import Response
@@ -59,7 +59,7 @@ class UserinfoEndpoint:
         answer = await self.status.userinfo(credential.token, issuer)
         if answer is None:
             raise AccessDenied("The token does not give access to this endpoint")
-        return json_answer(OAuthAnswer(200, answer))
+        return oauth_json_response(OAuthAnswer(200, answer))
 
     async def _issuer_of(
         self, request: Request, credential: UnverifiedDpop | UnverifiedBearer

@@ -10,7 +10,7 @@ from podstead.core.errors import NotFound
 from podstead.core.identity import Identity
 from podstead.notifications.channels import Channels
 from podstead.notifications.descriptions import PREFIXES, channel_description
-from podstead.web.made_document import MadeDocument, made_document
+from podstead.web.generated_document import GeneratedDocument, generated_document
 from podstead.web.notifications.addresses import Addresses
 from podstead.web.notifications.services import FORMS
 from podstead.web.request import Request
@@ -33,8 +33,8 @@ class ChannelEndpoint:
         given_up = await self._channels.given_up(key)
         described = self._addresses.describe(key, channel, given_up=given_up)
         description = channel_description(described)
-        document = MadeDocument(description.graph, description.json, PREFIXES, FORMS)
-        response = made_document(request, agent, document, allow="OPTIONS, GET, HEAD, DELETE")
+        document = GeneratedDocument(description.graph, description.json, PREFIXES, FORMS)
+        response = generated_document(request, agent, document, allow="OPTIONS, GET, HEAD, DELETE")
         response.of_stored_state = False  # it ends without anything being stored
         return response
 

@@ -17,7 +17,7 @@ from podstead.core.vocab import RDF_TYPE, SOLID, SOLID_OIDC_ISSUER
 from podstead.jose.strict_json import Json
 from podstead.rdf.graph import Graph
 from podstead.rdf.terms import Iri
-from podstead.web.made_document import MadeDocument, made_document
+from podstead.web.generated_document import GeneratedDocument, generated_document
 from podstead.web.public_document import public_document
 from podstead.web.request import Request
 from podstead.web.response import Response
@@ -39,7 +39,7 @@ class SenderEndpoint:
             (sender, Iri(RDF_TYPE), Iri(_AGENT)),
             (sender, Iri(SOLID_OIDC_ISSUER), Iri(issuer)),
         ]
-        self._document = MadeDocument(Graph(said), prefixes={"solid": SOLID})
+        self._document = GeneratedDocument(Graph(said), prefixes={"solid": SOLID})
         self._published = published
         self._issuer = msgspec.json.encode(
             {
@@ -53,7 +53,7 @@ class SenderEndpoint:
 
     async def get(self, request: Request, agent: Identity | None) -> Response:
         """The sender's document. Raises NotAcceptable, PreconditionFailed."""
-        return made_document(request, agent, self._document)
+        return generated_document(request, agent, self._document)
 
     async def issuer(self, request: Request, _: Identity | None) -> Response:
         """Where the keys are, of a server that signs nobody in (OpenID Connect Discovery)."""

@@ -32,8 +32,8 @@ from podstead.notifications.feed import ChangeLog
 from podstead.notifications.readers import Readers, Subscriber
 from podstead.rdf.errors import UnavailableContext, UnknownContext
 from podstead.rdf.graph import Graph
+from podstead.web.generated_document import GeneratedDocument, generated_document
 from podstead.web.limits import network_key
-from podstead.web.made_document import MadeDocument, made_document
 from podstead.web.notifications.addresses import Addresses
 from podstead.web.request import Request
 from podstead.web.response import Response
@@ -93,11 +93,11 @@ class SubscriptionService:
         self._type = channel_type
         self._with = subscriptions
         description = service_description(channel_type, base_url=subscriptions.addresses.base_url)
-        self._document = MadeDocument(description.graph, description.json, PREFIXES, FORMS)
+        self._document = GeneratedDocument(description.graph, description.json, PREFIXES, FORMS)
 
     async def get(self, request: Request, agent: Identity | None) -> Response:
         """Raises NotAcceptable and PreconditionFailed."""
-        return made_document(request, agent, self._document, allow=_ALLOW)
+        return generated_document(request, agent, self._document, allow=_ALLOW)
 
     async def post(self, request: Request, agent: Identity | None) -> Response:
         """Make a channel.
@@ -108,7 +108,9 @@ class SubscriptionService:
         media_type = self._document.choose(request.fields.get(b"accept"))
         wanted = await self._wanted(request)
         description = channel_description(await self._with.subscribe(wanted, request, agent))
-        content = MadeDocument(description.graph, description.json, PREFIXES).content(media_type)
+        content = GeneratedDocument(description.graph, description.json, PREFIXES).content(
+            media_type
+        )
         headers = [
             (b"content-type", media_type.encode("ascii")),
             (b"content-length", str(len(content)).encode("ascii")),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from podstead.core.errors import NotAuthenticated
-from podstead.web.late_content import LateContent
+from podstead.web.rechecked_body import RecheckedBody
 from tests.unit.outbound.peer import MovedClock
 
 PIECES = [b"a", b"b", b"c", b"d", b"e"]
@@ -46,9 +46,9 @@ class Sender:
             raise NotAuthenticated("Invalid token", invalid=True)
 
 
-def late(sender: Sender, *, pause_s: float) -> LateContent:
+def late(sender: Sender, *, pause_s: float) -> RecheckedBody:
     clock = MovedClock()
-    return LateContent(SlowBody(clock, pause_s), check_again=sender.check_again, clock=clock)
+    return RecheckedBody(SlowBody(clock, pause_s), check_again=sender.check_again, clock=clock)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ LONG_MS: Final = 1000
 """What comes within so long of the last look might as well have come before the revocation."""
 
 
-class LateContent:
+class RecheckedBody:
     """A body whose sender is asked about again if it took long (:class:`RequestBody`).
 
     Both ways of receiving it raise what ``check_again`` does.

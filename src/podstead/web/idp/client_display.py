@@ -23,7 +23,7 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
-class ShownClient:
+class ClientDisplay:
     """What a page says of an application. The name is what the application calls itself."""
 
     name: str
@@ -35,11 +35,11 @@ class ShownClient:
     """Whether that is a program on the person's own device."""
 
 
-def shown_client(client: Client, redirect_uri: str, *, base_url: str) -> ShownClient:
+def client_display(client: Client, redirect_uri: str, *, base_url: str) -> ClientDisplay:
     """What a page of the server at ``base_url`` says of an application that leads to an address."""
     host = None if client.registered else place_of(client.client_id, base_url=base_url)
     onward = place_of(redirect_uri, base_url=base_url)
-    return ShownClient(
+    return ClientDisplay(
         client.client_name or host or onward, host, onward, is_on_this_device(redirect_uri)
     )
 

@@ -29,7 +29,7 @@ _TAG_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class MadeDocument:
+class GeneratedDocument:
     """A document by what it says, and how it says that.
 
     ``json_ld`` is its JSON-LD, for documents that are read as JSON as well; it says what ``graph``
@@ -55,10 +55,10 @@ class MadeDocument:
         return serialize(Document(Dataset(self.graph), self.prefixes), media_type)
 
 
-def made_document(
+def generated_document(
     request: Request,
     agent: Identity | None,
-    document: MadeDocument,
+    document: GeneratedDocument,
     *,
     allow: str = "OPTIONS, GET, HEAD",
 ) -> Response:

@@ -15,7 +15,7 @@ NO_STORE: Final = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))
 _OWN: Final = frozenset(name for name, _ in NO_STORE)
 
 
-def json_answer(answer: OAuthAnswer) -> Response:
+def oauth_json_response(answer: OAuthAnswer) -> Response:
     """The response that says an answer."""
     content = msgspec.json.encode(answer.body)
     headers: Headers = [

@@ -37,7 +37,7 @@ def browser_name(user_agent: str) -> str:
     return browser if system is None else f"{browser} on {system}"
 
 
-def shown_day(unix_s: int) -> str:
+def format_day(unix_s: int) -> str:
     """A day as people write it, such as "3 May 2026" (UTC)."""
     time = datetime.fromtimestamp(unix_s, UTC)
     return f"{time.day} {time:%B %Y}"
@@ -46,7 +46,7 @@ def shown_day(unix_s: int) -> str:
 def shown_time(unix_s: int) -> str:
     """A time as people write it, such as "3 May 2026, 14:05 UTC"."""
     time = datetime.fromtimestamp(unix_s, UTC)
-    return f"{shown_day(unix_s)}, {time:%H:%M} UTC"
+    return f"{format_day(unix_s)}, {time:%H:%M} UTC"
 
 
 def machine_time(unix_s: int) -> str:
