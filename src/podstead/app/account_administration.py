@@ -12,10 +12,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from podstead.app.accounts import AccountServices, build_accounts
-from podstead.app.operator import opened_store
 from podstead.app.operator_audit import operator_audit
 from podstead.app.root import change_issuer, remembered_base_url, remembered_issuer
 from podstead.app.system import SystemClock, SystemRandomness
+from podstead.app.token_administration import opened_store
 from podstead.config import Settings
 from podstead.core.errors import NotFound, RootUnusable
 from podstead.idp.audit import AuditEvent

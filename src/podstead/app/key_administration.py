@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from podstead.app.operator import opened_store
 from podstead.app.operator_audit import operator_audit
 from podstead.app.provider_keys import KeyFolder
 from podstead.app.system import SystemClock, SystemRandomness
+from podstead.app.token_administration import opened_store
 from podstead.config import Settings
 from podstead.core.clock import Clock
 from podstead.core.errors import RootUnusable

@@ -12,7 +12,7 @@ from podstead.cli.options import OPTION_ROWS, settings_from, settings_options
 from podstead.cli.tables import table, time_text
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
-    from podstead.app.pod_desk import ListedPod, PodDesk
+    from podstead.app.pod_administration import ListedPod, PodAdministration
 
 T = TypeVar("T")
 
@@ -60,13 +60,13 @@ def delete(name: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN401 - o
     click.echo(f"Deleted the pod '{found.name}'.")
 
 
-def _administered(options: dict[str, Any], act: Callable[[PodDesk], Awaitable[T]]) -> T:
-    from podstead.app.pod_desk import open_pod_desk
+def _administered(options: dict[str, Any], act: Callable[[PodAdministration], Awaitable[T]]) -> T:
+    from podstead.app.pod_administration import open_pod_administration
 
     settings = settings_from(options)
 
     async def run() -> T:
-        async with open_pod_desk(settings) as administration:
+        async with open_pod_administration(settings) as administration:
             return await act(administration)
 
     return asyncio.run(run())

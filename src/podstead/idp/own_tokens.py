@@ -107,6 +107,6 @@ class OwnTokens:
 
 
 def _source_of(token_id: str) -> tuple[str, str]:
-    """The kind and the id of what a token came of (:func:`podstead.idp.token_minting.source_of`)."""
+    """The kind and the id of a token's source (:func:`podstead.idp.token_minting.source_of`)."""
     kind, _, source = token_id.partition(".")[0].partition("-")
     return kind, source

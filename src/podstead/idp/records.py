@@ -273,8 +273,9 @@ class AllowedKey(msgspec.Struct, frozen=True):
 class SecurityEvent(msgspec.Struct, frozen=True):
     """A change of how somebody gets into an account (:mod:`podstead.idp.security_events`).
 
-    ``what`` is the value of an :class:`podstead.idp.audit.AuditEvent`; ``address`` is empty for a change
-    that no client made. ``by`` says how a change came about that was no request to the provider.
+    ``what`` is the value of an :class:`podstead.idp.audit.AuditEvent`; ``address`` is empty for a
+    change that no client made. ``by`` says how a change came about that was no request to the
+    provider.
     """
 
     at_s: int

@@ -71,7 +71,8 @@ class Messages:
 
 def message_id(notification: Notification) -> str:
     """The ``urn:uuid:`` of the message, the same wherever it is made."""
-    name = f"{notification.write} {notification.sequence} {notification.activity.value} {notification.topic}"
+    activity = notification.activity.value
+    name = f"{notification.write} {notification.sequence} {activity} {notification.topic}"
     return uuid.uuid5(_OF_NOTICES, name).urn
 
 

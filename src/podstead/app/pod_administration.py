@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from podstead.app.operator import opened_store
 from podstead.app.operator_audit import operator_audit
 from podstead.app.system import SystemClock, SystemRandomness
+from podstead.app.token_administration import opened_store
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Conflict, NotFound
@@ -30,7 +30,7 @@ class ListedPod:
 
 
 @dataclass(frozen=True, slots=True)
-class PodDesk:
+class PodAdministration:
     """Lists and deletes pods."""
 
     store: Store
@@ -74,9 +74,9 @@ class PodDesk:
 
 
 @asynccontextmanager
-async def open_pod_desk(settings: Settings) -> AsyncIterator[PodDesk]:
+async def open_pod_administration(settings: Settings) -> AsyncIterator[PodAdministration]:
     """Open the store of an existing data root. Raises RootUnusable, StorageError."""
     async with opened_store(settings) as store:
         clock, randomness = SystemClock(), SystemRandomness()
         async with operator_audit(store, clock=clock, randomness=randomness) as audit:
-            yield PodDesk(store, audit, clock, randomness)
+            yield PodAdministration(store, audit, clock, randomness)
