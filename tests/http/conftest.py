@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from podstead.app.adapters.keys import ensure_token_key
+from podstead.app.adapters.passwords import Argon2Passwords, HashCost
 from podstead.app.build import build_application
-from podstead.app.keys import ensure_token_key
-from podstead.app.passwords import Argon2Passwords, HashCost
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.storage.root import prepare_root

@@ -19,7 +19,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podstead.app.keys import ensure_token_key
+from podstead.app.adapters.keys import ensure_token_key
 from podstead.config import Settings
 from podstead.core.clock import Clock
 from podstead.storage.records import Committed, TokenRevocation, Version, Write

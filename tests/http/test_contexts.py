@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from podstead.app.bundled_contexts import bundled_contexts
+from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.config import Settings
 from podstead.outbound.urls import parse_origin
 from tests.http.conftest import BASE, Server, Start, running

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import pytest
 
 from podstead.app.accounts import build_accounts
+from podstead.app.adapters.foreign import ForeignDocuments
+from podstead.app.adapters.profile_index import index_profiles
+from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.documents import build_documents
-from podstead.app.foreign import ForeignDocuments
-from podstead.app.profile_index import index_profiles
-from podstead.app.system import SystemClock, SystemRandomness
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath
 from podstead.idp.nostr.profile_keys import ProfileKeyRecords, ProfileKeys

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app.token_administration import open_token_administration
+from podstead.app.operator.token_administration import open_token_administration
 from podstead.config import Settings
 from tests.http.conftest import BASE, Server, Start, running
 from tests.http.rdf import TURTLE

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app.system import SystemRandomness
+from podstead.app.adapters.system import SystemRandomness
 from podstead.core.errors import Overloaded
 from podstead.idp import challenges as module
 from podstead.idp.challenges import ChallengeInvalid, Challenges

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app.system import SystemRandomness
+from podstead.app.adapters.system import SystemRandomness
 from podstead.authn.credentials import UnverifiedEvent
 from podstead.authn.event_uses import EventUses
 from podstead.authn.signed_requests import EventRules, SignedRequests

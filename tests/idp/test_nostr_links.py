@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from podstead.app.system import SystemRandomness
+from podstead.app.adapters.system import SystemRandomness
 from podstead.core.errors import AccessDenied, NotFound, Overloaded, PodsteadError, StorageError
 from podstead.idp.factors import LastFactor, remaining_factor
 from podstead.idp.nostr.links import LinkedElsewhere, NostrLinks, ProfileRefused

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app.passwords import Argon2Passwords, HashCost
+from podstead.app.adapters.passwords import Argon2Passwords, HashCost
 from podstead.core.errors import RateLimited
 from podstead.idp.attempts import attempt_at
 from podstead.idp.passwords import PasswordCheck

@@ -11,8 +11,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from podstead.app.adapters.keys import ensure_token_key
 from podstead.app.build import build_application
-from podstead.app.keys import ensure_token_key
 from podstead.config import Settings
 from podstead.storage.root import prepare_root
 from tests.http.notifications.conftest import TURTLE, channel, path_of

@@ -12,7 +12,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 from pyld import jsonld  # type: ignore[import-untyped]
 
-from podstead.app.bundled_contexts import bundled_contexts
+from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.core.media_types import JSON_LD, N_QUADS
 from podstead.core.vocab import RDF, RDF_FIRST, RDF_NIL, RDF_REST, RDF_TYPE, XSD
 from podstead.rdf.codecs import Document, parse, serialize

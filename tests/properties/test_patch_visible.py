@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from rdflib.compare import to_canonical_graph
 from rdflib.term import BNode, Node, Variable
 
-from podstead.app.keys import ensure_token_key
+from podstead.app.adapters.keys import ensure_token_key
 from podstead.config import Settings
 from podstead.storage.root import prepare_root
 from tests.http.conftest import BASE, running, with_two_pods

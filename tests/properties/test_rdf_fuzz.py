@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstead.app.bundled_contexts import bundled_contexts
+from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.core.errors import RequestRefused
 from podstead.core.media_types import JSON_LD, N3, N_TRIPLES, RDF_TYPES, RDF_XML, TRIG, TURTLE
 from podstead.rdf.codecs import (

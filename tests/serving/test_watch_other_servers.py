@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from aiohttp import WSMsgType, web
 
-from podstead.app.bundled_contexts import bundled_contexts
+from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.notifications.client import receiving, watching
 from podstead.notifications.client.changes import ReceivedChange
 from podstead.notifications.client.discovery import Protocol

@@ -12,8 +12,8 @@ from pathlib import Path
 import apsw
 
 from podstead.app.accounts import AccountServices, build_accounts
-from podstead.app.passwords import Argon2Passwords, HashCost
-from podstead.app.system import SystemRandomness
+from podstead.app.adapters.passwords import Argon2Passwords, HashCost
+from podstead.app.adapters.system import SystemRandomness
 from podstead.config import Settings
 from podstead.idp.passwords import PasswordHasher
 from podstead.idp.records import Account

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from podstead.app.system import SystemRandomness
+from podstead.app.adapters.system import SystemRandomness
 from podstead.idp.records import ACCOUNTS
 from podstead.storage.protocol import Store
 from podstead.storage.writing import commit_entries

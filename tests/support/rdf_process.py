@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Self
 
-from podstead.app.bundled_contexts import bundled_contexts
+from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.core.errors import RequestRefused
 from podstead.core.media_types import JSON_LD, N_QUADS, RDF_TYPES, TURTLE
 from podstead.rdf.codecs import NotExpressible, RdfLimits, parse, serialize

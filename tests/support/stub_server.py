@@ -28,8 +28,8 @@ from typing import Any
 
 import click
 
-from podstead.app.run import run_server
-from podstead.app.worker import Application, Receive, Send
+from podstead.app.process.run import run_server
+from podstead.app.process.worker import Application, Receive, Send
 from podstead.cli.commands import Commands
 from podstead.cli.options import settings_from, settings_options
 from podstead.cli.start import announce, end

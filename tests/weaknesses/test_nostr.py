@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from rdflib import OWL
 
-from podstead.app.foreign import ForeignDocuments
-from podstead.app.keys import ensure_token_key
-from podstead.app.system import SystemClock
+from podstead.app.adapters.foreign import ForeignDocuments
+from podstead.app.adapters.keys import ensure_token_key
+from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
 from podstead.core.errors import OutboundError
 from podstead.storage.root import prepare_root

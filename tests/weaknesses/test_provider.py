@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app.passwords import Argon2Passwords
+from podstead.app.adapters.passwords import Argon2Passwords
 from podstead.idp.passwords import PasswordCheck
 from podstead.idp.sign_in import SignInFailed
 from tests.clients.identity.applications import Website

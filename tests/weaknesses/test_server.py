@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from podstead.app.keys import ensure_token_key
+from podstead.app.adapters.keys import ensure_token_key
 from podstead.config import Settings
 from podstead.outbound.addresses import AddressScope, may_be_reached
 from podstead.storage.root import prepare_root

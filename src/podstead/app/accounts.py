@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from podstead.app.audit import LogAudit
-from podstead.app.passwords import Argon2Passwords
+from podstead.app.adapters.audit import LogAudit
+from podstead.app.adapters.passwords import Argon2Passwords
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.idp.accounts import Accounts

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.client_certificates import certificate_verifier
-from podstead.app.foreign import ForeignDocuments
 from podstead.authn.authenticate import Authenticator, PodTokens
 from podstead.authn.event_uses import EventUses
 from podstead.authn.identity_status import AccountStatus, IdentityStatus, LocalWebIds

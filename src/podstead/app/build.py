@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from podstead import __version__
+from podstead.app.adapters.foreign import ForeignDocuments
+from podstead.app.adapters.keys import load_token_keys
+from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.authentication import CredentialVerification
 from podstead.app.channels import CHANNEL_TYPES
 from podstead.app.client_certificates import client_certificates
 from podstead.app.documents import build_documents
-from podstead.app.foreign import ForeignDocuments
 from podstead.app.git import Answering, RepositorySweep
-from podstead.app.keys import load_token_keys
 from podstead.app.life import Life
 from podstead.app.live_updates import LiveUpdates
 from podstead.app.resources import Owners, build_resources
-from podstead.app.system import SystemClock, SystemRandomness
 from podstead.authn.pod_token import SigningKey
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from podstead.app.foreign import ForeignDocuments
-from podstead.app.notification_keys import SenderKeyFolder
+from podstead.app.adapters.foreign import ForeignDocuments
+from podstead.app.adapters.notification_keys import SenderKeyFolder
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import OutboundError, Unprocessable

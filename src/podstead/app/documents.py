@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from podstead.app.bundled_contexts import bundled_contexts
-from podstead.app.foreign import ForeignDocuments
+from podstead.app.adapters.bundled_contexts import bundled_contexts
+from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.config import Settings
 from podstead.rdf.limits import RdfLimits
 from podstead.resources.contexts import ContextLibrary

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
-from podstead.app.git_processes import GitProcesses, find_git
+from podstead.app.adapters.git_processes import GitProcesses, find_git
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import StorageError

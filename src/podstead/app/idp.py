@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 from typing import Protocol
 
 from podstead.app.accounts import AccountServices
+from podstead.app.adapters.own_certificates import make_in_thread
+from podstead.app.adapters.profile_patches import AccountProfiles
+from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.idp_pages import PageServices, build_pages
 from podstead.app.nostr_keys import NostrServices, build_nostr
-from podstead.app.own_certificates import make_in_thread
-from podstead.app.profile_patches import AccountProfiles
-from podstead.app.provider_keys import KeyFolder
 from podstead.authn.event_uses import EventUses
 from podstead.authn.identity_status import LocalWebIds
 from podstead.authn.proofs import Proofs

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from podstead.app.accounts import AccountServices
+from podstead.app.adapters.webauthn import WebAuthnVerifier
 from podstead.app.nostr_keys import NostrServices
-from podstead.app.webauthn import WebAuthnVerifier
 from podstead.core.clock import Clock, Randomness
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.certificates import CertificateKeys

@@ -8,11 +8,11 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from podstead.app.foreign import ForeignDocuments
+from podstead.app.adapters.foreign import ForeignDocuments
+from podstead.app.adapters.operator_audit import log_acts_regularly
+from podstead.app.adapters.system import SystemRandomness
 from podstead.app.git import Answering, RepositorySweep
 from podstead.app.live_updates import LiveUpdates
-from podstead.app.operator_audit import log_acts_regularly
-from podstead.app.system import SystemRandomness
 from podstead.core.clock import Clock
 from podstead.core.errors import ServerTrouble
 from podstead.storage.protocol import Store

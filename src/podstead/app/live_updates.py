@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.channels import ChannelParts, state_tag
-from podstead.app.foreign import ForeignDocuments
 from podstead.authn.identity_status import IdentityStatus
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from podstead.app.accounts import AccountServices
-from podstead.app.profile_patches import AccountProfiles
+from podstead.app.adapters.profile_patches import AccountProfiles
 from podstead.authn.event_uses import EventUses
 from podstead.core.clock import Clock, Randomness
 from podstead.idp.challenges import Challenges

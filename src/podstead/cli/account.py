@@ -15,7 +15,7 @@ from podstead.cli.tables import table, time_text
 from podstead.config.value_types import BASE_URL
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
-    from podstead.app.account_administration import AccountAdministration
+    from podstead.app.operator.account_administration import AccountAdministration
     from podstead.idp.records import Account
 
 T = TypeVar("T")
@@ -209,7 +209,7 @@ def _password() -> str:
 def _administered(
     options: dict[str, Any], act: Callable[[AccountAdministration], Awaitable[T]]
 ) -> T:
-    from podstead.app.account_administration import open_account_administration
+    from podstead.app.operator.account_administration import open_account_administration
 
     settings = settings_from(options)
 

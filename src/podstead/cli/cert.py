@@ -12,7 +12,7 @@ import click
 from podstead.core.errors import PodsteadError
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
-    from podstead.app import own_certificates as own
+    from podstead.app.adapters import own_certificates as own
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -79,7 +79,7 @@ def new(  # noqa: PLR0917 - one for each option
     prints them, and you add them yourself. Other processes on this machine can see options, so
     prefer the variable PODSTEAD_TOKEN.
     """
-    from podstead.app import own_certificates as own
+    from podstead.app.adapters import own_certificates as own
 
     for path in (certificate, key):
         if path.exists():

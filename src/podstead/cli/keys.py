@@ -32,7 +32,7 @@ def list_(**options: Any) -> None:  # noqa: ANN401 - one for each setting
     A key in state "next" is published but does not sign yet. A replaced key is published until the
     last token that it signed has expired, and is then kept for a while to verify sign-out requests.
     """
-    from podstead.app.key_administration import KeyAdministration
+    from podstead.app.operator.key_administration import KeyAdministration
 
     rows = KeyAdministration(settings_from(options)).list()
     lines = [
@@ -57,7 +57,7 @@ def rotate(*, compromised: bool, **options: Any) -> None:  # noqa: ANN401 - one 
     The server publishes it immediately and begins to sign with it a day later, when every server
     that caches the keys has had time to fetch it. Tokens signed with earlier keys remain valid.
     """
-    from podstead.app.key_administration import open_key_desk
+    from podstead.app.operator.key_administration import open_key_desk
 
     settings = settings_from(options)
 

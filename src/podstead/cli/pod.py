@@ -12,7 +12,7 @@ from podstead.cli.options import OPTION_ROWS, settings_from, settings_options
 from podstead.cli.tables import table, time_text
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
-    from podstead.app.pod_administration import ListedPod, PodAdministration
+    from podstead.app.operator.pod_administration import ListedPod, PodAdministration
 
 T = TypeVar("T")
 
@@ -61,7 +61,7 @@ def delete(name: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN401 - o
 
 
 def _administered(options: dict[str, Any], act: Callable[[PodAdministration], Awaitable[T]]) -> T:
-    from podstead.app.pod_administration import open_pod_administration
+    from podstead.app.operator.pod_administration import open_pod_administration
 
     settings = settings_from(options)
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from podstead import __version__
-from podstead.app.exit_reason import ExitReason
+from podstead.app.process.exit_reason import ExitReason
 from podstead.cli.options import GroupedCommand, settings_from, settings_options
 from podstead.config import Settings
 from podstead.core.counting import counted
@@ -52,7 +52,7 @@ def start(**options: Any) -> None:  # noqa: ANN401 - one for each setting
     settings = settings_from(options)
     # Imported here because `podstead --help` does not need them.
     from podstead.app.build import build_application
-    from podstead.app.run import run_server
+    from podstead.app.process.run import run_server
 
     end(run_server(settings, factory=build_application, on_ready=announce))
 

@@ -14,7 +14,7 @@ from podstead.cli.tables import table, time_text
 from podstead.storage.records import TokenRecord
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
-    from podstead.app.token_administration import TokenAdministration
+    from podstead.app.operator.token_administration import TokenAdministration
 
 T = TypeVar("T")
 
@@ -71,7 +71,7 @@ def revoke(token_id: str | None, pod: str | None, **options: Any) -> None:  # no
 
 
 def _administered(options: dict[str, Any], act: Callable[[TokenAdministration], Awaitable[T]]) -> T:
-    from podstead.app.token_administration import open_token_administration
+    from podstead.app.operator.token_administration import open_token_administration
 
     settings = settings_from(options)
 

@@ -91,7 +91,7 @@ def _closed(task: asyncio.Task[None]) -> None:
 
 
 async def _print_changes(url: str, *, token: str | None, count: int | None, show: _Show) -> None:
-    from podstead.app.watching import NoSuchAddress, watching
+    from podstead.app.operator.watching import NoSuchAddress, watching
     from podstead.notifications.client.changes import ReceivedChange
     from podstead.notifications.client.errors import CannotWatch
     from podstead.notifications.client.receiving import Missed

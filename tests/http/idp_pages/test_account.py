@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from podstead.app.system import SystemRandomness
+from podstead.app.adapters.system import SystemRandomness
 from podstead.idp.records import SESSIONS
 from podstead.storage.registry import secret_key
 from podstead.storage.sqlite import SqliteStore

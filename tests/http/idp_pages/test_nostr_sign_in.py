@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podstead.app.system import SystemRandomness
+from podstead.app.adapters.system import SystemRandomness
 from podstead.config import Settings
 from podstead.idp.authorizations import VERIFIED_S
 from podstead.idp.nostr.proven_keys import PROVEN_S

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podstead.app.system import SystemRandomness
+from podstead.app.adapters.system import SystemRandomness
 from podstead.idp.passkeys.sign_in import counts_up
 from podstead.idp.records import ACCOUNTS, PASSKEY_CHALLENGES, PASSKEYS
 from podstead.storage.sqlite import SqliteStore

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from podstead.app.token_administration import open_token_administration
+from podstead.app.operator.token_administration import open_token_administration
 from podstead.config import Settings
 from podstead.idp.common_passwords import MOST_COMMON
 from podstead.idp.passwords import FEWEST_CHARACTERS

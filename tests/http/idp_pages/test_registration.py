@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from podstead.app.keys import ensure_token_key
+from podstead.app.adapters.keys import ensure_token_key
 from podstead.config import Settings
 from podstead.storage.root import prepare_root
 from tests.http.conftest import BASE, Server, Start, running

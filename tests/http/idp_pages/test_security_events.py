@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from podstead.app.accounts import build_accounts
-from podstead.app.system import SystemRandomness
+from podstead.app.adapters.system import SystemRandomness
 from podstead.config import Settings
 from podstead.idp.security_events import MOST_EVENTS
 from podstead.nostr.npub import npub

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from podstead.app.passwords import MOST_AT_ONCE, Argon2Passwords
+from podstead.app.adapters.passwords import MOST_AT_ONCE, Argon2Passwords
 from podstead.idp.passwords import PasswordCheck
 from tests.http.conftest import Server, password_of
 from tests.support.asgi import Answer

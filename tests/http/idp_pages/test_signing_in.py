@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from podstead.app.accounts import build_accounts
-from podstead.app.system import SystemRandomness
+from podstead.app.adapters.system import SystemRandomness
 from podstead.config import Settings
 from podstead.idp import sessions
 from podstead.idp.known_browsers import MARK_S

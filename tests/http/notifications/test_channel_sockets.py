@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from podstead.app.system import SystemClock
+from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
 from podstead.notifications.times import write_time
 from podstead.web.notifications import channel_socket

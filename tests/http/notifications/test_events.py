@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from podstead.app.system import SystemClock
-from podstead.app.token_administration import open_token_administration, opened_store
+from podstead.app.adapters.system import SystemClock
+from podstead.app.operator.token_administration import open_token_administration, opened_store
 from podstead.config import Settings
 from podstead.notifications.notification import Notification
 from podstead.notifications.readers import Readers, View

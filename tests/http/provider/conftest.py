@@ -22,9 +22,9 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
-from podstead.app.keys import ensure_token_key
-from podstead.app.provider_keys import KeyFolder
-from podstead.app.system import SystemRandomness
+from podstead.app.adapters.keys import ensure_token_key
+from podstead.app.adapters.provider_keys import KeyFolder
+from podstead.app.adapters.system import SystemRandomness
 from podstead.config import Settings
 from podstead.core.errors import OutboundError
 from podstead.idp.authorizations import AuthorizationReply, Authorizations, Interact, Next

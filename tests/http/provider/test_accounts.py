@@ -10,8 +10,8 @@ import pytest
 from rdflib import URIRef
 
 from podstead.app.accounts import AccountServices, build_accounts
-from podstead.app.passwords import Argon2Passwords
-from podstead.app.system import SystemRandomness
+from podstead.app.adapters.passwords import Argon2Passwords
+from podstead.app.adapters.system import SystemRandomness
 from podstead.pods.names import RESERVED_NAMES
 from tests.http.conftest import BASE, CHEAP, Start
 from tests.http.provider.conftest import (

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from podstead.app.provider_keys import KeyFolder
+from podstead.app.adapters.provider_keys import KeyFolder
 from tests.http.provider.conftest import App, MovedClock, Provider
 
 DAY_S = 86_400

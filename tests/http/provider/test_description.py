@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app.provider_keys import LOOK_AGAIN_MS, KeyFolder
+from podstead.app.adapters.provider_keys import LOOK_AGAIN_MS, KeyFolder
 from podstead.core.errors import StorageError
 from podstead.idp.keys import DAY_S
 from podstead.storage.layout import RootLayout

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podstead.app.system import SystemRandomness
+from podstead.app.adapters.system import SystemRandomness
 from podstead.idp.clients import COUNTED_MS, REGISTRATION_MS, ClientDirectory, ClientDocument
 from podstead.idp.records import CLIENTS
 from podstead.rdf.graph import Graph

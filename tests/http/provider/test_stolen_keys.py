@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.app.key_administration import KeyAdministration
+from podstead.app.operator.key_administration import KeyAdministration
 from tests.http.provider.conftest import PRIVATE, Provider, provider_settings
 
 LOOKED_AT_AGAIN_AFTER_S = 60

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app.token_administration import open_token_administration
+from podstead.app.operator.token_administration import open_token_administration
 from podstead.config import Settings
 from podstead.core.bounded_cache import BoundedCache
 from podstead.storage.layout import RootLayout

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app.blocked_fetches import NOTED_AGAIN_AFTER_MS
-from podstead.app.foreign import ForeignDocuments
+from podstead.app.adapters.blocked_fetches import NOTED_AGAIN_AFTER_MS
+from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.config import Settings
 from podstead.core.errors import OutboundError, OwnDocument
 from podstead.outbound.urls import parse_origin

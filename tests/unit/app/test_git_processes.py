@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app import git_processes
-from podstead.app.git_processes import GitProcesses, find_git
+from podstead.app.adapters import git_processes
+from podstead.app.adapters.git_processes import GitProcesses, find_git
 from podstead.config import StartRefused
 from podstead.core.errors import BadRequest, Overloaded, ServerTrouble
 from tests.support.waiting import wait_until

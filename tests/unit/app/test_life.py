@@ -10,8 +10,8 @@ from typing import cast
 import pytest
 
 from podstead.app import life
+from podstead.app.adapters.system import SystemClock
 from podstead.app.git import RepositorySweep
-from podstead.app.system import SystemClock
 from podstead.core.errors import Overloaded, StorageError
 from podstead.git.directories import Directories
 from podstead.storage.protocol import Store

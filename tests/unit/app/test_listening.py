@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app.listening import chosen_port, closing_all, open_listeners
+from podstead.app.process.listening import chosen_port, closing_all, open_listeners
 from podstead.config import Settings
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from podstead.app.logs import JsonFormatter, ServerNews, TextFormatter, logging_config
+from podstead.app.process.logs import JsonFormatter, ServerNews, TextFormatter, logging_config
 from podstead.config import Settings
 
 

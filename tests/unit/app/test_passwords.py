@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import argon2
 import pytest
 
-from podstead.app.passwords import Argon2Passwords, HashCost
+from podstead.app.adapters.passwords import Argon2Passwords, HashCost
 from podstead.core.errors import Overloaded, StorageError
 from podstead.idp.passwords import PasswordCheck
 

@@ -16,13 +16,13 @@ from tests.support.server import DEADLINE_S, REPOSITORY
 SOURCES = REPOSITORY / "src"
 _LOADED = """
 import json, sys
-import podstead.cli.start, podstead.app.build, podstead.app.run
-from podstead.app.preload import preload
+import podstead.cli.start, podstead.app.build, podstead.app.process.run
+from podstead.app.process.preload import preload
 from podstead.config import Settings
 preload(Settings(idp=True, webid_tls=True, git=True))
 print(json.dumps(sorted(sys.modules)))
 """
-_BEFORE_THE_FIRST_REQUEST = {"podstead.app.profile_index"}
+_BEFORE_THE_FIRST_REQUEST = {"podstead.app.adapters.profile_index"}
 _OF_COMMANDS = {"podstead.outbound.submission"}
 
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from podstead.app.slots import Slots
+from podstead.app.adapters.slots import Slots
 from podstead.core.errors import Overloaded
 
 AT_ONCE_S = 0.001

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from podstead.app.provider_keys import KeyFolder
-from podstead.app.system import SystemClock
+from podstead.app.adapters.provider_keys import KeyFolder
+from podstead.app.adapters.system import SystemClock
 from podstead.cli.commands import main
 from podstead.storage.root import prepare_root
 

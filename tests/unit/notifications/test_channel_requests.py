@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podstead.app.bundled_contexts import bundled_contexts
+from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.core.errors import Unprocessable
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications.channel_requests import (

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from podstead.app.bundled_contexts import bundled_contexts
+from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.core.media_types import JSON_LD, TRIG
 from podstead.rdf import jsonld_rewriter
 from podstead.rdf.codecs import parse, serialize

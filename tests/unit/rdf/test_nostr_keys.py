@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from podstead.app.bundled_contexts import bundled_contexts
+from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.core.media_types import JSON_LD, TURTLE
 from podstead.rdf.codecs import parse
 from podstead.rdf.nostr_keys import MOST_KEYS, stated_keys

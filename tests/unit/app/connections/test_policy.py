@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstead.app.connections.kernel import Peer
-from podstead.app.connections.policy import (
+from podstead.app.process.connections.kernel import Peer
+from podstead.app.process.connections.policy import (
     SHUT_OUT_S,
     SIGNIFICANT_BYTES,
     Bounds,
@@ -17,7 +17,7 @@ from podstead.app.connections.policy import (
     Sent,
     Shares,
 )
-from podstead.app.connections.supervisor import holder_of
+from podstead.app.process.connections.supervisor import holder_of
 
 BOUNDS = Bounds(connections=10, per_address=3, idle_timeout_s=30, stall_timeout_s=20)
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app.connections.door import MOST_SHUT_OUT, Door
-from podstead.app.connections.kernel import Descriptors, Peer, read_name
+from podstead.app.process.connections.door import MOST_SHUT_OUT, Door
+from podstead.app.process.connections.kernel import Descriptors, Peer, read_name
 from tests.support.server import DEADLINE_S
 from tests.support.waiting import wait_until
 

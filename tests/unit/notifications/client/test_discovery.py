@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podstead.app.bundled_contexts import bundled_contexts
+from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.notifications.client.discovery import (
     Protocol,
     Way,

@@ -1,0 +1,1 @@
+"""What connects the layers below to this machine: clock, keys, git, hashing, foreign servers."""

@@ -1,0 +1,122 @@
+"""How are passwords hashed? By argon2id, in two threads, with so many waiting (A-93).
+
+A hash takes a tenth of a second and 46 MiB on purpose. It is made outside the event loop, never
+more than two at a time. The network of one customer has at most one of the two threads and half
+the places in which requests wait for them, right passwords or wrong ones. A request waits a few
+seconds at most; then, or when too many wait, it is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import secrets
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from argon2 import PasswordHasher as Argon2
+from argon2.exceptions import HashingError, InvalidHashError, VerificationError, VerifyMismatchError
+from argon2.low_level import ARGON2_VERSION, Type
+
+from podstead.app.adapters.slots import Slots
+from podstead.core.errors import Overloaded, StorageError
+from podstead.idp.passwords import PasswordCheck
+
+T = TypeVar("T")
+
+THREADS: Final = 2
+MOST_AT_ONCE: Final = 64
+"""Those that are hashed or wait."""
+LONGEST_WAIT_S: Final = 5.0
+"""A hash takes a tenth of a second, so this is what some fifty before it take."""
+_HASH_BYTES: Final = 32
+_SALT_BYTES: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class HashCost:
+    """What one hash takes; A-93 asks for at least 19 MiB and two passes on one lane."""
+
+    memory_kib: int = 46 * 1024
+    passes: int = 2
+
+
+class Argon2Passwords:
+    """Implements PasswordHasher of ``idp.passwords``."""
+
+    def __init__(
+        self,
+        cost: HashCost | None = None,
+        *,
+        threads: int = THREADS,
+        most_at_once: int = MOST_AT_ONCE,
+        longest_wait_s: float = LONGEST_WAIT_S,
+    ) -> None:
+        cost = cost or HashCost()
+        self._argon2 = Argon2(
+            time_cost=cost.passes,
+            memory_cost=cost.memory_kib,
+            parallelism=1,
+            hash_len=_HASH_BYTES,
+            salt_len=_SALT_BYTES,
+            type=Type.ID,
+        )
+        self._nobodys_hash = _hash_of_nothing(cost)
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="password")
+        self._slots = Slots(
+            threads,
+            wait_s=longest_wait_s,
+            most_waiting=most_at_once,
+            refusal="Too many sign-ins are in progress; try again",
+        )
+
+    async def hash(self, password: str, *, network: str) -> str:
+        """The hash to keep. Raises Overloaded."""
+        return await self._in_turn(network, lambda: self._argon2.hash(password))
+
+    async def verify(
+        self, password_hash: str | None, password: str, *, network: str
+    ) -> PasswordCheck:
+        """Compare a password with a hash; the answer without one takes as long. Raises Overloaded,
+        and StorageError for a hash that is damaged."""
+        compared = password_hash or self._nobodys_hash
+        return await self._in_turn(network, lambda: self._compare(compared, password))
+
+    def _compare(self, password_hash: str, password: str) -> PasswordCheck:
+        try:
+            self._argon2.verify(password_hash, password)
+        except VerifyMismatchError:
+            return PasswordCheck.WRONG
+        except (InvalidHashError, VerificationError) as error:
+            raise StorageError("The hash of a password cannot be read") from error
+        outdated = self._argon2.check_needs_rehash(password_hash)
+        return PasswordCheck.RIGHT_BUT_OUTDATED if outdated else PasswordCheck.RIGHT
+
+    async def _in_turn(self, network: str, work: Callable[[], T]) -> T:
+        await self._slots.take(network)
+        loop = asyncio.get_running_loop()
+
+        def give_back(_: object) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(self._slots.give_back, network)
+
+        future = self._threads.submit(work)
+        # Not when the request ends: a request that was given up leaves its hash to be made.
+        future.add_done_callback(give_back)
+        try:
+            return await asyncio.wrap_future(future)
+        except HashingError as error:
+            raise Overloaded("There is no memory to hash a password at this moment") from error
+
+
+def _hash_of_nothing(cost: HashCost) -> str:
+    """A hash of the current cost that no password has."""
+    salt, digest = (
+        base64.b64encode(secrets.token_bytes(size)).rstrip(b"=").decode("ascii")
+        for size in (_SALT_BYTES, _HASH_BYTES)
+    )
+    parameters = f"m={cost.memory_kib},t={cost.passes},p=1"
+    return f"$argon2id$v={ARGON2_VERSION}${parameters}${salt}${digest}"

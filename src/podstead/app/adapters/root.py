@@ -1,0 +1,137 @@
+"""When is the data root ready for workers? Once it is ours alone, up to date, and has a key."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from podstead.app.adapters.keys import ensure_token_key
+from podstead.app.adapters.retrying import retry_while_busy
+from podstead.app.adapters.system import SystemClock
+from podstead.config import Settings
+from podstead.core.errors import RootInUse, RootUnusable
+from podstead.storage.disk_space import DiskSpace
+from podstead.storage.layout import RootLayout
+from podstead.storage.root import lock_root, prepare_root
+from podstead.storage.sqlite import SqliteFacts, make_shrinkable
+
+_BASE_URL = "base-url"
+_ISSUER = "issuer"
+_PROFILE_KEYS = "profile-keys"
+PROFILE_KEY_RULES = "1"
+"""Counts the changes of what is found in profiles (:mod:`podstead.rdf.nostr_keys`): with other
+rules all profiles are read again."""
+
+
+@contextmanager
+def prepared_root(settings: Settings) -> Iterator[None]:
+    """Hold the data root while the server runs. Raises RootUnusable, StorageError.
+
+    It is locked before it is migrated: a newer server must not change the schema under one that
+    runs.
+    """
+    root = settings.root
+    try:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        reason = "it is not a folder" if isinstance(error, FileExistsError) else error.strerror
+        raise RootUnusable(
+            f"Cannot create the data root {root}: {reason}. Choose another one with --root."
+        ) from error
+    with retry_while_busy(
+        lambda: lock_root(root), is_busy=lambda error: isinstance(error, RootInUse)
+    ):
+        space = DiskSpace(root, min_free_bytes=settings.min_free_bytes)
+        space.release_if_low()
+        layout = prepare_root(root)
+        make_shrinkable(layout.database, free_bytes=space.free_bytes())
+        is_new = remembered_base_url(layout) is None
+        _claim_base_url(layout, settings.base_url)
+        _complete_profile_keys(settings, layout, is_new=is_new)
+        if not settings.token_keys:
+            ensure_token_key(layout.keys)
+        if settings.idp:
+            from podstead.app.adapters.provider_keys import KeyFolder  # loads cryptography
+
+            keys = KeyFolder(layout.keys, SystemClock())
+            _claim_issuer(layout, settings, was_provider=keys.exists())
+            keys.maintain()
+        space.restore()
+        try:
+            yield
+        finally:
+            # The database has given up what its log took.
+            space.restore(even_if_low=True)
+
+
+def remembered_base_url(layout: RootLayout) -> str | None:
+    """The base URL of a data root, ``None`` before the first start. Raises StorageError."""
+    return SqliteFacts(layout.database).read_fact(_BASE_URL)
+
+
+def remembered_issuer(layout: RootLayout) -> str | None:
+    """The name of the provider that the accounts of a data root belong to, ``None`` before the
+    first start. Raises StorageError."""
+    facts = SqliteFacts(layout.database)
+    return facts.read_fact(_ISSUER) or facts.read_fact(_BASE_URL)
+
+
+def change_issuer(layout: RootLayout, issuer: str) -> None:
+    """Have the accounts belong to a provider of another name from the next start on. Raises
+    StorageError."""
+    SqliteFacts(layout.database).write_fact(_ISSUER, issuer)
+
+
+def _complete_profile_keys(settings: Settings, layout: RootLayout, *, is_new: bool) -> None:
+    """Find the keys in profiles once, where earlier versions wrote some. Raises StorageError."""
+    facts = SqliteFacts(layout.database)
+    if facts.read_fact(_PROFILE_KEYS) == PROFILE_KEY_RULES:
+        return
+    if not is_new:
+        from podstead.app.adapters.profile_index import (
+            index_profiles,  # loads much that others need not
+        )
+
+        asyncio.run(index_profiles(settings))
+    facts.write_fact(_PROFILE_KEYS, PROFILE_KEY_RULES)
+
+
+def _claim_base_url(layout: RootLayout, base_url: str) -> None:
+    """Remember the base URL at the first start; refuse another one at every later start.
+
+    Everything stored is named by it (docs/decisions/0003). Raises RootUnusable, StorageError.
+    """
+    facts = SqliteFacts(layout.database)
+    remembered = facts.read_fact(_BASE_URL)
+    if remembered is None:
+        facts.write_fact(_BASE_URL, base_url)
+    elif remembered != base_url:
+        raise RootUnusable(
+            f"The data root {layout.root} belongs to {remembered}: the URL of everything in it "
+            f"begins with that. Start with --base-url {remembered}, or choose another --root for "
+            f"{base_url}."
+        )
+
+
+def _claim_issuer(layout: RootLayout, settings: Settings, *, was_provider: bool) -> None:
+    """Remember the name of the provider at the first start with one; refuse another one later,
+    which no profile names (docs/decisions/0019). Raises RootUnusable, StorageError.
+
+    Before this was remembered, it was the base URL.
+    """
+    facts = SqliteFacts(layout.database)
+    remembered = facts.read_fact(_ISSUER) or (settings.base_url if was_provider else None)
+    if remembered is None or remembered == settings.issuer:
+        facts.write_fact(_ISSUER, settings.issuer)
+        return
+    same = (
+        "without --idp-base-url"
+        if remembered == settings.base_url
+        else f"with --idp-base-url {remembered}"
+    )
+    raise RootUnusable(
+        f"The accounts of the data root {layout.root} belong to the identity provider "
+        f"{remembered}, which their profiles name. Start {same}, or first move them to "
+        f"{settings.issuer} with 'podstead account change-issuer {settings.issuer}'."
+    )

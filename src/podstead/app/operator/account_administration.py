@@ -1,0 +1,123 @@
+"""What may the operator do with accounts, beside a running server?
+
+The server sees each change with its next request. Nobody is asked for the password of an account
+here: whoever may write to the data root is the operator.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from podstead.app.accounts import AccountServices, build_accounts
+from podstead.app.adapters.operator_audit import operator_audit
+from podstead.app.adapters.root import change_issuer, remembered_base_url, remembered_issuer
+from podstead.app.adapters.system import SystemClock, SystemRandomness
+from podstead.app.operator.token_administration import opened_store
+from podstead.config import Settings
+from podstead.core.errors import NotFound, RootUnusable
+from podstead.idp.audit import AuditEvent
+from podstead.idp.credentials import NewCredential
+from podstead.idp.records import Account
+from podstead.storage.layout import RootLayout
+from podstead.storage.registry import Versioned
+
+_PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class AccountAdministration:
+    """Makes, lists, changes and removes accounts; each is named by its pod or e-mail address."""
+
+    issuer: str
+    layout: RootLayout
+    services: AccountServices
+
+    async def create(self, name: str, *, email: str | None, password: str) -> Account:
+        """An account with a new pod; see :meth:`podstead.idp.accounts.Accounts.create`."""
+        made = await self.services.accounts.create(
+            name=name, email=email, password=password, needs_email=False
+        )
+        return made.account
+
+    async def create_for_pod(self, pod: str, *, email: str | None, password: str) -> Account:
+        """An account for a pod that has none; see
+        :meth:`podstead.idp.accounts.Accounts.create_for_pod`."""
+        return await self.services.accounts.create_for_pod(pod, email=email, password=password)
+
+    async def list(self) -> Sequence[Account]:
+        """All accounts, by the name of their pods. Raises StorageError."""
+        listed: list[Account] = []
+        page = await self.services.accounts.page(limit=_PAGE)
+        while page:
+            listed += page
+            page = await self.services.accounts.page(after=page[-1].account_id, limit=_PAGE)
+        return sorted(listed, key=lambda account: account.pod.lower())
+
+    async def find(self, name: str) -> Account:
+        """The account. Raises NotFound, StorageError."""
+        return (await self._find(name)).value
+
+    async def set_password(self, name: str, password: str) -> None:
+        """Change its password and end its sessions and grants. Raises NotFound, UnusablePassword,
+        StorageError, Overloaded."""
+        await self.services.accounts.set_password((await self.find(name)).account_id, password)
+
+    async def disable(self, name: str) -> None:
+        """Let nobody use it. Raises NotFound, StorageError, Overloaded."""
+        await self.services.accounts.disable((await self.find(name)).account_id)
+
+    async def enable(self, name: str) -> None:
+        """Let it be used again. Raises NotFound, StorageError, Overloaded."""
+        await self.services.accounts.enable((await self.find(name)).account_id)
+
+    async def delete(self, name: str) -> None:
+        """Remove it with its pod. Raises NotFound, StorageError, Overloaded."""
+        await self.services.accounts.delete((await self.find(name)).account_id)
+
+    async def free_name(self, name: str) -> None:
+        """Let somebody else have the name of a pod that is gone. Raises NotFound, StorageError,
+        Overloaded."""
+        await self.services.accounts.free_name(name)
+
+    def change_issuer(self, issuer: str) -> None:
+        """Have the accounts belong to a provider of another name from the next start on. Raises
+        StorageError."""
+        change_issuer(self.layout, issuer)
+        self.services.audit.note(AuditEvent.ISSUER_CHANGED, issuer=issuer)
+
+    async def create_credentials(self, name: str, *, label: str) -> NewCredential:
+        """Client credentials that act as it. Raises NotFound, Conflict, BadRequest, StorageError,
+        Overloaded."""
+        return await self.services.credentials.create(await self._find(name), name=label)
+
+    async def _find(self, name: str) -> Versioned[Account]:
+        kept = await self.services.accounts.find(name)
+        if kept is None:
+            raise NotFound(f"There is no account '{name}'.")
+        return kept
+
+
+@asynccontextmanager
+async def open_account_administration(settings: Settings) -> AsyncIterator[AccountAdministration]:
+    """Open the store of an existing data root, whose base URL names the accounts. Raises
+    RootUnusable, StorageError."""
+    async with opened_store(settings) as store:
+        layout = RootLayout(settings.root)
+        base_url, issuer = remembered_base_url(layout), remembered_issuer(layout)
+        if base_url is None or issuer is None:
+            raise RootUnusable(
+                f"The data root {settings.root} has no base URL yet. Start the server once first."
+            )
+        clock, randomness = SystemClock(), SystemRandomness()
+        async with operator_audit(store, clock=clock, randomness=randomness) as audit:
+            services = build_accounts(
+                dataclasses.replace(settings, base_url=base_url, idp_base_url=issuer),
+                store=store,
+                clock=clock,
+                randomness=randomness,
+                audit=audit,
+            )
+            yield AccountAdministration(issuer=issuer, layout=layout, services=services)

@@ -1,0 +1,95 @@
+"""What may the operator do with the provider's keys, beside a running server? (A-44)"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from podstead.app.adapters.operator_audit import operator_audit
+from podstead.app.adapters.provider_keys import KeyFolder
+from podstead.app.adapters.system import SystemClock, SystemRandomness
+from podstead.app.operator.token_administration import opened_store
+from podstead.config import Settings
+from podstead.core.clock import Clock
+from podstead.core.errors import RootUnusable
+from podstead.idp.audit import Audit
+from podstead.idp.keys import ALGORITHMS, KeyRoster
+from podstead.storage.layout import RootLayout
+
+
+@dataclass(frozen=True, slots=True)
+class ListedKey:
+    """A key as the operator sees it; times are Unix seconds."""
+
+    key_id: str
+    algorithm: str
+    made_s: int
+    signs_from_s: int
+    state: str
+
+
+class KeyAdministration:
+    """Lists and replaces the keys of an existing data root."""
+
+    def __init__(
+        self, settings: Settings, clock: Clock | None = None, audit: Audit | None = None
+    ) -> None:
+        """Raises RootUnusable if the root has no keys of a provider."""
+        self._clock = clock or SystemClock()
+        self._folder = KeyFolder(RootLayout(settings.root).keys, self._clock, audit)
+        if not self._folder.exists():
+            raise RootUnusable(
+                f"There are no keys of an identity provider in {settings.root}. Set --root to the "
+                "data root of a server that was started with --idp."
+            )
+
+    def list(self) -> Sequence[ListedKey]:
+        """Every key, newest first. Raises StorageError."""
+        roster = self._folder.roster()
+        newest_first = sorted(roster.keys, key=lambda key: (-key.signs_from_s, key.pair.algorithm))
+        return [
+            ListedKey(
+                key.pair.key_id,
+                key.pair.algorithm,
+                key.made_s,
+                key.signs_from_s,
+                _state(roster, key.pair.key_id, key.signs_from_s),
+            )
+            for key in newest_first
+        ]
+
+    def rotate(self, *, compromised: bool = False) -> int:
+        """Make new keys, and say from when on (Unix seconds) they sign.
+
+        ``compromised`` removes the others, and the new ones sign at once. Raises StorageError.
+        """
+        if compromised:
+            self._folder.replace_all()
+        else:
+            self._folder.rotate()
+        roster = self._folder.roster()
+        return max(key.signs_from_s for key in roster.keys)
+
+
+@asynccontextmanager
+async def open_key_desk(settings: Settings) -> AsyncIterator[KeyAdministration]:
+    """The desk, whose changes are left for the log of the server if its store is there. Raises
+    RootUnusable, StorageError."""
+    if not RootLayout(settings.root).database.exists():
+        yield KeyAdministration(settings)
+        return
+    clock, randomness = SystemClock(), SystemRandomness()
+    async with (
+        opened_store(settings) as store,
+        operator_audit(store, clock=clock, randomness=randomness) as audit,
+    ):
+        yield KeyAdministration(settings, clock, audit)
+
+
+def _state(roster: KeyRoster, key_id: str, signs_from_s: int) -> str:
+    if key_id in {roster.signer(algorithm).key_id for algorithm in ALGORITHMS}:
+        return "signs"
+    if signs_from_s > roster.now_s:
+        return "next"
+    return "replaced" if roster.verifier(key_id) is not None else "retired"

@@ -1,0 +1,115 @@
+"""What may the operator do beside a running server? Tokens are made, listed and revoked (A-31).
+
+The store is opened as a worker opens it; the server sees the change with its next request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from podstead.app.adapters.keys import load_token_keys
+from podstead.app.adapters.operator_audit import operator_audit
+from podstead.app.adapters.system import SystemClock, SystemRandomness
+from podstead.config import Settings, StartRefused
+from podstead.core.clock import Clock, Randomness
+from podstead.core.errors import NotFound, RootUnusable, StorageError
+from podstead.idp.audit import Audit, AuditEvent
+from podstead.pods.provision import IssuedToken, TokenPolicy, issue_and_record
+from podstead.storage.layout import RootLayout
+from podstead.storage.protocol import Store
+from podstead.storage.records import (
+    PodRecord,
+    TokenRecord,
+)
+from podstead.storage.sqlite import SqliteStore
+from podstead.storage.tokens import revoke_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class TokenAdministration:
+    """Issues, lists and revokes simple tokens."""
+
+    settings: Settings
+    store: Store
+    clock: Clock
+    randomness: Randomness
+    audit: Audit
+
+    async def create(self, pod_name: str) -> IssuedToken:
+        """A further token for the owner of a pod. Raises NotFound, StartRefused, StorageError."""
+        if not self.settings.simple_tokens:
+            raise StartRefused(
+                "Simple tokens are off, so the server would not accept one. Turn on simple-tokens."
+            )
+        keys = self.settings.token_keys or load_token_keys(RootLayout(self.settings.root).keys)
+        pod = await self._pod(pod_name)
+        issued = await issue_and_record(
+            TokenPolicy(key=keys[0], lifetime_s=self.settings.token_lifetime_s),
+            pod=pod,
+            store=self.store,
+            clock=self.clock,
+            randomness=self.randomness,
+        )
+        self.audit.note(AuditEvent.POD_TOKEN_CREATED, pod=pod.name)
+        return issued
+
+    async def list(self, pod_name: str | None = None) -> Sequence[TokenRecord]:
+        """All tokens, or those of one pod, newest first. Raises NotFound, StorageError."""
+        if pod_name is None:
+            return await self.store.list_tokens()
+        pod = await self._pod(pod_name)
+        return await self.store.list_tokens(pod=pod.name)
+
+    async def revoke(self, token_id: str) -> None:
+        """Revoke one token; doing it again changes nothing. Raises NotFound, StorageError."""
+        record = await self.store.read_token(token_id)
+        if record is None:
+            raise NotFound(f"There is no token with the id '{token_id}'.")
+        await self._revoke([record])
+
+    async def revoke_all(self, pod_name: str) -> int:
+        """Revoke all tokens of a pod, and say how many. Raises NotFound, StorageError."""
+        valid = [record for record in await self.list(pod_name) if record.revoked_s is None]
+        await self._revoke(valid)
+        return len(valid)
+
+    async def _pod(self, name: str) -> PodRecord:
+        pod = await self.store.read_pod(name)
+        if pod is None:
+            raise NotFound(f"There is no pod '{name}'.")
+        return pod
+
+    async def _revoke(self, tokens: Sequence[TokenRecord]) -> None:
+        valid = [token for token in tokens if token.revoked_s is None]
+        if not await revoke_tokens(
+            self.store, valid, now_ms=self.clock.now_ms(), randomness=self.randomness
+        ):
+            raise StorageError("The revocation could not be recorded.")
+        for token in valid:
+            self.audit.note(AuditEvent.POD_TOKEN_REVOKED, token=token.token_id)
+
+
+@asynccontextmanager
+async def open_token_administration(settings: Settings) -> AsyncIterator[TokenAdministration]:
+    """Open the store of an existing data root. Raises RootUnusable, StorageError."""
+    async with opened_store(settings) as store:
+        clock, randomness = SystemClock(), SystemRandomness()
+        async with operator_audit(store, clock=clock, randomness=randomness) as audit:
+            yield TokenAdministration(settings, store, clock, randomness, audit)
+
+
+@asynccontextmanager
+async def opened_store(settings: Settings) -> AsyncIterator[Store]:
+    """The store of an existing data root, while it is open. Raises RootUnusable, StorageError."""
+    if not RootLayout(settings.root).database.exists():
+        raise RootUnusable(
+            f"There is no data in {settings.root}. Set --root to the data root of the server."
+        )
+    store = SqliteStore(settings.root)
+    await store.open()
+    try:
+        yield store
+    finally:
+        await store.close()

@@ -1,0 +1,67 @@
+"""How does somebody watch a resource from the command line? As any client, of any Solid server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+
+from podstead.app.adapters.bundled_contexts import bundled_contexts
+from podstead.core.errors import BadRequest
+from podstead.notifications.client.server import Server
+from podstead.notifications.client.watching import Told, Watching
+from podstead.outbound.errors import Refused
+from podstead.outbound.fetch import trusted_certificates
+from podstead.outbound.guard import Guard
+from podstead.outbound.resolver import SystemResolver
+from podstead.outbound.urls import Target, UrlRules, is_loopback_host, parse_origin
+
+
+class NoSuchAddress(BadRequest):
+    """The URL is none that can be watched."""
+
+
+@asynccontextmanager
+async def watching(url: str, *, token: str | None) -> AsyncIterator[AsyncIterator[Told]]:
+    """What is told of the resource at ``url``, without an end.
+
+    Raises NoSuchAddress, and CannotWatch while it is iterated.
+    """
+    target, rules = _admitted(url)
+    resolver = SystemResolver()
+    server = Server(
+        Guard(rules, resolver),
+        tls=trusted_certificates(),
+        origin=target.origin,
+        token=token,
+    )
+    told = Watching(server, bundled_contexts(), target.url).told()
+    try:
+        async with aclosing(told):
+            yield told
+    finally:
+        resolver.close()
+
+
+def _admitted(url: str) -> tuple[Target, UrlRules]:
+    """A URL taken apart, and where requests may lead when it is watched."""
+    scheme, _, rest = url.partition("://")
+    try:
+        origin = parse_origin(f"{scheme}://{rest.partition('/')[0].partition('?')[0]}")
+        # Who runs the command chose the server, which may well be in a private network.
+        rules = UrlRules(private_origins=frozenset({origin}))
+        target = rules.admit(url)
+    except Refused as refused:
+        raise _no_address(url) from refused
+    if is_loopback_host(target.host):
+        return target, UrlRules(loopback_allowed=True)
+    if target.scheme != "https":
+        raise _no_address(url)
+    return target, rules
+
+
+def _no_address(url: str) -> NoSuchAddress:
+    return NoSuchAddress(
+        f"Cannot watch '{url}': it must be the absolute URL of a resource and begin with https:// "
+        "(or with http:// for a server on this machine), such as "
+        "https://pods.example/alice/notes/."
+    )

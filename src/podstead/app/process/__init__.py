@@ -1,0 +1,1 @@
+"""The main process and its workers: starting, listening, TLS, logging and stopping."""

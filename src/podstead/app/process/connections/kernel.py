@@ -1,0 +1,174 @@
+"""What does the kernel know about the connections of this process?
+
+The HTTP server does not give its sockets away, but they are descriptors of this process, and the
+kernel names the peer of each. The functions of the C library are called without releasing the
+interpreter's lock, because with a busy event loop each release costs the calling thread up to five
+milliseconds. None of them blocks.
+
+Linux only: elsewhere the structures differ.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from pathlib import Path
+
+from podstead.app.process.connections.policy import Sent
+
+_LIBRARY = ctypes.PyDLL(None)
+_INT, _POINTER = ctypes.c_int, ctypes.c_void_p
+_LIBRARY.getpeername.argtypes = [_INT, _POINTER, _POINTER]
+_LIBRARY.getsockname.argtypes = [_INT, _POINTER, _POINTER]
+_LIBRARY.getsockopt.argtypes = [_INT, _INT, _INT, _POINTER, _POINTER]
+_LIBRARY.setsockopt.argtypes = [_INT, _INT, _INT, _POINTER, ctypes.c_uint32]
+_LIBRARY.shutdown.argtypes = [_INT, _INT]
+
+_STATUS = Path("/proc/self/status")
+_MOST_DESCRIPTORS = 65_536
+"""How many descriptors are tried where the system does not say how many there are."""
+
+_NAME_BYTES = 28
+"""The size of the name of an IPv6 socket; that of an IPv4 one is 16."""
+_IPV4_NAME_BYTES = 16
+
+# struct tcp_info of linux/tcp.h: tcpi_unacked; tcpi_bytes_acked and tcpi_notsent_bytes. Older
+# kernels fill in the beginning only.
+_TCP_INFO_BYTES = 192
+_UNACKNOWLEDGED = struct.Struct("=24xI")
+_ACKNOWLEDGED_AND_UNSENT = struct.Struct("=120xQ16xI")
+
+# SO_LINGER with a time of zero: closing discards unsent data and resets the connection.
+_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+
+_SO_ATTACH_FILTER, _SO_DETACH_FILTER = 26, 27
+_INSTRUCTION_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """The other end of a connection."""
+
+    address: IPv4Address | IPv6Address
+    port: int
+
+    @property
+    def client(self) -> tuple[str, str]:
+        """The address as the HTTP server passes it to the application."""
+        mapped = self.address.ipv4_mapped if isinstance(self.address, IPv6Address) else None
+        host = str(self.address) if mapped is None else f"::ffff:{mapped}"
+        return host, str(self.port)
+
+
+class Descriptors:
+    """The descriptors of this process, as far as they are connected sockets. For one thread."""
+
+    def __init__(self) -> None:
+        self._buffer = ctypes.create_string_buffer(_TCP_INFO_BYTES)
+        self._length = ctypes.c_uint32()
+        self._length_at = ctypes.addressof(self._length)
+        # A number reserved for ``end``, so that connections can be ended also when no descriptor is
+        # left: that is when it matters most.
+        self._nothing = os.open(os.devnull, os.O_RDONLY)
+        self._own = os.dup(self._nothing)
+
+    def connected(self) -> Iterator[tuple[int, bytes]]:
+        """Each with the name of its peer, see :func:`read_name`."""
+        # Fails for files, listening sockets and unused numbers, which are thereby left out.
+        buffer, length, length_at = self._buffer, self._length, self._length_at
+        getpeername = _LIBRARY.getpeername
+        for descriptor in range(_table_size()):
+            length.value = _NAME_BYTES
+            if getpeername(descriptor, buffer, length_at) == 0:
+                yield descriptor, buffer.raw[: length.value]
+
+    def local_port(self, descriptor: int) -> int | None:
+        """The port of this end of a connection; ``None`` for one that is not of the internet."""
+        self._length.value = _NAME_BYTES
+        if _LIBRARY.getsockname(descriptor, self._buffer, self._length_at) != 0:
+            return None
+        name = read_name(self._buffer.raw[: self._length.value])
+        return None if name is None else name.port
+
+    def sent(self, descriptor: int) -> Sent | None:
+        """What the client has received; ``None`` if the kernel does not say."""
+        self._length.value = _TCP_INFO_BYTES
+        asked = (descriptor, socket.IPPROTO_TCP, socket.TCP_INFO)
+        if _LIBRARY.getsockopt(*asked, self._buffer, self._length_at) != 0:
+            return None
+        if self._length.value < _ACKNOWLEDGED_AND_UNSENT.size:
+            return None
+        (unacknowledged,) = _UNACKNOWLEDGED.unpack_from(self._buffer)
+        acknowledged_bytes, unsent = _ACKNOWLEDGED_AND_UNSENT.unpack_from(self._buffer)
+        return Sent(unacknowledged > 0 or unsent > 0, acknowledged_bytes)
+
+    def end(self, descriptor: int, peer: bytes, *, port: int, abort: bool) -> bool:
+        """End the connection that a descriptor stood for a moment ago, if it still does.
+
+        The HTTP server sees the end and closes its descriptor. With ``abort`` the system then drops
+        what the client has not taken, instead of keeping it for minutes.
+        """
+        own = self._own
+        # The HTTP server may close the descriptor at any moment, and a new connection may get the
+        # number. A duplicate stays what it is, so the check below holds until the shutdown.
+        if _LIBRARY.dup3(descriptor, own, os.O_CLOEXEC) < 0:
+            return False
+        try:
+            self._length.value = _NAME_BYTES
+            if _LIBRARY.getpeername(own, self._buffer, self._length_at) != 0:
+                return False
+            if self._buffer.raw[: self._length.value] != peer or self.local_port(own) != port:
+                return False
+            if abort:
+                option = (own, socket.SOL_SOCKET, socket.SO_LINGER)
+                _LIBRARY.setsockopt(*option, _RESET_ON_CLOSE, len(_RESET_ON_CLOSE))
+            return bool(_LIBRARY.shutdown(own, socket.SHUT_RDWR) == 0)
+        finally:
+            # Lets go of the connection, which would otherwise stay open after the server closed it.
+            _LIBRARY.dup3(self._nothing, own, os.O_CLOEXEC)
+
+
+def attach_filter(descriptor: int, code: bytes) -> bool:
+    """Attach a classic Berkeley Packet Filter to a socket, in place of any other; False if the
+    kernel refuses it."""
+    # Referenced until the call returns; the kernel then has a copy.
+    kept = ctypes.create_string_buffer(code, len(code))
+    program = struct.pack("HP", len(code) // _INSTRUCTION_BYTES, ctypes.addressof(kept))
+    option = (descriptor, socket.SOL_SOCKET, _SO_ATTACH_FILTER)
+    return bool(_LIBRARY.setsockopt(*option, program, len(program)) == 0)
+
+
+def detach_filter(descriptor: int) -> None:
+    """Take the filter off a socket."""
+    option = (descriptor, socket.SOL_SOCKET, _SO_DETACH_FILTER)
+    _LIBRARY.setsockopt(*option, bytes(4), 4)
+
+
+def read_name(name: bytes) -> Peer | None:
+    """The peer that a socket's name denotes; ``None`` if it is not an internet address."""
+    if len(name) < _IPV4_NAME_BYTES:
+        return None
+    family = int.from_bytes(name[:2], sys.byteorder)
+    port = int.from_bytes(name[2:4], "big")
+    if family == socket.AF_INET:
+        return Peer(ip_address(name[4:8]), port)
+    if family == socket.AF_INET6 and len(name) == _NAME_BYTES:
+        return Peer(ip_address(name[8:24]), port)
+    return None
+
+
+def _table_size() -> int:
+    """More than the highest descriptor."""
+    try:
+        status = _STATUS.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return min(soft, _MOST_DESCRIPTORS)
+    return int(status.partition("FDSize:")[2].partition("\n")[0])

@@ -1,0 +1,170 @@
+"""Who ends connections and shuts addresses out? A thread of each worker, about once a second."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
+
+from podstead.app.process.connections.door import Door
+from podstead.app.process.connections.kernel import Descriptors, Peer, read_name
+from podstead.app.process.connections.policy import Bounds, Connection, Shares
+from podstead.app.process.connections.requests import Client, Requests
+from podstead.config import Settings
+
+logger = logging.getLogger("podstead.app")
+
+_LOOK_S = 1.0
+"""How long to wait between two looks, at most; less if the timeouts are short."""
+_LOOKS_FOR_EACH_TIMEOUT = 4
+_LOOK_WHEN_CONTENDED_S = 0.1
+"""The same while an address holds more than its share."""
+_LOOK_WHEN_FULL_S = 0.25
+_FULL = 0.875
+"""The part of all connections above which the worker is nearly full."""
+_PERCENT = 100
+
+Network = IPv4Network | IPv6Network
+
+
+def bounds_of(settings: Settings) -> Bounds:
+    """The bounds of one worker."""
+    share = settings.max_connections * settings.address_share_percent // _PERCENT
+    return Bounds(
+        connections=settings.max_connections,
+        per_address=max(1, share),
+        idle_timeout_s=settings.header_read_timeout_s,
+        stall_timeout_s=settings.body_idle_timeout_s,
+    )
+
+
+@dataclass(slots=True)
+class _Known:
+    """A connection, with what identifies it at the next look."""
+
+    descriptor: int
+    name: bytes
+    client: Client
+    connection: Connection
+    is_ended: bool = False
+
+
+class Supervisor:
+    """Watches the connections of one worker. Linux only; does nothing elsewhere."""
+
+    def __init__(
+        self,
+        *,
+        port: int,
+        door: Door,
+        bounds: Bounds,
+        trusted: tuple[Network, ...],
+    ) -> None:
+        """``port`` is the one on which the worker listens, ``door`` its listening socket."""
+        self._port = port
+        self._door = door
+        self._bounds = bounds
+        self._trusted = trusted
+        self.requests = Requests()
+        """The application notes here which requests are in flight."""
+        self._shares = Shares(bounds)
+        self._descriptors = Descriptors()
+        self._known: dict[int, _Known] = {}
+        self._others: dict[int, bytes] = {}
+        """Connected sockets that are not clients' connections, by descriptor. Remembered, so that
+        each is examined once and not at every look."""
+        shortest_s = min(bounds.idle_timeout_s, bounds.stall_timeout_s)
+        self._look_s = min(_LOOK_S, shortest_s / _LOOKS_FOR_EACH_TIMEOUT)
+        self._asked_s = 0.0
+
+    def watch(self) -> None:
+        """Look again and again, until the process ends."""
+        if sys.platform != "linux":
+            return
+        while True:
+            time.sleep(self._pause_s())
+            try:
+                self.look(time.monotonic())
+            except Exception:  # without this thread, no bound would hold any more
+                logger.exception("The connections could not be looked at")
+
+    def shut_nobody_out(self) -> None:
+        """The worker accepts no more connections. Those that it has are still watched."""
+        self._door.leave_alone()
+
+    def _pause_s(self) -> float:
+        if self._shares.is_contended:
+            return min(self._look_s, _LOOK_WHEN_CONTENDED_S)
+        if len(self._known) > self._bounds.connections * _FULL:
+            return min(self._look_s, _LOOK_WHEN_FULL_S)
+        return self._look_s
+
+    def look(self, now_s: float) -> None:
+        """Look once at all connections, and do what the policy says."""
+        self._find(now_s)
+        self.requests.forget_all_but({each.client for each in self._known.values()})
+        # While there is contention, shares are checked more often than timeouts need to be, and
+        # asking TCP_INFO of every connection takes time.
+        is_due = now_s - self._asked_s >= self._look_s
+        if is_due:
+            self._asked_s = now_s
+        for known in self._known.values():
+            known.connection.note_requests(self.requests.of(known.client), now_s=now_s)
+            if is_due and not known.is_ended:
+                self._judge(known, now_s)
+        connections = {each.connection: each for each in self._known.values() if not each.is_ended}
+        for connection in self._shares.excess(connections, now_s=now_s):
+            self._end(connections[connection], abort=True)
+        self._door.shut_out(self._shares.shut_out(now_s=now_s))
+
+    def _judge(self, known: _Known, now_s: float) -> None:
+        connection, bounds = known.connection, self._bounds
+        sent = self._descriptors.sent(known.descriptor)
+        if sent is not None:
+            connection.note_sent(sent, now_s=now_s)
+        if connection.is_stalled(bounds, now_s=now_s):
+            # Otherwise the kernel would keep what is unsent for minutes.
+            self._end(known, abort=True)
+        elif connection.is_idle(bounds, now_s=now_s):
+            self._end(known, abort=False)
+
+    def _find(self, now_s: float) -> None:
+        before, self._known = self._known, {}
+        others, self._others = self._others, {}
+        for descriptor, name in self._descriptors.connected():
+            known = before.get(descriptor)
+            # The same number may by now be another connection, which has another peer.
+            if known is not None and known.name == name:
+                self._known[descriptor] = known
+            elif others.get(descriptor) == name:
+                self._others[descriptor] = name
+            else:
+                self._meet(descriptor, name, now_s)
+
+    def _meet(self, descriptor: int, name: bytes, now_s: float) -> None:
+        peer = read_name(name)
+        if peer is None or self._descriptors.local_port(descriptor) != self._port:
+            self._others[descriptor] = name
+            return
+        connection = Connection(holder_of(peer, self._trusted), now_s)
+        self._known[descriptor] = _Known(descriptor, name, peer.client, connection)
+
+    def _end(self, known: _Known, *, abort: bool) -> None:
+        # It stays known until the HTTP server has closed it; otherwise the next look would take it
+        # for a new connection.
+        known.is_ended = self._descriptors.end(
+            known.descriptor, known.name, port=self._port, abort=abort
+        )
+
+
+def holder_of(peer: Peer, trusted: tuple[Network, ...]) -> Network | None:
+    """The network that one customer usually gets: an IPv4 address, or an IPv6 /64; ``None`` for a
+    trusted proxy."""
+    address: IPv4Address | IPv6Address = peer.address
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    if any(address in network for network in trusted):
+        return None
+    return ip_network((address, 64 if isinstance(address, IPv6Address) else 32), strict=False)

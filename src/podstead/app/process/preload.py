@@ -1,0 +1,74 @@
+"""What must be in memory before the first request? Everything that a worker may come to use.
+
+An upgrade replaces the installed package under a running server. A module or template that was
+loaded only then would be of the new version, or gone, while the rest is of the old one. So the main
+process loads it all before it forks workers, which share the memory; a worker that replaces another
+one is forked from the same process and reads nothing from the package either.
+
+Commands such as ``podstead token`` go on loading late what they use: they end before it matters.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from importlib import import_module
+
+from podstead.app.adapters.bundled_contexts import bundled_contexts
+from podstead.config import Settings
+from podstead.storage.migrations import read_migrations
+from podstead.web.favicon_endpoint import favicon
+from podstead.web.pages import load_templates
+
+_ALWAYS = (
+    "podstead.app.adapters.provider_keys",
+    "podstead.idp.clients",
+    "podstead.outbound.addresses",
+    "podstead.outbound.documents",
+    "podstead.outbound.errors",
+    "podstead.outbound.fetch",
+    "podstead.outbound.guard",
+    "podstead.outbound.policies",
+    "podstead.outbound.posting",
+    "podstead.outbound.resolver",
+    "podstead.outbound.urls",
+    "podstead.web.authority",
+)
+_FOR_THE_PROVIDER = (
+    "cryptography.hazmat.backends.openssl.backend",  # which webauthn verifies signatures with
+    "podstead.app.accounts",
+    "podstead.app.idp",
+    "webauthn",
+    "webauthn.helpers",
+    "webauthn.helpers.cose",
+)
+_FOR_CLIENT_CERTIFICATES = (
+    "podstead.app.process.tls.engine",
+    "podstead.app.process.tls.extension",
+    "podstead.app.process.tls.terminator",
+    "podstead.authn.certificates",
+    "podstead.authn.web_id_tls",
+)
+
+
+def preload(settings: Settings) -> None:
+    """Load what a server with these settings uses. Raises ImportError and OSError for an
+    installation that is not whole."""
+    gc.disable()  # what is loaded stays: looking through it again and again costs a tenth more
+    try:
+        for name in _modules(settings):
+            import_module(name)
+        load_templates()
+        favicon()
+        bundled_contexts()
+        read_migrations()
+    finally:
+        gc.enable()
+
+
+def _modules(settings: Settings) -> Iterator[str]:
+    yield from _ALWAYS
+    if settings.idp:
+        yield from _FOR_THE_PROVIDER
+    if settings.webid_tls:
+        yield from _FOR_CLIENT_CERTIFICATES

@@ -1,0 +1,122 @@
+"""When has the server's certificate been renewed, and may the new one be used?
+
+The files are looked at from time to time, and when the operator says so (SIGHUP). A change counts
+once it has lasted from one look to the next: whoever renews them writes one file after the other.
+What cannot be used is reported and left alone, and the certificate in use stays.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from podstead.app.process.certificate import CertificatePair, read_key_pair
+from podstead.config import Settings, StartRefused
+
+if TYPE_CHECKING:
+    from podstead.app.process.tls.engine import ServerContext
+
+logger = logging.getLogger("podstead.app")
+
+RENEWAL_SIGNAL = signal.SIGHUP
+
+Signature = tuple[tuple[int, ...], ...]
+"""What changes with files."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerKeys:
+    """What workers need to speak TLS."""
+
+    content_hash: bytes
+    """To tell whether others are the same."""
+    pair: CertificatePair | None = None
+    """For the HTTP server's own TLS."""
+    context: ServerContext | None = None
+    """Instead of those, for the listener that asks for client certificates."""
+
+
+def prepare_keys(settings: Settings) -> ServerKeys | None:
+    """What is needed for the TLS of the settings, ``None`` without any. Raises StartRefused."""
+    pair = read_key_pair(settings)
+    if pair is None:
+        return None
+    if not settings.webid_tls:
+        return ServerKeys(pair.content_hash, pair=pair)
+    from podstead.app.process.tls.engine import ServerContext, TlsFailed
+
+    try:
+        return ServerKeys(pair.content_hash, context=ServerContext(pair))
+    except TlsFailed as error:
+        raise StartRefused(
+            f"ssl-cert {settings.ssl_cert} and ssl-key {settings.ssl_key} cannot be used with "
+            f"webid-tls ({error}). Supply a certificate for a key of a common type and size."
+        ) from error
+    finally:
+        pair.forget()
+
+
+class Renewal:
+    """Looks for renewed files, and hands on what may be used."""
+
+    def __init__(
+        self, settings: Settings, in_use: Callable[[], bytes], adopt: Callable[[ServerKeys], None]
+    ) -> None:
+        """``in_use`` is the content hash of the keys that are in use at the time of the call."""
+        self._settings = settings
+        self._in_use = in_use
+        self._adopt = adopt
+        self._judged = self._signature()
+        self._last_seen = self._judged
+
+    def watch(self) -> None:
+        """Look for ever. To be called in a thread of its own, with RENEWAL_SIGNAL blocked."""
+        asked = threading.Event()
+        threading.Thread(target=_note_signals, args=(asked,), daemon=True).start()
+        while True:
+            is_asked = asked.wait(self._settings.ssl_check_interval_s)
+            asked.clear()
+            self.look(at_once=is_asked)
+
+    def look(self, *, at_once: bool) -> None:
+        """Look once. ``at_once`` is to judge what is there, however new it is."""
+        seen = self._signature()
+        is_settled = seen == self._last_seen
+        self._last_seen = seen
+        if at_once or (is_settled and seen != self._judged):
+            self._judged = seen
+            self._judge()
+
+    def _judge(self) -> None:
+        try:
+            keys = prepare_keys(self._settings)
+        except StartRefused as error:
+            logger.error(  # noqa: TRY400 - expected trouble has no traceback
+                "The certificate in use stays, since another was found that does not serve. %s",
+                error,
+            )
+            return
+        if keys is None:
+            return
+        if keys.content_hash != self._in_use():
+            self._adopt(keys)
+        elif keys.pair is not None:
+            keys.pair.forget()
+
+    def _signature(self) -> Signature | None:
+        files = (self._settings.ssl_cert, self._settings.ssl_key)
+        try:
+            facts = [file.stat() for file in files if file is not None]
+        except OSError:
+            return None
+        return tuple((each.st_mtime_ns, each.st_size, each.st_ino) for each in facts)
+
+
+def _note_signals(asked: threading.Event) -> None:
+    while True:
+        signal.sigwait({RENEWAL_SIGNAL})
+        asked.set()

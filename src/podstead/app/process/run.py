@@ -1,0 +1,41 @@
+"""What happens at a start, in which order? Everything that can refuse it comes before a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from podstead.app.adapters.root import prepared_root
+from podstead.app.git import check_git
+from podstead.app.process.exit_reason import ExitReason
+from podstead.app.process.listening import chosen_port, closing_all, open_listeners
+from podstead.app.process.logs import configure_logging
+from podstead.app.process.preload import preload
+from podstead.app.process.renewal import prepare_keys
+from podstead.app.process.serve import serve
+from podstead.app.process.worker import Factory
+from podstead.config import Settings
+
+
+def run_server(
+    settings: Settings,
+    *,
+    factory: Factory,
+    on_ready: Callable[[Settings], None],
+) -> ExitReason:
+    """Run the server until it is stopped.
+
+    ``factory`` makes the application of each worker; ``on_ready`` is called when all answer. Both
+    get the settings with the port that was really opened.
+
+    Raises StartRefused or RootUnusable, before anything is served, and StorageError.
+    """
+    configure_logging(settings)
+    keys = prepare_keys(settings)
+    check_git(settings)
+    listeners = open_listeners(settings)
+    settings = settings.listening_on(chosen_port(listeners))
+    with closing_all(listeners), prepared_root(settings):
+        preload(settings)
+        ready = partial(on_ready, settings)
+        return serve(settings, listeners, keys, factory=factory, on_ready=ready)

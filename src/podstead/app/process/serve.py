@@ -1,0 +1,294 @@
+"""How is the HTTP server run? Granian, with workers that start, stop and die as they should.
+
+This is the main process; ``worker.py`` is what each worker does. What it adds to granian:
+
+- Signals go to this process alone, in a thread that waits for them: the first one drains and
+  stops, the second one stops at once.
+- A worker reports when its application has started; when all have, the server is ready.
+- A worker that dies before that stops the start, since it would die again. Later it is replaced:
+  one request that kills a worker must not take every pod off the net. A worker that keeps dying
+  stops the server with an error, for the supervisor above to see.
+- When the certificate is renewed, the workers are told, where TLS is ours. Granian cannot change
+  its own, so there workers are replaced one by one: the new one takes connections from the same
+  socket before the old one stops to, and the old one finishes the requests it has begun, however
+  long that takes.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import queue
+import resource
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing.connection import Connection
+
+from granian.constants import HTTPModes, Interfaces, Loops, SSLProtocols
+from granian.http import HTTP1Settings, HTTP2Settings
+from granian.log import LogLevels
+from granian.server.mp import MPServer, WorkerProcess
+
+from podstead.app.process.certificate import CertificatePair
+from podstead.app.process.exit_reason import ExitReason
+from podstead.app.process.listening import BACKLOG
+from podstead.app.process.logs import logging_config, server_level
+from podstead.app.process.renewal import RENEWAL_SIGNAL, Renewal, ServerKeys
+from podstead.app.process.tls.front import Front, private_folder
+from podstead.app.process.worker import Equipment, Factory, run_worker, start_thread
+from podstead.config import Settings
+from podstead.core.counting import counted
+
+logger = logging.getLogger("podstead.app")
+
+_STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM}
+_POLL_S = 0.1
+_LEAST_TLS = str(SSLProtocols.tls12)
+
+
+def serve(
+    settings: Settings,
+    listeners: Sequence[socket.socket],
+    keys: ServerKeys | None,
+    *,
+    factory: Factory,
+    on_ready: Callable[[], None],
+) -> ExitReason:
+    """Serve until SIGTERM or SIGINT, or until a worker fails. To be called in the main thread.
+
+    ``keys`` are there for TLS. ``factory`` makes the application, in each worker. ``on_ready`` is
+    called once, in another thread, when all workers answer requests. Raises StartRefused.
+    """
+    _raise_descriptor_limit()
+    # Workers begin with what is loaded here, and share its memory. They also inherit which signals
+    # are blocked; the other ways of starting a process may unblock them.
+    multiprocessing.set_start_method("fork", force=True)
+    reports, report = multiprocessing.Pipe(duplex=False)
+    with _front(keys) as front:
+        equipment = Equipment(settings, factory, listeners, report, front)
+        server = _Server(equipment, keys)
+        with _signals_blocked():
+            stop = _Stop(server, listeners)
+            start_thread(stop.wait)
+            start_thread(partial(_await_readiness, server, settings.workers, reports, on_ready))
+            if keys is not None:
+                start_thread(Renewal(settings, server.keys_in_use, server.adopt).watch)
+            try:
+                server.serve(
+                    spawn_target=partial(run_worker, equipment),
+                    target_loader=_load_nothing,
+                    wrap_loader=False,
+                )
+            except SystemExit:
+                logger.debug("The HTTP server ended with an error")
+    if stop.ending is ExitReason.STOPPED and stop.elapsed_s() >= settings.drain_timeout_s:
+        logger.warning(
+            "Requests still in flight after %s were cut off",
+            counted(settings.drain_timeout_s, "second"),
+        )
+    return stop.ending or ExitReason.FAILED
+
+
+@contextmanager
+def _front(keys: ServerKeys | None) -> Iterator[Front | None]:
+    if keys is None or keys.context is None:
+        yield None
+        return
+    with private_folder() as folder:
+        yield Front(keys.context, folder)
+
+
+def _load_nothing() -> Callable[..., object]:
+    """Workers load the application themselves."""
+    raise NotImplementedError
+
+
+class _Server(MPServer):
+    """Granian's main process, which can also have the workers use a renewed certificate."""
+
+    def __init__(self, equipment: Equipment, keys: ServerKeys | None) -> None:
+        settings = equipment.settings
+        super().__init__(
+            target="podstead",
+            # Its own socket is not used; it is bound, and closed again, on a port of the system.
+            address="127.0.0.1",
+            port=0,
+            interface=Interfaces.ASGI,
+            loop=Loops.uvloop,
+            http=HTTPModes.auto,
+            workers=settings.workers,
+            workers_kill_timeout=settings.drain_timeout_s,
+            backlog=BACKLOG,
+            backpressure=settings.max_connections,
+            http1_settings=HTTP1Settings(
+                header_read_timeout=settings.header_read_timeout_s * 1000,
+                keep_alive=settings.keep_alive,
+                max_buffer_size=settings.max_header_bytes,
+            ),
+            http2_settings=HTTP2Settings(max_headers_size=settings.max_header_bytes),
+            log_access=False,
+            log_level=LogLevels(server_level(settings)),
+            log_dictconfig=logging_config(settings),
+            respawn_failed_workers=False,  # until all have started, see _await_readiness
+        )
+        self._equipment = equipment
+        self._pair = None if keys is None else keys.pair
+        self._content_hash = b"" if keys is None else keys.content_hash
+        self._renewed: CertificatePair | None = None
+        self._retired: list[WorkerProcess] = []
+        self.started: queue.SimpleQueue[int] = queue.SimpleQueue()
+        """The process numbers of workers that answer requests, as they report."""
+        if keys is not None and keys.pair is not None:
+            self._use(keys.pair)
+
+    @property
+    def all_workers(self) -> list[WorkerProcess]:
+        """Also those that only finish what they have begun."""
+        return [*self.wrks, *self._retired]
+
+    def keys_in_use(self) -> bytes:
+        """Their content hash."""
+        return self._content_hash
+
+    def adopt(self, keys: ServerKeys) -> None:
+        """Have other keys used for new connections. May be called in any thread but one at a
+        time."""
+        front = self._equipment.front
+        if front is None or keys.context is None:
+            self._renewed = keys.pair
+            self.signal_handler_reload()  # type: ignore[no-untyped-call]
+            return
+        front.context = keys.context  # for workers to come
+        for worker in self.wrks:
+            if worker.inner.pid is not None and _is_alive(worker):
+                os.kill(worker.inner.pid, RENEWAL_SIGNAL)
+        self._note_use(keys.content_hash)
+
+    def _note_use(self, content_hash: bytes) -> None:
+        self._content_hash = content_hash
+        logger.info("The renewed certificate is in use")
+
+    def _use(self, pair: CertificatePair) -> None:
+        """Have granian speak TLS with these in the workers to come."""
+        files = (str(pair.chain), str(pair.key), None)
+        self.ssl_ctx = (True, *files, _LEAST_TLS, None, [], False)  # type: ignore[assignment]
+
+    def _reload(self, spawn_target: object, target_loader: object) -> None:
+        """What granian calls in the main thread once somebody wants other workers."""
+        self.reload_signal = False
+        self.main_loop_interrupt.clear()
+        renewed, before = self._renewed, self._pair
+        if renewed is not None and before is not None:
+            self._use(renewed)
+            if all(
+                self._replace(index, spawn_target, target_loader) for index in range(self.workers)
+            ):
+                self._pair = renewed
+                before.forget()
+                self._note_use(renewed.content_hash)
+            else:
+                self._use(before)
+                renewed.forget()
+        # What came meanwhile may have been cleared.
+        if self.interrupt_signal or self.interrupt_children:
+            self.main_loop_interrupt.set()
+
+    def _replace(self, index: int, spawn_target: object, target_loader: object) -> bool:
+        """Whether a worker has taken over from the one with that index."""
+        new = self._spawn_worker(index, spawn_target, target_loader)
+        new.interrupt_by_parent = True  # if it dies now, that is for us to deal with
+        new.start()  # type: ignore[no-untyped-call]
+        if not self._has_started(new):
+            new.kill()  # type: ignore[no-untyped-call]
+            if not self.interrupt_signal:
+                logger.error("A worker with the renewed certificate did not start")
+            return False
+        new.interrupt_by_parent = False
+        old, self.wrks[index] = self.wrks[index], new
+        old.terminate()  # type: ignore[no-untyped-call]
+        self._retired = [each for each in (*self._retired, old) if _is_alive(each)]
+        return True
+
+    def _has_started(self, worker: WorkerProcess) -> bool:
+        while _is_alive(worker) and not self.interrupt_signal:
+            try:
+                if self.started.get(timeout=_POLL_S) == worker.inner.pid:
+                    return True
+            except queue.Empty:
+                continue
+        return False
+
+    def _stop_workers(self) -> None:
+        self.wrks, self._retired = self.all_workers, []
+        super()._stop_workers()  # type: ignore[no-untyped-call]
+
+
+def _is_alive(worker: WorkerProcess) -> bool:
+    return bool(worker.is_alive())  # type: ignore[no-untyped-call]
+
+
+class _Stop:
+    """Waits for signals, in a thread of its own."""
+
+    def __init__(self, server: _Server, listeners: Sequence[socket.socket]) -> None:
+        self._server = server
+        self._listeners = listeners
+        self.ending: ExitReason | None = None
+        self._asked_s = 0.0
+
+    def elapsed_s(self) -> float:
+        """Seconds since the first signal."""
+        return time.monotonic() - self._asked_s
+
+    def wait(self) -> None:
+        signal.sigwait(_STOP_SIGNALS)
+        self._asked_s = time.monotonic()
+        self.ending = ExitReason.STOPPED
+        # Without a listening socket clients are refused at once instead of waiting in a queue.
+        for listener in self._listeners:
+            listener.close()
+        self._server.signal_handler_interrupt()  # type: ignore[no-untyped-call]
+        signal.sigwait(_STOP_SIGNALS)
+        self.ending = ExitReason.FORCED
+        for worker in self._server.all_workers:
+            worker.kill()  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def _signals_blocked() -> Iterator[None]:
+    """Keep the signals pending in this thread and in those, and the processes, it starts."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_STOP_SIGNALS, RENEWAL_SIGNAL})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _await_readiness(
+    server: _Server, workers: int, reports: Connection, on_ready: Callable[[], None]
+) -> None:
+    try:
+        for _ in range(workers):
+            reports.recv_bytes()
+        on_ready()
+        # Only now: no process is forked while this thread may hold a lock.
+        server.respawn_failed_workers = True
+        while True:  # workers that were replaced report too
+            server.started.put(int(reports.recv_bytes()))
+    except EOFError:
+        return  # the server has ended
+
+
+def _raise_descriptor_limit() -> None:
+    # The customary soft limit of 1024 is for programs that use select(); each connection and each
+    # file being sent takes a descriptor.
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (OSError, ValueError):
+        logger.debug("The limit of open files stays as it is")

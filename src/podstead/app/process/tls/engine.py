@@ -1,0 +1,232 @@
+"""What goes over the wire of a TLS connection? A machine of bytes in and bytes out, without I/O.
+
+The only module that knows pyOpenSSL. The standard library cannot ask for a certificate that no
+authority vouches for: it asks for none, or refuses what no certificate authority has signed.
+
+A client's certificate is requested, not required, and any certificate is accepted. The handshake
+proves that the client holds its key, and nothing else (A-160). Every connection makes a full
+handshake, since a resumed one would not present the certificate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from OpenSSL import SSL, crypto
+
+from podstead.app.process.certificate import CertificatePair
+
+_PIECE_BYTES = 64 * 1024
+_RECORD_BYTES = 16 * 1024
+_RECORD_OVERHEAD_BYTES = 256
+"""More than what TLS adds to a record (RFC 8446 section 5.2, RFC 5246 section 6.2.3)."""
+_SESSION_CONTEXT = b"podstead"
+_PARTIAL_WRITE = 0x1
+"""SSL_MODE_ENABLE_PARTIAL_WRITE: pyOpenSSL sets it, and a call would write one record only."""
+
+_CIPHERS = b"ECDHE+AESGCM:ECDHE+CHACHA20"
+"""For TLS 1.2, those with forward secrecy and authenticated encryption; TLS 1.3 has no others."""
+_CIPHER_NUMBERS = {
+    "TLS_AES_128_GCM_SHA256": 0x1301,
+    "TLS_AES_256_GCM_SHA384": 0x1302,
+    "TLS_CHACHA20_POLY1305_SHA256": 0x1303,
+    "ECDHE-ECDSA-AES128-GCM-SHA256": 0xC02B,
+    "ECDHE-ECDSA-AES256-GCM-SHA384": 0xC02C,
+    "ECDHE-RSA-AES128-GCM-SHA256": 0xC02F,
+    "ECDHE-RSA-AES256-GCM-SHA384": 0xC030,
+    "ECDHE-RSA-CHACHA20-POLY1305": 0xCCA8,
+    "ECDHE-ECDSA-CHACHA20-POLY1305": 0xCCA9,
+}
+"""IANA's numbers of the cipher suites (TLS Parameters registry), by OpenSSL's names."""
+_PROTOCOLS = (b"h2", b"http/1.1")
+"""The protocols of the HTTP server behind, in order of preference (RFC 7301)."""
+
+
+class TlsFailed(Exception):
+    """The client violates TLS; or, at the start, the server's key cannot be used for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handshake:
+    """What a handshake established."""
+
+    chain: tuple[str, ...]
+    """The client's certificate in PEM format, and those sent with it; empty if it sent none."""
+    name: str | None
+    """The subject of the client's certificate (RFC 4514), if it can be read."""
+    version: int
+    """As on the wire: 0x0303 is TLS 1.2."""
+    cipher: int | None
+    """Its number in IANA's registry."""
+    server_certificate: str | None
+    """The certificate presented to the client, in PEM format."""
+
+
+class ServerContext:
+    """What all connections share: the server's certificate, and the rules."""
+
+    def __init__(self, pair: CertificatePair) -> None:
+        """Raises TlsFailed for a pair that cannot be used."""
+        try:
+            self._context = _make_context(pair)
+        except SSL.Error as error:
+            raise TlsFailed(_reason(error)) from error
+        # A context does not give its certificate back; a connection does.
+        own = SSL.Connection(self._context, None).get_certificate()
+        self._certificate = None if own is None else _pem(own)
+
+    def connection(self) -> TlsConnection:
+        """The server's side of a new connection."""
+        return TlsConnection(SSL.Connection(self._context, None), self._certificate)
+
+
+class TlsConnection:
+    """One connection. Bytes of the wire go in by :meth:`feed`, and come out by :meth:`taken`."""
+
+    __slots__ = ("_connection", "_server_certificate", "ended")
+
+    def __init__(self, connection: SSL.Connection, server_certificate: str | None) -> None:
+        self._connection = connection
+        self._server_certificate = server_certificate
+        self.ended = False
+        """Whether the client has said that it sends no more (close_notify)."""
+        connection.set_accept_state()
+
+    def feed(self, data: bytes) -> None:
+        """Accept bytes that came over the wire."""
+        self._connection.bio_write(data)
+
+    def shake_hands(self) -> bool:
+        """Whether the handshake is complete. Raises TlsFailed."""
+        try:
+            self._connection.do_handshake()
+        except SSL.WantReadError:
+            return False
+        except SSL.Error as error:
+            raise TlsFailed(_reason(error)) from error
+        return True
+
+    def read(self) -> bytes:
+        """Everything that has come from the client and was not read yet. Raises TlsFailed."""
+        # OpenSSL returns at most one record for each call.
+        piece = self._read_record()
+        if not piece:
+            return b""
+        following = self._read_record()
+        if not following:  # by far the most frequent case
+            return piece
+        pieces = [piece]
+        while following:
+            pieces.append(following)
+            following = self._read_record()
+        return b"".join(pieces)
+
+    def _read_record(self) -> bytes:
+        try:
+            return self._connection.recv(_RECORD_BYTES)
+        except SSL.WantReadError:
+            return b""
+        except SSL.ZeroReturnError:  # close_notify, the only end that the client vouches for
+            self.ended = True
+            return b""
+        except SSL.Error as error:
+            raise TlsFailed(_reason(error)) from error
+
+    def write(self, data: bytes) -> bytes:
+        """What to send over the wire for the client to read ``data``. Raises TlsFailed."""
+        try:
+            self._connection.send(data)
+        except SSL.Error as error:
+            raise TlsFailed(_reason(error)) from error
+        # Enough for all of it in one call. Too much costs nothing but the size of a buffer.
+        records = len(data) // _RECORD_BYTES + 2
+        return self._connection.bio_read(len(data) + records * _RECORD_OVERHEAD_BYTES)
+
+    def close(self) -> bytes:
+        """What to send to end the server's side (close_notify)."""
+        try:
+            self._connection.shutdown()
+        except SSL.Error:  # in the middle of a handshake, or after a failure
+            return b""
+        return self.taken()
+
+    def taken(self) -> bytes:
+        """What TLS itself has to send: handshake messages, answers to key updates, alerts."""
+        pieces = []
+        try:
+            while True:
+                pieces.append(self._connection.bio_read(_PIECE_BYTES))
+        except SSL.WantReadError:
+            return b"".join(pieces)
+
+    def shown(self) -> Handshake:
+        """After the handshake: who the client says it is, and how the connection is protected."""
+        connection = self._connection
+        certificate = connection.get_peer_certificate()
+        return Handshake(
+            chain=() if certificate is None else _chain(certificate, connection),
+            name=None if certificate is None else _name(certificate),
+            version=connection.get_protocol_version(),
+            cipher=_CIPHER_NUMBERS.get(connection.get_cipher_name() or ""),
+            server_certificate=self._server_certificate,
+        )
+
+
+def _make_context(pair: CertificatePair) -> SSL.Context:
+    context = SSL.Context(SSL.TLS_SERVER_METHOD)
+    context.set_min_proto_version(SSL.TLS1_2_VERSION)
+    context.set_cipher_list(_CIPHERS)
+    context.use_certificate_chain_file(str(pair.chain))
+    context.use_privatekey_file(str(pair.key))
+    context.check_privatekey()
+    context.set_verify(SSL.VERIFY_PEER, _take_any)
+    # No resumption. Without a session id context, OpenSSL fails clients that try it all the same,
+    # instead of making a full handshake with them.
+    context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
+    context.set_session_id(_SESSION_CONTEXT)
+    context.set_options(
+        SSL.OP_NO_TICKET
+        | SSL.OP_NO_RENEGOTIATION
+        | SSL.OP_NO_COMPRESSION
+        | SSL.OP_CIPHER_SERVER_PREFERENCE
+    )
+    context.set_mode(SSL.MODE_RELEASE_BUFFERS)  # idle connections are many
+    context.clear_mode(_PARTIAL_WRITE)
+    context.set_alpn_select_callback(_choose_protocol)
+    return context
+
+
+def _take_any(
+    _connection: SSL.Connection, _certificate: crypto.X509, _error: int, _depth: int, _good: int
+) -> bool:
+    return True
+
+
+def _choose_protocol(_connection: SSL.Connection, offered: list[bytes]) -> bytes:
+    for protocol in _PROTOCOLS:
+        if protocol in offered:
+            return protocol
+    raise TlsFailed("The client speaks no version of HTTP that the server does")  # RFC 7301, 3.2
+
+
+def _chain(certificate: crypto.X509, connection: SSL.Connection) -> tuple[str, ...]:
+    # On the server's side, OpenSSL leaves the client's own certificate out of the chain.
+    others = connection.get_peer_cert_chain() or []
+    return tuple(_pem(each) for each in (certificate, *others))
+
+
+def _pem(certificate: crypto.X509) -> str:
+    return crypto.dump_certificate(crypto.FILETYPE_PEM, certificate).decode("ascii")
+
+
+def _name(certificate: crypto.X509) -> str | None:
+    try:
+        return certificate.to_cryptography().subject.rfc4514_string()
+    except Exception:  # noqa: BLE001 - strangers' certificates can fail to parse in any way
+        return None  # the connection does not depend on it; authentication checks the certificate
+
+
+def _reason(error: SSL.Error) -> str:
+    entries = error.args[0] if error.args else ()
+    reasons = [entry[-1] for entry in entries] if isinstance(entries, (list, tuple)) else []
+    return "; ".join(reasons) or type(error).__name__

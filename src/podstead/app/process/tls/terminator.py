@@ -1,0 +1,192 @@
+"""Which connections are accepted, and which client is behind each? The listener of one worker.
+
+The HTTP server listens on a Unix socket in a private folder. Each connection to it comes from a
+socket with a name of its own, which is never used again: by that name the application learns who
+the client is (``extension.py``). Port numbers are used again, perhaps while requests of an earlier
+connection are still under way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import socket
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from podstead.app.process.tls.engine import Handshake
+from podstead.app.process.tls.extension import Address, Clients, TlsClient, describe
+from podstead.app.process.tls.front import Front
+from podstead.app.process.tls.relay import ClientHalf, ServerHalf
+
+logger = logging.getLogger("podstead.app")
+
+_ACCEPTED_AT_ONCE = 32
+"""Then the event loop serves the open connections before it accepts more."""
+_PAUSE_S = 0.1
+"""How long nothing is accepted after the system had no room for a connection: the listener stays
+readable, so the loop would try again at once, without end."""
+QUIET_S = 1.0
+"""How long to wait between two looks for connections on which nothing more will be sent."""
+_RETRY_S = 0.01
+"""How long to wait while the HTTP server's queue is full."""
+_MEMORY_S = 10.0
+"""How long the name of a closed connection stays known: its last requests may still be on their way
+to the application."""
+
+
+class Terminator:
+    """Accepts TLS connections, and passes each on to the HTTP server. Belongs to one event loop."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        front: Front,
+        inner: Path,
+        *,
+        max_connections: int,
+        clients: Clients,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        """New connections use the context that ``front`` has at that time. ``inner`` is the path
+        of the HTTP server's socket; nothing else uses its folder."""
+        self._listener = listener
+        self._server_address = _address(listener.getsockname())
+        self._front = front
+        self._inner = inner
+        self._max_connections = max_connections
+        self._clients = clients
+        self._loop = loop
+        self._numbers = itertools.count()
+        self._connections: set[ClientHalf] = set()
+        # Only to keep the tasks alive: the event loop holds them by weak references.
+        self._openings: set[asyncio.Task[None]] = set()
+        self._is_accepting = False
+        self._is_stopping = False
+        self._is_empty = asyncio.Event()
+
+    # --- life ---------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to accept connections. Idempotent; does nothing after :meth:`stop`."""
+        if not self._is_accepting and not self._is_stopping:
+            self._is_accepting = True
+            self._loop.add_reader(self._listener.fileno(), self._accept)
+
+    def stop(self) -> None:
+        """Accept nothing more. Handshakes under way are aborted; requests are finished."""
+        self._is_stopping = True
+        self._pause()
+        self._listener.close()
+        for connection in [each for each in self._connections if each.is_shaking_hands]:
+            connection.abort()
+
+    def abort(self) -> None:
+        """Close every connection at once."""
+        for connection in list(self._connections):
+            connection.abort()
+
+    async def drained(self) -> None:
+        """Wait until everything has been sent and every connection is closed.
+
+        By now the HTTP server has sent all responses. It may still leave connections open until its
+        process ends, such as those of WebSockets: they are closed here.
+        """
+        while self._connections:
+            self._is_empty.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(QUIET_S):
+                    await self._is_empty.wait()
+            for connection in [each for each in self._connections if each.has_sent_all]:
+                connection.finish()
+
+    def _pause(self) -> None:
+        if self._is_accepting:
+            self._is_accepting = False
+            self._loop.remove_reader(self._listener.fileno())
+
+    # --- connections --------------------------------------------------------------------------
+
+    def _accept(self) -> None:
+        for _ in range(_ACCEPTED_AT_ONCE):
+            if len(self._connections) >= self._max_connections:
+                self._pause()  # the rest wait in the system's queue until note_end starts again
+                return
+            try:
+                accepted, peer = self._listener.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                logger.warning("A connection could not be accepted: %s", error.strerror)
+                self._pause()
+                self._loop.call_later(_PAUSE_S, self.start)
+                return
+            self._open(accepted, _address(peer))
+
+    def _open(self, accepted: socket.socket, peer: Address) -> None:
+        accepted.settimeout(0)
+        client = ClientHalf(self._loop, self._front.context.connection(), self, peer)
+        self._connections.add(client)
+        opening = self._loop.create_task(self._take_over(accepted, client))
+        self._openings.add(opening)
+        opening.add_done_callback(self._openings.discard)
+
+    async def _take_over(self, accepted: socket.socket, client: ClientHalf) -> None:
+        try:
+            await self._loop.connect_accepted_socket(lambda: client, accepted)
+        except OSError:  # the client has gone; its half never had a connection that could end
+            accepted.close()
+            self.note_end(client)
+
+    async def admit(self, client: ClientHalf, shown: Handshake) -> ServerHalf:
+        name = str(self._inner.with_name(str(next(self._numbers))))
+        # Known before the connection exists, so that no request can reach the application first.
+        self._clients[name] = TlsClient(client.address, self._server_address, describe(shown))
+        server = ServerHalf(client, lambda: self._forget(name))
+        try:
+            connection = await self._connect(name)
+            await self._loop.create_unix_connection(lambda: server, sock=connection)
+        except OSError:
+            self._clients.pop(name, None)
+            if not self._is_stopping:
+                logger.exception("A connection could not be passed on to the HTTP server")
+            raise
+        return server
+
+    async def _connect(self, name: str) -> socket.socket:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            connection.settimeout(0)
+            _give_name(connection, name)
+            while True:
+                try:
+                    connection.connect(str(self._inner))
+                except BlockingIOError:
+                    # The queue of the Unix socket is full, and connect(2) has nothing to wait on.
+                    await asyncio.sleep(_RETRY_S)
+                else:
+                    return connection
+        except OSError:
+            connection.close()
+            raise
+
+    def _forget(self, name: str) -> None:
+        self._loop.call_later(_MEMORY_S, self._clients.pop, name, None)
+
+    def note_end(self, client: ClientHalf) -> None:
+        self._connections.discard(client)
+        if not self._connections:
+            self._is_empty.set()
+        self.start()
+
+
+def _give_name(connection: socket.socket, name: str) -> None:
+    connection.bind(name)
+    Path(name).unlink()  # the socket keeps its name without the file
+
+
+def _address(name: tuple[Any, ...]) -> Address:
+    """An address of the socket module as the HTTP server would write it, without a zone."""
+    return str(name[0]).partition("%")[0], str(name[1])

@@ -1,0 +1,284 @@
+"""What does a worker do, from its start to its end? Granian's work, with what that lacks.
+
+- It takes over a listening socket that is already open (``listening.py``). With client
+  certificates that is not granian's but the terminator's (``tls/``), which passes everything on.
+- It waits for SIGTERM in a thread: a worker that is still starting ends on the spot, where
+  granian's would miss the signal and run for ever.
+- It reports when its application has started.
+- It bounds its connections in time and number (``connections/``).
+- It ends when the main process is gone, even if that was killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from granian.net import SocketHolder  # type: ignore[attr-defined]
+from granian.server.mp import MPServer
+
+from podstead.app.process.connections.door import Door
+from podstead.app.process.connections.supervisor import Supervisor, bounds_of
+from podstead.app.process.listening import BACKLOG
+from podstead.app.process.renewal import RENEWAL_SIGNAL, prepare_keys
+from podstead.app.process.tls.front import Front, remove_folder
+from podstead.config import Settings
+from podstead.core.errors import PodsteadError
+
+if TYPE_CHECKING:
+    from podstead.app.process.tls.terminator import Terminator
+
+logger = logging.getLogger("podstead.app")
+
+Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+Factory = Callable[[Settings], Application]
+"""Makes the application. If that has a method ``drain`` it is called when the worker shall stop,
+before connections that have no end are cut off."""
+
+LEAVE_S = 5.0
+"""How long those who listen have to leave when the server stops."""
+
+
+@dataclass(slots=True)
+class Equipment:
+    """What workers find when they start: each is a copy of the main process."""
+
+    settings: Settings
+    factory: Factory
+    listeners: Sequence[socket.socket]
+    report: Connection
+    """Where a worker writes its process number once it answers requests."""
+    front: Front | None
+    """What asks for client certificates, if anything does."""
+
+
+def run_worker(
+    equipment: Equipment,
+    worker_id: int,
+    process_name: str | None,
+    _load: object,
+    _own_socket: object,
+    *arguments: Any,  # noqa: ANN401 - handed through
+) -> None:
+    """The whole life of a worker; what granian is given to call."""
+    start_thread(partial(_end_with_parent, equipment.front))
+    listener = equipment.listeners[worker_id - 1]
+    for other in equipment.listeners:
+        if other is not listener:
+            other.close()
+    supervisor = Supervisor(
+        port=listener.getsockname()[1],
+        door=Door(listener.fileno()),
+        bounds=bounds_of(equipment.settings),
+        trusted=equipment.settings.trusted_proxies,
+    )
+    doorway = None
+    if equipment.front is not None:
+        doorway = _Doorway(listener, equipment.front, equipment.settings)
+        listener = doorway.open_inner()
+    holder = SocketHolder(  # type: ignore[call-arg]
+        listener.detach(), uds=doorway is not None, backlog=BACKLOG
+    )
+    load = partial(_load_application, equipment, doorway, supervisor)
+    MPServer._spawn_asgi_lifespan_worker(  # noqa: SLF001 - what granian would call here itself
+        worker_id, process_name, load, ((None, holder), None), *arguments
+    )
+
+
+def start_thread(target: Callable[[], None]) -> None:
+    """Run it beside the rest, and no longer than that."""
+    threading.Thread(target=target, daemon=True).start()
+
+
+def _end_with_parent(front: Front | None) -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        if front is not None:
+            remove_folder(front.folder)
+        os._exit(1)
+
+
+class _Doorway:
+    """What connects the listening socket, the terminator, granian and the application."""
+
+    def __init__(self, listener: socket.socket, front: Front, settings: Settings) -> None:
+        self._listener = listener
+        self._front = front
+        self._max_connections = settings.max_connections
+        self._inner = Path(tempfile.mkdtemp(dir=front.folder, prefix="")) / "http"
+
+    def open_inner(self) -> socket.socket:
+        """The socket on which granian listens."""
+        inner = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        inner.bind(str(self._inner))
+        inner.listen(BACKLOG)
+        inner.settimeout(0)
+        return inner
+
+    def connect(self, application: Application) -> tuple[Terminator, Application]:
+        """The terminator, and the application as granian is to call it."""
+        from podstead.app.process.tls.extension import Clients, Introduced
+        from podstead.app.process.tls.terminator import Terminator
+
+        clients: Clients = {}
+        terminator = Terminator(
+            self._listener,
+            self._front,
+            self._inner,
+            max_connections=self._max_connections,
+            clients=clients,
+            loop=asyncio.get_event_loop(),
+        )
+        return terminator, Introduced(application, clients)
+
+
+def _load_application(
+    equipment: Equipment, doorway: _Doorway | None, supervisor: Supervisor
+) -> Application:
+    """What granian calls in a worker, with the event loop made and not yet running."""
+    drain = _Drain(asyncio.get_event_loop(), partial(_renew, equipment), supervisor)
+    start_thread(drain.wait)
+    try:
+        application = equipment.factory(equipment.settings)
+    except PodsteadError as error:
+        logger.error("%s", error)  # noqa: TRY400 - expected trouble has no traceback
+        sys.exit(1)
+    drain.first = getattr(application, "drain", None)
+    answer: Application = partial(supervisor.requests.track, application)
+    if doorway is not None:
+        drain.terminator, answer = doorway.connect(answer)
+    return _Started(application, answer, drain, equipment.report)
+
+
+def _renew(equipment: Equipment) -> None:
+    """Let new connections have the renewed certificate, which the main process found good."""
+    if equipment.front is None:
+        return
+    try:
+        keys = prepare_keys(equipment.settings)
+    except PodsteadError as error:
+        logger.error("The certificate in use stays. %s", error)  # noqa: TRY400 - as above
+        return
+    if keys is not None and keys.context is not None:
+        equipment.front.context = keys.context
+
+
+class _Drain:
+    """Waits for SIGTERM in a thread, and has granian's handler called in the event loop, after
+    those who listen have been told to leave: granian cuts open WebSockets off, and waits for
+    answers that have no end.
+
+    Granian would have the loop itself catch the signal. The loop loses one that comes while it is
+    not running, as between the start of the application and the start of the server. SIGINT is
+    left alone: a terminal sends it to every process, and the main process passes it on.
+
+    What announces a renewed certificate is waited for in the same thread.
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, renew: Callable[[], None], supervisor: Supervisor
+    ) -> None:
+        self._loop = loop
+        self._renew = renew
+        self.supervisor = supervisor
+        self._handle: Callable[[], object] | None = None
+        self.started = False
+        self.terminator: Terminator | None = None
+        self.first: Callable[[], Awaitable[None]] | None = None
+        """What is to be done before, within LEAVE_S seconds."""
+        loop.add_signal_handler = self._note_handler  # type: ignore[assignment, method-assign]
+
+    def _note_handler(
+        self, number: int, handler: Callable[..., object], *arguments: object
+    ) -> None:
+        if number == signal.SIGTERM:
+            self._handle = partial(handler, *arguments)
+
+    def wait(self) -> None:
+        while signal.sigwait({signal.SIGTERM, RENEWAL_SIGNAL}) == RENEWAL_SIGNAL:
+            self._renew()
+        self.supervisor.shut_nobody_out()
+        if not self.started or self._handle is None:
+            os._exit(0)  # there is nothing to finish
+        if self.terminator is not None:
+            self._loop.call_soon_threadsafe(self.terminator.stop)
+        asyncio.run_coroutine_threadsafe(self._stop(self._handle), self._loop)
+
+    async def _stop(self, handle: Callable[[], object]) -> None:
+        try:
+            if self.first is not None:
+                async with asyncio.timeout(LEAVE_S):
+                    await self.first()
+        except Exception:
+            logger.exception("Those who listen could not be told to leave")
+        finally:
+            handle()
+
+
+class _Started:
+    """The application, whose start is reported and whose failure to start is one.
+
+    Granian takes an exception from the lifespan for an application that has none, and would serve.
+    """
+
+    def __init__(
+        self, application: Application, answer: Application, drain: _Drain, report: Connection
+    ) -> None:
+        """``answer`` takes the requests, and the application what the lifespan brings."""
+        self._application = application
+        self._answer = answer
+        self._drain = drain
+        self._report = report
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        if scope["type"] == "lifespan":
+            return self._live(scope, receive, send)
+        return self._answer(scope, receive, send)
+
+    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
+        terminator = self._drain.terminator
+
+        async def receive_when_drained() -> Message:
+            message = await receive()
+            if message["type"] == "lifespan.shutdown" and terminator is not None:
+                await terminator.drained()  # granian has sent all, which may not be all the way
+            return message
+
+        async def send_and_report(message: Message) -> None:
+            await send(message)
+            if message["type"] == "lifespan.startup.complete":
+                self._drain.started = True
+                if terminator is not None:
+                    terminator.start()
+                start_thread(self._drain.supervisor.watch)
+                self._report.send_bytes(str(os.getpid()).encode("ascii"))
+
+        try:
+            await self._application(scope, receive_when_drained, send_and_report)
+        except PodsteadError as error:
+            await send(self._failure(str(error)))
+        except Exception:
+            logger.exception("The application failed outside of a request")
+            await send(self._failure(""))
+
+    def _failure(self, message: str) -> Message:
+        phase = "shutdown" if self._drain.started else "startup"
+        return {"type": f"lifespan.{phase}.failed", "message": message}
