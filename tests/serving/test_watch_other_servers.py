@@ -16,23 +16,23 @@ import pytest
 from aiohttp import WSMsgType, web
 
 from podstead.app.adapters.bundled_contexts import bundled_contexts
-from podstead.notifications.client import receiving, watching
-from podstead.notifications.client.changes import ReceivedChange
-from podstead.notifications.client.discovery import Protocol
-from podstead.notifications.client.errors import AccessLost, CannotWatch, Interrupted
-from podstead.notifications.client.receiving import Missed
-from podstead.notifications.client.server import Server
-from podstead.notifications.client.watching import (
+from podstead.outbound.fetch import trusted_certificates
+from podstead.outbound.guard import Guard
+from podstead.outbound.resolver import SystemResolver
+from podstead.outbound.urls import UrlRules, parse_origin
+from podstead.watch import receiving, watching
+from podstead.watch.changes import ReceivedChange
+from podstead.watch.discovery import Protocol
+from podstead.watch.errors import AccessLost, CannotWatch, Interrupted
+from podstead.watch.receiving import Missed
+from podstead.watch.server import Server
+from podstead.watch.watching import (
     Disconnected,
     ReconnectDelay,
     Told,
     Watching,
     WatchStarted,
 )
-from podstead.outbound.fetch import trusted_certificates
-from podstead.outbound.guard import Guard
-from podstead.outbound.resolver import SystemResolver
-from podstead.outbound.urls import UrlRules, parse_origin
 from tests.support.server import DEADLINE_S
 
 NOTIFY = "http://www.w3.org/ns/solid/notifications#"

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final, TextIO
 import click
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
-    from podstead.notifications.client.changes import ReceivedChange
-    from podstead.notifications.client.watching import WatchStarted
+    from podstead.watch.changes import ReceivedChange
+    from podstead.watch.watching import WatchStarted
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _AFTER_SIGNAL: Final = 128
@@ -92,10 +92,10 @@ def _closed(task: asyncio.Task[None]) -> None:
 
 async def _print_changes(url: str, *, token: str | None, count: int | None, show: _Show) -> None:
     from podstead.app.operator.watching import NoSuchAddress, watching
-    from podstead.notifications.client.changes import ReceivedChange
-    from podstead.notifications.client.errors import CannotWatch
-    from podstead.notifications.client.receiving import Missed
-    from podstead.notifications.client.watching import Disconnected, WatchStarted
+    from podstead.watch.changes import ReceivedChange
+    from podstead.watch.errors import CannotWatch
+    from podstead.watch.receiving import Missed
+    from podstead.watch.watching import Disconnected, WatchStarted
 
     printed = 0
     try:

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from podstead.cli.commands import main
 from podstead.cli.watch import _as_json, _as_text
-from podstead.notifications.client.changes import ReceivedChange, read_json
+from podstead.watch.changes import ReceivedChange, read_json
 
 CONTAINER = "https://pods.example/alice/notes/"
 

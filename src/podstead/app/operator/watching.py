@@ -7,13 +7,13 @@ from contextlib import aclosing, asynccontextmanager
 
 from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.core.errors import BadRequest
-from podstead.notifications.client.server import Server
-from podstead.notifications.client.watching import Told, Watching
 from podstead.outbound.errors import Refused
 from podstead.outbound.fetch import trusted_certificates
 from podstead.outbound.guard import Guard
 from podstead.outbound.resolver import SystemResolver
 from podstead.outbound.urls import Target, UrlRules, is_loopback_host, parse_origin
+from podstead.watch.server import Server
+from podstead.watch.watching import Told, Watching
 
 
 class NoSuchAddress(BadRequest):

@@ -10,20 +10,20 @@ from podstead.core.errors import RequestRefused
 from podstead.core.media_types import JSON_LD, TURTLE
 from podstead.core.strict_json import parse_object
 from podstead.core.vocab import NOTIFICATION_CONTEXTS, NOTIFY, NOTIFY_RECEIVE_FROM
-from podstead.notifications.client.discovery import (
+from podstead.outbound.submission import PostResponse
+from podstead.rdf.codecs import parse
+from podstead.rdf.graph import Graph
+from podstead.rdf.jsonld_contexts import ContextSource
+from podstead.rdf.terms import Iri
+from podstead.watch.discovery import (
     Protocol,
     Way,
     best_of,
     read_pointers,
     services_in,
 )
-from podstead.notifications.client.errors import AccessLost, CannotWatch, Interrupted
-from podstead.notifications.client.server import Server
-from podstead.outbound.submission import PostResponse
-from podstead.rdf.codecs import parse
-from podstead.rdf.graph import Graph
-from podstead.rdf.jsonld_contexts import ContextSource
-from podstead.rdf.terms import Iri
+from podstead.watch.errors import AccessLost, CannotWatch, Interrupted
+from podstead.watch.server import Server
 
 MAX_DESCRIPTIONS: Final = 4
 _GONE: Final = frozenset({404, 410})

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstead.notifications.client.event_stream import (
+from podstead.watch.event_stream import (
     MAX_EVENT_BYTES,
     EventStream,
     EventTooLarge,

@@ -14,7 +14,8 @@ from typing import Final
 
 from podstead.core.errors import RequestRefused
 from podstead.core.media_types import JSON_LD, TURTLE, essence
-from podstead.notifications.client.changes import (
+from podstead.outbound.transport import Answer
+from podstead.watch.changes import (
     NoMessage,
     ReceivedChange,
     read_json,
@@ -22,11 +23,10 @@ from podstead.notifications.client.changes import (
     take_json,
     take_turtle,
 )
-from podstead.notifications.client.discovery import Protocol
-from podstead.notifications.client.errors import CannotWatch, Interrupted, NotServed
-from podstead.notifications.client.event_stream import EventStream, EventTooLarge
-from podstead.notifications.client.server import Server, host_of
-from podstead.outbound.transport import Answer
+from podstead.watch.discovery import Protocol
+from podstead.watch.errors import CannotWatch, Interrupted, NotServed
+from podstead.watch.event_stream import EventStream, EventTooLarge
+from podstead.watch.server import Server, host_of
 
 MAX_MESSAGE_BYTES: Final = 1024 * 1024
 ACK_TIMEOUT_S: Final = 30.0

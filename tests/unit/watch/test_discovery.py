@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from podstead.app.adapters.bundled_contexts import bundled_contexts
-from podstead.notifications.client.discovery import (
+from podstead.rdf.codecs import parse
+from podstead.watch.discovery import (
     Protocol,
     Way,
     best_of,
     read_pointers,
     services_in,
 )
-from podstead.rdf.codecs import parse
 
 URL = "https://pods.example/alice/notes/"
 STORAGE_DESCRIPTION = "http://www.w3.org/ns/solid/terms#storageDescription"

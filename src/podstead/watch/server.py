@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
-from podstead.notifications.client.errors import CannotWatch, unreachable
 from podstead.outbound.errors import FetchFailed, Refusal, Refused
 from podstead.outbound.fetch import USER_AGENT
 from podstead.outbound.guard import Guard
@@ -15,6 +14,7 @@ from podstead.outbound.long_lived import LongLivedConnections, http_form
 from podstead.outbound.submission import OutgoingPost, PostResponse, submit
 from podstead.outbound.transport import Answer, ClientWebSocket
 from podstead.outbound.urls import Origin, resolve_reference
+from podstead.watch.errors import CannotWatch, unreachable
 
 _MAX_REDIRECTS: Final = 3
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})

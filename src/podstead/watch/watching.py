@@ -15,24 +15,24 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from podstead.notifications.client.changes import ReceivedChange
-from podstead.notifications.client.discovery import Protocol
-from podstead.notifications.client.errors import CannotWatch, Interrupted, NotServed
-from podstead.notifications.client.receiving import (
+from podstead.rdf.jsonld_contexts import ContextSource
+from podstead.watch.changes import ReceivedChange
+from podstead.watch.discovery import Protocol
+from podstead.watch.errors import CannotWatch, Interrupted, NotServed
+from podstead.watch.receiving import (
     ChannelReceiver,
     Connected,
     Missed,
     Place,
     Received,
 )
-from podstead.notifications.client.server import Server
-from podstead.notifications.client.subscribing import (
+from podstead.watch.server import Server
+from podstead.watch.subscribing import (
     RemoteChannel,
     SubscriptionClient,
     Topic,
     check,
 )
-from podstead.rdf.jsonld_contexts import ContextSource
 
 FIRST_WAIT_S: Final = 1.0
 """Before the first attempt to come back, if the server does not say."""

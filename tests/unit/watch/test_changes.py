@@ -7,7 +7,7 @@ import json
 import pytest
 import rdflib
 
-from podstead.notifications.client.changes import (
+from podstead.watch.changes import (
     NoMessage,
     read_json,
     read_pub,
