@@ -66,7 +66,7 @@ def rewrite(
         return None
     # Blank nodes with a label are known by it on both sides, and the others hang in trees, so the
     # comparison takes linear time. Isomorphism of graphs would let a stranger's document take
-    # minutes (docs/decisions/0010-json-ld-keeps-its-context.md).
+    # minutes (docs/decisions/0009-json-ld-keeps-its-context.md).
     labels = writer.labels.given()
     same = are_equivalent(
         dataset,

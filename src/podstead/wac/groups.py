@@ -4,7 +4,7 @@ A group is a node in a document, and its members are the objects of its ``vcard:
 rule grants reveals who is a member, so a document is used only for rules whose owner may read it:
 always if it is in the storage of the rules, if its own rules let that owner (or everybody) read it
 when it is elsewhere on this server, and without further checks if it is on another server, because
-it is fetched without credentials (decision 0016). The rules of a group document are evaluated with
+it is fetched without credentials (decision 0014). The rules of a group document are evaluated with
 the groups of its own storage only, so the evaluation cannot run in circles. Documents of other
 servers come through a guarded fetcher and are valid for a few seconds. A document that cannot be
 fetched or understood has no members, while a failure of our own store is an error.

@@ -116,7 +116,7 @@ def _claim_base_url(layout: RootLayout, base_url: str) -> None:
 
 def _claim_issuer(layout: RootLayout, settings: Settings, *, was_provider: bool) -> None:
     """Remember the name of the provider at the first start with one; refuse another one later,
-    which no profile names (docs/decisions/0019). Raises RootUnusable, StorageError.
+    which no profile names (docs/decisions/0017). Raises RootUnusable, StorageError.
 
     Before this was remembered, it was the base URL.
     """
