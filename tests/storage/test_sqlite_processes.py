@@ -28,7 +28,7 @@ from podstead.storage.sqlite import SqliteStore
 me, root = sys.argv[1], Path(sys.argv[2])
 
 def put(path, body, *, creates):
-    return Put(ResourcePath(path), Kind.DOCUMENT, "text/plain", body, creates)
+    return Put(ResourcePath(path), ResourceKind.DOCUMENT, "text/plain", body, creates)
 
 async def main():
     store = SqliteStore(root, inline_body_bytes=1000)

@@ -24,7 +24,7 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _AFTER_SIGNAL: Final = 128
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750 section 2.1
 
-_Show = Callable[["Change", str], str]
+_Show = Callable[["ReceivedChange", str], str]
 """The line for a change of what is watched at a URL."""
 
 
