@@ -477,7 +477,7 @@ async def test_an_unusable_client_is_told_to_the_person(
 async def test_an_unknown_client_is_told_with_what_helps(browser: Browser) -> None:
     """A-50."""
     page = await browser.get("/idp/auth?client_id=nobody&redirect_uri=https://app.example/")
-    assert "clear the data that your browser keeps of the application" in page.text
+    assert "clear the data that your browser stores for the application" in page.text
 
 
 @pytest.mark.parametrize("path", ["", "/login", "/confirm", "/abort"])

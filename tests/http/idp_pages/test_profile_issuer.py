@@ -36,7 +36,7 @@ async def app_token(browser: Browser, app: App) -> str:
 
 def assert_refused(answer: Answer) -> None:
     assert answer.status == 401
-    assert "does not name this server" in answer.json()["message"]
+    assert "no longer states this server" in answer.json()["message"]
     assert "account page" in answer.json()["message"]
 
 
