@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import apsw
 import pytest
 
 from podstead.core.errors import RootInUse, RootUnusable, SchemaTooNew
@@ -39,6 +40,23 @@ def test_preparing_again_keeps_what_is_there(tmp_path: Path) -> None:
     assert (layout.keys / "token.key").read_bytes() == b"secret"
     assert SqliteFacts(layout.database).read_fact("a") == "b"
     assert mode_of(layout.keys) == 0o700
+
+
+def test_files_of_a_root_that_had_other_names_are_kept(tmp_path: Path) -> None:
+    """What was in passing.db, such as which proofs have been used, is in ephemeral.db."""
+    layout = prepare_root(tmp_path)
+    with apsw.Connection(str(layout.ephemeral_database)) as connection:
+        connection.execute("INSERT INTO used_once (key, until_ms) VALUES (x'01', 5)")
+    connection.close()
+    layout.ephemeral_database.rename(tmp_path / "passing.db")
+    layout.change_pipes.rename(tmp_path / "doorbells")
+    prepare_root(tmp_path)
+    connection = apsw.Connection(str(layout.ephemeral_database))
+    assert connection.execute("SELECT until_ms FROM used_once").get == 5
+    connection.close()
+    assert layout.change_pipes.is_dir()
+    assert not (tmp_path / "passing.db").exists()
+    assert not (tmp_path / "doorbells").exists()
 
 
 async def test_a_prepared_root_can_be_opened(tmp_path: Path) -> None:

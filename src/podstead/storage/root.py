@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 from contextlib import AbstractContextManager
@@ -46,8 +47,8 @@ def prepare_root(root: Path) -> RootLayout:
 
 
 def _rename_files_of_earlier_versions(layout: RootLayout) -> None:
-    """Version 0.1.0 called the ephemeral database passing.db. Its rows are worth keeping: they say
-    which proofs have been used."""
+    """The ephemeral database was called passing.db before. Its rows are worth keeping, since they
+    say which proofs have been used. The pipes were in doorbells/, which is empty by now."""
     former = layout.root / "passing.db"
     if former.exists() and not layout.ephemeral_database.exists():
         # The database comes last: until then, a start that was interrupted is repeated.
@@ -57,6 +58,8 @@ def _rename_files_of_earlier_versions(layout: RootLayout) -> None:
                 part.rename(
                     layout.ephemeral_database.with_name(layout.ephemeral_database.name + suffix)
                 )
+    with contextlib.suppress(OSError):
+        (layout.root / "doorbells").rmdir()
 
 
 def lock_root(root: Path) -> RootLock:
