@@ -51,10 +51,10 @@ asyncio.run(main())
 _LISTEN_AND_DIE = """
 import asyncio, os, sys
 from pathlib import Path
-from podstead.storage.sqlite.change_notifier import Doorbells
+from podstead.storage.sqlite.change_notifier import ChangeNotifier
 
 async def main():
-    Doorbells(Path(sys.argv[1])).listen()
+    ChangeNotifier(Path(sys.argv[1])).listen()
     os._exit(1)
 asyncio.run(main())
 """
