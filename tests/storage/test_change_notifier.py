@@ -43,7 +43,7 @@ async def main():
     store = SqliteStore(Path(sys.argv[1]))
     await store.open()
     await store.commit(Write(Version("from elsewhere"), 1, changes=(
-        Change(ResourcePath("/alice/c/"), Activity.UPDATE),)))
+        Change(ResourcePath("/alice/c/"), ChangeType.UPDATE),)))
     await store.close()
 asyncio.run(main())
 """

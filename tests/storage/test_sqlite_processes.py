@@ -77,7 +77,7 @@ async def one(store, writer):
         body = await store.stage_body(chunks())
         wanted = Write(Version(f"{me}-{writer}-{number}"), 1, (),
                        (put(path, body, creates=number == 0),),
-                       changes=(Change(path, Activity.UPDATE),))
+                       changes=(Change(path, ChangeType.UPDATE),))
         assert isinstance(await store.commit(wanted), Committed)
         print(f"{path} {number}", flush=True)
         number += 1
