@@ -100,7 +100,7 @@ def test_a_disabled_account_is_of_no_use_until_it_is_enabled(
     server: ServerProcess, alice: str
 ) -> None:
     old = token(server)
-    assert "disabled" in account(server, "disable", "alice")
+    assert "Disabled" in account(server, "disable", "alice")
     assert states(server)["alice"][1] == "disabled"
     assert (status_with(server, old), sign_in(server).status) == (401, 401)
     account(server, "enable", "alice")

@@ -389,7 +389,7 @@ def test_a_temporary_folder_with_too_long_a_name_stops_the_start(
     server.environment = {**server.environment, "TMPDIR": str(temporary)}
     server.launch()
     assert server.wait() == 2
-    assert "give another folder in the variable TMPDIR" in server.errors
+    assert "Set the variable TMPDIR to another folder" in server.errors
     assert list(temporary.iterdir()) == []
 
 
