@@ -56,7 +56,7 @@ class Model:
 
     def apply(self, write: Write, contents: dict[str, bytes]) -> Refusal | None:
         """Apply the write, or tell why not and change nothing."""
-        for precondition in write.relied_on:
+        for precondition in write.preconditions:
             if not self._holds(precondition):
                 return Refusal(broken=precondition)
         tried = deepcopy(self)

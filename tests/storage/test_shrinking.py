@@ -131,7 +131,7 @@ async def test_a_removal_that_is_cut_off_lets_nobody_in_and_is_finished_by_a_swe
     assert await read(other, "/alice/c/.acl") is None
     assert await other.read_pod("alice") is None
     assert await read(other, "/alice/") is not None
-    again = write(put("/alice/"), relied_on=[NoPod("alice")])
+    again = write(put("/alice/"), preconditions=[NoPod("alice")])
     assert isinstance(await other.commit(again), VersionConflict)
     await other.sweep(now_ms=NOW_MS)
     assert await read(other, "/alice/") is None

@@ -194,11 +194,11 @@ async def _write(
         if (step.pod)
         else []
     )
-    relied_on = [_precondition(model, *step.precondition)] if step.precondition else []
+    preconditions = [_precondition(model, *step.precondition)] if step.precondition else []
     return Write(
         version=Version(f"{number:016x}"),
         at_ms=number,
-        relied_on=(*relied_on, *[NoPod(record.name) for record in records]),
+        preconditions=(*preconditions, *[NoPod(record.name) for record in records]),
         puts=puts,
         deletes=tuple(ResourcePath(path) for path in sorted(deletes)),
         records=tuple(records),

@@ -124,7 +124,11 @@ class Repositories:
             write = Write(
                 version=Version(self._randomness.token_hex(_VERSION_BYTES)),
                 at_ms=self._clock.now_ms(),
-                relied_on=(*preconditions, Present(container), NoEntry(repository_of(container))),
+                preconditions=(
+                    *preconditions,
+                    Present(container),
+                    NoEntry(repository_of(container)),
+                ),
                 records=(put_repository(container, name),),
             )
             is_ours = isinstance(await self._store.commit(write), Committed)

@@ -94,10 +94,10 @@ class NewAccount:
 @dataclass(frozen=True, slots=True)
 class Joined:
     """What else is made in the write that makes an account; ``refusal`` is raised, and there is no
-    account, if one of ``relied_on`` does not hold."""
+    account, if one of ``preconditions`` does not hold."""
 
     records: Sequence[Record]
-    relied_on: Sequence[Precondition]
+    preconditions: Sequence[Precondition]
     refusal: Conflict
 
 
@@ -149,11 +149,11 @@ class Accounts:
         password_hash = await self._passwords.hash(chosen, network=source.network)
         pod = self._pods.plan(name)
         account = self._new(pod.name, pod.web_id, address, password_hash)
-        records, relied_on = self._joining(account)
+        records, preconditions = self._joining(account)
         further = _NOTHING if joined is None else joined(account)
         write = replace(
             pod.write,
-            relied_on=(*pod.write.relied_on, *relied_on, *further.relied_on),
+            preconditions=(*pod.write.preconditions, *preconditions, *further.preconditions),
             records=(*pod.write.records, *records, *further.records),
         )
         await self._commit_new(write, account, name_taken=self._pods.name_taken(), further=further)
@@ -172,11 +172,11 @@ class Accounts:
             raise NotFound(f"There is no pod '{name}'.")
         password_hash = await self._passwords.hash(chosen, network=OPERATOR.network)
         account = self._new(pod.name, pod.owner, address, password_hash)
-        records, relied_on = self._joining(account)
+        records, preconditions = self._joining(account)
         write = Write(
             version=Version(self._randomness.token_hex(VERSION_BYTES)),
             at_ms=self._clock.now_ms(),
-            relied_on=(Present(pod.root), *relied_on),
+            preconditions=(Present(pod.root), *preconditions),
             records=tuple(records),
         )
         has_one = Conflict(f"The pod '{pod.name}' already has an account.")
@@ -243,15 +243,15 @@ class Accounts:
                 ACCOUNTS.replace(kept, changed),
                 *await self._noting(account_id, AuditEvent.EMAIL_CHANGED, source),
             ]
-            relied_on: list[Precondition] = [kept.at]
+            preconditions: list[Precondition] = [kept.at]
             if before is None or name_key(before) != key:
                 if await EMAILS.read(self._store, key, now_ms=self._clock.now_ms()) is not None:
                     raise EmailTaken
                 records.append(EMAILS.put(key, AccountName(account_id), owner=account_id))
-                relied_on.append(EMAILS.absent(key))
+                preconditions.append(EMAILS.absent(key))
                 if before is not None:
                     records.append(EMAILS.drop(name_key(before)))
-            if await self._commit(records, relied_on):
+            if await self._commit(records, preconditions):
                 facts = {"email": masked_email(address)}
                 self._audit.note(AuditEvent.EMAIL_CHANGED, account_id=account_id, **facts)
                 return changed
@@ -342,12 +342,12 @@ class Accounts:
             ACCOUNTS.put(owner, account, owner=owner),
             USERNAMES.put(name, leads_here, owner=owner),
         ]
-        relied_on: list[Precondition] = [ACCOUNTS.absent(owner), USERNAMES.absent(name)]
+        preconditions: list[Precondition] = [ACCOUNTS.absent(owner), USERNAMES.absent(name)]
         if account.email is not None:
             email = name_key(account.email)
             records.append(EMAILS.put(email, leads_here, owner=owner))
-            relied_on.append(EMAILS.absent(email))
-        return records, relied_on
+            preconditions.append(EMAILS.absent(email))
+        return records, preconditions
 
     async def _check_free(self, name: str, email: str | None) -> None:
         """Refuse what is taken before a password is hashed for it; the write looks again."""
@@ -363,7 +363,7 @@ class Accounts:
     ) -> None:
         outcome = await self._store.commit(write)
         if isinstance(outcome, VersionConflict):
-            if outcome.precondition in further.relied_on:
+            if outcome.precondition in further.preconditions:
                 raise further.refusal
             email = account.email
             if email is not None and outcome.precondition == EMAILS.absent(name_key(email)):
@@ -413,11 +413,13 @@ class Accounts:
                 return changed
         raise _busy()
 
-    async def _commit(self, records: Sequence[Record], relied_on: Sequence[Precondition]) -> bool:
+    async def _commit(
+        self, records: Sequence[Record], preconditions: Sequence[Precondition]
+    ) -> bool:
         return await commit_entries(
             self._store,
             records,
-            relied_on=relied_on,
+            preconditions=preconditions,
             now_ms=self._clock.now_ms(),
             randomness=self._randomness,
         )

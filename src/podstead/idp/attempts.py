@@ -169,7 +169,7 @@ class Attempts:
         await commit_entries(
             self._store,
             [FAILURES.replace(kept, forgiven)],
-            relied_on=[kept.at],
+            preconditions=[kept.at],
             now_ms=self._clock.now_ms(),
             randomness=self._randomness,
         )
@@ -193,7 +193,7 @@ class Attempts:
                         expires_ms=now_ms + HOUR_S * 1000,
                     )
                 ],
-                relied_on=[absent if kept is None else kept.at],
+                preconditions=[absent if kept is None else kept.at],
                 now_ms=now_ms,
                 randomness=self._randomness,
             ):

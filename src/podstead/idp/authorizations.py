@@ -344,7 +344,7 @@ class Authorizations:
                 *await self._consents.changes(owner, client, request.redirect_uri, consent),
                 *await self._surplus(owner, now_ms),
             ],
-            relied_on=[pending.kept.at, kept.at, *way],
+            preconditions=[pending.kept.at, kept.at, *way],
             now_ms=now_ms,
         )
         await self._clients.note_use(client.client_id, account.account_id)
@@ -382,17 +382,17 @@ class Authorizations:
         changed = msgspec.structs.replace(pending.interaction, **changes)
         await self._commit(
             [INTERACTIONS.replace(pending.kept, changed)],
-            relied_on=[pending.kept.at],
+            preconditions=[pending.kept.at],
             now_ms=self._clock.now_ms(),
         )
 
     async def _commit(
-        self, records: list[Record], *, now_ms: int, relied_on: Sequence[Precondition] = ()
+        self, records: list[Record], *, now_ms: int, preconditions: Sequence[Precondition] = ()
     ) -> None:
         if not await commit_entries(
             self._store,
             records,
-            relied_on=relied_on,
+            preconditions=preconditions,
             now_ms=now_ms,
             randomness=self._randomness,
         ):

@@ -111,7 +111,7 @@ class Challenges:
         if kept is None or not await commit_entries(
             self._store,
             [self._records.drop(kept.key)],
-            relied_on=[kept.at],
+            preconditions=[kept.at],
             now_ms=now_ms,
             randomness=self._randomness,
         ):

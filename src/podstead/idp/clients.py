@@ -217,7 +217,7 @@ class ClientDirectory:
         renewed = CLIENTS.put(client_id, kept.value, owner=owner, expires_ms=lasting_ms + RENEW_MS)
         # One that is removed meanwhile stays so.
         records: list[Record] = [renewed, *map(CLIENTS.drop, surplus)]
-        await self._commit(records, now_ms, relied_on=[kept.at])
+        await self._commit(records, now_ms, preconditions=[kept.at])
 
     async def _surplus(self, owner: str, *, most: int, now_ms: int) -> Sequence[str]:
         """Which go so that there is room for one more of an owner: those not used for longest."""
@@ -303,12 +303,12 @@ class ClientDirectory:
                 raise ClientUnavailable(ceil(wait_s))
 
     async def _commit(
-        self, records: Sequence[Record], now_ms: int, *, relied_on: Sequence[Precondition] = ()
+        self, records: Sequence[Record], now_ms: int, *, preconditions: Sequence[Precondition] = ()
     ) -> bool:
         return await commit_entries(
             self._store,
             records,
-            relied_on=relied_on,
+            preconditions=preconditions,
             now_ms=now_ms,
             randomness=self._randomness,
         )

@@ -101,7 +101,7 @@ class Connections:
         return await commit_entries(
             self._store,
             records,
-            relied_on=[each.at for each in consents] + [each.at for each in grants],
+            preconditions=[each.at for each in consents] + [each.at for each in grants],
             now_ms=self._clock.now_ms(),
             randomness=self._randomness,
         )

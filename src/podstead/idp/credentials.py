@@ -123,11 +123,11 @@ class ClientCredentials:
             now_ms=self._clock.now_ms(),
         )
 
-    async def _commit(self, records: Sequence[Record], relied_on: EntryAt) -> None:
+    async def _commit(self, records: Sequence[Record], preconditions: EntryAt) -> None:
         if not await commit_entries(
             self._store,
             records,
-            relied_on=[relied_on],
+            preconditions=[preconditions],
             now_ms=self._clock.now_ms(),
             randomness=self._randomness,
         ):

@@ -121,7 +121,7 @@ class Sessions:
         records = [self._put(secret_key(secret), session, now_s), *await self._surplus(account)]
         if instead_of is not None:
             records.append(SESSIONS.drop(instead_of.kept.key))
-        if not await self._commit(records, relied_on=[account.at, *way_is_there]):
+        if not await self._commit(records, preconditions=[account.at, *way_is_there]):
             raise Overloaded("The account was changed during sign-in; try again")
         return NewSession(secret, session)
 
@@ -183,7 +183,7 @@ class Sessions:
         until_s = _end_s(kept.value, now_s)
         if kept.expires_ms is None or until_s * 1000 < kept.expires_ms + RENEWED_AFTER_S * 1000:
             return
-        await self._commit([self._put(kept.key, kept.value, now_s)], relied_on=[kept.at])
+        await self._commit([self._put(kept.key, kept.value, now_s)], preconditions=[kept.at])
 
     def _put(self, key: str, session: BrowserSession, now_s: int) -> Record:
         return SESSIONS.put(
@@ -191,12 +191,12 @@ class Sessions:
         )
 
     async def _commit(
-        self, records: Sequence[Record], *, relied_on: Sequence[Precondition] = ()
+        self, records: Sequence[Record], *, preconditions: Sequence[Precondition] = ()
     ) -> bool:
         return await commit_entries(
             self._store,
             records,
-            relied_on=relied_on,
+            preconditions=preconditions,
             now_ms=self._clock.now_ms(),
             randomness=self._randomness,
         )

@@ -90,7 +90,7 @@ class TokenService:
             if await commit_entries(
                 self._store,
                 exchange.records,
-                relied_on=exchange.relied_on,
+                preconditions=exchange.preconditions,
                 now_ms=now_ms,
                 randomness=self._randomness,
             ):

@@ -146,7 +146,7 @@ class TokenStatus:
             if await commit_entries(
                 self._store,
                 [GRANTS.replace(grant, msgspec.structs.replace(grant.value, revoked=True))],
-                relied_on=[grant.at],
+                preconditions=[grant.at],
                 now_ms=now_ms,
                 randomness=self._randomness,
             ):

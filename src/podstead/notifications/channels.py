@@ -169,7 +169,7 @@ class Channels:
             await commit_entries(
                 self._store,
                 [CHANNELS.replace(kept, used)],
-                relied_on=[kept.at],
+                preconditions=[kept.at],
                 now_ms=now_ms,
                 randomness=self._randomness,
             )

@@ -59,13 +59,13 @@ class Lease:
         if kept is not None and kept.value.holder != self._holder:
             self._until_ms = 0
             return False
-        relied_on: Precondition = LEASES.absent(self._name) if kept is None else kept.at
+        preconditions: Precondition = LEASES.absent(self._name) if kept is None else kept.at
         until_ms = now_ms + LASTS_MS
         record = LEASES.put(self._name, Held(self._holder), expires_ms=until_ms)
         taken = await commit_entries(
             self._store,
             [record],
-            relied_on=[relied_on],
+            preconditions=[preconditions],
             now_ms=now_ms,
             randomness=self._randomness,
         )
@@ -83,7 +83,7 @@ class Lease:
             await commit_entries(
                 self._store,
                 [LEASES.drop(self._name)],
-                relied_on=[kept.at],
+                preconditions=[kept.at],
                 now_ms=now_ms,
                 randomness=self._randomness,
             )

@@ -219,7 +219,7 @@ class Line:
         return await commit_entries(
             self._with.store,
             [WEBHOOKS.put(self._key, webhook, expires_ms=kept.expires_ms)],
-            relied_on=[kept.at],
+            preconditions=[kept.at],
             now_ms=self._with.clock.now_ms(),
             randomness=self._with.randomness,
         )

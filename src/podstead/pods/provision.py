@@ -151,7 +151,7 @@ class PodProvisioner:
         return Write(
             version=Version(self._randomness.token_hex(VERSION_BYTES)),
             at_ms=now_ms,
-            relied_on=(
+            preconditions=(
                 NoPod(name),
                 NoEntry(retired_pod_name(name)),
                 Absent(root),

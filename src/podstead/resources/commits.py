@@ -80,7 +80,7 @@ class Commits:
         self, exchange: ResourceRequest, turn: WriteTurn, planned: Plan
     ) -> Outcome | None:
         """Commit one plan; ``None`` if what it relied on had changed."""
-        write = planned.relying_on(exchange.preconditions, quota_bytes=self._quota_bytes)
+        write = planned.with_preconditions(exchange.preconditions, quota_bytes=self._quota_bytes)
         after = planned.outcome.metadata
         # Only documents: access rules decide about the requests that follow, so nobody may build on
         # rules that are not committed.

@@ -115,21 +115,23 @@ class IdentityChanges:
         while it was read.
         """
         change = _Change(situation, after, version, before)
-        exchange.identity_preconditions = await self._relied_on(exchange, change)
+        exchange.identity_preconditions = await self._preconditions(exchange, change)
 
     async def check_deletion(self, exchange: ResourceRequest, situation: TargetState) -> None:
         """Check a deletion. Raises as :meth:`check` does.
 
         A document's description goes with it (C-20), and may be a WebID's document as well.
         """
-        preconditions = await self._relied_on(exchange, _Change(situation, EMPTY_DATASET))
+        preconditions = await self._preconditions(exchange, _Change(situation, EMPTY_DATASET))
         existing = situation.existing
         if existing is not None and existing.kind is ResourceKind.DOCUMENT:
             description = TargetState(description_of(existing.path), situation.snapshot)
-            preconditions += await self._relied_on(exchange, _Change(description, EMPTY_DATASET))
+            preconditions += await self._preconditions(
+                exchange, _Change(description, EMPTY_DATASET)
+            )
         exchange.identity_preconditions = preconditions
 
-    async def _relied_on(
+    async def _preconditions(
         self, exchange: ResourceRequest, change: _Change
     ) -> tuple[Precondition, ...]:
         """What a change of identity relied on, empty if there is none."""

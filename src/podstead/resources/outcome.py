@@ -93,11 +93,11 @@ class ResourceRequest:
     @property
     def preconditions(self) -> tuple[Precondition, ...]:
         """What the gate's last decisions relied on; a write has it checked at its commit."""
-        relied_on = () if self.grant is None else self.grant.preconditions
+        preconditions = () if self.grant is None else self.grant.preconditions
         further = self.identity_preconditions + self.state_preconditions
-        if further in ((), relied_on):
-            return relied_on
-        return tuple(dict.fromkeys(relied_on + further))
+        if further in ((), preconditions):
+            return preconditions
+        return tuple(dict.fromkeys(preconditions + further))
 
     def require_state(self, container: Metadata) -> None:
         """Have the commit check that a container and what it lists are as they were seen."""

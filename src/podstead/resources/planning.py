@@ -71,11 +71,13 @@ class Plan:
     write: Write
     outcome: Outcome
 
-    def relying_on(self, preconditions: tuple[Precondition, ...], *, quota_bytes: int) -> Write:
+    def with_preconditions(
+        self, preconditions: tuple[Precondition, ...], *, quota_bytes: int
+    ) -> Write:
         """The write with the access decision's reliances added, and the quota it must keep."""
         return replace(
             self.write,
-            relied_on=self.write.relied_on + preconditions,
+            preconditions=self.write.preconditions + preconditions,
             quota_bytes=quota_bytes,
         )
 
@@ -119,7 +121,7 @@ def plan_unchanged(
     write = Write(
         version=stamp.version,
         at_ms=stamp.at_ms,
-        relied_on=(AtVersion(existing.path, existing.version),),
+        preconditions=(AtVersion(existing.path, existing.version),),
         changes=(change,) if logged else (),
     )
     outcome = Outcome(Result.CHANGED, existing, stored_tag(existing))
@@ -165,7 +167,7 @@ def plan_delete(
     write = Write(
         version=stamp.version,
         at_ms=stamp.at_ms,
-        relied_on=tuple(preconditions),
+        preconditions=tuple(preconditions),
         deletes=tuple(deletes),
         records=dropped,
         changes=tuple(_change(path, ChangeType.DELETE, agent) for path in reversed(deletes)),
@@ -177,7 +179,7 @@ def _replacement(existing: Metadata, put: Put, stamp: VersionStamp, agent: Ident
     write = Write(
         version=stamp.version,
         at_ms=stamp.at_ms,
-        relied_on=(AtVersion(existing.path, existing.version),),
+        preconditions=(AtVersion(existing.path, existing.version),),
         puts=(put,),
         changes=(_change(existing.path, ChangeType.UPDATE, agent),),
     )
@@ -216,7 +218,7 @@ def _creation(
     write = Write(
         version=stamp.version,
         at_ms=stamp.at_ms,
-        relied_on=preconditions,
+        preconditions=preconditions,
         puts=puts,
         changes=tuple(_change(created.path, ChangeType.CREATE, agent) for created in puts),
     )

@@ -22,7 +22,7 @@ from podstead.storage.records import (
     DropEntry,
     Entry,
     EntryAt,
-    EntryReliance,
+    EntryPrecondition,
     MembersAt,
     NoEntry,
     NoMembers,
@@ -35,7 +35,7 @@ from podstead.storage.records import (
     PutEntry,
     Record,
     ResourceKind,
-    ResourceReliance,
+    ResourcePrecondition,
     StagedBlob,
     Version,
     VersionConflict,
@@ -63,7 +63,7 @@ def decide(write: Write, state: State) -> CommitOutcome:
     batch is decided on it.
     """
     # First, because a changed reliance makes the caller decide again, while OverQuota is final.
-    for precondition in write.relied_on:
+    for precondition in write.preconditions:
         if not _holds(precondition, state, write.at_ms):
             return VersionConflict(precondition)
     draft = _Draft(write, state)
@@ -82,7 +82,7 @@ def _holds(precondition: Precondition, state: State, at_ms: int) -> bool:
     return _resource_holds(precondition, state.resources[precondition.path])
 
 
-def _resource_holds(precondition: ResourceReliance, row: ResourceRow | None) -> bool:
+def _resource_holds(precondition: ResourcePrecondition, row: ResourceRow | None) -> bool:
     match precondition:
         case AtVersion():
             return row is not None and row.version == precondition.version
@@ -96,7 +96,7 @@ def _resource_holds(precondition: ResourceReliance, row: ResourceRow | None) -> 
             return row is None or row.member_count == 0
 
 
-def _entry_holds(precondition: EntryReliance, entry: Entry | None, at_ms: int) -> bool:
+def _entry_holds(precondition: EntryPrecondition, entry: Entry | None, at_ms: int) -> bool:
     # Sweeps remove expired entries some time later; nobody may depend on when.
     if entry is not None and entry.has_expired(at_ms):
         entry = None

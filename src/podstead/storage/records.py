@@ -176,9 +176,9 @@ class NoEntry:
     entry: EntryId
 
 
-ResourceReliance = AtVersion | Absent | Present | NoMembers | MembersAt
-EntryReliance = EntryAt | NoEntry
-Precondition = ResourceReliance | NoPod | EntryReliance
+ResourcePrecondition = AtVersion | Absent | Present | NoMembers | MembersAt
+EntryPrecondition = EntryAt | NoEntry
+Precondition = ResourcePrecondition | NoPod | EntryPrecondition
 
 
 # --- What a write does ----------------------------------------------------------------------
@@ -323,7 +323,7 @@ class Write:
 
     version: Version
     at_ms: int
-    relied_on: tuple[Precondition, ...] = ()
+    preconditions: tuple[Precondition, ...] = ()
     puts: tuple[Put, ...] = ()
     deletes: tuple[ResourcePath, ...] = ()
     records: tuple[Record, ...] = ()

@@ -99,7 +99,7 @@ class Needs:
 
     def add(self, write: Write) -> None:
         """Add what deciding ``write`` takes."""
-        for precondition in write.relied_on:
+        for precondition in write.preconditions:
             if isinstance(precondition, NoPod):
                 self.pods.add(folded(precondition.name))
             elif isinstance(precondition, EntryAt | NoEntry):

@@ -16,7 +16,7 @@ async def commit_entries(
     store: ResourceStore,
     records: Iterable[Record],
     *,
-    relied_on: Iterable[Precondition] = (),
+    preconditions: Iterable[Precondition] = (),
     now_ms: int,
     randomness: Randomness,
 ) -> bool:
@@ -24,13 +24,13 @@ async def commit_entries(
 
     Nothing to change is nothing to write. Raises StorageError, Overloaded.
     """
-    changed, relied = tuple(records), tuple(relied_on)
+    changed, relied = tuple(records), tuple(preconditions)
     if not changed:
         return True
     write = Write(
         version=Version(randomness.token_hex(VERSION_BYTES)),
         at_ms=now_ms,
-        relied_on=relied,
+        preconditions=relied,
         records=changed,
     )
     return isinstance(await store.commit(write), Committed)

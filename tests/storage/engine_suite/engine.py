@@ -77,7 +77,7 @@ def _kind_of(resource: ResourcePath) -> ResourceKind:
 def write(
     *puts: Put,
     deletes: Iterable[str] = (),
-    relied_on: Iterable[Precondition] = (),
+    preconditions: Iterable[Precondition] = (),
     records: Iterable[Record] = (),
     changes: Iterable[Change] = (),
     at_ms: int = NOW_MS,
@@ -87,7 +87,7 @@ def write(
     return Write(
         version=new_version(),
         at_ms=at_ms,
-        relied_on=tuple(relied_on),
+        preconditions=tuple(preconditions),
         puts=puts,
         deletes=tuple(map(ResourcePath, deletes)),
         records=tuple(records),

@@ -69,7 +69,7 @@ class EntrySuite:
         writes = [
             write(
                 records=[PutEntry(EntryId(f"account/{number}"), b"1"), PutEntry(MAIL, b"2")],
-                relied_on=[NoEntry(MAIL)],
+                preconditions=[NoEntry(MAIL)],
             )
             for number in range(6)
         ]
@@ -85,12 +85,14 @@ class EntrySuite:
         store = await engine.open_store()
         first = await commit(store, write(records=[PutEntry(ALICE, b"1")]))
         second = await commit(
-            store, write(records=[PutEntry(ALICE, b"2")], relied_on=[EntryAt(ALICE, first)])
+            store, write(records=[PutEntry(ALICE, b"2")], preconditions=[EntryAt(ALICE, first)])
         )
-        late = write(records=[DropEntry(ALICE)], relied_on=[EntryAt(ALICE, first)])
+        late = write(records=[DropEntry(ALICE)], preconditions=[EntryAt(ALICE, first)])
         assert await store.commit(late) == VersionConflict(EntryAt(ALICE, first))
-        await commit(store, write(records=[DropEntry(ALICE)], relied_on=[EntryAt(ALICE, second)]))
-        gone = write(relied_on=[EntryAt(ALICE, second)])
+        await commit(
+            store, write(records=[DropEntry(ALICE)], preconditions=[EntryAt(ALICE, second)])
+        )
+        gone = write(preconditions=[EntryAt(ALICE, second)])
         assert await store.commit(gone) == VersionConflict(EntryAt(ALICE, second))
 
     async def test_an_expired_entry_is_as_if_it_were_not_there(self, engine: Engine) -> None:
@@ -103,11 +105,11 @@ class EntrySuite:
         late_ms = NOW_MS + 1
         listed = await store.list_entries("account", owner="o", limit=9, now_ms=late_ms)
         assert list(listed) == []
-        relies = write(relied_on=[EntryAt(ALICE, version)], at_ms=late_ms)
+        relies = write(preconditions=[EntryAt(ALICE, version)], at_ms=late_ms)
         assert await store.commit(relies) == VersionConflict(EntryAt(ALICE, version))
         await commit(
             store,
-            write(records=[PutEntry(ALICE, b"3")], relied_on=[NoEntry(ALICE)], at_ms=late_ms),
+            write(records=[PutEntry(ALICE, b"3")], preconditions=[NoEntry(ALICE)], at_ms=late_ms),
         )
 
     async def test_a_sweep_forgets_what_has_expired_and_nothing_else(self, engine: Engine) -> None:
@@ -181,12 +183,12 @@ class EntrySuite:
         store, other = await engine.open_store(), await engine.open_store()
         await plant(store)
         pod = PodRecord("Alice", path("/Alice/"), "w", 1)
-        relied_on: list[Precondition] = [NoPod("alice"), NoEntry(retired_pod_name("alice"))]
-        await commit(store, write(relied_on=relied_on, records=[pod]))
+        preconditions: list[Precondition] = [NoPod("alice"), NoEntry(retired_pod_name("alice"))]
+        await commit(store, write(preconditions=preconditions, records=[pod]))
         assert await store.remove_pod(PodRemoval("alice", new_version(), NOW_MS))
-        assert isinstance(await other.commit(write(relied_on=relied_on)), VersionConflict)
+        assert isinstance(await other.commit(write(preconditions=preconditions)), VersionConflict)
         await commit(other, write(records=[DropEntry(retired_pod_name("ALICE"))]))
-        await commit(store, write(relied_on=relied_on, records=[pod]))
+        await commit(store, write(preconditions=preconditions, records=[pod]))
         assert await store.remove_pod(PodRemoval("alice", new_version(), NOW_MS))
 
     async def test_a_removed_pod_is_in_the_change_log_members_first(self, engine: Engine) -> None:
@@ -199,7 +201,7 @@ class EntrySuite:
             ("/alice/c/", ChangeType.DELETE),
             ("/alice/", ChangeType.DELETE),
         ]
-        await commit(store, write(relied_on=[NoPod("alice")]))
+        await commit(store, write(preconditions=[NoPod("alice")]))
         await plant(store)
 
     # --- uses ---------------------------------------------------------------------------------

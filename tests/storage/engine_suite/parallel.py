@@ -39,12 +39,12 @@ class ParallelSuite:
         target = path("/alice/c/a")
         await commit(stores[0], write(put(target)))
         for _ in range(_ROUNDS):
-            relied_on = AtVersion(target, (await read_present(stores[0], target)).version)
+            preconditions = AtVersion(target, (await read_present(stores[0], target)).version)
             writes = [
-                write(put(target, b"%d" % number, creates=False), relied_on=[relied_on])
+                write(put(target, b"%d" % number, creates=False), preconditions=[preconditions])
                 for number in range(_WRITERS)
             ]
-            winner = await _only_winner(stores, writes, relied_on)
+            winner = await _only_winner(stores, writes, preconditions)
             for store in stores:
                 assert (await read_present(store, target)).version == winner.version
                 assert await content_of(store, target) == b"%d" % writes.index(winner)
@@ -53,9 +53,9 @@ class ParallelSuite:
         stores = await _two(engine)
         for number in range(_ROUNDS):
             target = path(f"/alice/c/{number}")
-            relied_on = Absent(target)
-            writes = [write(put(target), relied_on=[relied_on]) for _ in range(_WRITERS)]
-            await _only_winner(stores, writes, relied_on)
+            preconditions = Absent(target)
+            writes = [write(put(target), preconditions=[preconditions]) for _ in range(_WRITERS)]
+            await _only_winner(stores, writes, preconditions)
 
     async def test_exactly_one_of_many_gets_a_pod_name(self, engine: Engine) -> None:
         """A-91."""
@@ -63,7 +63,7 @@ class ParallelSuite:
         names = ["dora", "Dora", "DORA", "dORA"]
         writes = [
             write(
-                relied_on=[NoPod(name)],
+                preconditions=[NoPod(name)],
                 records=[PodRecord(name, path(f"/{name}/"), "https://d.example/", NOW_MS)],
             )
             for name in names
@@ -163,7 +163,7 @@ async def _two(engine: Engine) -> tuple[Store, Store]:
 
 
 async def _only_winner(
-    stores: tuple[Store, Store], writes: list[Write], relied_on: AtVersion | Absent
+    stores: tuple[Store, Store], writes: list[Write], preconditions: AtVersion | Absent
 ) -> Write:
     outcomes = await asyncio.gather(
         *[stores[number % 2].commit(wanted) for number, wanted in enumerate(writes)]
@@ -174,7 +174,7 @@ async def _only_winner(
         if isinstance(outcome, Committed)
     ]
     assert len(winners) == 1
-    assert outcomes.count(VersionConflict(relied_on)) == len(writes) - 1
+    assert outcomes.count(VersionConflict(preconditions)) == len(writes) - 1
     return winners[0]
 
 
@@ -188,7 +188,7 @@ async def _count_up(store: Store, times: int) -> None:
             continue
         wanted = write(
             put(target, b"%d" % (int(body.content) + 1), creates=False),
-            relied_on=[AtVersion(target, metadata.version)],
+            preconditions=[AtVersion(target, metadata.version)],
         )
         if isinstance(await store.commit(wanted), Committed):
             times -= 1

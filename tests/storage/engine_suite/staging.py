@@ -62,7 +62,7 @@ class StagingSuite:
         await plant(store)
         body = await stage_large(store)
         wrong = AtVersion(path("/alice/c/"), new_version())
-        outcome = await store.commit(write(put("/alice/c/a", body), relied_on=[wrong]))
+        outcome = await store.commit(write(put("/alice/c/a", body), preconditions=[wrong]))
         assert outcome == VersionConflict(wrong)
         await commit(store, write(put("/alice/c/a", body)))
         assert await content_of(store, "/alice/c/a") == b"x" * LARGE_BYTES

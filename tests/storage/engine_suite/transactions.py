@@ -70,7 +70,7 @@ class TransactionSuite:
         self, engine: Engine, holding: Precondition
     ) -> None:
         store = await _prepared(engine)
-        await commit(store, write(put("/alice/c/x"), relied_on=[holding]))
+        await commit(store, write(put("/alice/c/x"), preconditions=[holding]))
 
     @pytest.mark.parametrize(
         "broken",
@@ -101,7 +101,7 @@ class TransactionSuite:
                 TokenRevocation("token", 5),
             ],
             changes=[Change(path("/alice/c/x"), ChangeType.CREATE)],
-            relied_on=[Present(STORAGE), broken, Present(CONTAINER)],
+            preconditions=[Present(STORAGE), broken, Present(CONTAINER)],
         )
         assert await store.commit(wanted) == VersionConflict(broken)
         assert await _everything(store) == before
@@ -109,11 +109,11 @@ class TransactionSuite:
     async def test_the_current_version_is_relied_on(self, engine: Engine) -> None:
         store = await _prepared(engine)
         current = (await read_present(store, "/alice/c/full/a")).version
-        relied_on = [AtVersion(path("/alice/c/full/a"), current)]
-        replacing = write(put("/alice/c/full/a", b"2", creates=False), relied_on=relied_on)
+        preconditions = [AtVersion(path("/alice/c/full/a"), current)]
+        replacing = write(put("/alice/c/full/a", b"2", creates=False), preconditions=preconditions)
         await commit(store, replacing)
-        again = write(put("/alice/c/full/a", b"3", creates=False), relied_on=relied_on)
-        assert await store.commit(again) == VersionConflict(relied_on[0])
+        again = write(put("/alice/c/full/a", b"3", creates=False), preconditions=preconditions)
+        assert await store.commit(again) == VersionConflict(preconditions[0])
         assert await content_of(store, "/alice/c/full/a") == b"2"
 
     async def test_a_change_of_members_is_no_new_version_of_the_container(
@@ -122,21 +122,21 @@ class TransactionSuite:
         store = await _prepared(engine)
         current = (await read_present(store, "/alice/c/full/")).version
         await commit(store, write(put("/alice/c/full/b")))
-        relied_on = [AtVersion(path("/alice/c/full/"), current)]
-        await commit(store, write(put("/alice/c/full/c"), relied_on=relied_on))
+        preconditions = [AtVersion(path("/alice/c/full/"), current)]
+        await commit(store, write(put("/alice/c/full/c"), preconditions=preconditions))
 
     async def test_the_current_members_are_relied_on(self, engine: Engine) -> None:
         store = await _prepared(engine)
         seen = (await read_present(store, "/alice/c/full/")).members_version
         assert seen is not None
-        relied_on = [MembersAt(path("/alice/c/full/"), seen)]
-        await commit(store, write(put("/alice/c/full/b"), relied_on=relied_on))
-        again = write(put("/alice/c/full/c"), relied_on=relied_on)
-        assert await store.commit(again) == VersionConflict(relied_on[0])
+        preconditions = [MembersAt(path("/alice/c/full/"), seen)]
+        await commit(store, write(put("/alice/c/full/b"), preconditions=preconditions))
+        again = write(put("/alice/c/full/c"), preconditions=preconditions)
+        assert await store.commit(again) == VersionConflict(preconditions[0])
 
     async def test_a_write_without_puts_may_check_only(self, engine: Engine) -> None:
         store = await _prepared(engine)
-        assert await store.commit(write(relied_on=[Present(STORAGE)])) == Committed(None)
+        assert await store.commit(write(preconditions=[Present(STORAGE)])) == Committed(None)
 
     # --- structure ----------------------------------------------------------------------------
 
@@ -185,9 +185,10 @@ class TransactionSuite:
         """C-20: what is auxiliary does not count."""
         store = await _prepared(engine)
         await commit(store, write(put("/alice/c/full/.acl"), deletes=["/alice/c/full/a"]))
-        relied_on = [NoMembers(path("/alice/c/full/"))]
+        preconditions = [NoMembers(path("/alice/c/full/"))]
         await commit(
-            store, write(deletes=["/alice/c/full/.acl", "/alice/c/full/"], relied_on=relied_on)
+            store,
+            write(deletes=["/alice/c/full/.acl", "/alice/c/full/"], preconditions=preconditions),
         )
         assert await read(store, "/alice/c/full/") is None
 
@@ -294,7 +295,7 @@ class TransactionSuite:
         store = await _prepared(engine)
         broken = Present(path("/nowhere"))
         writes = [
-            write(put(f"/alice/c/{number}"), relied_on=[broken] if number % 3 == 0 else [])
+            write(put(f"/alice/c/{number}"), preconditions=[broken] if number % 3 == 0 else [])
             for number in range(50)
         ]
         outcomes = await asyncio.gather(*map(store.commit, writes))
@@ -330,7 +331,7 @@ class TransactionSuite:
         store = await _prepared(engine)
         first, second, third = (
             write(put("/alice/c/x", b"1")),
-            write(put("/alice/c/x", b"2"), relied_on=[Absent(path("/alice/c/x"))]),
+            write(put("/alice/c/x", b"2"), preconditions=[Absent(path("/alice/c/x"))]),
             write(put("/alice/c/x", b"3", creates=False)),
         )
         outcomes = await asyncio.gather(*map(store.commit, (first, second, third)))
@@ -355,9 +356,9 @@ class TransactionSuite:
         ]
         writes, change = list[Write](), Change(target, ChangeType.UPDATE)
         for body in bodies:
-            relied_on = AtVersion(target, writes[-1].version) if writes else Absent(target)
+            preconditions = AtVersion(target, writes[-1].version) if writes else Absent(target)
             puts = put(target, body, creates=not writes)
-            writes.append(write(puts, relied_on=[relied_on], changes=[change]))
+            writes.append(write(puts, preconditions=[preconditions], changes=[change]))
         outcomes = await asyncio.gather(*(store.commit(each) for each in writes))
         assert all(isinstance(outcome, Committed) for outcome in outcomes)
         assert (await read_present(store, target)).version == writes[-1].version
@@ -370,9 +371,9 @@ class TransactionSuite:
     async def test_with_a_write_fall_those_that_rely_on_it(self, engine: Engine) -> None:
         store = await _prepared(engine)
         target, other = path("/alice/c/chain"), path("/alice/c/other")
-        first = write(put(target), relied_on=[Present(other)])
+        first = write(put(target), preconditions=[Present(other)])
         second = write(
-            put(target, b"2", creates=False), relied_on=[AtVersion(target, first.version)]
+            put(target, b"2", creates=False), preconditions=[AtVersion(target, first.version)]
         )
         third = write(put(other))
         outcomes = await asyncio.gather(*(store.commit(each) for each in (first, second, third)))

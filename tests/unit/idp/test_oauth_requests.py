@@ -286,7 +286,7 @@ def test_every_token_request_is_answered_by_the_rules(
         case other:
             raise AssertionError(other)
     # What it uses up joins the write that the tokens depend on.
-    uses = {each.entry.partition("/")[0] for each in exchange.relied_on}  # type: ignore[union-attr]
+    uses = {each.entry.partition("/")[0] for each in exchange.preconditions}  # type: ignore[union-attr]
     expected = {
         "authorization_code": {"code", "grant"},
         "refresh_token": {"refresh", "grant"},

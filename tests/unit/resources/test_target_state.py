@@ -81,12 +81,12 @@ def test_what_a_creation_would_make_and_what_it_relies_on() -> None:
     """C-2: outermost first; and each must still be absent, in both slash forms, at the commit."""
     made = situation("/alice/a/b/c", "/alice/")
     assert made.missing_containers() == ("/alice/a/", "/alice/a/b/")
-    relied_on = set(made.creation_preconditions())
+    preconditions = set(made.creation_preconditions())
     for path in ("/alice/a/b/c", "/alice/a/b/", "/alice/a/"):
-        assert Absent(ResourcePath(path)) in relied_on
+        assert Absent(ResourcePath(path)) in preconditions
         twin = path[:-1] if path.endswith("/") else f"{path}/"
-        assert Absent(ResourcePath(twin)) in relied_on
-    assert Present(ResourcePath(POD)) in relied_on
+        assert Absent(ResourcePath(twin)) in preconditions
+    assert Present(ResourcePath(POD)) in preconditions
 
 
 def test_a_container_and_its_description_are_stored_in_one_place() -> None:

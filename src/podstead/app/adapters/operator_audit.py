@@ -103,7 +103,7 @@ async def log_acts(store: ActStore, *, clock: Clock, randomness: Randomness) -> 
             if await commit_entries(
                 store,
                 [OPERATOR_ACTS.drop(each.key)],
-                relied_on=[each.at],
+                preconditions=[each.at],
                 now_ms=clock.now_ms(),
                 randomness=randomness,
             ):

@@ -66,7 +66,7 @@ class ProfileIndex:
         await commit_entries(
             self._store,
             await self._records.of(pod.root, document.dataset),
-            relied_on=[AtVersion(pod.root, metadata.version)],
+            preconditions=[AtVersion(pod.root, metadata.version)],
             now_ms=self._clock.now_ms(),
             randomness=self._randomness,
         )

@@ -106,11 +106,13 @@ class AllowedKeys:
         await self._commit(await ending(self._store, owner, kept.at.entry, now_ms=now_ms), [])
         self._audit.note(AuditEvent.PROFILE_KEY_ENDED, account_id=owner, key=public_key)
 
-    async def _commit(self, records: Sequence[Record], relied_on: Sequence[Precondition]) -> None:
+    async def _commit(
+        self, records: Sequence[Record], preconditions: Sequence[Precondition]
+    ) -> None:
         if not await commit_entries(
             self._store,
             records,
-            relied_on=relied_on,
+            preconditions=preconditions,
             now_ms=self._clock.now_ms(),
             randomness=self._randomness,
         ):

@@ -182,7 +182,10 @@ class NostrLinks:
         await self._drop(kept, [kept.at], source)
 
     async def _drop(
-        self, kept: Versioned[NostrLink], relied_on: Sequence[Precondition], source: RequestSource
+        self,
+        kept: Versioned[NostrLink],
+        preconditions: Sequence[Precondition],
+        source: RequestSource,
     ) -> None:
         """Remove a link with everything that began by it."""
         owner, way, now_ms = kept.value.account_id, kept.at.entry, self._clock.now_ms()
@@ -191,7 +194,7 @@ class NostrLinks:
             *await ending(self._store, owner, way, now_ms=now_ms),
             *await self._noting(AuditEvent.NOSTR_KEY_UNLINKED, kept.value, source),
         ]
-        await self._commit(removal, relied_on)
+        await self._commit(removal, preconditions)
         # What began by it while it was being removed:
         await self._commit(await ending(self._store, owner, way, now_ms=now_ms), [])
         self._note(AuditEvent.NOSTR_KEY_UNLINKED, kept.value)
@@ -230,15 +233,17 @@ class NostrLinks:
     def _note(self, event: AuditEvent, link: NostrLink) -> None:
         self._audit.note(event, account_id=link.account_id, key=link.public_key)
 
-    async def _commit(self, records: Sequence[Record], relied_on: Sequence[Precondition]) -> None:
-        if not await self._try(records, relied_on):
+    async def _commit(
+        self, records: Sequence[Record], preconditions: Sequence[Precondition]
+    ) -> None:
+        if not await self._try(records, preconditions):
             raise _busy()
 
-    async def _try(self, records: Sequence[Record], relied_on: Sequence[Precondition]) -> bool:
+    async def _try(self, records: Sequence[Record], preconditions: Sequence[Precondition]) -> bool:
         return await commit_entries(
             self._store,
             records,
-            relied_on=relied_on,
+            preconditions=preconditions,
             now_ms=self._clock.now_ms(),
             randomness=self._randomness,
         )

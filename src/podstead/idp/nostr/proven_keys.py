@@ -80,7 +80,7 @@ class ProvenKeys:
                     now_ms=self._clock.now_ms(),
                 ),
             ),
-            relied_on=(NOSTR_LINKS.absent(public_key), proven.at),
+            preconditions=(NOSTR_LINKS.absent(public_key), proven.at),
             refusal=ProofGone(),
         )
 

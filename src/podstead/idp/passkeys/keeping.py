@@ -217,11 +217,13 @@ class Passkeys:
             raise NotFound("There is no such passkey; it may have been removed")
         return kept
 
-    async def _commit(self, records: Sequence[Record], relied_on: Sequence[Precondition]) -> None:
+    async def _commit(
+        self, records: Sequence[Record], preconditions: Sequence[Precondition]
+    ) -> None:
         if not await commit_entries(
             self._store,
             records,
-            relied_on=relied_on,
+            preconditions=preconditions,
             now_ms=self._clock.now_ms(),
             randomness=self._randomness,
         ):

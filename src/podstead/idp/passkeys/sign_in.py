@@ -159,12 +159,12 @@ class PasskeySignIn:
         return kept
 
     async def _replace(
-        self, kept: Versioned[Passkey], changed: Passkey, *relied_on: Precondition
+        self, kept: Versioned[Passkey], changed: Passkey, *preconditions: Precondition
     ) -> bool:
         return await commit_entries(
             self._store,
             [PASSKEYS.replace(kept, changed)],
-            relied_on=[kept.at, *relied_on],
+            preconditions=[kept.at, *preconditions],
             now_ms=self._clock.now_ms(),
             randomness=self._randomness,
         )
