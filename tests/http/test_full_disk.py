@@ -16,7 +16,7 @@ from podstead.core.media_types import SPARQL_UPDATE
 from podstead.resources.service import ResourceService
 from podstead.storage import disk_space
 from podstead.storage.blobs import drafts
-from podstead.storage.disk_space import Space
+from podstead.storage.disk_space import DiskUsage
 from tests.http.conftest import Server, Start
 from tests.http.rdf import TURTLE
 
@@ -42,7 +42,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     found = Disk()
     monkeypatch.setattr(disk_space, "LASTS_S", 0.0)
     monkeypatch.setattr(
-        disk_space, "read_space", lambda _place: Space(100_000 * MIB, found.free_bytes)
+        disk_space, "read_disk_usage", lambda _place: DiskUsage(100_000 * MIB, found.free_bytes)
     )
     return found
 

@@ -13,7 +13,7 @@ import pytest
 from podstead.core.errors import DiskFull, Overloaded
 from podstead.storage import disk_space, private_files
 from podstead.storage.buckets import BucketRate
-from podstead.storage.disk_space import DiskSpace, Space
+from podstead.storage.disk_space import DiskSpace, DiskUsage
 from podstead.storage.layout import RootLayout
 from podstead.storage.records import Committed, TokenRecord
 from podstead.storage.root import prepare_root
@@ -64,8 +64,8 @@ async def store(layout: RootLayout, vfs: FullUntilReleased) -> AsyncIterator[Sql
 
 
 def given(monkeypatch: pytest.MonkeyPatch, *, total_bytes: int, free_bytes: int) -> None:
-    space = Space(total_bytes, free_bytes)
-    monkeypatch.setattr(disk_space, "read_space", lambda _place: space)
+    space = DiskUsage(total_bytes, free_bytes)
+    monkeypatch.setattr(disk_space, "read_disk_usage", lambda _place: space)
 
 
 # --- the floor --------------------------------------------------------------------------------
@@ -131,10 +131,10 @@ def test_the_system_is_asked_anew_when_much_was_stored_meanwhile(
 def test_a_disk_that_does_not_say_how_full_it_is_is_written_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_place: Path) -> Space:
+    def fail(_place: Path) -> DiskUsage:
         raise PermissionError
 
-    monkeypatch.setattr(disk_space, "read_space", fail)
+    monkeypatch.setattr(disk_space, "read_disk_usage", fail)
     space = DiskSpace(tmp_path)
     space.check()
     space.release_if_low()

@@ -42,17 +42,17 @@ _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
+class DiskUsage:
     """The size of a file system, and how much of it is free to this account."""
 
     total_bytes: int
     free_bytes: int
 
 
-def read_space(place: Path) -> Space:
+def read_disk_usage(place: Path) -> DiskUsage:
     """Ask the system. Raises OSError."""
     status = os.statvfs(place)
-    return Space(status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize)
+    return DiskUsage(status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize)
 
 
 def is_full(error: BaseException | None) -> bool:
@@ -102,7 +102,7 @@ class DiskSpace:
 
     def _read(self) -> bool:
         try:
-            space = read_space(self._root)
+            space = read_disk_usage(self._root)
         except OSError:
             return False  # the write itself will tell
         floor_bytes = self._floor_bytes(space)
@@ -122,7 +122,7 @@ class DiskSpace:
         except OSError:
             return 0
 
-    def _floor_bytes(self, space: Space) -> int:
+    def _floor_bytes(self, space: DiskUsage) -> int:
         if self._min_free_bytes is not None:
             return self._min_free_bytes
         return min(DEFAULT_FLOOR_BYTES, space.total_bytes // DEFAULT_FLOOR_SHARE)
@@ -130,14 +130,14 @@ class DiskSpace:
     def free_bytes(self) -> int:
         """How much is free to this account; 0 if nobody can tell."""
         try:
-            return read_space(self._root).free_bytes
+            return read_disk_usage(self._root).free_bytes
         except OSError:
             return 0
 
     def is_exhausted(self) -> bool:
         """Whether next to nothing is free, so that an error of the disk means that it is full."""
         try:
-            return read_space(self._root).free_bytes < _EXHAUSTED_BYTES
+            return read_disk_usage(self._root).free_bytes < _EXHAUSTED_BYTES
         except OSError:
             return False
 
@@ -160,7 +160,7 @@ class DiskSpace:
     def release_if_low(self) -> None:
         """Give the reserve up where the database might not open without it."""
         try:
-            space = read_space(self._root)
+            space = read_disk_usage(self._root)
         except OSError:
             return
         if space.free_bytes < _reserve_bytes(space):
@@ -169,7 +169,7 @@ class DiskSpace:
     def restore(self, *, even_if_low: bool = False) -> None:
         """Make the reserve, as far as there is room; above the floor unless told. Never raises."""
         try:
-            space = read_space(self._root)
+            space = read_disk_usage(self._root)
             held_bytes = self._held_bytes()
             missing_bytes = _reserve_bytes(space) - held_bytes
             spare_bytes = space.free_bytes - (0 if even_if_low else self._floor_bytes(space))
@@ -179,7 +179,7 @@ class DiskSpace:
             self.release()  # a part of it would serve nobody
 
 
-def _reserve_bytes(space: Space) -> int:
+def _reserve_bytes(space: DiskUsage) -> int:
     return min(MAX_RESERVE_BYTES, space.total_bytes // RESERVE_SHARE)
 
 
