@@ -26,10 +26,10 @@ from podstead.idp.passwords import PasswordHasher
 from podstead.pods.provision import PodProvisioner, TokenPolicy
 from podstead.rdf.graph import Graph
 from podstead.rdf.parser import RdfParser
+from podstead.storage.capacity import StorageCapacity
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
-from podstead.storage.room import Room
 from podstead.storage.sqlite import SqliteStore
 from podstead.wac.effective import EffectiveAcls
 from podstead.wac.gate import Gate
@@ -79,7 +79,7 @@ def build_application(
         change_log_days=settings.change_log_days,
         space=space,
     )
-    room = Room(usage=store, space=space, quota_bytes=settings.quota_bytes)
+    capacity = StorageCapacity(usage=store, space=space, quota_bytes=settings.quota_bytes)
     keys = settings.token_keys or load_token_keys(RootLayout(settings.root).keys)
     foreign = ForeignDocuments(settings, clock)
     documents = build_documents(settings, store=store, foreign=foreign)
@@ -124,7 +124,7 @@ def build_application(
     service = build_resources(
         settings,
         store=store,
-        room=room,
+        capacity=capacity,
         gate=gate,
         owners=owners,
         documents=documents,
@@ -173,7 +173,7 @@ def build_application(
             settings,
             directories,
             store=store,
-            room=room,
+            capacity=capacity,
             gate=gate,
             resources=service,
             clock=clock,

@@ -19,9 +19,9 @@ from podstead.git.repositories import Repositories, sweep_repositories
 from podstead.git.service import GitService
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
+from podstead.storage.capacity import StorageCapacity
 from podstead.storage.protocol import Store
 from podstead.storage.repositories import RepositoryName
-from podstead.storage.room import Room
 from podstead.wac.gate import Gate
 from podstead.web.git_endpoint import GitEndpoint
 
@@ -62,7 +62,7 @@ class Answering:
         directories: Directories,
         *,
         store: Store,
-        room: Room,
+        capacity: StorageCapacity,
         gate: Gate,
         resources: ResourceService,
         clock: Clock,
@@ -86,7 +86,7 @@ class Answering:
                 containers=_Containers(resources),
                 repositories=self._repositories,
                 processes=self._processes,
-                room=room,
+                capacity=capacity,
                 max_body_bytes=settings.max_body_bytes,
             )
         )

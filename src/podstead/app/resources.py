@@ -20,8 +20,8 @@ from podstead.resources.received import BodyReceiver
 from podstead.resources.renderings import Renderings
 from podstead.resources.representations import Representations
 from podstead.resources.service import ResourceService
+from podstead.storage.capacity import StorageCapacity
 from podstead.storage.protocol import PodRegistry, Store
-from podstead.storage.room import Room
 from podstead.wac.gate import Gate
 
 
@@ -40,7 +40,7 @@ def build_resources(
     settings: Settings,
     *,
     store: Store,
-    room: Room,
+    capacity: StorageCapacity,
     gate: Gate,
     owners: Owners,
     documents: Documents,
@@ -78,7 +78,7 @@ def build_resources(
             budget_steps=settings.max_patch_steps,
         ),
         commits=Commits(store=store, quota_bytes=settings.quota_bytes),
-        room=room,
+        capacity=capacity,
         max_slug_bytes=settings.max_slug_bytes,
         max_target_bytes=settings.max_target_bytes,
     )

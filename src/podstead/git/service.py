@@ -21,8 +21,8 @@ from podstead.git.content import MOST_WORDS_BYTES, inflated, with_few_commands
 from podstead.git.processes import Processes, Running
 from podstead.git.repositories import EMPTY, EntryStore, Owned, Repositories
 from podstead.git.requests import GitRequest
+from podstead.storage.capacity import StorageCapacity
 from podstead.storage.repositories import RepositoryName
-from podstead.storage.room import Room
 from podstead.wac import modes
 from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import Gate, Grant
@@ -79,7 +79,7 @@ class GitService:
         containers: Containers,
         repositories: Repositories,
         processes: Processes,
-        room: Room,
+        capacity: StorageCapacity,
         max_body_bytes: int,
     ) -> None:
         """``max_body_bytes`` bounds one push."""
@@ -88,7 +88,7 @@ class GitService:
         self._containers = containers
         self._repositories = repositories
         self._processes = processes
-        self._room = room
+        self._capacity = capacity
         self._max_body_bytes = max_body_bytes
 
     async def answer(
@@ -142,9 +142,11 @@ class GitService:
         admitted: _Admitted,
     ) -> GitAnswer:
         storage = storage_root(asked.container)
-        body = await self._room.admit(body, storage, more_bytes=1)  # an empty push takes some, too
-        left_bytes = await self._room.left_bytes(storage)
-        limit_bytes = max(min(self._max_body_bytes, left_bytes or self._max_body_bytes), 1)
+        body = await self._capacity.limit_body(
+            body, storage, extra_bytes=1
+        )  # an empty push takes some, too
+        remaining_bytes = await self._capacity.remaining_bytes(storage)
+        limit_bytes = max(min(self._max_body_bytes, remaining_bytes or self._max_body_bytes), 1)
         owned = await self._own(asked, caller, admitted)
 
         async def permit() -> None:
@@ -156,7 +158,7 @@ class GitService:
                 asked,
                 caller,
                 transfer,
-                _then(permit, self._room.while_on_disk(content)),
+                _then(permit, self._capacity.limit_to_disk(content)),
                 name=owned.name,
                 holding=owned.claim.descriptor,
                 changes={

@@ -44,10 +44,10 @@ from podstead.resources.received import (
     check_type_links,
 )
 from podstead.resources.target_state import TargetState, check_length_of_new
+from podstead.storage.capacity import StorageCapacity
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.quota import fixed_charge
 from podstead.storage.records import Metadata, Version
-from podstead.storage.room import Room
 from podstead.wac import modes
 from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import Gate
@@ -70,7 +70,7 @@ class ResourceService:
         identity_changes: IdentityChanges,
         patches: Patches,
         commits: Commits,
-        room: Room,
+        capacity: StorageCapacity,
         clock: Clock,
         randomness: Randomness,
         max_slug_bytes: int,
@@ -85,7 +85,7 @@ class ResourceService:
         self._identity_changes = identity_changes
         self._patches = patches
         self._commits = commits
-        self._room = room
+        self._capacity = capacity
         self._clock = clock
         self._randomness = randomness
         self._max_slug_bytes = max_slug_bytes
@@ -159,8 +159,8 @@ class ResourceService:
         admitted = await self._admit_put(exchange)
         check_type_links(operation)
         received = await self._receiver.take(
-            await self._within_room(
-                operation, admitted.stored_path, more_bytes=admitted.charge_beside_body()
+            await self._within_capacity(
+                operation, admitted.stored_path, extra_bytes=admitted.charge_beside_body()
             ),
             only_rdf=takes_only_rdf(operation.target),
         )
@@ -183,13 +183,13 @@ class ResourceService:
             await self._receiver.discard(received)
             raise
 
-    async def _within_room(
-        self, operation: Operation, path: ResourcePath, *, more_bytes: int
+    async def _within_capacity(
+        self, operation: Operation, path: ResourcePath, *, extra_bytes: int
     ) -> Operation:
         """The operation with a body that fails where it exceeds what the storage of ``path`` has
         left. Raises DiskFull and QuotaExceeded before anything of the body is received."""
         storage = storage_root(path)
-        body = await self._room.admit(operation.body, storage, more_bytes=more_bytes)
+        body = await self._capacity.limit_body(operation.body, storage, extra_bytes=extra_bytes)
         return operation if body is operation.body else replace(operation, body=body)
 
     async def _admit_put(
@@ -217,8 +217,8 @@ class ResourceService:
         # Of the name as proposed now. If that one is taken, _free_member checks the next.
         self._check_length(proposal.path())
         received = await self._receiver.take(
-            await self._within_room(
-                operation, proposal.path(), more_bytes=fixed_charge(proposal.path())
+            await self._within_capacity(
+                operation, proposal.path(), extra_bytes=fixed_charge(proposal.path())
             ),
             only_rdf=wants_container,
         )
@@ -274,7 +274,7 @@ class ResourceService:
         # What a patch does decides which modes it needs. Agents without even the least that any
         # patch needs are refused before it is received.
         await self._authorize_patch(exchange, admitted, modes.UNREAD_PATCH)
-        self._room.check_disk()
+        self._capacity.check_disk()
         patch = await self._patches.receive(exchange.operation)
         await self._admit_patch(exchange, admitted, patch)
 

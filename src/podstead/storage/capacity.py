@@ -14,7 +14,7 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.operation import RequestBody
 
 
-class Space(Protocol):
+class FreeSpaceCheck(Protocol):
     """The disk."""
 
     def check(self, new_bytes: int = 0) -> None:
@@ -22,71 +22,71 @@ class Space(Protocol):
         stored."""
 
 
-class Usage(Protocol):
+class PodUsage(Protocol):
     """How much each pod uses."""
 
     async def used_bytes(self, name: str) -> int:
         """What a pod is charged for. Raises StorageError."""
 
 
-class Room:
+class StorageCapacity:
     """The room of one worker's requests: on the disk, and in each storage."""
 
-    def __init__(self, *, usage: Usage, space: Space, quota_bytes: int) -> None:
+    def __init__(self, *, usage: PodUsage, space: FreeSpaceCheck, quota_bytes: int) -> None:
         """``quota_bytes`` bounds each storage; 0 for no bound."""
         self._usage = usage
         self._space = space
         self.quota_bytes = quota_bytes
         # What is being received. Without it, uploads at the same time could each fit into the same
         # rest of a quota.
-        self._coming_bytes: dict[ResourcePath, int] = {}
+        self._incoming_bytes: dict[ResourcePath, int] = {}
 
     def check_disk(self) -> None:
         """Raise DiskFull if there is no room for new content."""
         self._space.check()
 
-    async def admit(
-        self, body: RequestBody, storage: ResourcePath | None, *, more_bytes: int = 0
+    async def limit_body(
+        self, body: RequestBody, storage: ResourcePath | None, *, extra_bytes: int = 0
     ) -> RequestBody:
         """The body as it is to be received: it raises QuotaExceeded when it exceeds what the
         storage has left.
 
-        ``more_bytes`` is what the write is charged in addition to its body, less what it frees.
+        ``extra_bytes`` is what the write is charged in addition to its body, less what it frees.
         Raises DiskFull, and QuotaExceeded if the announced length is too much.
         """
         self._space.check()
         if not self.quota_bytes or storage is None:
             return body
         used_bytes = await self._usage.used_bytes(storage.strip("/"))
-        used_bytes += self._coming_bytes.get(storage, 0)
-        bounded = _BodyWithinQuota(self, body, storage, used_bytes, more_bytes)
+        used_bytes += self._incoming_bytes.get(storage, 0)
+        bounded = _BodyWithinQuota(self, body, storage, used_bytes, extra_bytes)
         bounded.check(body.size_bytes or 0)  # a body of unknown length is checked as it arrives
         return bounded
 
-    async def while_on_disk(self, content: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async def limit_to_disk(self, content: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """The content as it is; raises DiskFull when the disk fills up while it arrives."""
         async for piece in content:
             self._space.check(len(piece))
             yield piece
 
-    async def left_bytes(self, storage: ResourcePath | None) -> int | None:
+    async def remaining_bytes(self, storage: ResourcePath | None) -> int | None:
         """How much more a storage may be charged for; ``None`` without a bound. Raises
         QuotaExceeded if nothing."""
         if not self.quota_bytes or storage is None:
             return None
         used_bytes = await self._usage.used_bytes(storage.strip("/"))
-        used_bytes += self._coming_bytes.get(storage, 0)
+        used_bytes += self._incoming_bytes.get(storage, 0)
         if used_bytes >= self.quota_bytes:
             raise QuotaExceeded(used_bytes=used_bytes, limit_bytes=self.quota_bytes)
         return self.quota_bytes - used_bytes
 
-    def come(self, storage: ResourcePath, more_bytes: int) -> None:
+    def add_incoming(self, storage: ResourcePath, extra_bytes: int) -> None:
         """Note how many more bytes are on their way into a storage."""
-        coming_bytes = self._coming_bytes.get(storage, 0) + more_bytes
-        if coming_bytes:
-            self._coming_bytes[storage] = coming_bytes
+        incoming_bytes = self._incoming_bytes.get(storage, 0) + extra_bytes
+        if incoming_bytes:
+            self._incoming_bytes[storage] = incoming_bytes
         else:
-            self._coming_bytes.pop(storage, None)
+            self._incoming_bytes.pop(storage, None)
 
 
 class _BodyWithinQuota:
@@ -95,8 +95,8 @@ class _BodyWithinQuota:
 
     __slots__ = (
         "_body",
-        "_more_bytes",
-        "_room",
+        "_capacity",
+        "_extra_bytes",
         "_storage",
         "_used_bytes",
         "announced",
@@ -105,28 +105,28 @@ class _BodyWithinQuota:
 
     def __init__(
         self,
-        room: Room,
+        capacity: StorageCapacity,
         body: RequestBody,
         storage: ResourcePath,
         used_bytes: int,
-        more_bytes: int,
+        extra_bytes: int,
     ) -> None:
-        self._room = room
+        self._capacity = capacity
         self._body = body
         self._storage = storage
         self._used_bytes = used_bytes
-        self._more_bytes = more_bytes
+        self._extra_bytes = extra_bytes
         self.announced = body.announced
         self.size_bytes = body.size_bytes
 
     def check(self, body_bytes: int) -> None:
         """Raise QuotaExceeded if a body of that length is too much."""
-        needed_bytes = body_bytes + self._more_bytes
+        needed_bytes = body_bytes + self._extra_bytes
         # A write that shrinks a storage is accepted even above its quota, as by the commit.
-        if needed_bytes > 0 and self._used_bytes + needed_bytes > self._room.quota_bytes:
+        if needed_bytes > 0 and self._used_bytes + needed_bytes > self._capacity.quota_bytes:
             raise QuotaExceeded(
                 used_bytes=self._used_bytes,
-                limit_bytes=self._room.quota_bytes,
+                limit_bytes=self._capacity.quota_bytes,
                 needed_bytes=needed_bytes,
             )
 
@@ -139,14 +139,14 @@ class _BodyWithinQuota:
         received_bytes = 0
         # The announced length is noted at once, so that uploads that begin meanwhile see it.
         noted_bytes = self.size_bytes or 0
-        self._room.come(self._storage, noted_bytes)
+        self._capacity.add_incoming(self._storage, noted_bytes)
         try:
             async for chunk in self._body.chunks(limit_bytes=limit_bytes):
                 received_bytes += len(chunk)
                 if received_bytes > noted_bytes:
                     self.check(received_bytes)
-                    self._room.come(self._storage, received_bytes - noted_bytes)
+                    self._capacity.add_incoming(self._storage, received_bytes - noted_bytes)
                     noted_bytes = received_bytes
                 yield chunk
         finally:
-            self._room.come(self._storage, -noted_bytes)
+            self._capacity.add_incoming(self._storage, -noted_bytes)
