@@ -31,6 +31,7 @@ from podstead.idp.records import (
 )
 from podstead.idp.security_events import noting
 from podstead.idp.source import OPERATOR, RequestSource
+from podstead.storage.pod_tombstones import pod_tombstone
 from podstead.storage.protocol import EntryRegistry, PodRegistry, ResourceStore, TokenRegistry
 from podstead.storage.records import (
     Committed,
@@ -45,7 +46,6 @@ from podstead.storage.records import (
     Write,
 )
 from podstead.storage.registry import Records, Versioned
-from podstead.storage.retired_pod_names import retired_pod_name
 from podstead.storage.writing import VERSION_BYTES, commit_entries
 
 _ID_BYTES: Final = 16
@@ -314,7 +314,7 @@ class Accounts:
         """Let somebody else have the name of a pod that is gone, and with it the WebID and what
         others have shared with it. Raises NotFound if no pod is gone that had the name, Overloaded,
         StorageError."""
-        former = retired_pod_name(name)
+        former = pod_tombstone(name)
         if await self._store.read_entry(former, now_ms=self._clock.now_ms()) is None:
             raise NotFound(f"There is no deleted pod '{name}'.")
         if not await self._commit([DropEntry(former)], []):

@@ -10,6 +10,7 @@ from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath, slash_twin
 from podstead.pods.names import PodNameTaken, check_name
 from podstead.pods.template import pod_resources
+from podstead.storage.pod_tombstones import pod_tombstone
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import (
     Absent,
@@ -23,7 +24,6 @@ from podstead.storage.records import (
     Version,
     Write,
 )
-from podstead.storage.retired_pod_names import retired_pod_name
 
 VERSION_BYTES = 8
 _TOKEN_ID_BYTES = 16
@@ -153,7 +153,7 @@ class PodProvisioner:
             at_ms=now_ms,
             preconditions=(
                 NoPod(name),
-                NoEntry(retired_pod_name(name)),
+                NoEntry(pod_tombstone(name)),
                 Absent(root),
                 Absent(slash_twin(root)),
             ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from podstead.storage.pod_tombstones import pod_tombstone
 from podstead.storage.protocol import Store
 from podstead.storage.records import (
     ChangeType,
@@ -22,7 +23,6 @@ from podstead.storage.records import (
     VersionConflict,
 )
 from podstead.storage.repositories import RepositoryName, put_repository, repository_of
-from podstead.storage.retired_pod_names import retired_pod_name
 from tests.storage.engine_suite.engine import (
     NOW_MS,
     Engine,
@@ -183,11 +183,11 @@ class EntrySuite:
         store, other = await engine.open_store(), await engine.open_store()
         await plant(store)
         pod = PodRecord("Alice", path("/Alice/"), "w", 1)
-        preconditions: list[Precondition] = [NoPod("alice"), NoEntry(retired_pod_name("alice"))]
+        preconditions: list[Precondition] = [NoPod("alice"), NoEntry(pod_tombstone("alice"))]
         await commit(store, write(preconditions=preconditions, records=[pod]))
         assert await store.remove_pod(PodRemoval("alice", new_version(), NOW_MS))
         assert isinstance(await other.commit(write(preconditions=preconditions)), VersionConflict)
-        await commit(other, write(records=[DropEntry(retired_pod_name("ALICE"))]))
+        await commit(other, write(records=[DropEntry(pod_tombstone("ALICE"))]))
         await commit(store, write(preconditions=preconditions, records=[pod]))
         assert await store.remove_pod(PodRemoval("alice", new_version(), NOW_MS))
 

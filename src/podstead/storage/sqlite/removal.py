@@ -15,8 +15,8 @@ import apsw
 import msgspec
 
 from podstead.core.identifiers import ResourcePath
+from podstead.storage.pod_tombstones import pod_tombstone
 from podstead.storage.records import ChangeType, PodRemoval, ResourceKind
-from podstead.storage.retired_pod_names import retired_pod_name
 from podstead.storage.sqlite.statements import Row, insert_rows
 from podstead.storage.state import folded
 
@@ -69,7 +69,7 @@ def begin_removal(connection: apsw.Connection, removal: PodRemoval) -> bool:
     connection.execute(_KEEP_ACLS, (rest.version, rest.at_ms, *below, rules))
     _drop_bodies(connection, rest, f"{_IN_RANGE} AND kind = {rules}", below)
     connection.execute(f"DELETE FROM resources WHERE {_IN_RANGE} AND kind = {rules}", below)  # noqa: S608 - words of ours
-    connection.execute(_PUT_ENTRY, (retired_pod_name(removal.name), removal.version, b""))
+    connection.execute(_PUT_ENTRY, (pod_tombstone(removal.name), removal.version, b""))
     connection.execute(_PUT_ENTRY, (rest.entry, removal.version, msgspec.msgpack.encode(rest)))
     _remove_bite(connection, rest)  # which is all of a small pod
     return True

@@ -10,6 +10,6 @@ from podstead.storage.records import EntryId
 from podstead.storage.state import folded
 
 
-def retired_pod_name(name: str) -> EntryId:
+def pod_tombstone(name: str) -> EntryId:
     """The entry that says that a pod had this name, in upper or lower case."""
     return EntryId(f"former-pod/{folded(name)}")
