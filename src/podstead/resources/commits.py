@@ -1,12 +1,13 @@
-"""How is a planned write committed while others write, too?
+"""How is a planned write committed while other writers are active?
 
-A plan is made on a situation and committed with everything that it relied on. If any of that has
-changed by then, the situation is read and the plan made again; nothing of the old plan is kept.
+A plan is made on one state of the target and committed with its preconditions. If one of them no
+longer holds at the commit, the state is read and the write planned again; nothing of the old plan
+is reused.
 
-The situation may be one that is not stored yet: the one that the writes under way will leave. A
-plan on it relies on those writes, so it fails if they fail. A refusal relies on nothing, and must
-not rest on a state that may never exist: such a writer waits for those writes, and the decision is
-made again.
+The state may be one that is not stored yet: the one that pending writes will produce. The
+preconditions of such a plan include those writes, so it fails if they fail. A refusal has no
+preconditions, so it must not be based on a state that may never exist: the writer waits for the
+pending writes and decides again.
 """
 
 from __future__ import annotations
@@ -20,31 +21,32 @@ from podstead.resources.documents import Superseded
 from podstead.resources.outcome import Outcome, ResourceRequest
 from podstead.resources.planning import Plan
 from podstead.resources.target_state import TargetState
-from podstead.resources.write_queues import WriteQueues, WriteTurn
+from podstead.resources.write_locks import WriteLock, WriteLocks
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import Committed, Metadata, NoMembers, OverQuota, ResourceKind
 
 MAX_ATTEMPTS = 64
-"""How often an operation is decided again. Writers of one process queue, so only writers of other
-workers get in between, and each time that happens one of them has succeeded."""
+"""How often an operation is attempted. Writers of one process take turns, so only writers in other
+workers can intervene, and each time that happens one of them has succeeded."""
 
 Admit = Callable[[ResourceRequest, Metadata | None], Awaitable[TargetState]]
-"""Reads the situation, passes the gate and checks the preconditions; raises RequestRefused. Takes
-the state that a write under way will leave, which then replaces the stored one."""
+"""Reads the state of the target, authorizes the request and evaluates its conditional headers. The
+metadata, if given, is what a pending write will produce and replaces what is stored. Raises
+RequestRefused."""
 
 MakePlan = Callable[[TargetState], Awaitable[Plan]]
-"""Plans the write on an admitted situation; raises RequestRefused, and Superseded if what is
-stored changed while it was read."""
+"""Plans the write on an admitted state. Raises RequestRefused, and Superseded if the stored version
+changed while it was read."""
 
 
 class Commits:
-    """Commits plans."""
+    """Commits planned writes."""
 
     def __init__(self, *, store: ResourceStore, quota_bytes: int) -> None:
-        """``quota_bytes`` bounds each storage; 0 for no bound."""
+        """``quota_bytes`` is the quota of each storage; 0 for none."""
         self._store = store
         self._quota_bytes = quota_bytes
-        self._turns = WriteQueues()
+        self._locks = WriteLocks()
 
     async def commit(
         self,
@@ -53,44 +55,44 @@ class Commits:
         admit: Admit,
         plan: MakePlan,
         *,
-        turn_on: ResourcePath | None = None,
+        lock_on: ResourcePath | None = None,
     ) -> Outcome:
-        """Plan on the admitted situation and commit; admit and plan again while others change
-        what was relied on.
+        """Plan on the admitted state and commit; admit and plan again while preconditions fail.
 
-        Writers of ``turn_on``, the target by default, wait for each other. Raises QuotaExceeded,
-        Conflict for a container that is not empty, and Overloaded.
+        ``lock_on`` is the resource whose writers wait for each other, by default the target. Raises
+        QuotaExceeded, Conflict for a container that is not empty, and Overloaded after
+        MAX_ATTEMPTS.
         """
-        path = turn_on or exchange.operation.target
-        looked: TargetState | None = admitted
+        path = lock_on or exchange.operation.target
+        current: TargetState | None = admitted
         for _ in range(MAX_ATTEMPTS):
-            async with self._turns.of(path) as turn:
-                if turn.had_to_wait:  # what was read before the wait is likely to be out of date
-                    looked = None
-                planned = await _planned(exchange, turn, looked, admit, plan)
-                outcome = None if planned is None else await self._try(exchange, turn, planned)
+            async with self._locks.of(path) as lock:
+                if lock.was_contended:  # the state that was read is likely to be out of date
+                    current = None
+                planned = await _planned(exchange, lock, current, admit, plan)
+                outcome = None if planned is None else await self._try(exchange, lock, planned)
             if outcome is not None:
                 return outcome
-            # The turn was given up, so writers that waited come first: those who try again cannot
-            # keep others out.
-            looked = None
+            # The lock was released, so writers that waited come first: a writer that tries again
+            # cannot starve the others.
+            current = None
         raise Overloaded("Too many writes to this resource are in progress; try again")
 
     async def _try(
-        self, exchange: ResourceRequest, turn: WriteTurn, planned: Plan
+        self, exchange: ResourceRequest, lock: WriteLock, planned: Plan
     ) -> Outcome | None:
-        """Commit one plan; ``None`` if what it relied on had changed."""
+        """Commit one plan; ``None`` if a precondition no longer held."""
         write = planned.with_preconditions(exchange.preconditions, quota_bytes=self._quota_bytes)
         after = planned.outcome.metadata
-        # Only documents: access rules decide about the requests that follow, so nobody may build on
-        # rules that are not committed.
+        # Only documents: ACLs decide about the requests that follow, so no decision may be based on
+        # an ACL that is not committed.
         if after is not None and after.kind is ResourceKind.DOCUMENT:
-            turn.pass_on(after)
-        # Nothing may be awaited between these two: the writes that build on this one must come
-        # after it in the store's queue.
+            lock.release_early(after)
+        # Nothing may be awaited between these two: the writes that build on this one must follow
+        # it in the store's queue.
         ended = await self._store.commit(write)
         if isinstance(ended, Committed):
-            turn.stands()
+            lock.mark_committed()
             return planned.outcome
         if isinstance(ended, OverQuota):
             raise QuotaExceeded(
@@ -105,24 +107,24 @@ class Commits:
 
 async def _planned(
     exchange: ResourceRequest,
-    turn: WriteTurn,
-    looked: TargetState | None,
+    lock: WriteLock,
+    current: TargetState | None,
     admit: Admit,
     plan: MakePlan,
 ) -> Plan | None:
-    """The plan on the expected state if there is one, else on the stored state.
+    """Plan on the expected state if there is one, else on the stored state.
 
-    ``looked`` is the latter as it was read before the turn, or ``None`` to read it again. Returns
-    ``None`` if what is stored changed while it was read.
+    ``current`` is the stored state as it was read before the lock was acquired, or ``None`` to read
+    it again. Returns ``None`` if the stored version changed while it was read.
     """
-    if turn.expected is not None:
+    if lock.expected is not None:
         with suppress(RequestRefused, Superseded):
-            return await plan(await admit(exchange, turn.expected))
-        # Refused on a state that may never be stored, or planned on a body that is not stored yet:
-        # decide again once the store holds the outcome.
-        await turn.alone()
-        looked = None
+            return await plan(await admit(exchange, lock.expected))
+        # The refusal is based on a state that may never be stored, or the plan needs a body that is
+        # not stored yet: decide again once the store holds the outcome.
+        await lock.wait_for_pending()
+        current = None
     try:
-        return await plan(await admit(exchange, None) if looked is None else looked)
+        return await plan(await admit(exchange, None) if current is None else current)
     except Superseded:
         return None

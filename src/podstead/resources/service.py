@@ -235,9 +235,9 @@ class ResourceService:
             return plan_put(situation, content, stamp, exchange.agent)
 
         try:
-            # The turn is on the new member, so that many may POST to one container at once.
+            # Locks the new member and not the container, so that POSTs to it can run in parallel.
             return await self._commits.commit(
-                exchange, admitted, self._admit_post, plan, turn_on=proposal.path()
+                exchange, admitted, self._admit_post, plan, lock_on=proposal.path()
             )
         except BaseException:
             await self._receiver.discard(received)
@@ -246,8 +246,8 @@ class ResourceService:
     async def _admit_post(
         self, exchange: ResourceRequest, _: Metadata | None = None
     ) -> TargetState:
-        # The state that a write under way will leave is that of the member, whose turn it is; the
-        # target here is the container.
+        # The expected state of a pending write is that of the locked member, but the target here is
+        # the container.
         target = exchange.operation.target
         situation = await self._look(exchange, target)
         await self._authorize(exchange, situation, modes.post(target))

@@ -61,18 +61,18 @@ class WatchedStore(SqliteStore):
     """Counts the commits under way, and does something before each."""
 
     before: Before | None = None
-    under_way = 0
+    pending = 0
     most_under_way = 0
 
     async def commit(self, write: Write) -> CommitOutcome:
-        self.under_way += 1
-        self.most_under_way = max(self.most_under_way, self.under_way)
+        self.pending += 1
+        self.most_under_way = max(self.most_under_way, self.pending)
         try:
             if self.before is not None:
                 await self.before(write)
             return await super().commit(write)
         finally:
-            self.under_way -= 1
+            self.pending -= 1
 
 
 @pytest.fixture

@@ -8,23 +8,23 @@ from contextlib import AsyncExitStack
 import pytest
 
 from podstead.core.identifiers import ResourcePath
-from podstead.resources.write_queues import WriteQueues
+from podstead.resources.write_locks import WriteLocks
 from podstead.storage.records import Metadata, ResourceKind, Version
 
 ONE, OTHER = ResourcePath("/alice/one"), ResourcePath("/alice/other")
 
 
 async def test_one_writes_at_a_time_in_the_order_of_coming() -> None:
-    turns, order, writing = WriteQueues(), list[int](), list[int]()
+    locks, order, writing = WriteLocks(), list[int](), list[int]()
 
     async def write(number: int) -> bool:
-        async with turns.of(ONE) as turn:
+        async with locks.of(ONE) as lock:
             assert writing == []
             writing.append(number)
             await asyncio.sleep(0)
             writing.remove(number)
             order.append(number)
-            return turn.had_to_wait
+            return lock.was_contended
 
     waited = await asyncio.gather(*(write(number) for number in range(20)))
     assert order == list(range(20))
@@ -32,21 +32,21 @@ async def test_one_writes_at_a_time_in_the_order_of_coming() -> None:
 
 
 async def test_other_resources_are_written_meanwhile() -> None:
-    turns = WriteQueues()
-    async with turns.of(ONE) as first, turns.of(OTHER) as second:
-        assert not first.had_to_wait
-        assert not second.had_to_wait
+    locks = WriteLocks()
+    async with locks.of(ONE) as first, locks.of(OTHER) as second:
+        assert not first.was_contended
+        assert not second.was_contended
 
 
 async def test_a_writer_that_fails_or_is_cancelled_gives_its_turn_back() -> None:
-    turns = WriteQueues()
+    locks = WriteLocks()
 
     async def hold() -> None:
-        async with turns.of(ONE):
+        async with locks.of(ONE):
             await asyncio.Event().wait()
 
     async def fail() -> None:
-        async with turns.of(ONE):
+        async with locks.of(ONE):
             raise LookupError("over")
 
     holder, waiting = asyncio.create_task(hold()), asyncio.create_task(hold())
@@ -58,16 +58,16 @@ async def test_a_writer_that_fails_or_is_cancelled_gives_its_turn_back() -> None
             await task
     with pytest.raises(LookupError, match="over"):
         await fail()
-    async with turns.of(ONE) as turn:
-        assert not turn.had_to_wait
+    async with locks.of(ONE) as lock:
+        assert not lock.was_contended
 
 
 async def test_nothing_is_remembered_of_resources_that_nobody_writes() -> None:
-    turns = WriteQueues()
+    locks = WriteLocks()
     for number in range(100):
-        async with turns.of(ResourcePath(f"/alice/{number}")):
-            assert len(turns._queues) == 1
-    assert turns._queues == {}
+        async with locks.of(ResourcePath(f"/alice/{number}")):
+            assert len(locks._queues) == 1
+    assert locks._queues == {}
 
 
 def left(version: str) -> Metadata:
@@ -75,64 +75,64 @@ def left(version: str) -> Metadata:
 
 
 async def test_who_comes_next_is_told_what_the_write_before_is_to_leave() -> None:
-    turns = WriteQueues()
-    async with turns.of(ONE) as first:
+    locks = WriteLocks()
+    async with locks.of(ONE) as first:
         assert first.expected is None
-        first.pass_on(left("1"))
-        async with turns.of(ONE) as second:
-            assert second.had_to_wait
+        first.release_early(left("1"))
+        async with locks.of(ONE) as second:
+            assert second.was_contended
             assert second.expected == left("1")
-            second.pass_on(left("2"))
-            async with turns.of(ONE) as third:
+            second.release_early(left("2"))
+            async with locks.of(ONE) as third:
                 assert third.expected == left("2")
-            second.stands()
-        first.stands()
-        async with turns.of(ONE) as fourth:
+            second.mark_committed()
+        first.mark_committed()
+        async with locks.of(ONE) as fourth:
             assert fourth.expected == left("2")
-    async with turns.of(ONE) as later:
+    async with locks.of(ONE) as later:
         assert later.expected is None, "nothing is under way, so the store tells"
 
 
 async def test_nobody_goes_on_from_a_write_that_failed() -> None:
-    turns = WriteQueues()
-    async with turns.of(ONE) as first:
-        first.pass_on(left("1"))
-        async with turns.of(ONE) as second:
-            second.pass_on(left("2"))
-        async with turns.of(ONE) as third:
+    locks = WriteLocks()
+    async with locks.of(ONE) as first:
+        first.release_early(left("1"))
+        async with locks.of(ONE) as second:
+            second.release_early(left("2"))
+        async with locks.of(ONE) as third:
             assert third.expected is None
-            third.pass_on(left("3"))
-            async with turns.of(ONE) as fourth:
+            third.release_early(left("3"))
+            async with locks.of(ONE) as fourth:
                 assert fourth.expected == left("3")
 
 
 async def test_a_failure_of_old_does_not_touch_those_who_began_anew() -> None:
-    turns = WriteQueues()
-    async with turns.of(ONE) as waiting, AsyncExitStack() as doomed:
-        waiting.pass_on(left("1"))
-        second = await doomed.enter_async_context(turns.of(ONE))
-        second.pass_on(left("2"))
-        async with turns.of(ONE) as third:
-            third.pass_on(left("3"))
-        async with turns.of(ONE) as anew:
-            anew.pass_on(left("4"))
+    locks = WriteLocks()
+    async with locks.of(ONE) as waiting, AsyncExitStack() as doomed:
+        waiting.release_early(left("1"))
+        second = await doomed.enter_async_context(locks.of(ONE))
+        second.release_early(left("2"))
+        async with locks.of(ONE) as third:
+            third.release_early(left("3"))
+        async with locks.of(ONE) as anew:
+            anew.release_early(left("4"))
             await doomed.aclose()
-            async with turns.of(ONE) as last:
+            async with locks.of(ONE) as last:
                 assert last.expected == left("4")
 
 
 async def test_one_is_alone_when_all_writes_under_way_have_ended() -> None:
-    turns, alone = WriteQueues(), asyncio.Event()
+    locks, alone = WriteLocks(), asyncio.Event()
 
     async def be_alone() -> None:
-        async with turns.of(ONE) as turn:
-            await turn.alone()
+        async with locks.of(ONE) as lock:
+            await lock.wait_for_pending()
             alone.set()
 
     async with AsyncExitStack() as writes:
         for version in ("1", "2"):
-            turn = await writes.enter_async_context(turns.of(ONE))
-            turn.pass_on(left(version))
+            lock = await writes.enter_async_context(locks.of(ONE))
+            lock.release_early(left(version))
         waiting = asyncio.create_task(be_alone())
         await asyncio.sleep(0)
         assert not alone.is_set()
