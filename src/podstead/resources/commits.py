@@ -50,7 +50,7 @@ class Commits:
 
     async def commit(
         self,
-        exchange: ResourceRequest,
+        request: ResourceRequest,
         admitted: TargetState,
         admit: Admit,
         plan: MakePlan,
@@ -63,14 +63,14 @@ class Commits:
         QuotaExceeded, Conflict for a container that is not empty, and Overloaded after
         MAX_ATTEMPTS.
         """
-        path = lock_on or exchange.operation.target
+        path = lock_on or request.operation.target
         current: TargetState | None = admitted
         for _ in range(MAX_ATTEMPTS):
             async with self._locks.of(path) as lock:
                 if lock.was_contended:  # the state that was read is likely to be out of date
                     current = None
-                planned = await _planned(exchange, lock, current, admit, plan)
-                outcome = None if planned is None else await self._try(exchange, lock, planned)
+                planned = await _planned(request, lock, current, admit, plan)
+                outcome = None if planned is None else await self._try(request, lock, planned)
             if outcome is not None:
                 return outcome
             # The lock was released, so writers that waited come first: a writer that tries again
@@ -79,10 +79,10 @@ class Commits:
         raise Overloaded("Too many writes to this resource are in progress; try again")
 
     async def _try(
-        self, exchange: ResourceRequest, lock: WriteLock, planned: Plan
+        self, request: ResourceRequest, lock: WriteLock, planned: Plan
     ) -> Outcome | None:
         """Commit one plan; ``None`` if a precondition no longer held."""
-        write = planned.with_preconditions(exchange.preconditions, quota_bytes=self._quota_bytes)
+        write = planned.with_preconditions(request.preconditions, quota_bytes=self._quota_bytes)
         after = planned.outcome.metadata
         # Only documents: ACLs decide about the requests that follow, so no decision may be based on
         # an ACL that is not committed.
@@ -106,7 +106,7 @@ class Commits:
 
 
 async def _planned(
-    exchange: ResourceRequest,
+    request: ResourceRequest,
     lock: WriteLock,
     current: TargetState | None,
     admit: Admit,
@@ -119,12 +119,12 @@ async def _planned(
     """
     if lock.expected is not None:
         with suppress(RequestRefused, Superseded):
-            return await plan(await admit(exchange, lock.expected))
+            return await plan(await admit(request, lock.expected))
         # The refusal is based on a state that may never be stored, or the plan needs a body that is
         # not stored yet: decide again once the store holds the outcome.
         await lock.wait_for_pending()
         current = None
     try:
-        return await plan(await admit(exchange, None) if current is None else current)
+        return await plan(await admit(request, None) if current is None else current)
     except Superseded:
         return None

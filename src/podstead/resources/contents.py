@@ -73,14 +73,14 @@ class Contents:
 
     async def accept(
         self,
-        exchange: ResourceRequest,
-        situation: TargetState,
+        request: ResourceRequest,
+        state: TargetState,
         received: Received,
         version: Version,
         *,
         posted: bool = False,
     ) -> Content:
-        """The content to store at the situation's target, as this version.
+        """The content to store at the state's target, as this version.
 
         ``posted`` allows for R-12's one tolerance. Raises MalformedRdf, BadRequest for an unknown
         context where the content must be understood, Conflict for statements that only the
@@ -93,21 +93,21 @@ class Contents:
         after = EMPTY_DATASET
         if received.rdf is not None:
             received, document = await self._understand(
-                situation, received, received.rdf, posted=posted
+                state, received, received.rdf, posted=posted
             )
             content = Content(received.content_type, received.body)
             if document is not None:
-                content, after = await self._fit(situation, content, document)
-        await self._identity_changes.check(exchange, situation, after, version)
+                content, after = await self._fit(state, content, document)
+        await self._identity_changes.check(request, state, after, version)
         if content.body is not sent:
             await self._store.discard(sent)  # no write will take it
-        records = await self.records_of(situation, after)
+        records = await self.records_of(state, after)
         return replace(content, records=records) if records else content
 
     async def accept_document(
         self,
-        exchange: ResourceRequest,
-        situation: TargetState,
+        request: ResourceRequest,
+        state: TargetState,
         document: Document,
         media_type: str,
         version: Version,
@@ -121,35 +121,35 @@ class Contents:
         what is stored. Raises as :meth:`accept` does, and RdfTooLarge for a document past the
         limits.
         """
-        path = situation.stored_path
+        path = state.stored_path
         turtle = await self._documents.write(document, media_type, path=path)
         content = Content(media_type, InlineBody(turtle))
         after = document.dataset
         if auxiliary_kind(path) is Auxiliary.ACL:
-            self._check_rules(situation, document)
-        await self._identity_changes.check(exchange, situation, after, version, before=before)
-        records = await self.records_of(situation, after)
+            self._check_rules(state, document)
+        await self._identity_changes.check(request, state, after, version, before=before)
+        records = await self.records_of(state, after)
         return replace(content, records=records) if records else content
 
-    async def records_of(self, situation: TargetState, after: Dataset) -> tuple[Record, ...]:
-        """What goes with a write after which the situation's target says this."""
-        write_hook, path = self._write_hook, situation.stored_path
+    async def records_of(self, state: TargetState, after: Dataset) -> tuple[Record, ...]:
+        """What goes with a write after which the state's target says this."""
+        write_hook, path = self._write_hook, state.stored_path
         if write_hook is None or not write_hook.applies_to(path):
             return ()
         return tuple(await write_hook.of(path, after))
 
     async def _understand(
-        self, situation: TargetState, received: Received, rdf: bytes, *, posted: bool
+        self, state: TargetState, received: Received, rdf: bytes, *, posted: bool
     ) -> tuple[Received, Document | None]:
         """What was sent, mended if it may be, and what it says; ``None`` for the latter if its
         context is not known and need not be."""
-        path = situation.target
+        path = state.target
         try:
             return received, await self._documents.parse(rdf, received.content_type, path=path)
         except UnknownContext as unknown:
-            if _must_be_understood(situation) and isinstance(unknown, UnavailableContext):
+            if _must_be_understood(state) and isinstance(unknown, UnavailableContext):
                 raise
-            if _must_be_understood(situation):
+            if _must_be_understood(state):
                 raise BadRequest(str(unknown)) from unknown
             return received, None
         except MalformedRdf:
@@ -162,63 +162,63 @@ class Contents:
         return received, await self._documents.parse(mended, received.content_type, path=path)
 
     async def _fit(
-        self, situation: TargetState, content: Content, document: Document
+        self, state: TargetState, content: Content, document: Document
     ) -> tuple[Content, Dataset]:
         """The content to store, and what it says of WebIDs in their own document."""
-        path = situation.stored_path
+        path = state.stored_path
         if auxiliary_kind(path) is Auxiliary.ACL:
-            self._check_rules(situation, document)
+            self._check_rules(state, document)
             return content, document.dataset
         if is_container(path):
-            return await self._fit_container(situation, content, document)
+            return await self._fit_container(state, content, document)
         return content, document.dataset
 
-    def _check_rules(self, situation: TargetState, document: Document) -> None:
+    def _check_rules(self, state: TargetState, document: Document) -> None:
         """Refuse an ACL that must not be stored (W-4). Raises Conflict and BadRequest."""
         check_storable(
             document.graph,
-            subject_url=self._documents.url_of(situation.subject),
-            of_storage_root=storage_root(situation.stored_path) == situation.subject,
+            subject_url=self._documents.url_of(state.subject),
+            of_storage_root=storage_root(state.stored_path) == state.subject,
         )
 
     async def _fit_container(
-        self, situation: TargetState, content: Content, document: Document
+        self, state: TargetState, content: Content, document: Document
     ) -> tuple[Content, Dataset]:
         """Keep only the owner's triples; the server's are checked and left out (C-12, C-13).
 
         What was sent to the description is stored at the container, so its relative IRIs are
         written anew (R-7).
         """
-        path = situation.stored_path
+        path = state.stored_path
         url = self._documents.url_of(path)
         managed = server_managed(document.graph, container_url=url)
         if managed:
-            check_server_managed(managed, await self._server_statements(situation, managed, url))
+            check_server_managed(managed, await self._server_statements(state, managed, url))
             document = document.with_graph(document.graph - managed)
-        elif situation.target == path:
+        elif state.target == path:
             return content, document.dataset
         media_type = essence(content.content_type)
         written = await self._documents.write(document, media_type, path=path)
         return Content(media_type, InlineBody(written)), document.dataset
 
     async def _server_statements(
-        self, situation: TargetState, managed: Graph, container_url: str
+        self, state: TargetState, managed: Graph, container_url: str
     ) -> Graph:
         """What the server states now about a container and the members that are mentioned."""
-        path = situation.stored_path
+        path = state.stored_path
         names = mentioned_members(managed, container_url=container_url)
         snapshot = await self._store.read_metadata(ResourcePath(path + name) for name in names)
         members = [metadata for metadata in snapshot.values() if metadata]
-        return _stated(situation, container_url, members)
+        return _stated(state, container_url, members)
 
-    async def all_server_statements(self, situation: TargetState) -> Graph:
-        """All that the server states about the container at the situation's target.
+    async def all_server_statements(self, state: TargetState) -> Graph:
+        """All that the server states about the container at the state's target.
 
         What comes or goes while it is read may be missing or not: a write on it relies on the
         container's state as well (:meth:`ResourceRequest.require_state`), and is made again then.
         Raises BodyTooLarge for more members than can be held at once.
         """
-        path = situation.stored_path
+        path = state.stored_path
         members: list[Metadata] = []
         async for page in pages_of_members(self._store, path):
             members += page
@@ -227,23 +227,23 @@ class Contents:
                     "A patch with conditions is applied to at most "
                     f"{_MAX_MEMBERS_IN_MEMORY} members"
                 )
-        work = partial(_stated, situation, self._documents.url_of(path), members)
+        work = partial(_stated, state, self._documents.url_of(path), members)
         size_bytes = len(members) * _TRIPLES_OF_A_MEMBER * BYTES_OF_A_TRIPLE
         return await run_work(work, size_bytes=size_bytes)
 
 
-def _stated(situation: TargetState, container_url: str, members: Sequence[Metadata]) -> Graph:
+def _stated(state: TargetState, container_url: str, members: Sequence[Metadata]) -> Graph:
     """What the server states about a container and some of its members."""
-    existing = situation.existing
+    existing = state.existing
     return container_statements(
         container_url,
-        is_storage=situation.is_storage_root,
+        is_storage=state.is_storage_root,
         modified_ms=0 if existing is None else last_modified_ms(existing),
     ) | member_statements(container_url, [listed_member(member) for member in members])
 
 
-def _must_be_understood(situation: TargetState) -> bool:
-    path = situation.stored_path
+def _must_be_understood(state: TargetState) -> bool:
+    path = state.stored_path
     return is_container(path) or auxiliary_kind(path) is Auxiliary.ACL
 
 

@@ -79,14 +79,14 @@ class OnlyOwnerMayIdentify(AccessDenied):
 class _Change:
     """A write: where, and what is said there after and before it."""
 
-    situation: TargetState
+    state: TargetState
     after: Dataset
     version: Version | None = None
     before: Dataset | None = None
 
     @property
     def path(self) -> ResourcePath:
-        return self.situation.stored_path
+        return self.state.stored_path
 
 
 class IdentityChanges:
@@ -101,42 +101,40 @@ class IdentityChanges:
 
     async def check(
         self,
-        exchange: ResourceRequest,
-        situation: TargetState,
+        request: ResourceRequest,
+        state: TargetState,
         after: Dataset,
         version: Version,
         *,
         before: Dataset | None = None,
     ) -> None:
-        """Check a write after which the situation's target says this, as this version.
+        """Check a write after which the state's target says this, as this version.
 
         ``before`` stands in the place of what is stored, for an agent who must not learn that.
         Raises AccessDenied or NotAuthenticated, and Superseded if the current content changed
         while it was read.
         """
-        change = _Change(situation, after, version, before)
-        exchange.identity_preconditions = await self._preconditions(exchange, change)
+        change = _Change(state, after, version, before)
+        request.identity_preconditions = await self._preconditions(request, change)
 
-    async def check_deletion(self, exchange: ResourceRequest, situation: TargetState) -> None:
+    async def check_deletion(self, request: ResourceRequest, state: TargetState) -> None:
         """Check a deletion. Raises as :meth:`check` does.
 
         A document's description goes with it (C-20), and may be a WebID's document as well.
         """
-        preconditions = await self._preconditions(exchange, _Change(situation, EMPTY_DATASET))
-        existing = situation.existing
+        preconditions = await self._preconditions(request, _Change(state, EMPTY_DATASET))
+        existing = state.existing
         if existing is not None and existing.kind is ResourceKind.DOCUMENT:
-            description = TargetState(description_of(existing.path), situation.snapshot)
-            preconditions += await self._preconditions(
-                exchange, _Change(description, EMPTY_DATASET)
-            )
-        exchange.identity_preconditions = preconditions
+            description = TargetState(description_of(existing.path), state.snapshot)
+            preconditions += await self._preconditions(request, _Change(description, EMPTY_DATASET))
+        request.identity_preconditions = preconditions
 
     async def _preconditions(
-        self, exchange: ResourceRequest, change: _Change
+        self, request: ResourceRequest, change: _Change
     ) -> tuple[Precondition, ...]:
         """What a change of identity relied on, empty if there is none."""
-        path, agent = change.path, exchange.agent
-        grant = await self._grant(exchange, change.situation)
+        path, agent = change.path, request.agent
+        grant = await self._grant(request, change.state)
         if grant.allows(Mode.CONTROL):
             refusal = await self._refusal_despite_control(agent, path)
             if refusal is not None and await self._changes_profile(change):
@@ -144,19 +142,19 @@ class IdentityChanges:
             return grant.preconditions
         before = change.before
         if before is None:
-            before = await self._documents.stored_dataset(change.situation.existing)
+            before = await self._documents.stored_dataset(change.state.existing)
         if self._statements(path, before) == self._statements(path, change.after):
             return ()
         return await self._gate.require(
-            identity_change(path), agent, exchange.operation.origin, change.situation.snapshot
+            identity_change(path), agent, request.operation.origin, change.state.snapshot
         )
 
-    async def _grant(self, exchange: ResourceRequest, situation: TargetState) -> Grant:
-        grant = exchange.grant_on(situation)
+    async def _grant(self, request: ResourceRequest, state: TargetState) -> Grant:
+        grant = request.grant_on(state)
         if grant is not None:
             return grant
         return await self._gate.grant(
-            exchange.agent, exchange.operation.origin, situation.stored_path, situation.snapshot
+            request.agent, request.operation.origin, state.stored_path, state.snapshot
         )
 
     async def _refusal_despite_control(
@@ -173,7 +171,7 @@ class IdentityChanges:
         """Whether what the target states as a profile is another thing after the write."""
         path = change.path
         if change.before is None:
-            before = await self._stated_before(change.situation.existing)
+            before = await self._stated_before(change.state.existing)
         else:
             before = self._statements(path, change.before)
         after = self._statements(path, change.after)

@@ -77,13 +77,13 @@ class ResourceRequest:
     state_preconditions: tuple[Precondition, ...] = ()
     _granted_on: TargetState | None = None
 
-    def learn(self, situation: TargetState, grant: Grant) -> None:
-        """Note what the agent may do with the target of a situation, as found on its snapshot."""
-        self.grant, self._granted_on = grant, situation
+    def learn(self, state: TargetState, grant: Grant) -> None:
+        """Note what the agent may do with the target of a state, as found on its snapshot."""
+        self.grant, self._granted_on = grant, state
 
-    def grant_on(self, situation: TargetState) -> Grant | None:
-        """What was learned of that very situation; nothing of another one, be it as new."""
-        return self.grant if self._granted_on is situation else None
+    def grant_on(self, state: TargetState) -> Grant | None:
+        """What was learned of that very state; nothing of another one, be it as new."""
+        return self.grant if self._granted_on is state else None
 
     @property
     def may_read(self) -> bool:

@@ -1,7 +1,7 @@
 """What does a patch change in what is stored? (X-1 to X-17, X-30 to X-37)
 
 The patch is parsed once, because its content decides which modes it needs; it is applied anew to
-each situation that it is planned on. A container and its description are one graph, of which only
+each state that it is planned on. A container and its description are one graph, of which only
 the part that the server does not manage can be changed.
 """
 
@@ -92,9 +92,9 @@ class Patches:
         return await run_work(parse, size_bytes=len(content))
 
     async def apply(
-        self, exchange: ResourceRequest, situation: TargetState, patch: Patch, version: Version
+        self, request: ResourceRequest, state: TargetState, patch: Patch, version: Version
     ) -> Content | Metadata:
-        """The content to store at the situation's target after the patch, as this version; or the
+        """The content to store at the state's target after the patch, as this version; or the
         stored metadata, if the patch has no effect (X-17).
 
         An agent that may not read must not learn whether its triples were already there, so its
@@ -103,42 +103,42 @@ class Patches:
         Raises Conflict if what is stored cannot be patched or the conditions do not hold; what
         :meth:`Contents.accept` raises; and Superseded.
         """
-        may_read = exchange.may_read
-        document = await self._current(situation, patch, may_read=may_read)
+        may_read = request.may_read
+        document = await self._current(state, patch, may_read=may_read)
         # The conditions see the triples that the server manages, the members among them, and those
         # change without the container's own version.
-        if patch.reads_managed and situation.existing is not None:
-            exchange.require_state(situation.existing)
-        work = await self._evaluation(situation, patch, document)
+        if patch.reads_managed and state.existing is not None:
+            request.require_state(state.existing)
+        work = await self._evaluation(state, patch, document)
         if patch.has_conditions:
             # The sizes do not say how long joins take, so this always runs in a thread: the other
             # requests must not wait for it.
             graph = await asyncio.to_thread(work)
         else:
-            graph = await run_work(work, size_bytes=_size_bytes(situation, patch))
+            graph = await run_work(work, size_bytes=_size_bytes(state, patch))
         media_type = TURTLE
-        if situation.existing is not None:
+        if state.existing is not None:
             if may_read and graph == document.graph:
-                return situation.existing
-            media_type = essence(situation.existing.content_type)
+                return state.existing
+            media_type = essence(state.existing.content_type)
         patched = document.with_graph(graph)
         before = None
         # Without the triples that the patch inserts, so that all of them are checked as new.
         if not may_read:
             before = document.with_graph(document.graph - patch.inserted).dataset
         content = await self._contents.accept_document(
-            exchange, situation, patched, media_type, version, before=before
+            request, state, patched, media_type, version, before=before
         )
         # Documents are often patched repeatedly, and parsing takes most of the time. The next patch
         # in the queue may also be planned before this version is stored (commits.py).
-        self._documents.keep(situation.stored_path, version, patched)
+        self._documents.keep(state.stored_path, version, patched)
         return content
 
     async def _evaluation(
-        self, situation: TargetState, patch: Patch, document: Document
+        self, state: TargetState, patch: Patch, document: Document
     ) -> partial[Graph]:
         """The work of evaluating a patch on a document."""
-        path = situation.stored_path
+        path = state.stored_path
         if not is_container(path):
             elsewhere = tuple(document.dataset.named.values())
             return partial(
@@ -146,7 +146,7 @@ class Patches:
             )
         managed = EMPTY_GRAPH
         if patch.reads_managed:
-            managed = await self._contents.all_server_statements(situation)
+            managed = await self._contents.all_server_statements(state)
         return partial(
             apply_to_container,
             patch,
@@ -156,12 +156,12 @@ class Patches:
             budget_steps=self._budget_steps,
         )
 
-    async def _current(self, situation: TargetState, patch: Patch, *, may_read: bool) -> Document:
+    async def _current(self, state: TargetState, patch: Patch, *, may_read: bool) -> Document:
         """The document to patch: the stored one, or an empty one if there is none (X-1, X-37).
 
         Raises Conflict, which gives the reason only to an agent that ``may_read``.
         """
-        existing = situation.existing
+        existing = state.existing
         if existing is None or (existing.size_bytes == 0 and existing.kind.is_container):
             return Document(Dataset(EMPTY_GRAPH), patch.prefixes)
         if not is_rdf(existing.content_type):  # X-15
@@ -180,8 +180,8 @@ class Patches:
         return document.with_prefixes(patch.prefixes)
 
 
-def _size_bytes(situation: TargetState, patch: Patch) -> int:
+def _size_bytes(state: TargetState, patch: Patch) -> int:
     """The size of a document and its patch, roughly."""
-    existing = situation.existing
+    existing = state.existing
     triples = sum(len(each.deletes) + len(each.inserts) for each in patch.operations)
     return triples * BYTES_OF_A_TRIPLE + (0 if existing is None else existing.size_bytes)

@@ -1,6 +1,6 @@
 """What will a write do? Pure planning: from what was read and received to one ``Write``.
 
-Each planner takes a situation, refuses what its state forbids (Conflict, NotFound, …) and returns
+Each planner takes a state, refuses what its state forbids (Conflict, NotFound, …) and returns
 the write with everything that it relied on. If the commit finds that a reliance no longer holds,
 the service reads and plans again, so nothing here may keep state.
 """
@@ -83,17 +83,17 @@ class Plan:
 
 
 def plan_put(
-    situation: TargetState, content: Content, stamp: VersionStamp, agent: Identity | None
+    state: TargetState, content: Content, stamp: VersionStamp, agent: Identity | None
 ) -> Plan:
     """Create or replace the target: a document, container, ACL or description (C-1, C-9, C-14).
 
     A container's content is its own triples only. Raises Conflict for what slash semantics
     forbid (P-47, P-49) and for auxiliaries of nothing.
     """
-    existing = situation.existing
+    existing = state.existing
     put = Put(
-        path=situation.stored_path,
-        kind=_kind_at(situation),
+        path=state.stored_path,
+        kind=_kind_at(state),
         content_type=content.content_type,
         body=content.body,
         creates=existing is None,
@@ -101,7 +101,7 @@ def plan_put(
     if existing is not None:
         plan = _replacement(existing, put, stamp, agent)
     else:
-        plan = _creation(situation, put, stamp, agent)
+        plan = _creation(state, put, stamp, agent)
     if content.records:
         plan = replace(plan, write=replace(plan.write, records=content.records))
     return plan
@@ -129,7 +129,7 @@ def plan_unchanged(
 
 
 def plan_delete(
-    situation: TargetState,
+    state: TargetState,
     stamp: VersionStamp,
     agent: Identity | None,
     *,
@@ -140,18 +140,18 @@ def plan_delete(
 
     Raises NotFound. Whether a container is empty is checked by the commit itself.
     """
-    existing = situation.existing
-    if existing is None or (existing.size_bytes == 0 and _is_container_description(situation)):
+    existing = state.existing
+    if existing is None or (existing.size_bytes == 0 and _is_container_description(state)):
         raise NotFound
-    if _is_container_description(situation):
+    if _is_container_description(state):
         nothing = Content(DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), records)
-        plan = plan_put(situation, nothing, stamp, agent)
+        plan = plan_put(state, nothing, stamp, agent)
         return replace(plan, outcome=Outcome(Result.DELETED))
     preconditions: list[Precondition] = [AtVersion(existing.path, existing.version)]
     deletes = [existing.path]
     if existing.kind.is_member:
         for auxiliary in (acl_of(existing.path), description_of(existing.path)):
-            metadata = situation.metadata(auxiliary)
+            metadata = state.metadata(auxiliary)
             if metadata is None:  # none may be created while its subject is deleted
                 preconditions.append(Absent(auxiliary))
             else:
@@ -199,21 +199,19 @@ def _replacement(existing: Metadata, put: Put, stamp: VersionStamp, agent: Ident
     return Plan(write, Outcome(Result.CHANGED, after, stored_tag(after)))
 
 
-def _creation(
-    situation: TargetState, put: Put, stamp: VersionStamp, agent: Identity | None
-) -> Plan:
-    situation.check_room_for_target()
-    if situation.auxiliary is not None:
+def _creation(state: TargetState, put: Put, stamp: VersionStamp, agent: Identity | None) -> Plan:
+    state.check_room_for_target()
+    if state.auxiliary is not None:
         preconditions: tuple[Precondition, ...] = (
-            *situation.creation_preconditions(),
-            Present(situation.subject),
+            *state.creation_preconditions(),
+            Present(state.subject),
         )
         puts: tuple[Put, ...] = (put,)
     else:
         # Absence of the target, and existence of the container: its version does not matter, so
         # that many may create members of one container at once (decision 0002).
-        preconditions = situation.creation_preconditions()
-        above = situation.missing_containers()
+        preconditions = state.creation_preconditions()
+        above = state.missing_containers()
         puts = (*(_empty_container(path) for path in above), put) if above else (put,)
     write = Write(
         version=stamp.version,
@@ -246,16 +244,16 @@ def _blob_of(body: Body) -> BlobId | None:
     return body.blob if isinstance(body, StagedBlob) else None
 
 
-def _kind_at(situation: TargetState) -> ResourceKind:
-    existing = situation.existing
+def _kind_at(state: TargetState) -> ResourceKind:
+    existing = state.existing
     if existing is not None:
         return existing.kind
-    auxiliary = situation.auxiliary
+    auxiliary = state.auxiliary
     if auxiliary is Auxiliary.ACL:
         return ResourceKind.ACL
     if auxiliary is Auxiliary.DESCRIPTION:
         return ResourceKind.DESCRIPTION
-    return ResourceKind.CONTAINER if is_container(situation.target) else ResourceKind.DOCUMENT
+    return ResourceKind.CONTAINER if is_container(state.target) else ResourceKind.DOCUMENT
 
 
 def _empty_container(path: ResourcePath) -> Put:
@@ -264,8 +262,8 @@ def _empty_container(path: ResourcePath) -> Put:
     )
 
 
-def _is_container_description(situation: TargetState) -> bool:
-    return situation.stored_path != situation.target
+def _is_container_description(state: TargetState) -> bool:
+    return state.stored_path != state.target
 
 
 def _change(path: ResourcePath, activity: ChangeType, agent: Identity | None) -> Change:

@@ -99,64 +99,62 @@ class ResourceService:
             "DELETE": self._delete,
         }
 
-    async def handle(self, exchange: ResourceRequest) -> Outcome:
+    async def handle(self, request: ResourceRequest) -> Outcome:
         """Carry out an operation.
 
         Raises RequestRefused for what the client can correct, ServerTrouble for the rest.
         """
-        return await self._operations[exchange.operation.method](exchange)
+        return await self._operations[request.operation.method](request)
 
     # --- reading --------------------------------------------------------------------------
 
-    async def _read(self, exchange: ResourceRequest) -> Outcome:
+    async def _read(self, request: ResourceRequest) -> Outcome:
         for _ in range(MAX_ATTEMPTS):
-            situation = await self._look(exchange, exchange.operation.target)
-            if storage_root(situation.target) is None:
+            state = await self._read_state(request, request.operation.target)
+            if storage_root(state.target) is None:
                 # ``/name`` is in no storage, and no rules apply to it. Those of the storage
                 # ``/name/`` decide whether the client is redirected there.
-                moved = await self._moved(exchange, situation)
+                moved = await self._moved(request, state)
                 if moved is not None:
                     return moved
-            await self._authorize(exchange, situation, modes.read(situation.target))
-            existing = situation.existing
+            await self._authorize(request, state, modes.read(state.target))
+            existing = state.existing
             if existing is None:
-                return await self._absent(exchange, situation)
+                return await self._absent(request, state)
             try:
-                return await self._reader.answer(exchange.operation, existing)
+                return await self._reader.answer(request.operation, existing)
             except Superseded:  # replaced since the snapshot: its rules may have changed, too
                 continue
         raise Overloaded("The resource is changing too fast to be read; try again")
 
-    async def _absent(self, exchange: ResourceRequest, situation: TargetState) -> Outcome:
+    async def _absent(self, request: ResourceRequest, state: TargetState) -> Outcome:
         """The outcome for a reader of a URL without a resource (C-30)."""
-        if situation.may_be_described:
-            return self._reader.no_description(exchange.operation)
-        moved = await self._moved(exchange, situation)
+        if state.may_be_described:
+            return self._reader.no_description(request.operation)
+        moved = await self._moved(request, state)
         if moved is None:
             raise NotFound
         return moved
 
-    async def _moved(self, exchange: ResourceRequest, situation: TargetState) -> Outcome | None:
+    async def _moved(self, request: ResourceRequest, state: TargetState) -> Outcome | None:
         """A redirection to the target's other slash form, for agents that may read it (P-47)."""
-        twin = situation.twin
+        twin = state.twin
         # The client would be refused there: its credential is bound to this URL (A-102).
-        if twin is None or exchange.operation.signed_url:
+        if twin is None or request.operation.signed_url:
             return None
         # Asked of the gate apart: without Read there, the redirection would reveal that it exists.
         snapshot = await self._store.read_metadata(paths_to_read(twin.path))
-        grant = await self._gate.grant(
-            exchange.agent, exchange.operation.origin, twin.path, snapshot
-        )
+        grant = await self._gate.grant(request.agent, request.operation.origin, twin.path, snapshot)
         if not grant.allows(modes.Mode.READ):
             return None
         return Outcome(Result.MOVED, location=twin.path)
 
     # --- writing --------------------------------------------------------------------------
 
-    async def _put(self, exchange: ResourceRequest) -> Outcome:
-        operation = exchange.operation
+    async def _put(self, request: ResourceRequest) -> Outcome:
+        operation = request.operation
         check_content_type(operation)
-        admitted = await self._admit_put(exchange)
+        admitted = await self._admit_put(request)
         check_type_links(operation)
         received = await self._receiver.take(
             await self._within_capacity(
@@ -167,16 +165,16 @@ class ResourceService:
 
         # May be called several times for one request, each time with a new version: what was
         # planned on a state that is gone must not have the version of what is stored.
-        async def plan(situation: TargetState) -> Plan:
-            existing = situation.existing
+        async def plan(state: TargetState) -> Plan:
+            existing = state.existing
             if existing is not None and asks_for_nothing(operation, received):
                 return plan_unchanged(existing, self._stamp())
             stamp = self._stamp()
-            content = await self._contents.accept(exchange, situation, received, stamp.version)
-            return plan_put(situation, content, stamp, exchange.agent)
+            content = await self._contents.accept(request, state, received, stamp.version)
+            return plan_put(state, content, stamp, request.agent)
 
         try:
-            return await self._commits.commit(exchange, admitted, self._admit_put, plan)
+            return await self._commits.commit(request, admitted, self._admit_put, plan)
         except BaseException:
             # Also when the request is cancelled. A body that a commit has taken all the same stays:
             # the store gives up staged ones only.
@@ -193,20 +191,20 @@ class ResourceService:
         return operation if body is operation.body else replace(operation, body=body)
 
     async def _admit_put(
-        self, exchange: ResourceRequest, expected: Metadata | None = None
+        self, request: ResourceRequest, expected: Metadata | None = None
     ) -> TargetState:
-        situation = await self._look(exchange, exchange.operation.target, expected=expected)
-        required = modes.put(situation.target, situation.snapshot)
+        state = await self._read_state(request, request.operation.target, expected=expected)
+        required = modes.put(state.target, state.snapshot)
         # Before all other checks, here and below: their results reveal what is stored.
-        await self._authorize(exchange, situation, required)
-        self._check_length_of_target(situation)
-        self._check_conditions(exchange, situation)
-        return situation
+        await self._authorize(request, state, required)
+        self._check_length_of_target(state)
+        self._check_conditions(request, state)
+        return state
 
-    async def _post(self, exchange: ResourceRequest) -> Outcome:
-        operation = exchange.operation
+    async def _post(self, request: ResourceRequest) -> Outcome:
+        operation = request.operation
         check_content_type(operation)
-        admitted = await self._admit_post(exchange)
+        admitted = await self._admit_post(request)
         wants_container = asks_for_container(operation)
         proposal = NameProposal(
             operation,
@@ -224,151 +222,149 @@ class ResourceService:
         )
 
         async def plan(_: TargetState) -> Plan:
-            situation = await self._free_member(proposal)
-            if situation.missing_containers():
+            state = await self._free_member(proposal)
+            if state.missing_containers():
                 # The container is gone, and POST creates none (C-6): admitting again gives the 404.
                 raise Superseded
             stamp = self._stamp()
             content = await self._contents.accept(
-                exchange, situation, received, stamp.version, posted=True
+                request, state, received, stamp.version, posted=True
             )
-            return plan_put(situation, content, stamp, exchange.agent)
+            return plan_put(state, content, stamp, request.agent)
 
         try:
             # Locks the new member and not the container, so that POSTs to it can run in parallel.
             return await self._commits.commit(
-                exchange, admitted, self._admit_post, plan, lock_on=proposal.path()
+                request, admitted, self._admit_post, plan, lock_on=proposal.path()
             )
         except BaseException:
             await self._receiver.discard(received)
             raise
 
-    async def _admit_post(
-        self, exchange: ResourceRequest, _: Metadata | None = None
-    ) -> TargetState:
+    async def _admit_post(self, request: ResourceRequest, _: Metadata | None = None) -> TargetState:
         # The expected state of a pending write is that of the locked member, but the target here is
         # the container.
-        target = exchange.operation.target
-        situation = await self._look(exchange, target)
-        await self._authorize(exchange, situation, modes.post(target))
-        if situation.existing is None:
+        target = request.operation.target
+        state = await self._read_state(request, target)
+        await self._authorize(request, state, modes.post(target))
+        if state.existing is None:
             raise NotFound("There is no container here")
         if "POST" not in allowed_methods(target):
             raise MethodNotAllowed("Only containers support POST", allow=allowed_methods(target))
-        self._check_conditions(exchange, situation)
-        return situation
+        self._check_conditions(request, state)
+        return state
 
     async def _free_member(self, proposal: NameProposal) -> TargetState:
         """A member URL that is free in both its slash forms (C-4, C-5). Raises TargetTooLong."""
         while True:
             path = proposal.path()
             self._check_length(path)
-            situation = TargetState(path, await self._store.read_metadata(paths_to_read(path)))
-            if situation.existing is None and situation.twin is None:
-                return situation
+            state = TargetState(path, await self._store.read_metadata(paths_to_read(path)))
+            if state.existing is None and state.twin is None:
+                return state
             proposal.is_taken()
 
-    async def _patch(self, exchange: ResourceRequest) -> Outcome:
-        check_patch_type(exchange.operation)
-        admitted = await self._look(exchange, exchange.operation.target)
+    async def _patch(self, request: ResourceRequest) -> Outcome:
+        check_patch_type(request.operation)
+        admitted = await self._read_state(request, request.operation.target)
         # What a patch does decides which modes it needs. Agents without even the least that any
         # patch needs are refused before it is received.
-        await self._authorize_patch(exchange, admitted, modes.UNREAD_PATCH)
+        await self._authorize_patch(request, admitted, modes.UNREAD_PATCH)
         self._capacity.check_disk()
-        patch = await self._patches.receive(exchange.operation)
-        await self._admit_patch(exchange, admitted, patch)
+        patch = await self._patches.receive(request.operation)
+        await self._admit_patch(request, admitted, patch)
 
-        async def admit(exchange: ResourceRequest, expected: Metadata | None) -> TargetState:
-            situation = await self._look(exchange, exchange.operation.target, expected=expected)
-            await self._admit_patch(exchange, situation, patch)
-            return situation
+        async def admit(request: ResourceRequest, expected: Metadata | None) -> TargetState:
+            state = await self._read_state(request, request.operation.target, expected=expected)
+            await self._admit_patch(request, state, patch)
+            return state
 
-        async def plan(situation: TargetState) -> Plan:
+        async def plan(state: TargetState) -> Plan:
             stamp = self._stamp()
-            content = await self._patches.apply(exchange, situation, patch, stamp.version)
+            content = await self._patches.apply(request, state, patch, stamp.version)
             if isinstance(content, Metadata):
-                return plan_unchanged(content, stamp, exchange.agent, logged=True)
-            return plan_put(situation, content, stamp, exchange.agent)
+                return plan_unchanged(content, stamp, request.agent, logged=True)
+            return plan_put(state, content, stamp, request.agent)
 
-        return await self._commits.commit(exchange, admitted, admit, plan)
+        return await self._commits.commit(request, admitted, admit, plan)
 
     async def _admit_patch(
-        self, exchange: ResourceRequest, situation: TargetState, patch: Patch
+        self, request: ResourceRequest, state: TargetState, patch: Patch
     ) -> None:
-        await self._authorize_patch(exchange, situation, patch_content(patch))
-        self._check_length_of_target(situation)
-        self._check_conditions(exchange, situation)
+        await self._authorize_patch(request, state, patch_content(patch))
+        self._check_length_of_target(state)
+        self._check_conditions(request, state)
 
     async def _authorize_patch(
-        self, exchange: ResourceRequest, situation: TargetState, content: modes.PatchContent
+        self, request: ResourceRequest, state: TargetState, content: modes.PatchContent
     ) -> None:
-        required = modes.patch(situation.target, situation.snapshot, content)
-        await self._authorize(exchange, situation, required)
+        required = modes.patch(state.target, state.snapshot, content)
+        await self._authorize(request, state, required)
 
-    async def _delete(self, exchange: ResourceRequest) -> Outcome:
-        async def plan(situation: TargetState) -> Plan:
-            await self._identity_changes.check_deletion(exchange, situation)
-            records = await self._contents.records_of(situation, EMPTY_DATASET)
-            return plan_delete(situation, self._stamp(), exchange.agent, records=records)
+    async def _delete(self, request: ResourceRequest) -> Outcome:
+        async def plan(state: TargetState) -> Plan:
+            await self._identity_changes.check_deletion(request, state)
+            records = await self._contents.records_of(state, EMPTY_DATASET)
+            return plan_delete(state, self._stamp(), request.agent, records=records)
 
-        admitted = await self._admit_delete(exchange)
-        return await self._commits.commit(exchange, admitted, self._admit_delete, plan)
+        admitted = await self._admit_delete(request)
+        return await self._commits.commit(request, admitted, self._admit_delete, plan)
 
     async def _admit_delete(
-        self, exchange: ResourceRequest, expected: Metadata | None = None
+        self, request: ResourceRequest, expected: Metadata | None = None
     ) -> TargetState:
-        target = exchange.operation.target
-        situation = await self._look(exchange, target, description_of(target), expected=expected)
-        await self._authorize(exchange, situation, modes.delete(target, situation.snapshot))
+        target = request.operation.target
+        state = await self._read_state(request, target, description_of(target), expected=expected)
+        await self._authorize(request, state, modes.delete(target, state.snapshot))
         if "DELETE" not in allowed_methods(target):
             raise MethodNotAllowed(
                 "A storage and its access rules cannot be deleted",
                 allow=allowed_methods(target),
             )
-        if situation.existing is None:
+        if state.existing is None:
             raise NotFound
-        self._check_conditions(exchange, situation)
-        return situation
+        self._check_conditions(request, state)
+        return state
 
     # --- steps ----------------------------------------------------------------------------
 
-    async def _look(
+    async def _read_state(
         self,
-        exchange: ResourceRequest,
+        request: ResourceRequest,
         target: ResourcePath,
         *also: ResourcePath,
         expected: Metadata | None = None,
     ) -> TargetState:
-        """Read the situation of a target, with ``expected``, which a write under way will leave, in
+        """Read the state of a target, with ``expected``, which a write under way will leave, in
         the place of what is stored."""
         snapshot = await self._store.read_metadata((*paths_to_read(target), *also))
         if expected is not None:
             snapshot = {**snapshot, expected.path: expected}
-        situation = TargetState(target, snapshot)
-        exchange.existing = situation.existing
-        return situation
+        state = TargetState(target, snapshot)
+        request.existing = state.existing
+        return state
 
     async def _authorize(
-        self, exchange: ResourceRequest, situation: TargetState, required: Requirements
+        self, request: ResourceRequest, state: TargetState, required: Requirements
     ) -> None:
         """Pass the gate, or raise NotAuthenticated or AccessDenied.
 
-        With a refusal, the exchange still learns which modes the agent holds, for the headers of
+        With a refusal, the request still learns which modes the agent holds, for the headers of
         the response (W-50).
         """
-        who = exchange.agent, exchange.operation.origin, situation.target
+        who = request.agent, request.operation.origin, state.target
         try:
-            grant = await self._gate.authorize(*who, required, situation.snapshot)
+            grant = await self._gate.authorize(*who, required, state.snapshot)
         except RequestRefused:
-            exchange.learn(situation, await self._gate.grant(*who, situation.snapshot))
+            request.learn(state, await self._gate.grant(*who, state.snapshot))
             raise
-        exchange.learn(situation, grant)
+        request.learn(state, grant)
 
-    def _check_conditions(self, exchange: ResourceRequest, situation: TargetState) -> None:
-        conditions = exchange.operation.conditions
+    def _check_conditions(self, request: ResourceRequest, state: TargetState) -> None:
+        conditions = request.operation.conditions
         if not conditions.any_given:
             return
-        existing = situation.existing
+        existing = state.existing
         check_write(
             conditions,
             version=None if existing is None else state_version(existing),
@@ -377,12 +373,12 @@ class ResourceService:
         # A document's version is relied on anyway. A container's members may change without it, and
         # the conditions were about those as well.
         if existing is not None:
-            exchange.require_state(existing)
+            request.require_state(existing)
 
-    def _check_length_of_target(self, situation: TargetState) -> None:
+    def _check_length_of_target(self, state: TargetState) -> None:
         # An auxiliary resource needs no room for a suffix of its own.
-        if situation.existing is None and situation.auxiliary is None:
-            self._check_length(situation.target)
+        if state.existing is None and state.auxiliary is None:
+            self._check_length(state.target)
 
     def _check_length(self, path: ResourcePath) -> None:
         check_length_of_new(path, max_target_bytes=self._max_target_bytes)

@@ -102,26 +102,26 @@ class Writers:
     ) -> Outcome:
         """Append a text; ``refuse`` tells whether to be refused on what is there."""
 
-        async def plan(situation: TargetState) -> Plan:
-            existing = situation.existing
+        async def plan(state: TargetState) -> Plan:
+            existing = state.existing
             self.decided_on.append(None if existing is None else existing.version)
             if refuse(existing):
                 raise Conflict("refused")
             content = Content("text/plain", InlineBody(text.encode()))
-            return plan_put(situation, content, VersionStamp(new_version(), 1), None)
+            return plan_put(state, content, VersionStamp(new_version(), 1), None)
 
         return await self._commit(target, plan)
 
     async def delete(self, target: ResourcePath) -> Outcome:
-        async def plan(situation: TargetState) -> Plan:
-            return plan_delete(situation, VersionStamp(new_version(), 1), None)
+        async def plan(state: TargetState) -> Plan:
+            return plan_delete(state, VersionStamp(new_version(), 1), None)
 
         return await self._commit(target, plan)
 
     async def _commit(
         self, target: ResourcePath, plan: Callable[[TargetState], Awaitable[Plan]]
     ) -> Outcome:
-        exchange = ResourceRequest(Operation("PUT", target, Unread()), None)
+        request = ResourceRequest(Operation("PUT", target, Unread()), None)
 
         async def admit(_: ResourceRequest, expected: Metadata | None = None) -> TargetState:
             paths = (*paths_to_read(target), description_of(target))
@@ -130,7 +130,7 @@ class Writers:
                 snapshot = {**snapshot, expected.path: expected}
             return TargetState(target, snapshot)
 
-        return await self._commits.commit(exchange, await admit(exchange), admit, plan)
+        return await self._commits.commit(request, await admit(request), admit, plan)
 
 
 async def test_writers_of_one_document_go_on_from_one_another(store: WatchedStore) -> None:
@@ -255,9 +255,7 @@ async def test_a_plan_on_what_was_superseded_is_made_again(store: WatchedStore) 
 async def test_what_a_write_is_to_leave_is_what_it_leaves(store: WatchedStore) -> None:
     """In every part: what others go on from is no other than what they would read."""
     for body in (InlineBody(b"a"), await stage_large(store), InlineBody(b"b")):
-        situation = TargetState(DOCUMENT, await store.read_metadata(paths_to_read(DOCUMENT)))
-        plan = plan_put(
-            situation, Content("text/plain", body), VersionStamp(new_version(), 5), None
-        )
+        state = TargetState(DOCUMENT, await store.read_metadata(paths_to_read(DOCUMENT)))
+        plan = plan_put(state, Content("text/plain", body), VersionStamp(new_version(), 5), None)
         await commit(store, plan.write)
         assert await read_present(store, DOCUMENT) == plan.outcome.metadata

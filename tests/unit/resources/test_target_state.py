@@ -22,7 +22,7 @@ def metadata(path: str) -> Metadata:
     return Metadata(ResourcePath(path), kind, Version("v"), "text/turtle", 0, 0, 0)
 
 
-def situation(target: str, *existing: str) -> TargetState:
+def state(target: str, *existing: str) -> TargetState:
     """A target, and all that exists around it beside the pod."""
     path = ResourcePath(target)
     there = {POD, *existing}
@@ -48,7 +48,7 @@ def situation(target: str, *existing: str) -> TargetState:
     ],
 )
 def test_there_is_room_where_nothing_stands_in_the_way(target: str, existing: list[str]) -> None:
-    situation(target, *existing).check_room_for_target()
+    state(target, *existing).check_room_for_target()
 
 
 @pytest.mark.parametrize(
@@ -74,12 +74,12 @@ def test_there_is_no_room_where_something_stands_or_may_come_to(
     target: str, existing: list[str]
 ) -> None:
     with pytest.raises(Conflict):
-        situation(target, *existing).check_room_for_target()
+        state(target, *existing).check_room_for_target()
 
 
 def test_what_a_creation_would_make_and_what_it_relies_on() -> None:
     """C-2: outermost first; and each must still be absent, in both slash forms, at the commit."""
-    made = situation("/alice/a/b/c", "/alice/")
+    made = state("/alice/a/b/c", "/alice/")
     assert made.missing_containers() == ("/alice/a/", "/alice/a/b/")
     preconditions = set(made.creation_preconditions())
     for path in ("/alice/a/b/c", "/alice/a/b/", "/alice/a/"):
@@ -91,10 +91,10 @@ def test_what_a_creation_would_make_and_what_it_relies_on() -> None:
 
 def test_a_container_and_its_description_are_stored_in_one_place() -> None:
     """C-30: a document's description has its own."""
-    described = situation("/alice/c/.meta", "/alice/c/")
+    described = state("/alice/c/.meta", "/alice/c/")
     assert described.stored_path == "/alice/c/"
     assert described.existing is not None
-    apart = situation("/alice/x.meta", "/alice/x")
+    apart = state("/alice/x.meta", "/alice/x")
     assert apart.stored_path == "/alice/x.meta"
     assert apart.existing is None
 
@@ -113,7 +113,7 @@ def test_a_container_and_its_description_are_stored_in_one_place() -> None:
 def test_only_what_exists_and_is_no_auxiliary_can_be_described(
     target: str, existing: list[str], expected: bool
 ) -> None:
-    assert situation(target, *existing).may_be_described is expected
+    assert state(target, *existing).may_be_described is expected
 
 
 @pytest.mark.parametrize(
@@ -122,10 +122,10 @@ def test_only_what_exists_and_is_no_auxiliary_can_be_described(
 )
 def test_a_storage_is_one_at_both_urls_of_its_triples(target: str, expected: bool) -> None:
     """C-25, C-30."""
-    assert situation(target, "/alice/c/").is_storage_root is expected
+    assert state(target, "/alice/c/").is_storage_root is expected
 
 
 def test_not_having_looked_is_not_absence() -> None:
     """Trouble never reads as absence."""
     with pytest.raises(StorageError):
-        situation("/alice/x").metadata(ResourcePath("/bob/"))
+        state("/alice/x").metadata(ResourcePath("/bob/"))
