@@ -57,7 +57,7 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
-class VersionStamp:
+class NewVersion:
     """What a write marks its results with: a fresh version and the time in Unix milliseconds."""
 
     version: Version
@@ -83,7 +83,7 @@ class Plan:
 
 
 def plan_put(
-    state: TargetState, content: Content, stamp: VersionStamp, agent: Identity | None
+    state: TargetState, content: Content, new_version: NewVersion, agent: Identity | None
 ) -> Plan:
     """Create or replace the target: a document, container, ACL or description (C-1, C-9, C-14).
 
@@ -99,16 +99,20 @@ def plan_put(
         creates=existing is None,
     )
     if existing is not None:
-        plan = _replacement(existing, put, stamp, agent)
+        plan = _replacement(existing, put, new_version, agent)
     else:
-        plan = _creation(state, put, stamp, agent)
+        plan = _creation(state, put, new_version, agent)
     if content.records:
         plan = replace(plan, write=replace(plan.write, records=content.records))
     return plan
 
 
 def plan_unchanged(
-    existing: Metadata, stamp: VersionStamp, agent: Identity | None = None, *, logged: bool = False
+    existing: Metadata,
+    new_version: NewVersion,
+    agent: Identity | None = None,
+    *,
+    logged: bool = False,
 ) -> Plan:
     """A write that changes nothing: a PUT of a container that exists, or a patch without effect.
 
@@ -119,8 +123,8 @@ def plan_unchanged(
     # what is stored at that moment.
     change = _change(existing.path, ChangeType.UNCHANGED, agent)
     write = Write(
-        version=stamp.version,
-        at_ms=stamp.at_ms,
+        version=new_version.version,
+        at_ms=new_version.at_ms,
         preconditions=(AtVersion(existing.path, existing.version),),
         changes=(change,) if logged else (),
     )
@@ -130,7 +134,7 @@ def plan_unchanged(
 
 def plan_delete(
     state: TargetState,
-    stamp: VersionStamp,
+    new_version: NewVersion,
     agent: Identity | None,
     *,
     records: tuple[Record, ...] = (),
@@ -145,7 +149,7 @@ def plan_delete(
         raise NotFound
     if _is_container_description(state):
         nothing = Content(DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), records)
-        plan = plan_put(state, nothing, stamp, agent)
+        plan = plan_put(state, nothing, new_version, agent)
         return replace(plan, outcome=Outcome(Result.DELETED))
     preconditions: list[Precondition] = [AtVersion(existing.path, existing.version)]
     deletes = [existing.path]
@@ -165,8 +169,8 @@ def plan_delete(
         # Else a container created later at this path would have the old one's repository.
         dropped = (drop_repository(existing.path),)
     write = Write(
-        version=stamp.version,
-        at_ms=stamp.at_ms,
+        version=new_version.version,
+        at_ms=new_version.at_ms,
         preconditions=tuple(preconditions),
         deletes=tuple(deletes),
         records=dropped,
@@ -175,10 +179,12 @@ def plan_delete(
     return Plan(write, Outcome(Result.DELETED))
 
 
-def _replacement(existing: Metadata, put: Put, stamp: VersionStamp, agent: Identity | None) -> Plan:
+def _replacement(
+    existing: Metadata, put: Put, new_version: NewVersion, agent: Identity | None
+) -> Plan:
     write = Write(
-        version=stamp.version,
-        at_ms=stamp.at_ms,
+        version=new_version.version,
+        at_ms=new_version.at_ms,
         preconditions=(AtVersion(existing.path, existing.version),),
         puts=(put,),
         changes=(_change(existing.path, ChangeType.UPDATE, agent),),
@@ -187,10 +193,10 @@ def _replacement(existing: Metadata, put: Put, stamp: VersionStamp, agent: Ident
     after = Metadata(
         path=existing.path,
         kind=existing.kind,
-        version=stamp.version,
+        version=new_version.version,
         content_type=put.content_type,
         size_bytes=put.body.size_bytes,
-        modified_ms=stamp.at_ms,
+        modified_ms=new_version.at_ms,
         created_ms=existing.created_ms,
         blob=_blob_of(put.body),
         members_version=existing.members_version,
@@ -199,7 +205,9 @@ def _replacement(existing: Metadata, put: Put, stamp: VersionStamp, agent: Ident
     return Plan(write, Outcome(Result.CHANGED, after, stored_tag(after)))
 
 
-def _creation(state: TargetState, put: Put, stamp: VersionStamp, agent: Identity | None) -> Plan:
+def _creation(
+    state: TargetState, put: Put, new_version: NewVersion, agent: Identity | None
+) -> Plan:
     state.check_room_for_target()
     if state.auxiliary is not None:
         preconditions: tuple[Precondition, ...] = (
@@ -214,29 +222,29 @@ def _creation(state: TargetState, put: Put, stamp: VersionStamp, agent: Identity
         above = state.missing_containers()
         puts = (*(_empty_container(path) for path in above), put) if above else (put,)
     write = Write(
-        version=stamp.version,
-        at_ms=stamp.at_ms,
+        version=new_version.version,
+        at_ms=new_version.at_ms,
         preconditions=preconditions,
         puts=puts,
         changes=tuple(_change(created.path, ChangeType.CREATE, agent) for created in puts),
     )
-    after = _metadata_of(put, stamp)
+    after = _metadata_of(put, new_version)
     return Plan(write, Outcome(Result.CREATED, after, stored_tag(after), location=put.path))
 
 
-def _metadata_of(put: Put, stamp: VersionStamp) -> Metadata:
+def _metadata_of(put: Put, new_version: NewVersion) -> Metadata:
     contains = put.kind.is_container
     return Metadata(
         path=put.path,
         kind=put.kind,
-        version=stamp.version,
+        version=new_version.version,
         content_type=put.content_type,
         size_bytes=put.body.size_bytes,
-        modified_ms=stamp.at_ms,
-        created_ms=stamp.at_ms,
+        modified_ms=new_version.at_ms,
+        created_ms=new_version.at_ms,
         blob=_blob_of(put.body),
-        members_version=stamp.version if contains else None,
-        members_modified_ms=stamp.at_ms if contains else None,
+        members_version=new_version.version if contains else None,
+        members_modified_ms=new_version.at_ms if contains else None,
     )
 
 

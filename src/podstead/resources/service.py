@@ -34,7 +34,7 @@ from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.naming import NameProposal
 from podstead.resources.outcome import Outcome, ResourceRequest, Result
 from podstead.resources.patching import Patches, check_patch_type, patch_content
-from podstead.resources.planning import Plan, VersionStamp, plan_delete, plan_put, plan_unchanged
+from podstead.resources.planning import NewVersion, Plan, plan_delete, plan_put, plan_unchanged
 from podstead.resources.reading import ResourceReader
 from podstead.resources.received import (
     BodyReceiver,
@@ -168,10 +168,10 @@ class ResourceService:
         async def plan(state: TargetState) -> Plan:
             existing = state.existing
             if existing is not None and asks_for_nothing(operation, received):
-                return plan_unchanged(existing, self._stamp())
-            stamp = self._stamp()
-            content = await self._contents.accept(request, state, received, stamp.version)
-            return plan_put(state, content, stamp, request.agent)
+                return plan_unchanged(existing, self._new_version())
+            new_version = self._new_version()
+            content = await self._contents.accept(request, state, received, new_version.version)
+            return plan_put(state, content, new_version, request.agent)
 
         try:
             return await self._commits.commit(request, admitted, self._admit_put, plan)
@@ -226,11 +226,11 @@ class ResourceService:
             if state.missing_containers():
                 # The container is gone, and POST creates none (C-6): admitting again gives the 404.
                 raise Superseded
-            stamp = self._stamp()
+            new_version = self._new_version()
             content = await self._contents.accept(
-                request, state, received, stamp.version, posted=True
+                request, state, received, new_version.version, posted=True
             )
-            return plan_put(state, content, stamp, request.agent)
+            return plan_put(state, content, new_version, request.agent)
 
         try:
             # Locks the new member and not the container, so that POSTs to it can run in parallel.
@@ -280,11 +280,11 @@ class ResourceService:
             return state
 
         async def plan(state: TargetState) -> Plan:
-            stamp = self._stamp()
-            content = await self._patches.apply(request, state, patch, stamp.version)
+            new_version = self._new_version()
+            content = await self._patches.apply(request, state, patch, new_version.version)
             if isinstance(content, Metadata):
-                return plan_unchanged(content, stamp, request.agent, logged=True)
-            return plan_put(state, content, stamp, request.agent)
+                return plan_unchanged(content, new_version, request.agent, logged=True)
+            return plan_put(state, content, new_version, request.agent)
 
         return await self._commits.commit(request, admitted, admit, plan)
 
@@ -305,7 +305,7 @@ class ResourceService:
         async def plan(state: TargetState) -> Plan:
             await self._identity_changes.check_deletion(request, state)
             records = await self._contents.records_of(state, EMPTY_DATASET)
-            return plan_delete(state, self._stamp(), request.agent, records=records)
+            return plan_delete(state, self._new_version(), request.agent, records=records)
 
         admitted = await self._admit_delete(request)
         return await self._commits.commit(request, admitted, self._admit_delete, plan)
@@ -383,8 +383,8 @@ class ResourceService:
     def _check_length(self, path: ResourcePath) -> None:
         check_length_of_new(path, max_target_bytes=self._max_target_bytes)
 
-    def _stamp(self) -> VersionStamp:
-        return VersionStamp(
+    def _new_version(self) -> NewVersion:
+        return NewVersion(
             version=Version(self._randomness.token_hex(_VERSION_BYTES)),
             at_ms=self._clock.now_ms(),
         )

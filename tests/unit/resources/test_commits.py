@@ -14,7 +14,7 @@ from podstead.core.operation import Operation
 from podstead.resources.commits import Commits
 from podstead.resources.documents import Superseded
 from podstead.resources.outcome import Outcome, ResourceRequest
-from podstead.resources.planning import Content, Plan, VersionStamp, plan_delete, plan_put
+from podstead.resources.planning import Content, NewVersion, Plan, plan_delete, plan_put
 from podstead.resources.target_state import TargetState
 from podstead.storage.records import (
     CommitOutcome,
@@ -108,13 +108,13 @@ class Writers:
             if refuse(existing):
                 raise Conflict("refused")
             content = Content("text/plain", InlineBody(text.encode()))
-            return plan_put(state, content, VersionStamp(new_version(), 1), None)
+            return plan_put(state, content, NewVersion(new_version(), 1), None)
 
         return await self._commit(target, plan)
 
     async def delete(self, target: ResourcePath) -> Outcome:
         async def plan(state: TargetState) -> Plan:
-            return plan_delete(state, VersionStamp(new_version(), 1), None)
+            return plan_delete(state, NewVersion(new_version(), 1), None)
 
         return await self._commit(target, plan)
 
@@ -256,6 +256,6 @@ async def test_what_a_write_is_to_leave_is_what_it_leaves(store: WatchedStore) -
     """In every part: what others go on from is no other than what they would read."""
     for body in (InlineBody(b"a"), await stage_large(store), InlineBody(b"b")):
         state = TargetState(DOCUMENT, await store.read_metadata(paths_to_read(DOCUMENT)))
-        plan = plan_put(state, Content("text/plain", body), VersionStamp(new_version(), 5), None)
+        plan = plan_put(state, Content("text/plain", body), NewVersion(new_version(), 5), None)
         await commit(store, plan.write)
         assert await read_present(store, DOCUMENT) == plan.outcome.metadata
