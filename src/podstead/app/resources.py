@@ -10,7 +10,7 @@ from podstead.core.clock import Clock, Randomness
 from podstead.core.identifiers import ResourcePath
 from podstead.idp.nostr.profile_keys import ProfileKeyRecords
 from podstead.resources.commits import Commits
-from podstead.resources.contents import Contents
+from podstead.resources.content_validation import ContentValidator
 from podstead.resources.documents import Documents
 from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.listings import Listings
@@ -50,7 +50,7 @@ def build_resources(
     """The service of one worker."""
     renderings = Renderings(capacity_bytes=settings.rendering_cache_bytes)
     identity_changes = IdentityChanges(documents=documents, gate=gate)
-    contents = Contents(
+    content_validator = ContentValidator(
         store=store,
         documents=documents,
         identity_changes=identity_changes,
@@ -67,13 +67,13 @@ def build_resources(
         receiver=BodyReceiver(
             store=store, documents=documents, max_body_bytes=settings.max_body_bytes
         ),
-        contents=contents,
+        content_validator=content_validator,
         identity_changes=identity_changes,
         clock=clock,
         randomness=randomness,
         patches=Patches(
             documents=documents,
-            contents=contents,
+            content_validator=content_validator,
             limits=replace(rdf_limits(settings), max_bytes=settings.max_patch_bytes),
             budget_steps=settings.max_patch_steps,
         ),

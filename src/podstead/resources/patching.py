@@ -22,7 +22,7 @@ from podstead.rdf.limits import RdfLimits
 from podstead.rdf.n3_patch import parse_n3_patch
 from podstead.rdf.patching import Patch, apply, apply_to_container
 from podstead.rdf.sparql_update import parse_sparql_update
-from podstead.resources.contents import Contents
+from podstead.resources.content_validation import ContentValidator
 from podstead.resources.documents import BYTES_OF_A_TRIPLE, Documents, is_rdf, run_work
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.planning import Content
@@ -66,13 +66,13 @@ class Patches:
         self,
         *,
         documents: Documents,
-        contents: Contents,
+        content_validator: ContentValidator,
         limits: RdfLimits,
         budget_steps: int,
     ) -> None:
         """``budget_steps`` bounds the work of one patch."""
         self._documents = documents
-        self._contents = contents
+        self._content_validator = content_validator
         self._limits = limits
         self._budget_steps = budget_steps
 
@@ -101,7 +101,7 @@ class Patches:
         patch always stores the document anew and is checked as if all of them were new.
 
         Raises Conflict if what is stored cannot be patched or the conditions do not hold; what
-        :meth:`Contents.accept` raises; and Superseded.
+        :meth:`ContentValidator.validate` raises; and Superseded.
         """
         may_read = request.may_read
         document = await self._current(state, patch, may_read=may_read)
@@ -126,7 +126,7 @@ class Patches:
         # Without the triples that the patch inserts, so that all of them are checked as new.
         if not may_read:
             before = document.with_graph(document.graph - patch.inserted).dataset
-        content = await self._contents.accept_document(
+        content = await self._content_validator.validate_document(
             request, state, patched, media_type, version, before=before
         )
         # Documents are often patched repeatedly, and parsing takes most of the time. The next patch
@@ -146,7 +146,7 @@ class Patches:
             )
         managed = EMPTY_GRAPH
         if patch.reads_managed:
-            managed = await self._contents.all_server_statements(state)
+            managed = await self._content_validator.all_server_statements(state)
         return partial(
             apply_to_container,
             patch,

@@ -27,7 +27,7 @@ from podstead.core.methods import allowed_methods, takes_only_rdf
 from podstead.core.operation import Operation
 from podstead.rdf.patching import Patch
 from podstead.resources.commits import MAX_ATTEMPTS, Commits
-from podstead.resources.contents import Contents
+from podstead.resources.content_validation import ContentValidator
 from podstead.resources.documents import EMPTY_DATASET, Superseded
 from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.identity_changes import IdentityChanges
@@ -66,7 +66,7 @@ class ResourceService:
         gate: Gate,
         reader: ResourceReader,
         receiver: BodyReceiver,
-        contents: Contents,
+        content_validator: ContentValidator,
         identity_changes: IdentityChanges,
         patches: Patches,
         commits: Commits,
@@ -81,7 +81,7 @@ class ResourceService:
         self._gate = gate
         self._reader = reader
         self._receiver = receiver
-        self._contents = contents
+        self._content_validator = content_validator
         self._identity_changes = identity_changes
         self._patches = patches
         self._commits = commits
@@ -170,7 +170,9 @@ class ResourceService:
             if existing is not None and asks_for_nothing(operation, received):
                 return plan_unchanged(existing, self._new_version())
             new_version = self._new_version()
-            content = await self._contents.accept(request, state, received, new_version.version)
+            content = await self._content_validator.validate(
+                request, state, received, new_version.version
+            )
             return plan_put(state, content, new_version, request.agent)
 
         try:
@@ -227,7 +229,7 @@ class ResourceService:
                 # The container is gone, and POST creates none (C-6): admitting again gives the 404.
                 raise Superseded
             new_version = self._new_version()
-            content = await self._contents.accept(
+            content = await self._content_validator.validate(
                 request, state, received, new_version.version, posted=True
             )
             return plan_put(state, content, new_version, request.agent)
@@ -304,7 +306,7 @@ class ResourceService:
     async def _delete(self, request: ResourceRequest) -> Outcome:
         async def plan(state: TargetState) -> Plan:
             await self._identity_changes.check_deletion(request, state)
-            records = await self._contents.records_of(state, EMPTY_DATASET)
+            records = await self._content_validator.records_of(state, EMPTY_DATASET)
             return plan_delete(state, self._new_version(), request.agent, records=records)
 
         admitted = await self._admit_delete(request)

@@ -54,7 +54,7 @@ _MAX_MEMBERS_IN_MEMORY = 20_000
 _TRIPLES_OF_A_MEMBER = 6
 
 
-class Contents:
+class ContentValidator:
     """Judges what was sent against where it shall stand."""
 
     def __init__(
@@ -71,7 +71,7 @@ class Contents:
         self._identity_changes = identity_changes
         self._write_hook = write_hook
 
-    async def accept(
+    async def validate(
         self,
         request: ResourceRequest,
         state: TargetState,
@@ -104,7 +104,7 @@ class Contents:
         records = await self.records_of(state, after)
         return replace(content, records=records) if records else content
 
-    async def accept_document(
+    async def validate_document(
         self,
         request: ResourceRequest,
         state: TargetState,
@@ -118,7 +118,7 @@ class Contents:
 
         For documents that were made here, by a patch: a container's holds its owner's triples
         only. A change of identity is judged against ``before`` where that is given, in place of
-        what is stored. Raises as :meth:`accept` does, and RdfTooLarge for a document past the
+        what is stored. Raises as :meth:`validate` does, and RdfTooLarge for a document past the
         limits.
         """
         path = state.stored_path
