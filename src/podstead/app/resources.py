@@ -9,7 +9,7 @@ from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.identifiers import ResourcePath
 from podstead.idp.nostr.profile_keys import ProfileKeyRecords
-from podstead.resources.commits import Commits
+from podstead.resources.committer import Committer
 from podstead.resources.content_validation import ContentValidator
 from podstead.resources.documents import Documents
 from podstead.resources.identity_changes import IdentityChanges
@@ -77,7 +77,7 @@ def build_resources(
             limits=replace(rdf_limits(settings), max_bytes=settings.max_patch_bytes),
             budget_steps=settings.max_patch_steps,
         ),
-        commits=Commits(store=store, quota_bytes=settings.quota_bytes),
+        committer=Committer(store=store, quota_bytes=settings.quota_bytes),
         capacity=capacity,
         max_slug_bytes=settings.max_slug_bytes,
         max_target_bytes=settings.max_target_bytes,

@@ -130,7 +130,7 @@ class Patches:
             request, state, patched, media_type, version, before=before
         )
         # Documents are often patched repeatedly, and parsing takes most of the time. The next patch
-        # in the queue may also be planned before this version is stored (commits.py).
+        # in the queue may also be planned before this version is stored (committer.py).
         self._documents.keep(state.stored_path, version, patched)
         return content
 

@@ -26,7 +26,7 @@ from podstead.core.identifiers import (
 from podstead.core.methods import allowed_methods, takes_only_rdf
 from podstead.core.operation import Operation
 from podstead.rdf.patching import Patch
-from podstead.resources.commits import MAX_ATTEMPTS, Commits
+from podstead.resources.committer import MAX_ATTEMPTS, Committer
 from podstead.resources.content_validation import ContentValidator
 from podstead.resources.documents import EMPTY_DATASET, Superseded
 from podstead.resources.entity_tags import last_modified_ms, state_version
@@ -69,7 +69,7 @@ class ResourceService:
         content_validator: ContentValidator,
         identity_changes: IdentityChanges,
         patches: Patches,
-        commits: Commits,
+        committer: Committer,
         capacity: StorageCapacity,
         clock: Clock,
         randomness: Randomness,
@@ -84,7 +84,7 @@ class ResourceService:
         self._content_validator = content_validator
         self._identity_changes = identity_changes
         self._patches = patches
-        self._commits = commits
+        self._committer = committer
         self._capacity = capacity
         self._clock = clock
         self._randomness = randomness
@@ -176,7 +176,7 @@ class ResourceService:
             return plan_put(state, content, new_version, request.agent)
 
         try:
-            return await self._commits.commit(request, admitted, self._admit_put, plan)
+            return await self._committer.commit(request, admitted, self._admit_put, plan)
         except BaseException:
             # Also when the request is cancelled. A body that a commit has taken all the same stays:
             # the store gives up staged ones only.
@@ -236,7 +236,7 @@ class ResourceService:
 
         try:
             # Locks the new member and not the container, so that POSTs to it can run in parallel.
-            return await self._commits.commit(
+            return await self._committer.commit(
                 request, admitted, self._admit_post, plan, lock_on=proposal.path()
             )
         except BaseException:
@@ -288,7 +288,7 @@ class ResourceService:
                 return plan_unchanged(content, new_version, request.agent, logged=True)
             return plan_put(state, content, new_version, request.agent)
 
-        return await self._commits.commit(request, admitted, admit, plan)
+        return await self._committer.commit(request, admitted, admit, plan)
 
     async def _admit_patch(
         self, request: ResourceRequest, state: TargetState, patch: Patch
@@ -310,7 +310,7 @@ class ResourceService:
             return plan_delete(state, self._new_version(), request.agent, records=records)
 
         admitted = await self._admit_delete(request)
-        return await self._commits.commit(request, admitted, self._admit_delete, plan)
+        return await self._committer.commit(request, admitted, self._admit_delete, plan)
 
     async def _admit_delete(
         self, request: ResourceRequest, expected: Metadata | None = None

@@ -39,8 +39,8 @@ MakePlan = Callable[[TargetState], Awaitable[Plan]]
 changed while it was read."""
 
 
-class Commits:
-    """Commits planned writes."""
+class Committer:
+    """Committer planned writes."""
 
     def __init__(self, *, store: ResourceStore, quota_bytes: int) -> None:
         """``quota_bytes`` is the quota of each storage; 0 for none."""

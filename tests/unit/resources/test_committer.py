@@ -11,7 +11,7 @@ import pytest
 from podstead.core.errors import Conflict, StorageError
 from podstead.core.identifiers import ResourcePath, description_of
 from podstead.core.operation import Operation
-from podstead.resources.commits import Commits
+from podstead.resources.committer import Committer
 from podstead.resources.documents import Superseded
 from podstead.resources.outcome import Outcome, ResourceRequest
 from podstead.resources.planning import Content, NewVersion, Plan, plan_delete, plan_put
@@ -90,7 +90,7 @@ class Writers:
 
     def __init__(self, store: WatchedStore) -> None:
         self._store = store
-        self._commits = Commits(store=store, quota_bytes=0)
+        self._committer = Committer(store=store, quota_bytes=0)
         self.decided_on: list[Version | None] = []
 
     async def write(
@@ -130,7 +130,7 @@ class Writers:
                 snapshot = {**snapshot, expected.path: expected}
             return TargetState(target, snapshot)
 
-        return await self._commits.commit(request, await admit(request), admit, plan)
+        return await self._committer.commit(request, await admit(request), admit, plan)
 
 
 async def test_writers_of_one_document_go_on_from_one_another(store: WatchedStore) -> None:
