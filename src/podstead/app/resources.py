@@ -17,7 +17,7 @@ from podstead.resources.listings import Listings
 from podstead.resources.patching import Patches
 from podstead.resources.reading import ResourceReader
 from podstead.resources.received import BodyReceiver
-from podstead.resources.renderings import Renderings
+from podstead.resources.rendering_cache import RenderingCache
 from podstead.resources.representations import Representations
 from podstead.resources.service import ResourceService
 from podstead.storage.capacity import StorageCapacity
@@ -48,7 +48,7 @@ def build_resources(
     randomness: Randomness,
 ) -> ResourceService:
     """The service of one worker."""
-    renderings = Renderings(capacity_bytes=settings.rendering_cache_bytes)
+    renderings = RenderingCache(capacity_bytes=settings.rendering_cache_bytes)
     identity_changes = IdentityChanges(documents=documents, gate=gate)
     content_validator = ContentValidator(
         store=store,

@@ -26,7 +26,7 @@ from podstead.rdf.listing import ListedMember, Listing
 from podstead.resources.documents import Documents, run_work
 from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.outcome import Representation
-from podstead.resources.renderings import RenderingKey, Renderings
+from podstead.resources.rendering_cache import RenderingCache, RenderingKey
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import Metadata, ResourceKind
 
@@ -44,7 +44,7 @@ class Listings:
     """Represents containers."""
 
     def __init__(
-        self, *, store: ResourceStore, documents: Documents, renderings: Renderings
+        self, *, store: ResourceStore, documents: Documents, renderings: RenderingCache
     ) -> None:
         self._store = store
         self._documents = documents
@@ -61,7 +61,7 @@ class Listings:
         if kept is None:
             begun = await self._begin(container, media_type)
             kept = begun.head + begun.listing.end()
-            self._renderings.keep(key, kept)
+            self._renderings.put(key, kept)
         return Representation(media_type, kept, len(kept))
 
     async def whole(self, container: Metadata, media_type: str) -> Representation:
@@ -138,7 +138,7 @@ class Listings:
         """Keep what was made, unless the container changed meanwhile."""
         snapshot = await self._store.read_metadata([container.path])
         if snapshot[container.path] == container:
-            self._renderings.keep(key, content)
+            self._renderings.put(key, content)
 
 
 async def pages_of_members(

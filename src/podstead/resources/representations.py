@@ -17,14 +17,14 @@ from podstead.rdf.listing import LISTING_TYPES
 from podstead.resources.documents import Documents
 from podstead.resources.entity_tags import state_version
 from podstead.resources.outcome import Representation
-from podstead.resources.renderings import RenderingKey, Renderings
+from podstead.resources.rendering_cache import RenderingCache, RenderingKey
 from podstead.storage.records import Metadata
 
 
 class Representations:
     """Chooses representations, and produces those of documents."""
 
-    def __init__(self, *, documents: Documents, renderings: Renderings) -> None:
+    def __init__(self, *, documents: Documents, renderings: RenderingCache) -> None:
         self._documents = documents
         self._renderings = renderings
 
@@ -66,7 +66,7 @@ class Representations:
             if body.content is None:
                 return Representation(metadata.content_type, body, body.size_bytes, verbatim=True)
             kept = body.content
-            self._renderings.keep(key, kept)
+            self._renderings.put(key, kept)
         return Representation(metadata.content_type, kept, len(kept), verbatim=True)
 
     async def _converted(self, metadata: Metadata, media_type: str) -> Representation:
@@ -76,7 +76,7 @@ class Representations:
         kept = self._renderings.get(key)
         if kept is None:
             kept = await self._documents.convert(metadata, media_type, at=path)
-            self._renderings.keep(key, kept)
+            self._renderings.put(key, kept)
         return Representation(media_type, kept, len(kept))
 
 

@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from podstead.resources.renderings import RenderingKey, Renderings
+from podstead.resources.rendering_cache import RenderingCache, RenderingKey
 
 CAPACITY_BYTES = 1 << 18
 
@@ -16,9 +16,9 @@ def key(number: int, version: str = "v", media_type: str = "text/turtle") -> Ren
 
 
 def test_a_rendering_is_that_of_its_path_version_and_type() -> None:
-    renderings = Renderings(capacity_bytes=CAPACITY_BYTES)
+    renderings = RenderingCache(capacity_bytes=CAPACITY_BYTES)
     kept = key(1)
-    renderings.keep(kept, b"content")
+    renderings.put(kept, b"content")
     assert renderings.get(kept) == b"content"
     for other in (key(2), key(1, "w"), key(1, "v", "application/ld+json")):
         assert renderings.get(other) is None
@@ -28,9 +28,9 @@ def test_a_rendering_is_that_of_its_path_version_and_type() -> None:
 def test_the_memory_taken_stays_within_what_it_may_be(size_bytes: int) -> None:
     """Also of documents that are empty, of which there may be any number."""
     tracemalloc.start()
-    renderings = Renderings(capacity_bytes=CAPACITY_BYTES)
+    renderings = RenderingCache(capacity_bytes=CAPACITY_BYTES)
     for number in range(5000):
-        renderings.keep(key(number), bytes(bytearray(size_bytes)))
+        renderings.put(key(number), bytes(bytearray(size_bytes)))
     taken_bytes, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert taken_bytes < CAPACITY_BYTES * 1.2
@@ -39,23 +39,23 @@ def test_the_memory_taken_stays_within_what_it_may_be(size_bytes: int) -> None:
 
 
 def test_what_was_asked_for_lately_stays() -> None:
-    renderings = Renderings(capacity_bytes=CAPACITY_BYTES)
-    renderings.keep(key(0), b"often asked for")
+    renderings = RenderingCache(capacity_bytes=CAPACITY_BYTES)
+    renderings.put(key(0), b"often asked for")
     for number in range(1, 5000):
-        renderings.keep(key(number), b"x" * 100)
+        renderings.put(key(number), b"x" * 100)
         assert renderings.get(key(0)) == b"often asked for"
 
 
 def test_what_would_push_out_too_many_is_not_kept() -> None:
-    renderings = Renderings(capacity_bytes=CAPACITY_BYTES)
-    renderings.keep(key(1), b"x" * renderings.largest_bytes)
-    renderings.keep(key(2), b"x" * (renderings.largest_bytes + 1))
+    renderings = RenderingCache(capacity_bytes=CAPACITY_BYTES)
+    renderings.put(key(1), b"x" * renderings.largest_bytes)
+    renderings.put(key(2), b"x" * (renderings.largest_bytes + 1))
     assert renderings.get(key(1)) is not None
     assert renderings.get(key(2)) is None
 
 
 def test_without_capacity_nothing_is_kept() -> None:
-    renderings = Renderings(capacity_bytes=0)
+    renderings = RenderingCache(capacity_bytes=0)
     for content in (b"", b"x"):
-        renderings.keep(key(1), content)
+        renderings.put(key(1), content)
         assert renderings.get(key(1)) is None

@@ -15,7 +15,7 @@ _OVERHEAD_BYTES = 512
 """What an entry takes beside its content and path: objects and its place, rounded up."""
 
 
-class Renderings:
+class RenderingCache:
     """Least-recently-used renderings up to a number of bytes."""
 
     def __init__(self, *, capacity_bytes: int) -> None:
@@ -34,7 +34,7 @@ class Renderings:
             self._entries.move_to_end(key)
         return content
 
-    def keep(self, key: RenderingKey, content: bytes) -> None:
+    def put(self, key: RenderingKey, content: bytes) -> None:
         """Remember a rendering, unless it is too large to be worth it."""
         if len(content) > self.largest_bytes or key in self._entries:
             return
