@@ -28,8 +28,8 @@ _MAX_FETCHED_CONTEXTS = 16
 BYTES_OF_A_TRIPLE = 40
 """What a triple takes in Turtle, roughly."""
 
-KEPT_BYTES = 32 * 1024 * 1024
-_KEPT_BYTES_OF_A_TRIPLE = 1024
+CACHE_BYTES = 32 * 1024 * 1024
+_CACHED_BYTES_OF_A_TRIPLE = 1024
 """What a triple takes in memory with its terms and places in indexes, rounded up."""
 
 EMPTY_DATASET = Dataset(EMPTY_GRAPH)
@@ -50,7 +50,9 @@ class Documents:
         self._store = store
         self._contexts = contexts
         self._limits = limits
-        self._kept: BoundedCache[ResourcePath, tuple[Version, Document]] = BoundedCache(KEPT_BYTES)
+        self._cache: BoundedCache[ResourcePath, tuple[Version, Document]] = BoundedCache(
+            CACHE_BYTES
+        )
 
     @property
     def max_bytes(self) -> int:
@@ -96,13 +98,13 @@ class Documents:
         check_size(content, self._limits)
         return content
 
-    async def stored(self, metadata: Metadata) -> Document:
+    async def read(self, metadata: Metadata) -> Document:
         """Read a stored RDF resource.
 
         Raises Superseded if it changed meanwhile, UnknownContext, and StorageError if what is
         stored cannot be read as the RDF it was accepted as.
         """
-        content = await self.stored_bytes(metadata)
+        content = await self.read_bytes(metadata)
         try:
             return await self.parse(content, metadata.content_type, path=metadata.path)
         except UnknownContext:
@@ -110,32 +112,32 @@ class Documents:
         except BadRequest as error:
             raise StorageError(f"The stored document {metadata.path} cannot be read") from error
 
-    async def recalled(self, metadata: Metadata) -> Document:
-        """As :meth:`stored`, from memory if it can be: what it says is the same, but not the
+    async def read_cached(self, metadata: Metadata) -> Document:
+        """As :meth:`read`, from memory if it can be: what it says is the same, but not the
         order of triples, the labels and the prefixes. Not for answers, whose bytes are those of
-        their entity tag. Raises as :meth:`stored` does."""
-        kept = self._kept.get(metadata.path)
+        their entity tag. Raises as :meth:`read` does."""
+        kept = self._cache.get(metadata.path)
         if kept is not None and kept[0] == metadata.version:
             return kept[1]
-        return await self.stored(metadata)
+        return await self.read(metadata)
 
-    def keep(self, path: ResourcePath, version: Version, document: Document) -> None:
+    def cache(self, path: ResourcePath, version: Version, document: Document) -> None:
         """Remember what a version says that is about to be stored, for a while."""
         size = 1 + len(document.prefixes) + len(document.dataset)
-        if (weight := size * _KEPT_BYTES_OF_A_TRIPLE) <= KEPT_BYTES // 8:
-            self._kept.put(path, (version, document), weight=weight)
+        if (weight := size * _CACHED_BYTES_OF_A_TRIPLE) <= CACHE_BYTES // 8:
+            self._cache.put(path, (version, document), weight=weight)
 
-    async def stored_dataset(self, metadata: Metadata | None) -> Dataset:
+    async def read_dataset(self, metadata: Metadata | None) -> Dataset:
         """What a stored resource says as far as it can be known: nothing if there is no such
         resource, it is not RDF, or its context is not known (see docs/decisions)."""
         if metadata is None or not is_rdf(metadata.content_type):
             return EMPTY_DATASET
         try:
-            return (await self.recalled(metadata)).dataset
+            return (await self.read_cached(metadata)).dataset
         except UnknownContext:
             return EMPTY_DATASET
 
-    async def stored_bytes(self, metadata: Metadata) -> bytes:
+    async def read_bytes(self, metadata: Metadata) -> bytes:
         """The whole body of an RDF resource. Raises Superseded."""
         return await whole_body(await self.open(metadata))
 
@@ -150,7 +152,7 @@ class Documents:
         """A stored RDF resource in another form, to be read at a path. Raises NotAcceptable naming
         an unknown context (R-11), Superseded and StorageError."""
         try:
-            document = await self.stored(metadata)
+            document = await self.read(metadata)
         except UnavailableContext:
             raise
         except UnknownContext as unknown:

@@ -142,7 +142,7 @@ class IdentityChanges:
             return grant.preconditions
         before = change.before
         if before is None:
-            before = await self._documents.stored_dataset(change.state.existing)
+            before = await self._documents.read_dataset(change.state.existing)
         if self._statements(path, before) == self._statements(path, change.after):
             return ()
         return await self._gate.require(
@@ -186,7 +186,7 @@ class IdentityChanges:
             return frozenset()
         known = self._kept.get((existing.path, existing.version))
         if known is None:
-            said = await self._documents.stored_dataset(existing)
+            said = await self._documents.read_dataset(existing)
             known = self._statements(existing.path, said)
             self._keep(existing.path, existing.version, said, known)
         return known

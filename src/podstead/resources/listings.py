@@ -99,7 +99,7 @@ class Listings:
     async def _own_triples(self, container: Metadata) -> Graph:
         if container.size_bytes == 0:
             return EMPTY_GRAPH
-        return (await self._documents.stored_dataset(container)).default
+        return (await self._documents.read_dataset(container)).default
 
     async def _render(self, begun: _Begun, container: Metadata) -> AsyncIterator[bytes]:
         yield begun.head

@@ -131,7 +131,7 @@ class Patches:
         )
         # Documents are often patched repeatedly, and parsing takes most of the time. The next patch
         # in the queue may also be planned before this version is stored (committer.py).
-        self._documents.keep(state.stored_path, version, patched)
+        self._documents.cache(state.stored_path, version, patched)
         return content
 
     async def _evaluation(
@@ -171,7 +171,7 @@ class Patches:
                 else _UNPATCHABLE
             )
         try:
-            document = await self._documents.recalled(existing)
+            document = await self._documents.read_cached(existing)
         except UnavailableContext:  # a passing failure, and a kind of UnknownContext
             raise
         except UnknownContext as unknown:

@@ -57,7 +57,7 @@ class ProfileIndex:
         metadata = (await self._store.read_metadata([pod.root]))[pod.root]
         if metadata is None or metadata.size_bytes == 0:
             return
-        content = await self._documents.stored_bytes(metadata)
+        content = await self._documents.read_bytes(metadata)
         try:
             document = await self._documents.parse(content, metadata.content_type, path=pod.root)
         except BadRequest:
