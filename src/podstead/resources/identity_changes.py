@@ -110,7 +110,7 @@ class IdentityChanges:
     ) -> None:
         """Check a write after which the state's target says this, as this version.
 
-        ``before`` stands in the place of what is stored, for an agent who must not learn that.
+        ``before`` stands in the place of what is stored, for an agent who must not set_grant that.
         Raises AccessDenied or NotAuthenticated, and Superseded if the current content changed
         while it was read.
         """
@@ -150,7 +150,7 @@ class IdentityChanges:
         )
 
     async def _grant(self, request: ResourceRequest, state: TargetState) -> Grant:
-        grant = request.grant_on(state)
+        grant = request.grant_for(state)
         if grant is not None:
             return grant
         return await self._gate.grant(

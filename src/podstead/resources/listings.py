@@ -33,7 +33,7 @@ from podstead.storage.records import Metadata, ResourceKind
 PAGE_MEMBERS = 100
 """Some tens of KiB, and a millisecond or two to read and write."""
 
-MOST_WHOLE_BYTES = 256 * 1024
+MAX_WHOLE_BYTES = 256 * 1024
 """A longer listing is sent in pieces: this much and a page is what a slow reader holds."""
 
 
@@ -77,7 +77,7 @@ class Listings:
         async for piece in rest:
             pieces.append(piece)
             size_bytes += len(piece)
-            if size_bytes > MOST_WHOLE_BYTES:
+            if size_bytes > MAX_WHOLE_BYTES:
                 sent = self._kept_while_sent(container, key, _joined(pieces, rest))
                 return Representation(media_type, sent, None)
         content = b"".join(pieces)
@@ -196,7 +196,7 @@ def _key(container: Metadata, form: str) -> RenderingKey:
 
 
 def _kept(media_type: str, content: bytes) -> Representation:
-    if len(content) <= MOST_WHOLE_BYTES:
+    if len(content) <= MAX_WHOLE_BYTES:
         return Representation(media_type, content, len(content))
     return Representation(media_type, _cut(content), len(content))
 

@@ -35,7 +35,7 @@ class NameProposal:
         """The member URL to try."""
         return ResourcePath(self._container + self._name)
 
-    def is_taken(self) -> None:
+    def propose_another(self) -> None:
         """Propose another name: the slug with a random prefix, so that its ending stays."""
         ending = self._slash if self._slug is None else f"-{self._slug}"
         self._name = self._random() + ending

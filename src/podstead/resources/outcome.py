@@ -75,15 +75,15 @@ class ResourceRequest:
     existing: Metadata | None = None
     identity_preconditions: tuple[Precondition, ...] = ()
     state_preconditions: tuple[Precondition, ...] = ()
-    _granted_on: TargetState | None = None
+    _grant_state: TargetState | None = None
 
-    def learn(self, state: TargetState, grant: Grant) -> None:
+    def set_grant(self, state: TargetState, grant: Grant) -> None:
         """Note what the agent may do with the target of a state, as found on its snapshot."""
-        self.grant, self._granted_on = grant, state
+        self.grant, self._grant_state = grant, state
 
-    def grant_on(self, state: TargetState) -> Grant | None:
+    def grant_for(self, state: TargetState) -> Grant | None:
         """What was learned of that very state; nothing of another one, be it as new."""
-        return self.grant if self._granted_on is state else None
+        return self.grant if self._grant_state is state else None
 
     @property
     def may_read(self) -> bool:

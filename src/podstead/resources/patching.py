@@ -97,7 +97,7 @@ class Patches:
         """The content to store at the state's target after the patch, as this version; or the
         stored metadata, if the patch has no effect (X-17).
 
-        An agent that may not read must not learn whether its triples were already there, so its
+        An agent that may not read must not set_grant whether its triples were already there, so its
         patch always stores the document anew and is checked as if all of them were new.
 
         Raises Conflict if what is stored cannot be patched or the conditions do not hold; what

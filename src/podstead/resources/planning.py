@@ -208,7 +208,7 @@ def _replacement(
 def _creation(
     state: TargetState, put: Put, new_version: NewVersion, agent: Identity | None
 ) -> Plan:
-    state.check_room_for_target()
+    state.check_creatable()
     if state.auxiliary is not None:
         preconditions: tuple[Precondition, ...] = (
             *state.creation_preconditions(),

@@ -46,16 +46,16 @@ def check_content_type(operation: Operation) -> None:
         parse_media_type(operation.content_type)
         return
     puts_container = operation.method == "PUT" and is_container(operation.target)
-    if operation.body.announced or not (puts_container or asks_for_container(operation)):
+    if operation.body.announced or not (puts_container or requests_container(operation)):
         raise BadRequest("The Content-Type header is missing")
 
 
-def asks_for_container(operation: Operation) -> bool:
+def requests_container(operation: Operation) -> bool:
     """Whether a Link header of the request says that it is about a container (C-8)."""
     return any(iri in _CONTAINER_TYPES for iri in operation.link_types)
 
 
-def asks_for_nothing(operation: Operation, received: Received) -> bool:
+def is_empty_container(operation: Operation, received: Received) -> bool:
     """Whether a PUT asks for no more than that a container be there: it has no content."""
     return received.empty and is_container(operation.target)
 
@@ -65,7 +65,7 @@ def check_type_links(operation: Operation) -> None:
     if is_container(operation.target):
         if LDP_NON_RDF_SOURCE in operation.link_types:
             raise Conflict("A URL that ends in a slash identifies a container, which must be RDF")
-    elif asks_for_container(operation):
+    elif requests_container(operation):
         raise Conflict("The URL of a container must end in a slash")
 
 

@@ -38,12 +38,12 @@ from podstead.resources.planning import NewVersion, Plan, plan_delete, plan_put,
 from podstead.resources.reading import ResourceReader
 from podstead.resources.received import (
     BodyReceiver,
-    asks_for_container,
-    asks_for_nothing,
     check_content_type,
     check_type_links,
+    is_empty_container,
+    requests_container,
 )
-from podstead.resources.target_state import TargetState, check_length_of_new
+from podstead.resources.target_state import TargetState, check_new_path_length
 from podstead.storage.capacity import StorageCapacity
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.quota import fixed_charge
@@ -158,7 +158,7 @@ class ResourceService:
         check_type_links(operation)
         received = await self._receiver.take(
             await self._within_capacity(
-                operation, admitted.stored_path, extra_bytes=admitted.charge_beside_body()
+                operation, admitted.stored_path, extra_bytes=admitted.extra_charge_bytes()
             ),
             only_rdf=takes_only_rdf(operation.target),
         )
@@ -167,7 +167,7 @@ class ResourceService:
         # planned on a state that is gone must not have the version of what is stored.
         async def plan(state: TargetState) -> Plan:
             existing = state.existing
-            if existing is not None and asks_for_nothing(operation, received):
+            if existing is not None and is_empty_container(operation, received):
                 return plan_unchanged(existing, self._new_version())
             new_version = self._new_version()
             content = await self._content_validator.validate(
@@ -207,7 +207,7 @@ class ResourceService:
         operation = request.operation
         check_content_type(operation)
         admitted = await self._admit_post(request)
-        wants_container = asks_for_container(operation)
+        wants_container = requests_container(operation)
         proposal = NameProposal(
             operation,
             wants_container=wants_container,
@@ -264,7 +264,7 @@ class ResourceService:
             state = TargetState(path, await self._store.read_metadata(paths_to_read(path)))
             if state.existing is None and state.twin is None:
                 return state
-            proposal.is_taken()
+            proposal.propose_another()
 
     async def _patch(self, request: ResourceRequest) -> Outcome:
         check_patch_type(request.operation)
@@ -358,9 +358,9 @@ class ResourceService:
         try:
             grant = await self._gate.authorize(*who, required, state.snapshot)
         except RequestRefused:
-            request.learn(state, await self._gate.grant(*who, state.snapshot))
+            request.set_grant(state, await self._gate.grant(*who, state.snapshot))
             raise
-        request.learn(state, grant)
+        request.set_grant(state, grant)
 
     def _check_conditions(self, request: ResourceRequest, state: TargetState) -> None:
         conditions = request.operation.conditions
@@ -383,7 +383,7 @@ class ResourceService:
             self._check_length(state.target)
 
     def _check_length(self, path: ResourcePath) -> None:
-        check_length_of_new(path, max_target_bytes=self._max_target_bytes)
+        check_new_path_length(path, max_target_bytes=self._max_target_bytes)
 
     def _new_version(self) -> NewVersion:
         return NewVersion(

@@ -93,7 +93,7 @@ class TargetState:
             self._above = tuple(reversed(missing)), nearest
         return self._above
 
-    def check_room_for_target(self) -> None:
+    def check_creatable(self) -> None:
         """Raise Conflict if slash semantics forbid creating the target (P-47, P-49), be it only
         because an auxiliary resource may come to stand there (P-52)."""
         if self.auxiliary is not None:
@@ -113,7 +113,7 @@ class TargetState:
                     "Without its trailing slash, the URL is that of an auxiliary resource"
                 )
 
-    def charge_beside_body(self) -> int:
+    def extra_charge_bytes(self) -> int:
         """How much more the storage is charged for, beside the new body, if the target is put."""
         existing = self.existing
         if existing is not None:
@@ -132,7 +132,7 @@ class TargetState:
         return tuple(preconditions)
 
 
-def check_length_of_new(path: ResourcePath, *, max_target_bytes: int) -> None:
+def check_new_path_length(path: ResourcePath, *, max_target_bytes: int) -> None:
     """Refuse to create a resource whose ACL or description could not be requested afterwards.
 
     ``max_target_bytes`` is the longest target that requests may have. Raises TargetTooLong.

@@ -48,7 +48,7 @@ def state(target: str, *existing: str) -> TargetState:
     ],
 )
 def test_there_is_room_where_nothing_stands_in_the_way(target: str, existing: list[str]) -> None:
-    state(target, *existing).check_room_for_target()
+    state(target, *existing).check_creatable()
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_there_is_no_room_where_something_stands_or_may_come_to(
     target: str, existing: list[str]
 ) -> None:
     with pytest.raises(Conflict):
-        state(target, *existing).check_room_for_target()
+        state(target, *existing).check_creatable()
 
 
 def test_what_a_creation_would_make_and_what_it_relies_on() -> None:
