@@ -43,7 +43,7 @@ from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.listings import listed_member, pages_of_members
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.planning import Content
-from podstead.resources.received import Received
+from podstead.resources.received import ReceivedBody
 from podstead.resources.target_state import TargetState
 from podstead.resources.write_hooks import WriteHook
 from podstead.storage.protocol import ResourceStore
@@ -75,7 +75,7 @@ class ContentValidator:
         self,
         request: ResourceRequest,
         state: TargetState,
-        received: Received,
+        received: ReceivedBody,
         version: Version,
         *,
         posted: bool = False,
@@ -139,8 +139,8 @@ class ContentValidator:
         return tuple(await write_hook.of(path, after))
 
     async def _understand(
-        self, state: TargetState, received: Received, rdf: bytes, *, posted: bool
-    ) -> tuple[Received, Document | None]:
+        self, state: TargetState, received: ReceivedBody, rdf: bytes, *, posted: bool
+    ) -> tuple[ReceivedBody, Document | None]:
         """What was sent, mended if it may be, and what it says; ``None`` for the latter if its
         context is not known and need not be."""
         path = state.target
@@ -247,5 +247,5 @@ def _must_be_understood(state: TargetState) -> bool:
     return is_container(path) or auxiliary_kind(path) is Auxiliary.ACL
 
 
-def _is_turtle(received: Received) -> bool:
+def _is_turtle(received: ReceivedBody) -> bool:
     return essence(received.content_type) == TURTLE

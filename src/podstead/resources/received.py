@@ -23,7 +23,7 @@ _CONTAINER_TYPES = frozenset({LDP_CONTAINER, LDP_BASIC_CONTAINER})
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class ReceivedBody:
     """One received body.
 
     ``rdf`` holds the bytes of an RDF body, ``None`` for other types. ``empty`` tells that the
@@ -55,7 +55,7 @@ def requests_container(operation: Operation) -> bool:
     return any(iri in _CONTAINER_TYPES for iri in operation.link_types)
 
 
-def is_empty_container(operation: Operation, received: Received) -> bool:
+def is_empty_container(operation: Operation, received: ReceivedBody) -> bool:
     """Whether a PUT asks for no more than that a container be there: it has no content."""
     return received.empty and is_container(operation.target)
 
@@ -77,7 +77,7 @@ class BodyReceiver:
         self._documents = documents
         self._max_body_bytes = max_body_bytes
 
-    async def take(self, operation: Operation, *, only_rdf: bool) -> Received:
+    async def receive(self, operation: Operation, *, only_rdf: bool) -> ReceivedBody:
         """Receive the body of a write.
 
         ``only_rdf`` for targets that must be RDF (containers, ACLs, descriptions). Raises
@@ -86,11 +86,11 @@ class BodyReceiver:
         content_type = operation.content_type or DEFAULT_DESCRIPTION_TYPE
         if is_container(operation.target) and only_rdf and not operation.body.announced:
             # Where nothing is sent, its type means nothing (P-7, C-8, C-9).
-            return Received(DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), empty=True, rdf=b"")
+            return ReceivedBody(DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), empty=True, rdf=b"")
         if is_rdf(content_type):
             content = await operation.body.read(limit_bytes=self._documents.max_bytes)
             body = await self._store.stage_body(_single(content))
-            return Received(content_type, body, empty=not content, rdf=content)
+            return ReceivedBody(content_type, body, empty=not content, rdf=content)
         if only_rdf:
             raise UnsupportedMediaType(
                 "This resource is RDF and must be sent as Turtle or JSON-LD, not "
@@ -98,9 +98,9 @@ class BodyReceiver:
             )
         chunks = operation.body.chunks(limit_bytes=self._max_body_bytes)
         body = await self._store.stage_body(chunks)
-        return Received(content_type, body, empty=body.size_bytes == 0)
+        return ReceivedBody(content_type, body, empty=body.size_bytes == 0)
 
-    async def discard(self, received: Received) -> None:
+    async def discard(self, received: ReceivedBody) -> None:
         """Give the staged body of a refused write back."""
         await self._store.discard(received.body)
 

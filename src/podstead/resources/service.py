@@ -156,7 +156,7 @@ class ResourceService:
         check_content_type(operation)
         admitted = await self._admit_put(request)
         check_type_links(operation)
-        received = await self._receiver.take(
+        received = await self._receiver.receive(
             await self._within_capacity(
                 operation, admitted.stored_path, extra_bytes=admitted.extra_charge_bytes()
             ),
@@ -216,7 +216,7 @@ class ResourceService:
         )
         # Of the name as proposed now. If that one is taken, _free_member checks the next.
         self._check_length(proposal.path())
-        received = await self._receiver.take(
+        received = await self._receiver.receive(
             await self._within_capacity(
                 operation, proposal.path(), extra_bytes=fixed_charge(proposal.path())
             ),
