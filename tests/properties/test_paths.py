@@ -19,7 +19,7 @@ from podstead.core.identifiers import (
     parent_container,
     parse_path,
     segment_name,
-    slash_twin,
+    slash_variant,
     storage_root,
     subject_of,
 )
@@ -136,8 +136,8 @@ def test_both_slash_forms_are_each_others_and_have_the_same_parent(path: Resourc
     """P-47."""
     if path == ROOT:
         return
-    twin = slash_twin(path)
-    assert slash_twin(twin) == path
+    twin = slash_variant(path)
+    assert slash_variant(twin) == path
     assert is_container(twin) is not is_container(path)
     assert parent_container(twin) == parent_container(path)
     assert parse_path(twin.encode()) == twin

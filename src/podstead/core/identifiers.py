@@ -116,7 +116,7 @@ def segment_name(path: ResourcePath) -> str:
     return path[path.rindex("/", 0, len(path) - 1) + 1 :] if path != ROOT else "/"
 
 
-def slash_twin(path: ResourcePath) -> ResourcePath:
+def slash_variant(path: ResourcePath) -> ResourcePath:
     """The path with the trailing slash added or removed; only one of both may exist (P-47)."""
     return ResourcePath(path[:-1] if path.endswith("/") else path + "/")
 

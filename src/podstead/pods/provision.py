@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from podstead.authn.pod_token import SigningKey, make_token
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import StorageError
-from podstead.core.identifiers import ResourcePath, slash_twin
+from podstead.core.identifiers import ResourcePath, slash_variant
 from podstead.pods.names import PodNameTaken, check_name
 from podstead.pods.template import pod_resources
 from podstead.storage.pod_tombstones import pod_tombstone
@@ -155,7 +155,7 @@ class PodProvisioner:
                 NoPod(name),
                 NoEntry(pod_tombstone(name)),
                 Absent(root),
-                Absent(slash_twin(root)),
+                Absent(slash_variant(root)),
             ),
             puts=puts,
             records=(pod, issued.record) if issued else (pod,),

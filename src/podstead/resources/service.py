@@ -138,16 +138,18 @@ class ResourceService:
 
     async def _moved(self, request: ResourceRequest, state: TargetState) -> Outcome | None:
         """A redirection to the target's other slash form, for agents that may read it (P-47)."""
-        twin = state.twin
+        variant = state.slash_variant
         # The client would be refused there: its credential is bound to this URL (A-102).
-        if twin is None or request.operation.signed_url:
+        if variant is None or request.operation.signed_url:
             return None
         # Asked of the gate apart: without Read there, the redirection would reveal that it exists.
-        snapshot = await self._store.read_metadata(paths_to_read(twin.path))
-        grant = await self._gate.grant(request.agent, request.operation.origin, twin.path, snapshot)
+        snapshot = await self._store.read_metadata(paths_to_read(variant.path))
+        grant = await self._gate.grant(
+            request.agent, request.operation.origin, variant.path, snapshot
+        )
         if not grant.allows(modes.Mode.READ):
             return None
-        return Outcome(Result.MOVED, location=twin.path)
+        return Outcome(Result.MOVED, location=variant.path)
 
     # --- writing --------------------------------------------------------------------------
 
@@ -262,7 +264,7 @@ class ResourceService:
             path = proposal.path()
             self._check_length(path)
             state = TargetState(path, await self._store.read_metadata(paths_to_read(path)))
-            if state.existing is None and state.twin is None:
+            if state.existing is None and state.slash_variant is None:
                 return state
             proposal.propose_another()
 

@@ -14,7 +14,7 @@ from podstead.core.identifiers import (
     ancestors,
     auxiliary_kind,
     is_container,
-    slash_twin,
+    slash_variant,
     storage_root,
     subject_of,
 )
@@ -57,11 +57,11 @@ class TargetState:
             ) from error
 
     @property
-    def twin(self) -> Metadata | None:
+    def slash_variant(self) -> Metadata | None:
         """What is stored at the target's other slash form; auxiliaries have none (P-47)."""
         if self.auxiliary is not None:
             return None
-        return self.metadata(slash_twin(self.target))
+        return self.metadata(slash_variant(self.target))
 
     @property
     def is_storage_root(self) -> bool:
@@ -102,13 +102,13 @@ class TargetState:
             if self.metadata(self.subject) is None:
                 raise Conflict("The subject of this auxiliary resource does not exist")
             return
-        if self.twin is not None:
+        if self.slash_variant is not None:
             raise Conflict("A resource exists whose URL differs only in the trailing slash")
         for container in self.missing_containers():
-            if self.metadata(slash_twin(container)) is not None:
+            if self.metadata(slash_variant(container)) is not None:
                 raise Conflict("A document cannot contain other resources")
         for created in (self.target, *self.missing_containers()):
-            if is_container(created) and auxiliary_kind(slash_twin(created)) is not None:
+            if is_container(created) and auxiliary_kind(slash_variant(created)) is not None:
                 raise Conflict(
                     "Without its trailing slash, the URL is that of an auxiliary resource"
                 )
@@ -123,10 +123,13 @@ class TargetState:
 
     def creation_preconditions(self) -> tuple[Precondition, ...]:
         """What creating the target relies on: nothing there, and a container above it."""
-        preconditions: list[Precondition] = [Absent(self.target), Absent(slash_twin(self.target))]
+        preconditions: list[Precondition] = [
+            Absent(self.target),
+            Absent(slash_variant(self.target)),
+        ]
         missing, nearest = self._surroundings()
         for container in missing:
-            preconditions += [Absent(container), Absent(slash_twin(container))]
+            preconditions += [Absent(container), Absent(slash_variant(container))]
         if nearest is not None:
             preconditions.append(Present(nearest.path))
         return tuple(preconditions)

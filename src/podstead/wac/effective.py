@@ -25,7 +25,7 @@ from podstead.core.identifiers import (
     acl_of,
     ancestors,
     auxiliary_kind,
-    slash_twin,
+    slash_variant,
     storage_root,
     subject_of,
 )
@@ -99,7 +99,7 @@ def paths_to_read(target: ResourcePath) -> tuple[ResourcePath, ...]:
         names.append(subject_of(names[-1]))
     subject = names[-1]
     places = [subject, *ancestors(subject)]
-    twins = [slash_twin(place) for place in places if place != ROOT]
+    twins = [slash_variant(place) for place in places if place != ROOT]
     return tuple(dict.fromkeys((*names, *places, *twins, *acl_paths(subject))))
 
 
