@@ -18,7 +18,7 @@ import rdflib
 from podstead.app import build
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath
-from podstead.resources import contents, listings
+from podstead.resources import content_validation, listings
 from podstead.storage.protocol import Snapshot
 from podstead.storage.sqlite import SqliteStore
 from podstead.web.application import Application
@@ -389,7 +389,7 @@ async def test_a_container_with_many_own_triples_is_written_beside_other_request
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Up to ``max-rdf-bytes`` of them: longer than others may be made to wait."""
-    threads = noting_threads(monkeypatch, listings, "_begun")
+    threads = noting_threads(monkeypatch, listings, "_start")
     for triples, elsewhere in ((10, False), (4000, True)):
         own = "".join(f'<#s{number}> <#p> "value {number}" .\n' for number in range(triples))
         assert (await server.alice.put("/alice/private/c/", own, TURTLE)).status in (201, 204)
@@ -404,7 +404,7 @@ async def test_a_patch_that_asks_about_many_members_reads_them_beside_other_requ
     """X-37: page by page, and what is said of them is put together in another thread."""
     size = 10 * listings.PAGE_MEMBERS + 1
     await furnish(settings, size)
-    threads = noting_threads(monkeypatch, contents, "_stated")
+    threads = noting_threads(monkeypatch, content_validation, "_stated")
     last = names_of(size)[-1]
     patch = (
         "@prefix solid: <http://www.w3.org/ns/solid/terms#> .\n"

@@ -10,7 +10,7 @@ import pytest
 from rdflib import Literal, URIRef
 
 from podstead.rdf.codecs import repair_missing_final_dot
-from podstead.resources import contents
+from podstead.resources import content_validation
 from tests.http.conftest import BASE, Server, acl_turtle
 from tests.http.rdf import (
     FORMATS,
@@ -516,7 +516,7 @@ async def test_a_long_text_is_mended_while_others_are_answered(
         threads.append(threading.current_thread())
         return repair_missing_final_dot(content)
 
-    monkeypatch.setattr(contents, "repair_missing_final_dot", noting)
+    monkeypatch.setattr(content_validation, "repair_missing_final_dot", noting)
     text = "<#a> <#b> <#c>.\n" * 8192 + "<#a> <#b> <#d>"
     assert (await server.alice.post("/alice/private/", text, TURTLE)).status == 201
     assert len(threads) == 1

@@ -37,7 +37,7 @@ def proposed_name(
     encoded = name.encode("utf-8")
     if len(encoded) > max_bytes:
         raise BadRequest(f"The Slug is longer than {max_bytes} bytes")
-    # Also for containers: the slash twin of `x.acl/` is the ACL of `x`.
+    # Also for containers: without its slash, `x.acl/` would be the ACL of `x`.
     if any(name.endswith(kind.value) for kind in Auxiliary):
         raise AccessDenied("The Slug names an auxiliary resource")
     return encode_segment(encoded) + ("/" if wants_container else "")

@@ -1,4 +1,4 @@
-"""Operations on resources: what Solid's methods mean, without any HTTP framework.
+"""Operations on resources: the semantics of Solid's methods, independent of any HTTP framework.
 
-``service.py`` reads as the protocol does; the other files are its steps.
+Start with ``service.py``, which follows the protocol; the other modules implement its steps.
 """

@@ -1,10 +1,9 @@
-"""May this content stand at the target, and in what form is it stored?
+"""Is this content valid at the target, and in what form is it stored?
 
-RDF must be understood where the server gives it meaning: an ACL that cannot be read would lock
-everybody out, and a container's triples are merged into its listing. A plain document with a
-JSON-LD context that is not known here is kept as sent (R-11). And whatever the type: a change of
-what identifies a WebID needs more than the right to write
-(:mod:`podstead.resources.identity_changes`).
+RDF must be parsed where the server interprets it: an ACL that cannot be read would lock everybody
+out, and the triples of a container are merged into its listing. Any other document with an unknown
+JSON-LD context is stored as sent (R-11). A change of statements of identity needs more than the
+right to write, whatever the media type (:mod:`podstead.resources.identity_changes`).
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ _TRIPLES_OF_A_MEMBER = 6
 
 
 class ContentValidator:
-    """Judges what was sent against where it shall stand."""
+    """Validates content for the path at which it will be stored."""
 
     def __init__(
         self,
@@ -65,7 +64,7 @@ class ContentValidator:
         identity_changes: IdentityChanges,
         write_hook: WriteHook | None = None,
     ) -> None:
-        """``write_hook`` is ``None`` where no other part keeps records of documents."""
+        """``write_hook`` is ``None`` if no other part of the server keeps records of documents."""
         self._store = store
         self._documents = documents
         self._identity_changes = identity_changes
@@ -80,13 +79,12 @@ class ContentValidator:
         *,
         posted: bool = False,
     ) -> Content:
-        """The content to store at the state's target, as this version.
+        """The content to store at the target, as this version.
 
-        ``posted`` allows for R-12's one tolerance. Raises MalformedRdf, BadRequest for an unknown
-        context where the content must be understood, Conflict for statements that only the
-        server makes, AccessDenied or NotAuthenticated for a change of identity that the agent may
-        not make.
-        Raises Superseded if the current content changed while it was compared.
+        ``posted`` allows a missing final dot in Turtle (R-12). Raises MalformedRdf, BadRequest for
+        an unknown context where the content must be parsed, Conflict for statements that only the
+        server makes, AccessDenied or NotAuthenticated for a change of statements of identity that
+        the agent may not make, and Superseded if the current content changed while it was compared.
         """
         sent = received.body
         content = Content(received.content_type, sent)
@@ -100,7 +98,7 @@ class ContentValidator:
                 content, after = await self._fit(state, content, document)
         await self._identity_changes.check(request, state, after, version)
         if content.body is not sent:
-            await self._store.discard(sent)  # no write will take it
+            await self._store.discard(sent)  # the write will not use it
         records = await self.records_of(state, after)
         return replace(content, records=records) if records else content
 
@@ -114,12 +112,11 @@ class ContentValidator:
         *,
         before: Dataset | None = None,
     ) -> Content:
-        """The content that says what a document does, in the given form, as this version.
+        """The content for a document that a patch has produced, in the given media type.
 
-        For documents that were made here, by a patch: a container's holds its owner's triples
-        only. A change of identity is judged against ``before`` where that is given, in place of
-        what is stored. Raises as :meth:`validate` does, and RdfTooLarge for a document past the
-        limits.
+        The document of a container must contain only its own triples. Statements of identity are
+        compared with ``before``, if given, instead of what is stored. Raises as :meth:`validate`
+        does, and RdfTooLarge for a document beyond the limits.
         """
         path = state.stored_path
         turtle = await self._documents.write(document, media_type, path=path)
@@ -132,7 +129,7 @@ class ContentValidator:
         return replace(content, records=records) if records else content
 
     async def records_of(self, state: TargetState, after: Dataset) -> tuple[Record, ...]:
-        """What goes with a write after which the state's target says this."""
+        """The records to commit with a write that gives the target this content."""
         write_hook, path = self._write_hook, state.stored_path
         if write_hook is None or not write_hook.applies_to(path):
             return ()
@@ -141,8 +138,10 @@ class ContentValidator:
     async def _understand(
         self, state: TargetState, received: ReceivedBody, rdf: bytes, *, posted: bool
     ) -> tuple[ReceivedBody, Document | None]:
-        """What was sent, mended if it may be, and what it says; ``None`` for the latter if its
-        context is not known and need not be."""
+        """The body, repaired where that is allowed, and its document.
+
+        The document is ``None`` if a JSON-LD context is unknown and the content need not be parsed.
+        """
         path = state.target
         try:
             return received, await self._documents.parse(rdf, received.content_type, path=path)
@@ -164,7 +163,8 @@ class ContentValidator:
     async def _fit(
         self, state: TargetState, content: Content, document: Document
     ) -> tuple[Content, Dataset]:
-        """The content to store, and what it says of WebIDs in their own document."""
+        """The content to store and its triples, after the checks that the kind of resource
+        needs."""
         path = state.stored_path
         if auxiliary_kind(path) is Auxiliary.ACL:
             self._check_rules(state, document)
@@ -174,7 +174,7 @@ class ContentValidator:
         return content, document.dataset
 
     def _check_rules(self, state: TargetState, document: Document) -> None:
-        """Refuse an ACL that must not be stored (W-4). Raises Conflict and BadRequest."""
+        """Refuse an ACL that must not be stored (W-4). Raises Conflict, BadRequest."""
         check_storable(
             document.graph,
             subject_url=self._documents.url_of(state.subject),
@@ -184,10 +184,10 @@ class ContentValidator:
     async def _fit_container(
         self, state: TargetState, content: Content, document: Document
     ) -> tuple[Content, Dataset]:
-        """Keep only the owner's triples; the server's are checked and left out (C-12, C-13).
+        """Keep only the container's own triples; check and drop those of the server (C-12, C-13).
 
-        What was sent to the description is stored at the container, so its relative IRIs are
-        written anew (R-7).
+        Content sent to the description is stored at the container's path, so it is serialized
+        again with relative IRIs for that path (R-7).
         """
         path = state.stored_path
         url = self._documents.url_of(path)
@@ -204,7 +204,7 @@ class ContentValidator:
     async def _server_statements(
         self, state: TargetState, managed: Graph, container_url: str
     ) -> Graph:
-        """What the server states now about a container and the members that are mentioned."""
+        """What the server currently states about a container and the mentioned members."""
         path = state.stored_path
         names = mentioned_members(managed, container_url=container_url)
         snapshot = await self._store.read_metadata(ResourcePath(path + name) for name in names)
@@ -212,11 +212,11 @@ class ContentValidator:
         return _stated(state, container_url, members)
 
     async def all_server_statements(self, state: TargetState) -> Graph:
-        """All that the server states about the container at the state's target.
+        """Everything that the server states about the container at the target.
 
-        What comes or goes while it is read may be missing or not: a write on it relies on the
-        container's state as well (:meth:`ResourceRequest.require_state`), and is made again then.
-        Raises BodyTooLarge for more members than can be held at once.
+        Members that are created or deleted during the read may or may not be included; a write
+        based on this must have the container's state as a precondition
+        (:meth:`ResourceRequest.require_state`). Raises BodyTooLarge if there are too many members.
         """
         path = state.stored_path
         members: list[Metadata] = []

@@ -1,5 +1,5 @@
-"""Which JSON-LD contexts can be used to read a document? Bundled ones, and those of origins that
-the operator listed; no other is ever fetched (R-11, A-187)."""
+"""Which JSON-LD contexts can be used to parse a document? The bundled ones, and those of origins
+that the operator has listed; no others are ever fetched (R-11, A-187)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from podstead.rdf.limits import RdfLimits
 
 
 class ContextFetcher(Protocol):
-    """Fetches context documents through the guarded way out."""
+    """Fetches context documents through the guarded outbound client."""
 
     async def fetch_context(self, url: str) -> bytes:
         """The bytes of the context document at the URL. Raises OutboundError."""
 
 
 class ContextLibrary:
-    """The contexts at hand, and the way to further ones."""
+    """The bundled contexts, and access to those of allowed origins."""
 
     def __init__(
         self,
@@ -37,10 +37,10 @@ class ContextLibrary:
         self._limits = limits
 
     async def further(self, unknown: UnknownContext) -> Context:
-        """The context that reading a document lacked, from an origin that the operator listed.
+        """Fetch the context that parsing a document needs, if the operator has listed its origin.
 
-        Raises the given UnknownContext if the origin is not listed or the context is not to be
-        had from it, and UnavailableContext if it is not to be had at present.
+        Raises the given UnknownContext if the origin is not listed or does not provide the context,
+        and UnavailableContext if the context is temporarily unavailable.
         """
         parts = urlsplit(unknown.url)
         if f"{parts.scheme}://{parts.netloc}".lower() not in self._allowed_origins:

@@ -1,8 +1,9 @@
-"""What does a stored RDF resource say? Reading bodies as RDF, and bytes that were just sent.
+"""How are RDF documents read and written, stored ones and received ones?
 
-Parsing is the pure ``rdf`` layer's; here it gets its bytes, its base IRI, its contexts, and a
-worker thread when a document is long enough to hold up other requests. What was patched lately is
-kept, the newest version of each: a version names one state, so what is kept is never out of date.
+The pure ``rdf`` layer parses and serializes. This module gives it the bytes, the base IRI and the
+JSON-LD contexts, and a worker thread for documents that would block other requests. Documents that
+were patched are cached, the newest version of each; since a version identifies one state, a cached
+document is never out of date.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ from podstead.storage.records import Metadata, Version
 _THREAD_FROM_BYTES = 64 * 1024
 _MAX_FETCHED_CONTEXTS = 16
 BYTES_OF_A_TRIPLE = 40
-"""What a triple takes in Turtle, roughly."""
+"""The approximate size of a triple in Turtle."""
 
 CACHE_BYTES = 32 * 1024 * 1024
 _CACHED_BYTES_OF_A_TRIPLE = 1024
-"""What a triple takes in memory with its terms and places in indexes, rounded up."""
+"""The memory of a triple with its terms and index entries, rounded up."""
 
 EMPTY_DATASET = Dataset(EMPTY_GRAPH)
 _Result = TypeVar("_Result")
 
 
 class Superseded(Exception):
-    """The version that was to be read is no longer the current one: look again."""
+    """The version to be read is no longer the current one; the caller must read again."""
 
 
 class Documents:
@@ -56,7 +57,7 @@ class Documents:
 
     @property
     def max_bytes(self) -> int:
-        """The size up to which a body is taken as RDF."""
+        """The maximum size of an RDF body."""
         return self._limits.max_bytes
 
     def url_of(self, path: ResourcePath) -> str:
@@ -87,7 +88,7 @@ class Documents:
         raise BadRequest("The document refers to too many JSON-LD contexts")
 
     async def write(self, document: Document, media_type: str, *, path: ResourcePath) -> bytes:
-        """A document in the given form, within the limits, so that it can be read again.
+        """Serialize a document. The result is within the limits, so that it can be parsed again.
 
         Raises RdfTooLarge.
         """
@@ -101,8 +102,8 @@ class Documents:
     async def read(self, metadata: Metadata) -> Document:
         """Read a stored RDF resource.
 
-        Raises Superseded if it changed meanwhile, UnknownContext, and StorageError if what is
-        stored cannot be read as the RDF it was accepted as.
+        Raises Superseded if it has changed, UnknownContext, and StorageError if the stored bytes
+        cannot be parsed although they were accepted as RDF.
         """
         content = await self.read_bytes(metadata)
         try:
@@ -113,23 +114,26 @@ class Documents:
             raise StorageError(f"The stored document {metadata.path} cannot be read") from error
 
     async def read_cached(self, metadata: Metadata) -> Document:
-        """As :meth:`read`, from memory if it can be: what it says is the same, but not the
-        order of triples, the labels and the prefixes. Not for answers, whose bytes are those of
-        their entity tag. Raises as :meth:`read` does."""
-        kept = self._cache.get(metadata.path)
-        if kept is not None and kept[0] == metadata.version:
-            return kept[1]
+        """As :meth:`read`, but from the cache if possible.
+
+        A cached document has the same triples, but their order, the blank node labels and the
+        prefixes can differ. It must not be used for responses, whose bytes an entity tag
+        identifies.
+        """
+        cached = self._cache.get(metadata.path)
+        if cached is not None and cached[0] == metadata.version:
+            return cached[1]
         return await self.read(metadata)
 
     def cache(self, path: ResourcePath, version: Version, document: Document) -> None:
-        """Remember what a version says that is about to be stored, for a while."""
+        """Cache the document of a version that is about to be stored."""
         size = 1 + len(document.prefixes) + len(document.dataset)
         if (weight := size * _CACHED_BYTES_OF_A_TRIPLE) <= CACHE_BYTES // 8:
             self._cache.put(path, (version, document), weight=weight)
 
     async def read_dataset(self, metadata: Metadata | None) -> Dataset:
-        """What a stored resource says as far as it can be known: nothing if there is no such
-        resource, it is not RDF, or its context is not known (see docs/decisions)."""
+        """The triples of a stored resource; none if it does not exist, is not RDF, or has an
+        unknown JSON-LD context (see docs/decisions)."""
         if metadata is None or not is_rdf(metadata.content_type):
             return EMPTY_DATASET
         try:
@@ -149,8 +153,11 @@ class Documents:
         return body
 
     async def convert(self, metadata: Metadata, media_type: str, *, at: ResourcePath) -> bytes:
-        """A stored RDF resource in another form, to be read at a path. Raises NotAcceptable naming
-        an unknown context (R-11), Superseded and StorageError."""
+        """Convert a stored RDF resource to another media type, with relative IRIs for the path
+        ``at``.
+
+        Raises NotAcceptable, which names an unknown context (R-11), Superseded and StorageError.
+        """
         try:
             document = await self.read(metadata)
         except UnavailableContext:
@@ -164,18 +171,18 @@ class Documents:
     async def _written(self, document: Document, media_type: str, *, at: ResourcePath) -> bytes:
         work = partial(serialize, document, media_type, base_iri=self.url_of(at))
         if document.original is not None and essence(media_type) == JSON_LD:
-            # Writing a document in its own context takes ten times as long as without.
+            # Compacting with the document's own context takes ten times as long.
             return await asyncio.to_thread(work)
         return await run_work(work, size_bytes=len(document.dataset) * BYTES_OF_A_TRIPLE)
 
 
 def is_rdf(content_type: str) -> bool:
-    """Whether a stored type is one of the RDF types that are read and converted (R-6)."""
+    """Whether a stored media type is an RDF type that the server converts (R-6)."""
     return essence(content_type) in RDF_TYPES
 
 
 async def run_work(work: partial[_Result], *, size_bytes: int) -> _Result:
-    """Do work on RDF of this size: at once if it is short, else in a thread."""
+    """Run ``work`` on RDF of this size: directly if it is small, else in a thread."""
     if size_bytes < _THREAD_FROM_BYTES:
         return work()
     return await asyncio.to_thread(work)

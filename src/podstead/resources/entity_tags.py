@@ -1,9 +1,8 @@
 """What is the entity tag of a representation? ``"<version>-<form>"`` (P-24).
 
-The form holds no hyphen, so a version part ends at the last one.
-
-A container's version part joins its own version and its members' (P-25): the tag changes with its
-description and with everything that its listing shows.
+The form contains no hyphen, so the version part ends at the last one. The version part of a
+container consists of its own version and that of its members (P-25): the tag changes with the
+description and with everything that the listing shows.
 """
 
 from __future__ import annotations
@@ -30,22 +29,24 @@ def state_version(metadata: Metadata) -> str:
 
 
 def entity_tag(metadata: Metadata, media_type: str, *, without_members: bool = False) -> str:
-    """The strong entity tag of one representation, with its quotes.
+    """The strong entity tag of one representation, including the quotes.
 
-    ``without_members`` is that of a container as it would be if it were empty.
+    ``without_members`` selects the representation of a container without its members.
     """
     form = _FORMS.get(media_type, "b") + (".min" if without_members else "")
     return f'"{state_version(metadata)}-{form}"'
 
 
 def stored_tag(metadata: Metadata) -> str:
-    """The entity tag of the representation that is stored, or that a container has by default."""
+    """The entity tag of the stored representation, or of a container's default representation."""
     if metadata.kind.is_container:
         return entity_tag(metadata, TURTLE)
     return entity_tag(metadata, essence(metadata.content_type))
 
 
 def last_modified_ms(metadata: Metadata) -> int:
-    """When the resource changed, in Unix milliseconds: of a container, the later of its own
-    change and the last change of its membership (P-8), as If-Modified-Since needs."""
+    """When the resource was last modified, in Unix milliseconds.
+
+    For a container, the later of its own change and the last change of its membership (P-8).
+    """
     return max(metadata.modified_ms, metadata.members_modified_ms or 0)

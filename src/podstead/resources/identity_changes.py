@@ -1,25 +1,27 @@
-"""May this write change who somebody is? The one place that decides about statements of identity.
+"""May this write change who can act as a WebID?
 
-A WebID is believed because of what its document states: its providers, keys, other names and
-storages (:mod:`podstead.rdf.identity_statements`). Whoever can change these can become the WebID,
-so a write that changes them, by whatever method, needs more than the modes of the method:
+Authentication trusts what the document of a WebID states: its providers, keys, other names and
+storages (:mod:`podstead.rdf.identity_statements`). An agent who can change these statements can act
+as the WebID. A write that changes them, by any method, therefore needs more than the modes of the
+method:
 
-1. **Control** of the document, or an append would make an owner. This compares every statement of
-   identity, whatever the document.
-2. **A credential that may state identity** (:attr:`Identity.may_state_identity`): one that is the
-   agent's own, or the token of an application with the scope for it. The public has none. This
-   compares what a profile states; a document that only links a thing to other pages about it, as
-   recipes and films do by ``schema:sameAs``, is no profile.
-3. **In the document of a storage's owner, to be that owner.** Rule 2 alone could be avoided: an
-   application that may change access rules gives Control to an accomplice, who has a token of
-   their own.
+1. **Control** of the document; otherwise Append would be enough to become its owner. This rule
+   applies to every statement of identity in any document.
+2. **Credentials that may state identity** (:attr:`Identity.may_state_identity`): the agent's own,
+or
+   the token of an application with the scope for it. The public has none. This rule applies to the
+   statements of a profile; a document that only links a thing to other pages about it, as recipes
+   and films do with ``schema:sameAs``, is not a profile.
+3. **In the document of a storage's owner, the agent must be that owner.** Rule 2 alone could be
+   bypassed: an application that may change access rules could give Control to an accomplice, who
+   has a token of their own.
 
-A deletion, and a replacement by what is not RDF, remove all that was stated. What git stores is in
-repositories, which nothing reads as a WebID's document.
+Deleting a document, or replacing it with content that is not RDF, removes all its statements. What
+git stores is in repositories, which are never read as documents of WebIDs.
 
-What is stated before and after is compared only for those whom these rules do not let pass anyway:
-an owner with a token of their own pays nothing. For applications, what a document states after
-their write is remembered with its version, so that the next write reads no document twice.
+Statements are compared only if these rules do not allow the write anyway, so the check costs
+nothing for an owner with their own token. For applications, the statements after a write are cached
+by version, so that the next write need not read the document again.
 """
 
 from __future__ import annotations
@@ -45,12 +47,12 @@ from podstead.storage.records import Metadata, Precondition, ResourceKind, Versi
 from podstead.wac.gate import Gate, Grant
 from podstead.wac.modes import Mode, identity_change
 
-_KEPT_STATEMENTS: Final = 16_384
-"""Of identity, in the documents that applications wrote last; a document without any weighs one."""
+_CACHED_STATEMENTS: Final = 16_384
+"""The statements of identity to cache; a document without any weighs as much as one statement."""
 
 
 class ApplicationMayNotIdentify(AccessDenied):
-    """An application's token does not reach as far as to say who somebody is."""
+    """The token of an application lacks the scope for changing statements of identity."""
 
     known_text = "insufficient_scope"
     """RFC 6750 section 3.1."""
@@ -66,7 +68,7 @@ class ApplicationMayNotIdentify(AccessDenied):
 
 
 class OnlyOwnerMayIdentify(AccessDenied):
-    """Control does not reach as far as to say who the owner of a storage is."""
+    """Control is not enough to change statements of identity about the owner of a storage."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -77,7 +79,7 @@ class OnlyOwnerMayIdentify(AccessDenied):
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A write: where, and what is said there after and before it."""
+    """A write to a document, with the content after it and, if not the stored one, before it."""
 
     state: TargetState
     after: Dataset
@@ -90,13 +92,13 @@ class _Change:
 
 
 class IdentityChanges:
-    """Lets a write pass, or refuses it, for what it changes of statements of identity."""
+    """Allows or refuses writes that change statements of identity."""
 
     def __init__(self, *, documents: Documents, gate: Gate) -> None:
         self._documents = documents
         self._gate = gate
-        self._kept: BoundedCache[tuple[ResourcePath, Version], IdentityStatements] = BoundedCache(
-            _KEPT_STATEMENTS
+        self._cache: BoundedCache[tuple[ResourcePath, Version], IdentityStatements] = BoundedCache(
+            _CACHED_STATEMENTS
         )
 
     async def check(
@@ -108,11 +110,11 @@ class IdentityChanges:
         *,
         before: Dataset | None = None,
     ) -> None:
-        """Check a write after which the state's target says this, as this version.
+        """Check a write that gives the target this content, as this version.
 
-        ``before`` stands in the place of what is stored, for an agent who must not set_grant that.
-        Raises AccessDenied or NotAuthenticated, and Superseded if the current content changed
-        while it was read.
+        ``before``, if given, replaces the stored content, for an agent that must not learn anything
+        about that. Raises AccessDenied or NotAuthenticated, and Superseded if the current content
+        changed while it was read.
         """
         change = _Change(state, after, version, before)
         request.identity_preconditions = await self._preconditions(request, change)
@@ -120,7 +122,8 @@ class IdentityChanges:
     async def check_deletion(self, request: ResourceRequest, state: TargetState) -> None:
         """Check a deletion. Raises as :meth:`check` does.
 
-        A document's description goes with it (C-20), and may be a WebID's document as well.
+        The description of a document is deleted with it (C-20), and can be the document of a WebID
+        as well.
         """
         preconditions = await self._preconditions(request, _Change(state, EMPTY_DATASET))
         existing = state.existing
@@ -132,7 +135,8 @@ class IdentityChanges:
     async def _preconditions(
         self, request: ResourceRequest, change: _Change
     ) -> tuple[Precondition, ...]:
-        """What a change of identity relied on, empty if there is none."""
+        """The preconditions of allowing the change; empty if it changes no statement of
+        identity."""
         path, agent = change.path, request.agent
         grant = await self._grant(request, change.state)
         if grant.allows(Mode.CONTROL):
@@ -160,7 +164,7 @@ class IdentityChanges:
     async def _refusal_despite_control(
         self, agent: Identity | None, path: ResourcePath
     ) -> AccessDenied | NotAuthenticated | None:
-        """Why an agent with Control may not change a profile at the path; ``None`` if it may."""
+        """Why an agent with Control must not change a profile at the path; ``None`` if it may."""
         if agent is None:
             return NotAuthenticated()
         if _is_owners_profile(path) and await self._gate.another_owns(agent, path):
@@ -168,7 +172,7 @@ class IdentityChanges:
         return None if agent.may_state_identity else ApplicationMayNotIdentify()
 
     async def _changes_profile(self, change: _Change) -> bool:
-        """Whether what the target states as a profile is another thing after the write."""
+        """Whether the write changes what the target states as a profile."""
         path = change.path
         if change.before is None:
             before = await self._stated_before(change.state.existing)
@@ -176,7 +180,7 @@ class IdentityChanges:
             before = self._statements(path, change.before)
         after = self._statements(path, change.after)
         if change.version is not None:
-            self._keep(path, change.version, change.after, after)
+            self._cache_statements(path, change.version, change.after, after)
         if _is_owners_profile(path):
             return before != after
         return stated_by_profile(before) != stated_by_profile(after)
@@ -184,28 +188,31 @@ class IdentityChanges:
     async def _stated_before(self, existing: Metadata | None) -> IdentityStatements:
         if existing is None:
             return frozenset()
-        known = self._kept.get((existing.path, existing.version))
-        if known is None:
-            said = await self._documents.read_dataset(existing)
-            known = self._statements(existing.path, said)
-            self._keep(existing.path, existing.version, said, known)
-        return known
+        cached = self._cache.get((existing.path, existing.version))
+        if cached is None:
+            content = await self._documents.read_dataset(existing)
+            cached = self._statements(existing.path, content)
+            self._cache_statements(existing.path, existing.version, content, cached)
+        return cached
 
-    def _keep(
-        self, path: ResourcePath, version: Version, said: Dataset, stated: IdentityStatements
+    def _cache_statements(
+        self, path: ResourcePath, version: Version, content: Dataset, stated: IdentityStatements
     ) -> None:
-        """Remember what a version states, be it one that is only about to be stored; but not that
-        it could not be read, which may pass."""
-        if said is not EMPTY_DATASET:
-            self._kept.put((path, version), stated, weight=1 + len(stated))
+        """Cache what a version states, even before it is stored.
 
-    def _statements(self, path: ResourcePath, said: Dataset) -> IdentityStatements:
-        """What is said there of the WebIDs whose document it is."""
-        # A container's triples are had at two URLs, so they are the document of both's WebIDs.
+        A document that could not be read is not cached, since that may be temporary.
+        """
+        if content is not EMPTY_DATASET:
+            self._cache.put((path, version), stated, weight=1 + len(stated))
+
+    def _statements(self, path: ResourcePath, content: Dataset) -> IdentityStatements:
+        """What the document states about the WebIDs that it is the document of."""
+        # The triples of a container are available at two URLs, so they are the document of the
+        # WebIDs below both.
         documents = (path, description_of(path)) if is_container(path) else (path,)
         return frozenset[IdentityStatement]().union(
             *(
-                identity_statements(said, document_iri=self._documents.url_of(document))
+                identity_statements(content, document_iri=self._documents.url_of(document))
                 for document in documents
             )
         )

@@ -1,14 +1,15 @@
-"""How is a container answered, be it empty or with a hundred thousand members? (C-23 to C-30)
+"""How is a container represented, whether it is empty or has a hundred thousand members?
 
-A listing of common size is made whole. A longer one is sent while its members are read, page by
-page, so that it takes the memory of a page for each reader, and its first byte does not wait for
-its last member. What was made is kept by version, also while it is being sent.
+See C-23 to C-30. A listing of common size is rendered completely before it is sent. A longer one is
+sent page by page while its members are read, so each reader takes the memory of one page, and the
+first byte does not wait for the last member. Listings are cached by version, including those that
+are sent in pages.
 
-What a listing promises while others write: the members are read in the order of their names, each
-page as of one moment. So every member that is there during the whole of the reading stands in it
-exactly once, none stands twice, and of each all is told as of one moment. A member that comes or
-goes meanwhile may stand in it or not. The entity tag is that of the state at the beginning; once
-anything came or went, that state is past, and no later request is answered by its tag.
+Consistency while others write: members are read in the order of their names, and each page is read
+in one snapshot. A member that exists during the whole read is therefore listed exactly once, no
+member is listed twice, and everything listed about a member is from one snapshot. A member that is
+created or deleted during the read may or may not be listed. The entity tag is that of the state at
+the beginning; after any change it no longer matches, so no later request is answered by it.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import Metadata, ResourceKind
 
 PAGE_MEMBERS = 100
-"""Some tens of KiB, and a millisecond or two to read and write."""
+"""A page is some tens of KiB, and takes one or two milliseconds to read and render."""
 
 MAX_WHOLE_BYTES = 256 * 1024
-"""A longer listing is sent in pieces: this much and a page is what a slow reader holds."""
+"""A longer listing is sent in pieces, so that a slow reader holds this much and one page."""
 
 
 _PIECE_BYTES = 64 * 1024
@@ -49,28 +50,31 @@ class Listings:
         self._store = store
         self._documents = documents
         self._renderings = renderings
-        self._keeping_what_is_sent = False
+        self._is_collecting = False
 
     async def without_members(self, container: Metadata, media_type: str) -> Representation:
-        """A container as it would be if it were empty (LDP 1.0 section 7.2), in the chosen form.
+        """A container without its members (LDP 1.0, section 7.2), in the given media type.
 
-        Reads no member. Raises Superseded and NotExpressible.
+        Reads no members. Raises Superseded and NotExpressible.
         """
         key = _key(container, f"{media_type}; minimal")
-        kept = self._renderings.get(key)
-        if kept is None:
-            begun = await self._begin(container, media_type)
-            kept = begun.head + begun.listing.end()
-            self._renderings.put(key, kept)
-        return Representation(media_type, kept, len(kept))
+        cached = self._renderings.get(key)
+        if cached is None:
+            started = await self._begin(container, media_type)
+            cached = started.head + started.listing.end()
+            self._renderings.put(key, cached)
+        return Representation(media_type, cached, len(cached))
 
     async def whole(self, container: Metadata, media_type: str) -> Representation:
-        """A container with its members, in the chosen form. Raises Superseded, NotExpressible and
-        StorageError; the latter also while it is sent."""
+        """A container with its members, in the given media type.
+
+        Raises Superseded, NotExpressible and StorageError; iterating over the pieces can raise
+        StorageError, too.
+        """
         key = _key(container, media_type)
-        kept = self._renderings.get(key)
-        if kept is not None:
-            return _kept(media_type, kept)
+        cached = self._renderings.get(key)
+        if cached is not None:
+            return _from_cache(media_type, cached)
         pieces: deque[bytes] = deque()
         size_bytes = 0
         rest = self._render(await self._begin(container, media_type), container)
@@ -78,16 +82,16 @@ class Listings:
             pieces.append(piece)
             size_bytes += len(piece)
             if size_bytes > MAX_WHOLE_BYTES:
-                sent = self._kept_while_sent(container, key, _joined(pieces, rest))
+                sent = self._cache_while_sent(container, key, _joined(pieces, rest))
                 return Representation(media_type, sent, None)
         content = b"".join(pieces)
-        await self._keep(container, key, content)
+        await self._cache(container, key, content)
         return Representation(media_type, content, size_bytes)
 
-    async def _begin(self, container: Metadata, media_type: str) -> _Begun:
-        """A listing with all but its members written, which may be as long as any document."""
+    async def _begin(self, container: Metadata, media_type: str) -> _StartedListing:
+        """A listing with everything but its members, which can be as long as any document."""
         work = partial(
-            _begun,
+            _start,
             container_url=self._documents.url_of(container.path),
             is_storage=container.kind is ResourceKind.STORAGE,
             modified_ms=last_modified_ms(container),
@@ -101,24 +105,24 @@ class Listings:
             return EMPTY_GRAPH
         return (await self._documents.read_dataset(container)).default
 
-    async def _render(self, begun: _Begun, container: Metadata) -> AsyncIterator[bytes]:
-        yield begun.head
+    async def _render(self, started: _StartedListing, container: Metadata) -> AsyncIterator[bytes]:
+        yield started.head
         async for members in pages_of_members(self._store, container.path):
-            yield begun.listing.page([listed_member(member) for member in members])
-        yield begun.listing.end()
+            yield started.listing.page([listed_member(member) for member in members])
+        yield started.listing.end()
 
-    async def _kept_while_sent(
+    async def _cache_while_sent(
         self, container: Metadata, key: RenderingKey, pieces: AsyncIterator[bytes]
     ) -> AsyncIterator[bytes]:
-        """The pieces; what they make is kept if it is small enough to be.
+        """Pass the pieces on, and cache them afterwards if they are small enough.
 
-        One at a time, since a slow reader holds what is kept for as long as it takes.
+        Only for one listing at a time: a slow reader holds the collected bytes until the end.
         """
-        if self._keeping_what_is_sent:
+        if self._is_collecting:
             async for piece in pieces:
                 yield piece
             return
-        self._keeping_what_is_sent = True
+        self._is_collecting = True
         try:
             sent = bytearray()
             fits = True
@@ -130,12 +134,12 @@ class Listings:
                 else:
                     sent.clear()
             if fits:
-                await self._keep(container, key, bytes(sent))
+                await self._cache(container, key, bytes(sent))
         finally:
-            self._keeping_what_is_sent = False
+            self._is_collecting = False
 
-    async def _keep(self, container: Metadata, key: RenderingKey, content: bytes) -> None:
-        """Keep what was made, unless the container changed meanwhile."""
+    async def _cache(self, container: Metadata, key: RenderingKey, content: bytes) -> None:
+        """Cache a listing, unless the container has changed since."""
         snapshot = await self._store.read_metadata([container.path])
         if snapshot[container.path] == container:
             self._renderings.put(key, content)
@@ -144,8 +148,10 @@ class Listings:
 async def pages_of_members(
     store: ResourceStore, container: ResourcePath
 ) -> AsyncIterator[Sequence[Metadata]]:
-    """All members of a container in the order of their paths, each page as of one moment, with a
-    chance for other requests in between. Raises StorageError."""
+    """All members of a container in the order of their paths, in pages.
+
+    Each page is read in one snapshot. Other tasks can run between two pages. Raises StorageError.
+    """
     after = None
     while True:
         members = await store.list_members(container, after=after, limit=PAGE_MEMBERS)
@@ -158,7 +164,7 @@ async def pages_of_members(
 
 
 def listed_member(member: Metadata) -> ListedMember:
-    """What a listing tells about a member (C-24)."""
+    """What a listing states about a member (C-24)."""
     return ListedMember(
         name=segment_name(member.path),
         is_container=member.kind.is_container,
@@ -168,19 +174,19 @@ def listed_member(member: Metadata) -> ListedMember:
     )
 
 
-class _Begun(NamedTuple):
+class _StartedListing(NamedTuple):
     listing: Listing
     head: bytes
 
 
-def _begun(
+def _start(
     *,
     container_url: str,
     is_storage: bool,
     modified_ms: int,
     own_triples: Graph,
     media_type: str,
-) -> _Begun:
+) -> _StartedListing:
     listing = Listing(
         container_url=container_url,
         is_storage=is_storage,
@@ -188,21 +194,21 @@ def _begun(
         own_triples=own_triples,
         media_type=media_type,
     )
-    return _Begun(listing, listing.begin())
+    return _StartedListing(listing, listing.begin())
 
 
 def _key(container: Metadata, form: str) -> RenderingKey:
     return container.path, state_version(container), form
 
 
-def _kept(media_type: str, content: bytes) -> Representation:
+def _from_cache(media_type: str, content: bytes) -> Representation:
     if len(content) <= MAX_WHOLE_BYTES:
         return Representation(media_type, content, len(content))
     return Representation(media_type, _cut(content), len(content))
 
 
 async def _cut(content: bytes) -> AsyncIterator[bytes]:
-    """Content in pieces: a slow reader shall hold no copy of all of it."""
+    """Content in pieces, so that a slow reader does not hold a copy of all of it."""
     for first in range(0, len(content), _PIECE_BYTES):
         yield content[first : first + _PIECE_BYTES]
 

@@ -1,4 +1,4 @@
-"""What is a new member called? The Slug if it is free, else something nobody has (C-3 to C-5)."""
+"""How is a new member named? After its Slug if that name is free, else randomly (C-3 to C-5)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _RANDOM_BYTES = 16
 
 
 class NameProposal:
-    """The URL to try for a POST; tried anew each time it turns out to be taken."""
+    """The URL to try for a POST, until one is found that is free."""
 
     def __init__(
         self,
@@ -21,8 +21,8 @@ class NameProposal:
         randomness: Randomness,
         max_slug_bytes: int,
     ) -> None:
-        """Raises AccessDenied for a Slug that names an auxiliary resource (C-5), BadRequest for
-        one that is too long."""
+        """Raises AccessDenied for a Slug that names an auxiliary resource (C-5), and BadRequest for
+        a Slug longer than ``max_slug_bytes``."""
         self._container = operation.target
         self._slash = "/" if wants_container else ""
         self._slug = proposed_name(
@@ -36,7 +36,7 @@ class NameProposal:
         return ResourcePath(self._container + self._name)
 
     def propose_another(self) -> None:
-        """Propose another name: the slug with a random prefix, so that its ending stays."""
+        """Propose another name: the slug with a random prefix, which keeps its file extension."""
         ending = self._slash if self._slug is None else f"-{self._slug}"
         self._name = self._random() + ending
 

@@ -1,4 +1,4 @@
-"""How did an operation end? Values that ``web/response.py`` turns into statuses and headers."""
+"""What is the outcome of an operation? ``web/response.py`` turns it into a status and headers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from podstead.wac.modes import Mode
 
 
 class Result(Enum):
-    """What happened, in words; the statuses are the web layer's."""
+    """What an operation did. The web layer chooses the status codes."""
 
     REPRESENTED = "represented"
     PARTIAL = "partial"
@@ -31,11 +31,11 @@ class Result(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """The bytes of one form of a resource.
+    """A representation of a resource in one media type.
 
-    ``body`` is the whole content in memory, an open stored body, or pieces made while they are
-    sent (then ``size_bytes`` is ``None``). ``verbatim`` tells that the bytes are those stored, so
-    that ranges of them mean something (P-27).
+    ``body`` is the whole content in memory, an open stored body, or pieces that are generated while
+    they are sent (then ``size_bytes`` is ``None``). ``verbatim`` means that the bytes are those
+    stored, so that byte ranges can be served (P-27).
     """
 
     content_type: str
@@ -46,7 +46,7 @@ class Representation:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of an operation that was not refused."""
+    """The result of an operation that was not refused."""
 
     result: Result
     metadata: Metadata | None = None
@@ -55,18 +55,18 @@ class Outcome:
     byte_range: ByteRange | None = None
     location: ResourcePath | None = None
     owner: str | None = None
-    """The WebID to name as the owner of the storage whose root was read."""
+    """The WebID of the owner, if the root of a storage was read and owners are published."""
 
 
 @dataclass(slots=True)
 class ResourceRequest:
-    """One operation while it is carried out, and what was learned on the way.
+    """One operation in progress, and what has been determined about it so far.
 
-    ``grant`` and ``existing`` are set as soon as they are known, so that a refusal can carry the
-    headers that an answer would (``WAC-Allow``, ``Allow``, ``Link``). ``identity_preconditions``
-    is what allowed a write to change who a WebID is, empty for any other;
-    ``state_preconditions`` is the state of a container that its preconditions or the conditions
-    of its patch held for.
+    ``grant`` and ``existing`` are set as soon as they are known, so that a refusal can have the
+    headers of a success (``WAC-Allow``, ``Allow``, ``Link``). ``identity_preconditions`` are those
+    of the decision that allowed a change of statements of identity, if there was one.
+    ``state_preconditions`` fix the state of a container for which its conditional headers or the
+    conditions of a patch were evaluated.
     """
 
     operation: Operation
@@ -78,21 +78,21 @@ class ResourceRequest:
     _grant_state: TargetState | None = None
 
     def set_grant(self, state: TargetState, grant: Grant) -> None:
-        """Note what the agent may do with the target of a state, as found on its snapshot."""
+        """Set what the agent may do with the target, as decided on this state."""
         self.grant, self._grant_state = grant, state
 
     def grant_for(self, state: TargetState) -> Grant | None:
-        """What was learned of that very state; nothing of another one, be it as new."""
+        """The grant that was decided on exactly this state object, else ``None``."""
         return self.grant if self._grant_state is state else None
 
     @property
     def may_read(self) -> bool:
-        """Whether the agent holds Read on the target, as far as the gate has been asked."""
+        """Whether the agent has Read on the target; false until the gate has decided."""
         return self.grant is not None and self.grant.allows(Mode.READ)
 
     @property
     def preconditions(self) -> tuple[Precondition, ...]:
-        """What the gate's last decisions relied on; a write has it checked at its commit."""
+        """The preconditions of the gate's last decisions, which the commit of a write checks."""
         preconditions = () if self.grant is None else self.grant.preconditions
         further = self.identity_preconditions + self.state_preconditions
         if further in ((), preconditions):
@@ -100,7 +100,7 @@ class ResourceRequest:
         return tuple(dict.fromkeys(preconditions + further))
 
     def require_state(self, container: Metadata) -> None:
-        """Have the commit check that a container and what it lists are as they were seen."""
+        """Add preconditions: the container and its listing must not have changed at the commit."""
         if container.members_version is not None:
             self.state_preconditions = (
                 AtVersion(container.path, container.version),
@@ -109,5 +109,5 @@ class ResourceRequest:
 
     @property
     def lasting(self) -> bool:
-        """Whether the answer to the same request changes only when the store does."""
+        """Whether the response to the same request changes only when the store does."""
         return self.grant is not None and self.grant.lasting

@@ -1,8 +1,8 @@
-"""What does a patch change in what is stored? (X-1 to X-17, X-30 to X-37)
+"""How is a patch applied to a stored document? (X-1 to X-17, X-30 to X-37)
 
-The patch is parsed once, because its content decides which modes it needs; it is applied anew to
-each state that it is planned on. A container and its description are one graph, of which only
-the part that the server does not manage can be changed.
+The patch is parsed once, before authorization, because its content decides which modes it needs. It
+is applied again for each state that the write is planned on. A container and its description are
+one graph; a patch can change only the part of it that the server does not manage.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _UNPATCHABLE = "This document cannot be patched"
 
 
 def check_patch_type(operation: Operation) -> None:
-    """Refuse a patch whose type this server does not support (X-10), from the request alone.
+    """Refuse a patch whose media type is not supported (X-10). Depends on the request only.
 
-    Raises BadRequest without a Content-Type (P-6), else UnsupportedMediaType.
+    Raises BadRequest if there is no Content-Type (P-6), else UnsupportedMediaType.
     """
     if operation.content_type is None:
         raise BadRequest("The Content-Type header is missing")
@@ -53,7 +53,7 @@ def check_patch_type(operation: Operation) -> None:
 
 
 def patch_content(patch: Patch) -> PatchContent:
-    """What the patch would do, which decides the modes that it needs (X-20 to X-24)."""
+    """What the patch contains, which decides the modes that it needs (X-20 to X-24)."""
     return PatchContent(
         inserts=patch.has_inserts, deletes=patch.has_deletes, where=patch.has_conditions
     )
@@ -70,7 +70,7 @@ class Patches:
         limits: RdfLimits,
         budget_steps: int,
     ) -> None:
-        """``budget_steps`` bounds the work of one patch."""
+        """``budget_steps`` bounds the matching steps of one patch."""
         self._documents = documents
         self._content_validator = content_validator
         self._limits = limits
@@ -79,8 +79,8 @@ class Patches:
     async def receive(self, operation: Operation) -> Patch:
         """Read the patch of a request that passed :func:`check_patch_type`.
 
-        Raises MalformedRdf, PatchRefused for what breaks a rule of its format, BodyTooLarge and
-        the other errors of bodies.
+        Raises MalformedRdf, PatchRefused for a patch that breaks a rule of its format,
+        BodyTooLarge and the other errors of receiving a body.
         """
         content = await operation.body.read(limit_bytes=self._limits.max_bytes)
         parse = partial(
@@ -94,25 +94,25 @@ class Patches:
     async def apply(
         self, request: ResourceRequest, state: TargetState, patch: Patch, version: Version
     ) -> Content | Metadata:
-        """The content to store at the state's target after the patch, as this version; or the
-        stored metadata, if the patch has no effect (X-17).
+        """The content to store after the patch, as this version; or the metadata of the existing
+        resource, if the patch has no effect (X-17).
 
-        An agent that may not read must not set_grant whether its triples were already there, so its
-        patch always stores the document anew and is checked as if all of them were new.
+        An agent without Read must not learn whether its triples were already there, so its patch
+        always stores a new version and is checked as if all its triples were new.
 
-        Raises Conflict if what is stored cannot be patched or the conditions do not hold; what
-        :meth:`ContentValidator.validate` raises; and Superseded.
+        Raises Conflict if the stored document cannot be patched or the conditions do not hold, what
+        :meth:`ContentValidator.validate` raises, and Superseded.
         """
         may_read = request.may_read
         document = await self._current(state, patch, may_read=may_read)
-        # The conditions see the triples that the server manages, the members among them, and those
-        # change without the container's own version.
+        # The conditions can match triples that the server manages, including the members, and
+        # these change without changing the container's own version.
         if patch.reads_managed and state.existing is not None:
             request.require_state(state.existing)
         work = await self._evaluation(state, patch, document)
         if patch.has_conditions:
-            # The sizes do not say how long joins take, so this always runs in a thread: the other
-            # requests must not wait for it.
+            # The sizes do not bound the time that joins take, so this always runs in a thread and
+            # does not block other requests.
             graph = await asyncio.to_thread(work)
         else:
             graph = await run_work(work, size_bytes=_size_bytes(state, patch))
@@ -137,7 +137,7 @@ class Patches:
     async def _evaluation(
         self, state: TargetState, patch: Patch, document: Document
     ) -> partial[Graph]:
-        """The work of evaluating a patch on a document."""
+        """The function call that evaluates a patch on a document."""
         path = state.stored_path
         if not is_container(path):
             elsewhere = tuple(document.dataset.named.values())
@@ -159,7 +159,7 @@ class Patches:
     async def _current(self, state: TargetState, patch: Patch, *, may_read: bool) -> Document:
         """The document to patch: the stored one, or an empty one if there is none (X-1, X-37).
 
-        Raises Conflict, which gives the reason only to an agent that ``may_read``.
+        Raises Conflict, whose message gives the reason only if the agent ``may_read``.
         """
         existing = state.existing
         if existing is None or (existing.size_bytes == 0 and existing.kind.is_container):
@@ -172,7 +172,7 @@ class Patches:
             )
         try:
             document = await self._documents.read_cached(existing)
-        except UnavailableContext:  # a passing failure, and a kind of UnknownContext
+        except UnavailableContext:  # a temporary failure, and a subclass of UnknownContext
             raise
         except UnknownContext as unknown:  # R-11
             reason = f"This document cannot be patched: {unknown}" if may_read else _UNPATCHABLE
@@ -181,7 +181,7 @@ class Patches:
 
 
 def _size_bytes(state: TargetState, patch: Patch) -> int:
-    """The size of a document and its patch, roughly."""
+    """The approximate size of a document and its patch."""
     existing = state.existing
     triples = sum(len(each.deletes) + len(each.inserts) for each in patch.operations)
     return triples * BYTES_OF_A_TRIPLE + (0 if existing is None else existing.size_bytes)

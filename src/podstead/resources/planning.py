@@ -1,8 +1,8 @@
-"""What will a write do? Pure planning: from what was read and received to one ``Write``.
+"""What will a write change? Planning turns the state of a target and new content into one Write.
 
-Each planner takes a state, refuses what its state forbids (Conflict, NotFound, …) and returns
-the write with everything that it relied on. If the commit finds that a reliance no longer holds,
-the service reads and plans again, so nothing here may keep state.
+Pure. Each planner raises an error (Conflict, NotFound, …) if the state does not allow the
+operation, and otherwise returns the write with its preconditions. If the commit finds that a
+precondition no longer holds, the service reads and plans again; planners therefore keep no state.
 """
 
 from __future__ import annotations
@@ -43,13 +43,12 @@ from podstead.storage.records import (
 from podstead.storage.repositories import drop_repository
 
 DEFAULT_DESCRIPTION_TYPE = "text/turtle"
-"""The type of a container's own triples while it has none, and of generated resources."""
+"""The media type of an empty container body and of generated resources."""
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What is to be stored: the type with which it will be returned, and the staged bytes;
-    ``records`` are committed with it."""
+    """The content to store: its media type, the staged bytes, and records to commit with it."""
 
     content_type: str
     body: Body
@@ -58,7 +57,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class NewVersion:
-    """What a write marks its results with: a fresh version and the time in Unix milliseconds."""
+    """The version that a write gives its resources, and its time in Unix milliseconds."""
 
     version: Version
     at_ms: int
@@ -66,7 +65,7 @@ class NewVersion:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A write, and what to answer once it is committed."""
+    """A write, and the outcome of the operation once the write is committed."""
 
     write: Write
     outcome: Outcome
@@ -74,7 +73,7 @@ class Plan:
     def with_preconditions(
         self, preconditions: tuple[Precondition, ...], *, quota_bytes: int
     ) -> Write:
-        """The write with the access decision's reliances added, and the quota it must keep."""
+        """The write with further preconditions, those of the access decision, and with a quota."""
         return replace(
             self.write,
             preconditions=self.write.preconditions + preconditions,
@@ -87,8 +86,8 @@ def plan_put(
 ) -> Plan:
     """Create or replace the target: a document, container, ACL or description (C-1, C-9, C-14).
 
-    A container's content is its own triples only. Raises Conflict for what slash semantics
-    forbid (P-47, P-49) and for auxiliaries of nothing.
+    The content of a container consists of its own triples only. Raises Conflict if slash semantics
+    forbid the path (P-47, P-49) and for an auxiliary resource whose subject does not exist.
     """
     existing = state.existing
     put = Put(
@@ -116,11 +115,11 @@ def plan_unchanged(
 ) -> Plan:
     """A write that changes nothing: a PUT of a container that exists, or a patch without effect.
 
-    With ``logged`` it is in the change log all the same, for clients that count notifications
-    against their own requests (L-7).
+    With ``logged`` it is added to the change log nevertheless, for clients that match notifications
+    with their own requests (L-7).
     """
-    # Committed although it changes nothing, so that the response, entity tag included, describes
-    # what is stored at that moment.
+    # Committed although it changes nothing, so that the response, including the entity tag,
+    # describes what is stored at that moment.
     change = _change(existing.path, ChangeType.UNCHANGED, agent)
     write = Write(
         version=new_version.version,
@@ -139,10 +138,11 @@ def plan_delete(
     *,
     records: tuple[Record, ...] = (),
 ) -> Plan:
-    """Delete the target with its auxiliaries (C-17 to C-20), a container with its repository.
-    ``records`` go with the description of a container, which is emptied.
+    """Delete the target with its auxiliary resources (C-17 to C-20), a container with its
+    repository.
 
-    Raises NotFound. Whether a container is empty is checked by the commit itself.
+    Deleting the description of a container empties the container's body; ``records`` are committed
+    with that. Raises NotFound. The commit itself checks whether a container is empty.
     """
     existing = state.existing
     if existing is None or (existing.size_bytes == 0 and _is_container_description(state)):
@@ -156,17 +156,17 @@ def plan_delete(
     if existing.kind.is_member:
         for auxiliary in (acl_of(existing.path), description_of(existing.path)):
             metadata = state.metadata(auxiliary)
-            if metadata is None:  # none may be created while its subject is deleted
+            if metadata is None:  # it must not be created while its subject is being deleted
                 preconditions.append(Absent(auxiliary))
             else:
                 preconditions.append(AtVersion(auxiliary, metadata.version))
                 deletes.append(auxiliary)
     dropped: tuple[Record, ...] = ()
     if existing.kind.is_container:
-        # After its version, so that a container that was changed is planned again; only one that is
-        # as it was seen, and not empty, is a conflict.
+        # Checked after the version: a container that has changed is planned again, and only one
+        # that is unchanged and not empty is a conflict.
         preconditions.append(NoMembers(existing.path))
-        # Else a container created later at this path would have the old one's repository.
+        # Otherwise a container created later at this path would get the old one's repository.
         dropped = (drop_repository(existing.path),)
     write = Write(
         version=new_version.version,
@@ -189,7 +189,7 @@ def _replacement(
         puts=(put,),
         changes=(_change(existing.path, ChangeType.UPDATE, agent),),
     )
-    # What the store will hold, field for field: the next writer may plan on it before it is there.
+    # Exactly what the store will hold: the next writer may plan on it before it is committed.
     after = Metadata(
         path=existing.path,
         kind=existing.kind,
@@ -216,8 +216,8 @@ def _creation(
         )
         puts: tuple[Put, ...] = (put,)
     else:
-        # Absence of the target, and existence of the container: its version does not matter, so
-        # that many may create members of one container at once (decision 0002).
+        # The target must be absent and the container present. The container's version does not
+        # matter, so that its members can be created in parallel (decision 0002).
         preconditions = state.creation_preconditions()
         above = state.missing_containers()
         puts = (*(_empty_container(path) for path in above), put) if above else (put,)

@@ -1,4 +1,4 @@
-"""How is an existing resource answered? Form, preconditions, ranges (GET and HEAD)."""
+"""How does GET or HEAD represent a resource? Content negotiation, conditional requests, ranges."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ class ResourceReader:
         listings: Listings,
         named_owners: StorageOwners | None,
     ) -> None:
-        """``named_owners`` tells whom to name as the owner of a storage; ``None`` for nobody."""
+        """``named_owners`` gives the published owners of storages; ``None`` to publish none."""
         self._representations = representations
         self._listings = listings
         self._named_owners = named_owners
 
     async def answer(self, operation: Operation, existing: Metadata) -> Outcome:
-        """The outcome of a GET or HEAD that was authorized.
+        """The outcome of an authorized GET or HEAD.
 
-        Negotiation comes before the preconditions (P-23). Raises NotAcceptable,
-        PreconditionFailed, RangeNotSatisfiable, and Superseded if the resource changed meanwhile.
+        Content negotiation precedes the evaluation of conditional headers (P-23). Raises
+        NotAcceptable, PreconditionFailed, RangeNotSatisfiable, and Superseded if the resource has
+        changed since ``existing`` was read.
         """
         if self._named_owners is None or storage_root(operation.target) != operation.target:
             return await self._answer(operation, existing)
@@ -63,7 +64,10 @@ class ResourceReader:
         return Outcome(result, existing, etag, representation, chosen)
 
     def no_description(self, operation: Operation) -> Outcome:
-        """The outcome of a read of what nobody described yet (C-30). Raises NotAcceptable."""
+        """The outcome of reading a description that does not exist yet (C-30).
+
+        Raises NotAcceptable.
+        """
         representation = self._representations.empty_description(operation.accept)
         return Outcome(Result.REPRESENTED, representation=representation)
 
@@ -72,17 +76,18 @@ class ResourceReader:
     ) -> Representation:
         head = operation.method == "HEAD"
         if head and media_type != RDF_XML:
-            return Representation(media_type, b"", None)  # not made to be dropped
+            return Representation(media_type, b"", None)  # not rendered, since it is not sent
         if head or operation.preferences.without_members:
-            # Only the making tells whether RDF/XML can say its owner's triples. No member is read.
+            # Rendered even for HEAD: only that shows whether RDF/XML can express the triples of the
+            # container. No members are read.
             return await self._listings.without_members(container, media_type)
         return await self._listings.whole(container, media_type)
 
 
 def _range(operation: Operation, representation: Representation, etag: str) -> ByteRange | None:
-    """The bytes asked for, if ranges of this representation mean something (P-27).
+    """The requested byte range, if this representation supports ranges (P-27); else ``None``.
 
-    Times are too coarse to tell states apart, so an If-Range with a date gets the whole.
+    Times are too coarse to distinguish states, so an If-Range with a date gets the whole.
     """
     if operation.range is None or operation.method == "HEAD" or not representation.verbatim:
         return None

@@ -1,7 +1,7 @@
-"""What was sent? A request body taken in: bounded, its type checked, its RDF understood or not.
+"""How is the body of a write received?
 
-A body is staged before it is decided what becomes of it, so nothing here changes a resource. RDF
-is taken whole, because it is parsed; anything else is streamed into the store.
+The body is checked against its limits and staged in the store, which changes no resource yet. RDF
+is received as a whole, because it will be parsed; other content is streamed into the store.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _CONTAINER_TYPES = frozenset({LDP_CONTAINER, LDP_BASIC_CONTAINER})
 class ReceivedBody:
     """One received body.
 
-    ``rdf`` holds the bytes of an RDF body, ``None`` for other types. ``empty`` tells that the
-    request had no content at all, which is not the same as a document of no triples.
+    ``rdf`` holds the bytes of an RDF body and is ``None`` for other types. ``empty`` means that the
+    request had no content at all, which differs from a document without triples.
     """
 
     content_type: str
@@ -37,10 +37,10 @@ class ReceivedBody:
 
 
 def check_content_type(operation: Operation) -> None:
-    """Refuse a write without Content-Type (P-6), unless it creates a container and has no body,
-    whose type would say nothing (C-9).
+    """Refuse a write without a Content-Type (P-6), unless it creates a container and has no body
+    (C-9).
 
-    Depends on the request alone. Raises BadRequest.
+    Depends on the request only. Raises BadRequest.
     """
     if operation.content_type is not None:
         parse_media_type(operation.content_type)
@@ -51,12 +51,12 @@ def check_content_type(operation: Operation) -> None:
 
 
 def requests_container(operation: Operation) -> bool:
-    """Whether a Link header of the request says that it is about a container (C-8)."""
+    """Whether a Link header of the request gives a container type (C-8)."""
     return any(iri in _CONTAINER_TYPES for iri in operation.link_types)
 
 
 def is_empty_container(operation: Operation, received: ReceivedBody) -> bool:
-    """Whether a PUT asks for no more than that a container be there: it has no content."""
+    """Whether a PUT only requests that a container exist, because it has no content."""
     return received.empty and is_container(operation.target)
 
 
@@ -70,7 +70,7 @@ def check_type_links(operation: Operation) -> None:
 
 
 class BodyReceiver:
-    """Takes bodies in."""
+    """Receives and stages request bodies."""
 
     def __init__(self, *, store: ResourceStore, documents: Documents, max_body_bytes: int) -> None:
         self._store = store
@@ -85,7 +85,7 @@ class BodyReceiver:
         """
         content_type = operation.content_type or DEFAULT_DESCRIPTION_TYPE
         if is_container(operation.target) and only_rdf and not operation.body.announced:
-            # Where nothing is sent, its type means nothing (P-7, C-8, C-9).
+            # Without content, the media type means nothing (P-7, C-8, C-9).
             return ReceivedBody(DEFAULT_DESCRIPTION_TYPE, InlineBody(b""), empty=True, rdf=b"")
         if is_rdf(content_type):
             content = await operation.body.read(limit_bytes=self._documents.max_bytes)
@@ -101,7 +101,7 @@ class BodyReceiver:
         return ReceivedBody(content_type, body, empty=body.size_bytes == 0)
 
     async def discard(self, received: ReceivedBody) -> None:
-        """Give the staged body of a refused write back."""
+        """Discard the staged body of a refused write."""
         await self._store.discard(received.body)
 
 

@@ -1,7 +1,7 @@
-"""Which bytes were made before? A bounded memory of renderings, keyed by version.
+"""The rendering cache: a bounded LRU cache of serialized representations, keyed by version.
 
-A key names a state, so an entry can be old but never wrong, and nothing needs to be cleared when
-a resource changes: the new state has a new key, and what is not asked for any more falls out.
+A key identifies one state, so an entry is never wrong, and nothing is invalidated when a resource
+changes: the new state has a new key, and entries that are no longer used are evicted.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections import OrderedDict
 
 RenderingKey = tuple[str, str, str]
-"""Path, and version part and form of the entity tag: whatever bytes differ differ in these."""
+"""The path, and the version part and form of the entity tag. Different bytes have different
+keys."""
 
 _OVERHEAD_BYTES = 512
-"""What an entry takes beside its content and path: objects and its place, rounded up."""
+"""The memory of an entry besides its content and path, rounded up."""
 
 
 class RenderingCache:
-    """Least-recently-used renderings up to a number of bytes."""
+    """The most recently used renderings, up to ``capacity_bytes``."""
 
     def __init__(self, *, capacity_bytes: int) -> None:
         self._capacity_bytes = capacity_bytes
@@ -25,7 +26,7 @@ class RenderingCache:
 
     @property
     def largest_bytes(self) -> int:
-        """The size from which a rendering is not kept: it would push out too many others."""
+        """The size above which a rendering is not cached: it would evict too many others."""
         return self._capacity_bytes // 8
 
     def get(self, key: RenderingKey) -> bytes | None:
@@ -35,7 +36,7 @@ class RenderingCache:
         return content
 
     def put(self, key: RenderingKey, content: bytes) -> None:
-        """Remember a rendering, unless it is too large to be worth it."""
+        """Cache a rendering, unless it is larger than :attr:`largest_bytes`."""
         if len(content) > self.largest_bytes or key in self._entries:
             return
         self._entries[key] = content
@@ -46,5 +47,5 @@ class RenderingCache:
 
 
 def _taken_bytes(key: RenderingKey, content: bytes) -> int:
-    """What an entry takes in memory; of most documents the content is the smaller part."""
+    """The memory that an entry takes; for most documents, the content is the smaller part."""
     return len(content) + len(key[0]) + _OVERHEAD_BYTES

@@ -1,8 +1,7 @@
-"""In which form is a resource answered, and what are a document's bytes? (R-1 to R-5, R-8)
+"""In which media type is a resource represented, and what are the bytes? (R-1 to R-5, R-8)
 
-Documents are answered as stored when that type is asked for, byte for byte, and converted
-otherwise. What was made is kept by version, so that a state is rendered once. Containers have
-``listings``.
+A document is sent byte for byte as stored if its own media type was negotiated, and converted
+otherwise. Conversions are cached by version. For containers, see ``listings.py``.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ from podstead.storage.records import Metadata
 
 
 class Representations:
-    """Chooses representations, and produces those of documents."""
+    """Negotiates media types, and produces the representations of documents."""
 
     def __init__(self, *, documents: Documents, renderings: RenderingCache) -> None:
         self._documents = documents
         self._renderings = renderings
 
     def choose(self, metadata: Metadata, accept: str | None, *, as_listing: bool) -> str:
-        """The media type to answer with; ``as_listing`` for a container itself.
+        """The media type of the representation; ``as_listing`` for a container itself.
 
-        Raises NotAcceptable. A document that is not RDF is given to whoever did not explicitly
-        exclude its type (R-5).
+        Raises NotAcceptable. A document that is not RDF is sent unless ``accept`` explicitly
+        excludes its type (R-5).
         """
         if as_listing:
             offered: tuple[str, ...] = LISTING_TYPES
@@ -46,38 +45,38 @@ class Representations:
         return _chosen(accept, offered)
 
     def empty_description(self, accept: str | None) -> Representation:
-        """The description of a resource that nobody described yet (C-30). Raises NotAcceptable."""
+        """The description of a resource that has none yet (C-30). Raises NotAcceptable."""
         media_type = _chosen(accept, RDF_TYPES)
         content = serialize(EMPTY_GRAPH, media_type)
         return Representation(media_type, content, len(content))
 
     async def document(self, metadata: Metadata, media_type: str) -> Representation:
-        """A document, an ACL or a description in the chosen form. Raises Superseded.
+        """A document, an ACL or a description in the given media type. Raises Superseded.
 
-        A container's description is read at another URL than it is stored at, where relative IRIs
-        would mean something else (R-7), so its stored bytes are no representation of it.
+        The description of a container is always converted: its URL is not that of the container, so
+        the relative IRIs in the stored bytes would resolve differently (R-7).
         """
         if metadata.kind.is_container or media_type != essence(metadata.content_type):
             return await self._converted(metadata, media_type)
         key = _key(metadata.path, metadata, media_type)
-        kept = self._renderings.get(key)
-        if kept is None:
+        cached = self._renderings.get(key)
+        if cached is None:
             body = await self._documents.open(metadata)
             if body.content is None:
                 return Representation(metadata.content_type, body, body.size_bytes, verbatim=True)
-            kept = body.content
-            self._renderings.put(key, kept)
-        return Representation(metadata.content_type, kept, len(kept), verbatim=True)
+            cached = body.content
+            self._renderings.put(key, cached)
+        return Representation(metadata.content_type, cached, len(cached), verbatim=True)
 
     async def _converted(self, metadata: Metadata, media_type: str) -> Representation:
-        # What is stored at a container's path is its description, which its listing only includes.
+        # The body stored at a container's path is its description.
         path = description_of(metadata.path) if metadata.kind.is_container else metadata.path
         key = _key(path, metadata, media_type)
-        kept = self._renderings.get(key)
-        if kept is None:
-            kept = await self._documents.convert(metadata, media_type, at=path)
-            self._renderings.put(key, kept)
-        return Representation(media_type, kept, len(kept))
+        cached = self._renderings.get(key)
+        if cached is None:
+            cached = await self._documents.convert(metadata, media_type, at=path)
+            self._renderings.put(key, cached)
+        return Representation(media_type, cached, len(cached))
 
 
 def _chosen(accept: str | None, offered: tuple[str, ...]) -> str:

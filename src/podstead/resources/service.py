@@ -1,9 +1,9 @@
-"""What does each method do to a resource? The main flow, in the protocol's own steps.
+"""What does each HTTP method do to a resource?
 
 Every operation reads one snapshot and passes the gate before it reveals or changes anything. A
-write is decided twice: once before its body is received, so that nothing of a refused write is
-received, and once on the state that it is committed against. The commit checks everything that the
-second decision relied on; if any of it has changed, the service reads and decides again.
+write is authorized and checked twice: before its body is received, so that the body of a refused
+write is not received at all, and again on the state that it is committed against. The commit checks
+the preconditions of the second decision; if one does not hold, the service reads and decides again.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ class ResourceService:
         max_slug_bytes: int,
         max_target_bytes: int,
     ) -> None:
-        """``max_target_bytes`` bounds the target of every request, and with it what is created."""
+        """``max_target_bytes`` bounds the target of every request, and so the paths of
+        resources."""
         self._store = store
         self._gate = gate
         self._reader = reader
@@ -102,7 +103,7 @@ class ResourceService:
     async def handle(self, request: ResourceRequest) -> Outcome:
         """Carry out an operation.
 
-        Raises RequestRefused for what the client can correct, ServerTrouble for the rest.
+        Raises RequestRefused if the client can correct the cause, otherwise ServerTrouble.
         """
         return await self._operations[request.operation.method](request)
 
@@ -112,8 +113,8 @@ class ResourceService:
         for _ in range(MAX_ATTEMPTS):
             state = await self._read_state(request, request.operation.target)
             if storage_root(state.target) is None:
-                # ``/name`` is in no storage, and no rules apply to it. Those of the storage
-                # ``/name/`` decide whether the client is redirected there.
+                # ``/name`` is in no storage, so no ACL applies to it. That of the storage
+                # ``/name/`` decides whether the client is redirected there.
                 moved = await self._moved(request, state)
                 if moved is not None:
                     return moved
@@ -123,12 +124,12 @@ class ResourceService:
                 return await self._absent(request, state)
             try:
                 return await self._reader.answer(request.operation, existing)
-            except Superseded:  # replaced since the snapshot: its rules may have changed, too
+            except Superseded:  # replaced since the snapshot: its ACL may have changed, too
                 continue
         raise Overloaded("The resource is changing too fast to be read; try again")
 
     async def _absent(self, request: ResourceRequest, state: TargetState) -> Outcome:
-        """The outcome for a reader of a URL without a resource (C-30)."""
+        """The outcome of reading a URL at which nothing is stored (C-30)."""
         if state.may_be_described:
             return self._reader.no_description(request.operation)
         moved = await self._moved(request, state)
@@ -137,12 +138,13 @@ class ResourceService:
         return moved
 
     async def _moved(self, request: ResourceRequest, state: TargetState) -> Outcome | None:
-        """A redirection to the target's other slash form, for agents that may read it (P-47)."""
+        """A redirect to the target's slash variant, for agents that may read it (P-47)."""
         variant = state.slash_variant
-        # The client would be refused there: its credential is bound to this URL (A-102).
+        # The credentials are bound to this URL and would be refused there (A-102).
         if variant is None or request.operation.signed_url:
             return None
-        # Asked of the gate apart: without Read there, the redirection would reveal that it exists.
+        # A separate decision: to an agent without Read there, the redirect would reveal that the
+        # resource exists.
         snapshot = await self._store.read_metadata(paths_to_read(variant.path))
         grant = await self._gate.grant(
             request.agent, request.operation.origin, variant.path, snapshot
@@ -165,8 +167,8 @@ class ResourceService:
             only_rdf=takes_only_rdf(operation.target),
         )
 
-        # May be called several times for one request, each time with a new version: what was
-        # planned on a state that is gone must not have the version of what is stored.
+        # May be called several times for one request. Each call uses a new version: two plans for
+        # different states must not share one.
         async def plan(state: TargetState) -> Plan:
             existing = state.existing
             if existing is not None and is_empty_container(operation, received):
@@ -180,16 +182,18 @@ class ResourceService:
         try:
             return await self._committer.commit(request, admitted, self._admit_put, plan)
         except BaseException:
-            # Also when the request is cancelled. A body that a commit has taken all the same stays:
-            # the store gives up staged ones only.
+            # Also when the request is cancelled. If the commit succeeded nevertheless, the body
+            # stays: the store discards only bodies that are still staged.
             await self._receiver.discard(received)
             raise
 
     async def _within_capacity(
         self, operation: Operation, path: ResourcePath, *, extra_bytes: int
     ) -> Operation:
-        """The operation with a body that fails where it exceeds what the storage of ``path`` has
-        left. Raises DiskFull and QuotaExceeded before anything of the body is received."""
+        """The operation with a body that raises QuotaExceeded when it exceeds the remaining quota.
+
+        Raises DiskFull and QuotaExceeded before any of the body is received.
+        """
         storage = storage_root(path)
         body = await self._capacity.limit_body(operation.body, storage, extra_bytes=extra_bytes)
         return operation if body is operation.body else replace(operation, body=body)
@@ -199,7 +203,7 @@ class ResourceService:
     ) -> TargetState:
         state = await self._read_state(request, request.operation.target, expected=expected)
         required = modes.put(state.target, state.snapshot)
-        # Before all other checks, here and below: their results reveal what is stored.
+        # Before all other checks, here and below, because their results reveal what is stored.
         await self._authorize(request, state, required)
         self._check_length_of_target(state)
         self._check_conditions(request, state)
@@ -216,7 +220,7 @@ class ResourceService:
             randomness=self._randomness,
             max_slug_bytes=self._max_slug_bytes,
         )
-        # Of the name as proposed now. If that one is taken, _free_member checks the next.
+        # Checks the first proposal. If it is taken, _free_member checks the next one.
         self._check_length(proposal.path())
         received = await self._receiver.receive(
             await self._within_capacity(
@@ -228,7 +232,8 @@ class ResourceService:
         async def plan(_: TargetState) -> Plan:
             state = await self._free_member(proposal)
             if state.missing_containers():
-                # The container is gone, and POST creates none (C-6): admitting again gives the 404.
+                # The container was deleted, and POST creates none (C-6): admitting the request
+                # again raises NotFound.
                 raise Superseded
             new_version = self._new_version()
             content = await self._content_validator.validate(
@@ -259,7 +264,7 @@ class ResourceService:
         return state
 
     async def _free_member(self, proposal: NameProposal) -> TargetState:
-        """A member URL that is free in both its slash forms (C-4, C-5). Raises TargetTooLong."""
+        """A member URL that is free with and without a slash (C-4, C-5). Raises TargetTooLong."""
         while True:
             path = proposal.path()
             self._check_length(path)
@@ -271,8 +276,8 @@ class ResourceService:
     async def _patch(self, request: ResourceRequest) -> Outcome:
         check_patch_type(request.operation)
         admitted = await self._read_state(request, request.operation.target)
-        # What a patch does decides which modes it needs. Agents without even the least that any
-        # patch needs are refused before it is received.
+        # The modes that a patch needs depend on its content. Agents that lack what every patch
+        # needs are refused before it is received.
         await self._authorize_patch(request, admitted, modes.UNREAD_PATCH)
         self._capacity.check_disk()
         patch = await self._patches.receive(request.operation)
@@ -339,8 +344,8 @@ class ResourceService:
         *also: ResourcePath,
         expected: Metadata | None = None,
     ) -> TargetState:
-        """Read the state of a target, with ``expected``, which a write under way will leave, in
-        the place of what is stored."""
+        """Read the state of a target; ``expected``, the result of a pending write, replaces what is
+        stored."""
         snapshot = await self._store.read_metadata((*paths_to_read(target), *also))
         if expected is not None:
             snapshot = {**snapshot, expected.path: expected}
@@ -353,8 +358,7 @@ class ResourceService:
     ) -> None:
         """Pass the gate, or raise NotAuthenticated or AccessDenied.
 
-        With a refusal, the request still learns which modes the agent holds, for the headers of
-        the response (W-50).
+        A refusal also sets the grant of the request, for the ``WAC-Allow`` header (W-50).
         """
         who = request.agent, request.operation.origin, state.target
         try:
@@ -374,13 +378,13 @@ class ResourceService:
             version=None if existing is None else state_version(existing),
             modified_ms=None if existing is None else last_modified_ms(existing),
         )
-        # A document's version is relied on anyway. A container's members may change without it, and
-        # the conditions were about those as well.
+        # The version of a document is a precondition anyway. The members of a container can change
+        # without changing its version, and the conditions apply to them as well.
         if existing is not None:
             request.require_state(existing)
 
     def _check_length_of_target(self, state: TargetState) -> None:
-        # An auxiliary resource needs no room for a suffix of its own.
+        # An auxiliary resource has no auxiliary resources, so no suffix must fit.
         if state.existing is None and state.auxiliary is None:
             self._check_length(state.target)
 

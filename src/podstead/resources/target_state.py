@@ -1,7 +1,8 @@
-"""What is there? One snapshot around a target, and the questions that operations ask of it.
+"""What is stored at a target and around it?
 
-Pure: the snapshot was read for :func:`podstead.wac.effective.paths_to_read` of the target, so it
-holds the target, its slash twin, its subject, and every container above with its twin.
+Pure: values in, values out. The snapshot contains the paths of
+:func:`podstead.wac.effective.paths_to_read`: the target, its subject, every container above, and
+the slash variants of all of these.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ from podstead.storage.records import Absent, Metadata, Precondition, Present
 
 
 class TargetState:
-    """A target and what was stored around it at one moment.
+    """The target of a request and what was stored around it at one moment.
 
-    ``subject`` is the resource that the target is auxiliary to, or the target itself;
-    ``stored_path`` is where its bytes are kept: a container's description is the container itself
-    (C-30); ``existing`` is the metadata of what is there, ``None`` for nothing.
+    ``subject`` is the resource that the target is auxiliary to, or the target itself.
+    ``stored_path`` is the path under which its bytes are stored: the description of a container is
+    stored as the container's own body (C-30). ``existing`` is the metadata of the stored resource,
+    ``None`` if there is none.
     """
 
     __slots__ = ("_above", "auxiliary", "existing", "snapshot", "stored_path", "subject", "target")
@@ -45,9 +47,9 @@ class TargetState:
         self._above: tuple[tuple[ResourcePath, ...], Metadata | None] | None = None
 
     def metadata(self, path: ResourcePath) -> Metadata | None:
-        """What is stored at a path of the snapshot; ``None`` for nothing.
+        """The metadata at a path of the snapshot; ``None`` if nothing is stored there.
 
-        Raises StorageError for a path that was not read: not having looked is not absence.
+        Raises StorageError for a path that was not read, because that does not mean absence.
         """
         try:
             return self.snapshot[path]
@@ -58,7 +60,7 @@ class TargetState:
 
     @property
     def slash_variant(self) -> Metadata | None:
-        """What is stored at the target's other slash form; auxiliaries have none (P-47)."""
+        """What is stored at the target's slash variant; auxiliary resources have none (P-47)."""
         if self.auxiliary is not None:
             return None
         return self.metadata(slash_variant(self.target))
@@ -81,7 +83,7 @@ class TargetState:
         return self._surroundings()[0]
 
     def _surroundings(self) -> tuple[tuple[ResourcePath, ...], Metadata | None]:
-        """The missing containers above the target, and the closest that exists, if any."""
+        """The missing containers above the target, and the nearest existing one, if any."""
         if self._above is None:
             missing: list[ResourcePath] = []
             nearest = None
@@ -94,8 +96,10 @@ class TargetState:
         return self._above
 
     def check_creatable(self) -> None:
-        """Raise Conflict if slash semantics forbid creating the target (P-47, P-49), be it only
-        because an auxiliary resource may come to stand there (P-52)."""
+        """Raise Conflict if slash semantics forbid creating the target (P-47, P-49).
+
+        That includes a URL whose slash variant is reserved for an auxiliary resource (P-52).
+        """
         if self.auxiliary is not None:
             if auxiliary_kind(self.subject) is not None:
                 raise Conflict("An auxiliary resource cannot have auxiliary resources of its own")
@@ -114,7 +118,7 @@ class TargetState:
                 )
 
     def extra_charge_bytes(self) -> int:
-        """How much more the storage is charged for, beside the new body, if the target is put."""
+        """The bytes that a PUT of the target adds to the charge of its storage besides the body."""
         existing = self.existing
         if existing is not None:
             return 0 if existing.blob is not None else -existing.size_bytes
@@ -122,7 +126,7 @@ class TargetState:
         return sum(fixed_charge(path) for path in created)
 
     def creation_preconditions(self) -> tuple[Precondition, ...]:
-        """What creating the target relies on: nothing there, and a container above it."""
+        """The preconditions of creating the target: the path is free, and its container exists."""
         preconditions: list[Precondition] = [
             Absent(self.target),
             Absent(slash_variant(self.target)),
@@ -138,7 +142,7 @@ class TargetState:
 def check_new_path_length(path: ResourcePath, *, max_target_bytes: int) -> None:
     """Refuse to create a resource whose ACL or description could not be requested afterwards.
 
-    ``max_target_bytes`` is the longest target that requests may have. Raises TargetTooLong.
+    ``max_target_bytes`` bounds the request target. Raises TargetTooLong.
     """
     max_bytes = max_target_bytes - LONGEST_SUFFIX_BYTES
     if len(path) > max_bytes:

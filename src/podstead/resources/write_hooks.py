@@ -1,7 +1,7 @@
-"""Which records go with a document? A port for other parts that look documents up by what they say.
+"""Write hooks let other parts of the server index documents by their content.
 
-Such a part keeps its own records of what stands in some documents. They are put in the very write
-that puts the document, so nothing can come in between, and they are worked out from the graph that
+Such a part keeps records that are derived from documents. The records are committed in the same
+write as the document, so the two are always consistent, and they are derived from the graph that
 was parsed for that write anyway.
 """
 
@@ -16,11 +16,14 @@ from podstead.storage.records import Record
 
 
 class WriteHook(Protocol):
-    """Says which records a write of a document takes along."""
+    """Derives the records that are committed with a write of a document."""
 
     def applies_to(self, path: ResourcePath) -> bool:
-        """Whether a document at the path has any. Asked of every write, so without any reading."""
+        """Whether a document at the path has such records. Called for every write; must be
+        cheap."""
 
-    async def of(self, path: ResourcePath, said: Dataset) -> Sequence[Record]:
-        """The changes of records when the document at the path is to say this. Raises
-        StorageError."""
+    async def of(self, path: ResourcePath, content: Dataset) -> Sequence[Record]:
+        """The record changes for giving the document at the path this content.
+
+        Raises StorageError.
+        """

@@ -59,11 +59,11 @@ class ProfileKeyRecords:
         """Whether the document is a profile: WebIDs of this server are ``{base}/<pod>/#me``."""
         return storage_root(path) == path
 
-    async def of(self, path: ResourcePath, said: Dataset) -> Sequence[Record]:
+    async def of(self, path: ResourcePath, content: Dataset) -> Sequence[Record]:
         """What to change when the profile is to say this. Raises StorageError."""
         pod = await self._store.read_pod(path.strip("/"))
         before = await PROFILE_KEYS.of_owner(self._store, path, now_ms=self._clock.now_ms())
-        keys = stated_keys(said.default, pod.owner) if pod is not None else frozenset[str]()
+        keys = stated_keys(content.default, pod.owner) if pod is not None else frozenset[str]()
         named = {f"{key}{path}": ProfileKey(key) for key in sorted(keys)}
         known = {each.key for each in before}
         gone = sorted(known - named.keys())
