@@ -8,7 +8,7 @@ what was taken out of one version is kept with the version's name, and so is nev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 from urllib.parse import urljoin
@@ -17,18 +17,19 @@ from podstead.authn.identity_status import LocalWebIds
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.errors import (
+    BodyTooLarge,
     OutboundError,
     OwnDocument,
     RemoteUnavailable,
     RequestRefused,
 )
-from podstead.core.identifiers import ResourcePath
 from podstead.core.media_types import HTML, JSON_LD
 from podstead.rdf.graph import Graph
 from podstead.rdf.html_islands import data_islands
 from podstead.rdf.parser import RdfParser
-from podstead.storage.protocol import OpenBody, Snapshot, whole_body
-from podstead.storage.records import Metadata, Version
+from podstead.storage.document_reader import ChangingTooFast, DocumentReader
+from podstead.storage.protocol import DocumentSource
+from podstead.storage.records import Metadata
 
 T = TypeVar("T")
 
@@ -39,7 +40,6 @@ KEPT_CHARACTERS: Final = 4 * 1024 * 1024
 MOST_TRIPLES: Final = 10_000
 MOST_BYTES: Final = 1024 * 1024
 """Of a document of this server; foreign ones have the same limit (A-111)."""
-_ATTEMPTS: Final = 4
 _UNREADABLE: Final = "The WebID's document could not be read"
 _DISABLED: Final = "The WebID's account is disabled"
 _MISNAMED: Final = "The WebID leads to this server but does not begin with its base URL"
@@ -81,20 +81,12 @@ class ForeignProfiles(Protocol):
         """Raises OutboundError."""
 
 
-class ProfileSource(Protocol):
-    """Where the documents of this server are kept; every resource store is one."""
-
-    async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot: ...
-
-    async def open_body(self, metadata: Metadata) -> OpenBody | None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class ProfileSources:
     """Where WebID documents come from, here and elsewhere."""
 
     local: LocalWebIds
-    store: ProfileSource
+    store: DocumentSource
     foreign: ForeignProfiles
     parse: RdfParser
     clock: Clock
@@ -115,9 +107,15 @@ class WebIdDocuments(Generic[T]):
         UnusableDocument; ``weigh`` tells how many characters its result holds."""
         self._sources = sources
         self._extract = extract
-        self._weigh = weigh
         self._limits = limits
-        self._local = BoundedCache[tuple[str, Version], T](KEPT_CHARACTERS)
+        self._stored: DocumentReader[T] = DocumentReader(
+            sources.store,
+            self._interpret,
+            kind="WebID documents",
+            weigh=lambda _, found: weigh(found),
+            max_weight=KEPT_CHARACTERS,
+            max_bytes=limits.max_bytes,
+        )
         self._failures = BoundedCache[str, int](MOST_FAILURES)
 
     def is_local(self, name: str) -> bool:
@@ -135,23 +133,13 @@ class WebIdDocuments(Generic[T]):
             raise UnusableDocument
         if await self._sources.local.is_disabled(name):
             raise UnusableDocument(_DISABLED)
-        for _ in range(_ATTEMPTS):
-            metadata = (await self._sources.store.read_metadata([path]))[path]
-            if metadata is None:
-                return None
-            known = self._local.get((name, metadata.version))
-            if known is not None:
-                return known
-            if _exceeds(metadata.size_bytes, self._limits.max_bytes):
-                raise UnusableDocument
-            body = await self._sources.store.open_body(metadata)
-            if body is not None:
-                content = await whole_body(body)
-                found = await self._read(content, metadata.content_type, _url_of(name), name)
-                weight = len(name) + self._weigh(found)
-                self._local.put((name, metadata.version), found, weight=weight)
-                return found
-        raise UnusableDocument
+        try:
+            return await self._stored.current(name, path)
+        except (BodyTooLarge, ChangingTooFast) as error:
+            raise UnusableDocument from error
+
+    async def _interpret(self, name: str, metadata: Metadata, content: bytes) -> T:
+        return await self._read(content, metadata.content_type, _url_of(name), name)
 
     async def fetched(self, name: str) -> T:
         """What a document of another server states, which is fetched for it. Raises

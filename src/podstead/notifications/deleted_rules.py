@@ -17,7 +17,7 @@ from podstead.core.identifiers import ROOT, ResourcePath, acl_of, ancestors, des
 from podstead.notifications.notification import Activity, Notification
 from podstead.storage import records
 from podstead.storage.blobs.bodies import ContentBody
-from podstead.storage.protocol import OpenBody, Snapshot
+from podstead.storage.protocol import DocumentSource, OpenBody, Snapshot
 from podstead.storage.records import DeletedAcl, LoggedChange, Metadata, Version
 from podstead.wac.effective import acl_paths
 from podstead.wac.modes import governed
@@ -28,12 +28,8 @@ LOOKED_THROUGH: Final = 256
 _DELETIONS: Final = frozenset({Activity.DELETE, Activity.REMOVE})
 
 
-class RuleStore(Protocol):
+class RuleStore(DocumentSource, Protocol):
     """Where resources, their access rules and those that a write deleted are."""
-
-    async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot: ...
-
-    async def open_body(self, metadata: Metadata) -> OpenBody | None: ...
 
     async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]: ...
 

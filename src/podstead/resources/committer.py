@@ -17,11 +17,11 @@ from contextlib import suppress
 
 from podstead.core.errors import Conflict, Overloaded, QuotaExceeded, RequestRefused
 from podstead.core.identifiers import ResourcePath
-from podstead.resources.documents import Superseded
 from podstead.resources.outcome import Outcome, ResourceRequest
 from podstead.resources.planning import Plan
 from podstead.resources.target_state import TargetState
 from podstead.resources.write_locks import WriteLock, WriteLocks
+from podstead.storage.document_reader import Superseded
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.records import Committed, Metadata, NoMembers, OverQuota, ResourceKind
 

@@ -21,7 +21,8 @@ from podstead.rdf.errors import RdfTooLarge, UnavailableContext, UnknownContext
 from podstead.rdf.graph import EMPTY_GRAPH, Dataset
 from podstead.rdf.limits import RdfLimits, check_size
 from podstead.resources.contexts import ContextLibrary
-from podstead.storage.protocol import OpenBody, ResourceStore, whole_body
+from podstead.storage.document_reader import open_version
+from podstead.storage.protocol import DocumentSource, OpenBody, whole_body
 from podstead.storage.records import Metadata, Version
 
 _THREAD_FROM_BYTES = 64 * 1024
@@ -37,15 +38,11 @@ EMPTY_DATASET = Dataset(EMPTY_GRAPH)
 _Result = TypeVar("_Result")
 
 
-class Superseded(Exception):
-    """The version to be read is no longer the current one; the caller must read again."""
-
-
 class Documents:
     """Reads and converts RDF documents."""
 
     def __init__(
-        self, *, base_url: str, store: ResourceStore, contexts: ContextLibrary, limits: RdfLimits
+        self, *, base_url: str, store: DocumentSource, contexts: ContextLibrary, limits: RdfLimits
     ) -> None:
         self._base_url = base_url
         self._store = store
@@ -147,10 +144,7 @@ class Documents:
 
     async def open(self, metadata: Metadata) -> OpenBody:
         """Open a body. Raises Superseded and StorageError."""
-        body = await self._store.open_body(metadata)
-        if body is None:
-            raise Superseded
-        return body
+        return await open_version(self._store, metadata)
 
     async def convert(self, metadata: Metadata, media_type: str, *, at: ResourcePath) -> bytes:
         """Convert a stored RDF resource to another media type, with relative IRIs for the path

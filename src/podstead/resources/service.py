@@ -28,7 +28,7 @@ from podstead.core.operation import Operation
 from podstead.rdf.patching import Patch
 from podstead.resources.committer import MAX_ATTEMPTS, Committer
 from podstead.resources.content_validation import ContentValidator
-from podstead.resources.documents import EMPTY_DATASET, Superseded
+from podstead.resources.documents import EMPTY_DATASET
 from podstead.resources.entity_tags import last_modified_ms, state_version
 from podstead.resources.identity_changes import IdentityChanges
 from podstead.resources.naming import NameProposal
@@ -45,6 +45,7 @@ from podstead.resources.received import (
 )
 from podstead.resources.target_state import TargetState, check_new_path_length
 from podstead.storage.capacity import StorageCapacity
+from podstead.storage.document_reader import Superseded
 from podstead.storage.protocol import ResourceStore
 from podstead.storage.quota import fixed_charge
 from podstead.storage.records import Metadata, Version

@@ -68,12 +68,8 @@ class ChangeSignal(Protocol):
         """Listen no more. Idempotent."""
 
 
-class ResourceStore(Protocol):
-    """Resources, their bodies and the change log."""
-
-    def state_mark(self) -> int | None:
-        """A number that is another after any commit by any worker; ``None`` where the engine
-        cannot tell cheaply. While it stands, everything read before is still so."""
+class DocumentSource(Protocol):
+    """Where stored documents are read; every store is one."""
 
     async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
         """Read the metadata of each path, all as of one moment. Raises StorageError."""
@@ -84,6 +80,14 @@ class ResourceStore(Protocol):
         Raises StorageError, also when the version is current and its bytes are missing or are no
         longer those that were stored.
         """
+
+
+class ResourceStore(DocumentSource, Protocol):
+    """Resources, their bodies and the change log."""
+
+    def state_mark(self) -> int | None:
+        """A number that is another after any commit by any worker; ``None`` where the engine
+        cannot tell cheaply. While it stands, everything read before is still so."""
 
     async def list_members(
         self, container: ResourcePath, *, after: ResourcePath | None = None, limit: int

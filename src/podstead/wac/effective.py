@@ -13,12 +13,11 @@ transaction. Parsed ACLs are kept by path and version, which changes with every 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
 
-from podstead.core.bounded_cache import BoundedCache
-from podstead.core.errors import Overloaded, RequestRefused, TargetTooLong
+from podstead.core.errors import RequestRefused, TargetTooLong
 from podstead.core.identifiers import (
     ROOT,
     ResourcePath,
@@ -32,28 +31,18 @@ from podstead.core.identifiers import (
 from podstead.core.memoization import memoize_short_keys
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.parser import RdfParser
-from podstead.storage.protocol import OpenBody, Snapshot, whole_body
-from podstead.storage.records import Absent, AtVersion, Metadata, Precondition, Version
-from podstead.wac.acl import DENYING_ACL, AclDocument, read_acl
+from podstead.storage.document_reader import DocumentReader
+from podstead.storage.protocol import DocumentSource, Snapshot
+from podstead.storage.records import Absent, AtVersion, Metadata, Precondition
+from podstead.wac.acl import DENYING_ACL, read_acl
 from podstead.wac.decision import NO_RULES, Rules
 from podstead.wac.modes import governed
-
-MAX_ATTEMPTS = 8
-"""How often documents are read again because they changed between looking and reading."""
 
 MAX_DEPTH = 100
 """How deep resources may lie: deciding about one takes a look at everything above it."""
 
 CACHE_OVERHEAD_BYTES = 1024
 """What a remembered document costs beside its content: key, objects and place, rounded up."""
-
-
-class AclSource(Protocol):
-    """Where ACLs and group documents are kept; every resource store is one."""
-
-    async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot: ...
-
-    async def open_body(self, metadata: Metadata) -> OpenBody | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +108,7 @@ class EffectiveAcls:
 
     def __init__(
         self,
-        source: AclSource,
+        source: DocumentSource,
         parse: RdfParser,
         *,
         base_url: str,
@@ -127,17 +116,16 @@ class EffectiveAcls:
     ) -> None:
         """``base_url`` is the server's origin without a trailing slash; ``cache_bytes`` bounds the
         ACLs that are kept parsed, by the length of their documents."""
-        self._source = source
         self._parse = parse
         self._base_url = base_url
-        self._known: BoundedCache[tuple[ResourcePath, Version], _KnownAcl] = BoundedCache(
-            cache_bytes
+        self._acls: DocumentReader[_KnownAcl] = DocumentReader(
+            source, self._interpret, kind="access rules", weigh=cache_weight, max_weight=cache_bytes
         )
 
-    def over(self, source: AclSource) -> EffectiveAcls:
-        """The same on another source, such as one of a former moment, sharing what is parsed."""
-        other = EffectiveAcls(source, self._parse, base_url=self._base_url, cache_bytes=0)
-        other._known = self._known  # by version, and versions come but once
+    def over(self, source: DocumentSource) -> EffectiveAcls:
+        """The same on another source, such as one of an earlier moment, with the same cache."""
+        other = copy(self)
+        other._acls = self._acls.over(source)  # noqa: SLF001 - of this class
         return other
 
     async def find(self, target: ResourcePath, snapshot: Snapshot) -> EffectiveAcl:
@@ -148,51 +136,54 @@ class EffectiveAcls:
         change faster than they can be read.
         """
         subject = governed(target).subject
-        absences = _absences(subject)
-        for _ in range(MAX_ATTEMPTS):
-            depth, metadata = _closest(subject, snapshot)
-            if metadata is None:
-                return EffectiveAcl(NO_RULES, absences)
-            acl = self._known.get((metadata.path, metadata.version)) or await self._read(metadata)
-            if acl is not None:
-                rules = acl.inherited if depth else acl.own
-                return EffectiveAcl(rules, (*absences[:depth], acl.version), acl.lasting)
-            # All of the walk again: rules of different moments, put together, could grant what
-            # neither moment granted.
-            snapshot = await self._source.read_metadata(acl_paths(subject))
-        raise Overloaded("The access rules are changing too fast to be read; try again")
+        depth, metadata = _closest(subject, snapshot)
+        if metadata is None:
+            return EffectiveAcl(NO_RULES, _absences(subject))
+        acl = self._acls.cached(metadata.path, metadata)
+        if acl is not None:
+            return _effective(subject, depth, acl)
+        # If the ACL is superseded, the whole walk is repeated: rules of different moments together
+        # could grant what neither moment granted.
+        return await self._acls.retry(acl_paths(subject), partial(self._read, subject), snapshot)
 
-    async def _read(self, metadata: Metadata) -> _KnownAcl | None:
-        """Read one version of an ACL; ``None`` if it is no longer the current one."""
-        body = await self._source.open_body(metadata)
-        if body is None:
-            return None
-        version = AtVersion(metadata.path, metadata.version)
+    async def _read(self, subject: ResourcePath, snapshot: Snapshot) -> EffectiveAcl:
+        depth, metadata = _closest(subject, snapshot)
+        if metadata is None:
+            return EffectiveAcl(NO_RULES, _absences(subject))
         try:
-            document = await self._understand(metadata, await whole_body(body))
+            acl = await self._acls.read(metadata.path, metadata)
         except UnknownContext:
-            # Not remembered, and under the key of other rules: the context may come back.
-            return _KnownAcl(NO_RULES, NO_RULES, version, lasting=False)
-        name = f"{metadata.path} {metadata.version}"
-        acl = _KnownAcl(
-            own=Rules.of(document.about_subject(), key=f"{name} own"),
-            inherited=Rules.of(document.about_contents(), key=f"{name} inherited"),
-            version=version,
-        )
-        key = (metadata.path, metadata.version)
-        self._known.put(key, acl, weight=metadata.size_bytes + CACHE_OVERHEAD_BYTES)
-        return acl
+            # Not cached, and under the key of other rules: the context may become available.
+            version = AtVersion(metadata.path, metadata.version)
+            acl = _KnownAcl(NO_RULES, NO_RULES, version, lasting=False)
+        return _effective(subject, depth, acl)
 
-    async def _understand(self, metadata: Metadata, content: bytes) -> AclDocument:
-        base_iri = self._base_url + metadata.path
+    async def _interpret(self, path: str, metadata: Metadata, content: bytes) -> _KnownAcl:
         try:
-            graph = await self._parse(content, metadata.content_type, base_iri)
+            graph = await self._parse(content, metadata.content_type, self._base_url + path)
         except UnknownContext:
             raise
         except RequestRefused:
             # W-7: fail closed for all; the owner rule keeps the owner's Control.
-            return DENYING_ACL
-        return read_acl(graph, subject_url=self._base_url + subject_of(metadata.path))
+            document = DENYING_ACL
+        else:
+            document = read_acl(graph, subject_url=self._base_url + subject_of(metadata.path))
+        name = f"{path} {metadata.version}"
+        return _KnownAcl(
+            own=Rules.of(document.about_subject(), key=f"{name} own"),
+            inherited=Rules.of(document.about_contents(), key=f"{name} inherited"),
+            version=AtVersion(metadata.path, metadata.version),
+        )
+
+
+def cache_weight(metadata: Metadata, _: object) -> int:
+    """What the result of reading an ACL or a group document weighs in a cache."""
+    return metadata.size_bytes + CACHE_OVERHEAD_BYTES
+
+
+def _effective(subject: ResourcePath, depth: int, acl: _KnownAcl) -> EffectiveAcl:
+    rules = acl.inherited if depth else acl.own
+    return EffectiveAcl(rules, (*_absences(subject)[:depth], acl.version), acl.lasting)
 
 
 def _closest(subject: ResourcePath, snapshot: Snapshot) -> tuple[int, Metadata | None]:

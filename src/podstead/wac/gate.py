@@ -18,10 +18,10 @@ from podstead.core.bounded_cache import BoundedCache
 from podstead.core.errors import AccessDenied, NotAuthenticated
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import Identity
-from podstead.storage.protocol import Snapshot
+from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Precondition
 from podstead.wac.decision import Requester, Rules, agent_modes
-from podstead.wac.effective import AclSource, EffectiveAcl, EffectiveAcls
+from podstead.wac.effective import EffectiveAcl, EffectiveAcls
 from podstead.wac.groups import NO_MEMBERSHIPS, GroupMemberships, Memberships, Readable
 from podstead.wac.iris import agent_name, origin_of
 from podstead.wac.modes import ALL_MODES, NO_MODES, Governed, Mode, Modes, Requirements, governed
@@ -91,7 +91,7 @@ class Gate:
         self._owners = owners
         self._decisions: BoundedCache[tuple[str, Requester], Modes] = BoundedCache(max_cached)
 
-    def over(self, source: AclSource) -> Gate:
+    def over(self, source: DocumentSource) -> Gate:
         """The same gate on ACLs of another source, sharing its decisions; groups and owners stay
         those of now."""
         other = Gate(acls=self._acls.over(source), groups=self._groups, owners=self._owners)

@@ -12,26 +12,27 @@ fetched or understood has no members, while a failure of our own store is an err
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from podstead.core import vocab
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock
-from podstead.core.errors import OutboundError, Overloaded, RequestRefused
+from podstead.core.errors import BodyTooLarge, OutboundError, RequestRefused
 from podstead.core.identifiers import ResourcePath
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Graph
 from podstead.rdf.parser import RdfParser
 from podstead.rdf.terms import Iri
-from podstead.storage.protocol import Snapshot, whole_body
-from podstead.storage.records import Absent, AtVersion, Metadata, Precondition, Version
+from podstead.storage.document_reader import DocumentReader
+from podstead.storage.protocol import DocumentSource, Snapshot
+from podstead.storage.records import Absent, AtVersion, Metadata, Precondition
 from podstead.wac.effective import (
     CACHE_OVERHEAD_BYTES,
-    MAX_ATTEMPTS,
     MAX_DEPTH,
-    AclSource,
+    cache_weight,
     paths_to_read,
 )
 from podstead.wac.iris import agent_name, local_path
@@ -146,7 +147,7 @@ class GroupMemberships:
 
     def __init__(
         self,
-        source: AclSource,
+        source: DocumentSource,
         parse: RdfParser,
         remote: GroupDocuments,
         clock: Clock,
@@ -156,12 +157,18 @@ class GroupMemberships:
     ) -> None:
         """``base_url`` is the server's origin without a trailing slash; ``cache_bytes`` bounds the
         documents remembered, of each kind, by their length."""
-        self._source = source
         self._parse = parse
         self._remote = remote
         self._clock = clock
         self._base_url = base_url
-        self._local: BoundedCache[tuple[ResourcePath, Version], _Stated] = BoundedCache(cache_bytes)
+        self._stored: DocumentReader[_Stated] = DocumentReader(
+            source,
+            self._interpret,
+            kind="group documents",
+            weigh=cache_weight,
+            max_weight=cache_bytes,
+            max_bytes=MAX_GROUP_DOCUMENT_BYTES,
+        )
         self._fetched: BoundedCache[str, _Remembered] = BoundedCache(cache_bytes)
 
     async def of(
@@ -222,57 +229,51 @@ class GroupMemberships:
         wanted = beside.union(*map(paths_to_read, asked)) if asked else beside
         if not wanted:
             return _LocalDocuments({}, ())
-        for _ in range(MAX_ATTEMPTS):
-            snapshot = await self._source.read_metadata(wanted)
-            paths = sorted(beside)
-            answers = [(path, await readable(path, snapshot)) for path in asked if readable]
-            if answers:
-                paths += [path for path, answer in answers if answer.may_read]
-                snapshot = {path: snapshot[path] for path in paths}
-            documents = await self._read_all(snapshot)
-            if documents is not None:
-                # A write that is granted by these is decided again if any of them changes before it
-                # is committed, the rules about group documents included.
-                preconditions = tuple(_precondition(path, snapshot[path]) for path in paths)
-                for _, answer in answers:
-                    preconditions += answer.preconditions
-                lasting = all(answer.lasting for _, answer in answers)
-                return _LocalDocuments(documents, preconditions, rules_last=lasting)
-        raise Overloaded("The group documents are changing too fast to be read; try again")
+        read = partial(self._documents_in, sorted(beside), asked, readable)
+        return await self._stored.retry(wanted, read)
+
+    async def _documents_in(
+        self,
+        beside: Sequence[ResourcePath],
+        asked: Sequence[ResourcePath],
+        readable: AskReadable | None,
+        snapshot: Snapshot,
+    ) -> _LocalDocuments:
+        """The same in one snapshot. Raises Superseded if a document has changed since."""
+        answers = [(path, await readable(path, snapshot)) for path in asked if readable]
+        paths = [*beside, *(path for path, answer in answers if answer.may_read)]
+        documents: dict[ResourcePath, _Stated] = {}
+        for path in paths:
+            metadata = snapshot[path]
+            if metadata is None:
+                documents[path] = _NOTHING_STATED
+            else:
+                stated = self._stored.cached(path, metadata)
+                documents[path] = stated or await self._read(metadata)
+        # A write that is granted by these is decided again if any of them changes before it is
+        # committed, the rules about group documents included.
+        preconditions = tuple(_precondition(path, snapshot[path]) for path in paths)
+        for _, answer in answers:
+            preconditions += answer.preconditions
+        lasting = all(answer.lasting for _, answer in answers)
+        return _LocalDocuments(documents, preconditions, rules_last=lasting)
 
     def _node(self, group: str, path: ResourcePath) -> str:
         """The group's IRI as its document spells it, however the rules spell it."""
         _, separator, fragment = group.partition("#")
         return f"{self._base_url}{path}{separator}{fragment}"
 
-    async def _read_all(self, snapshot: Snapshot) -> dict[ResourcePath, _Stated] | None:
-        """What each document states; ``None`` if one has changed since the snapshot."""
-        documents: dict[ResourcePath, _Stated] = {}
-        for path, metadata in snapshot.items():
-            stated = _NOTHING_STATED if metadata is None else await self._read(metadata)
-            if stated is None:
-                return None
-            documents[path] = stated
-        return documents
-
-    async def _read(self, metadata: Metadata) -> _Stated | None:
-        key = (metadata.path, metadata.version)
-        stated = self._local.get(key)
-        if stated is not None:
-            return stated
-        if metadata.size_bytes > MAX_GROUP_DOCUMENT_BYTES:
-            return _NOTHING_STATED
-        body = await self._source.open_body(metadata)
-        if body is None:  # replaced since the snapshot
-            return None
-        content = await whole_body(body)
-        base_iri = self._base_url + metadata.path
+    async def _read(self, metadata: Metadata) -> _Stated:
         try:
-            stated = _Stated(await self._understand(content, metadata.content_type, base_iri))
-        except _TRANSIENT:  # not kept: the same version may be understood the next time
+            return await self._stored.read(metadata.path, metadata)
+        except BodyTooLarge:
+            return _NOTHING_STATED
+        except _TRANSIENT:  # not cached: the same version may be understood the next time
             return _Stated(_NO_MEMBERS, lasting=False)
-        self._local.put(key, stated, weight=len(content) + CACHE_OVERHEAD_BYTES)
-        return stated
+
+    async def _interpret(self, path: str, metadata: Metadata, content: bytes) -> _Stated:
+        base_iri = self._base_url + path
+        return _Stated(await self._understand(content, metadata.content_type, base_iri))
 
     # --- documents of other servers -------------------------------------------------------
 

@@ -12,10 +12,10 @@ from podstead.core.errors import Conflict, StorageError
 from podstead.core.identifiers import ResourcePath, description_of
 from podstead.core.operation import Operation
 from podstead.resources.committer import Committer
-from podstead.resources.documents import Superseded
 from podstead.resources.outcome import Outcome, ResourceRequest
 from podstead.resources.planning import Content, NewVersion, Plan, plan_delete, plan_put
 from podstead.resources.target_state import TargetState
+from podstead.storage.document_reader import Superseded
 from podstead.storage.records import (
     CommitOutcome,
     InlineBody,

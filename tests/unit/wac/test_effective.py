@@ -6,8 +6,9 @@ import pytest
 
 from podstead.core.errors import Overloaded, StorageError, TargetTooLong
 from podstead.core.identifiers import ROOT, ResourcePath, acl_of
+from podstead.storage.document_reader import MAX_ATTEMPTS
 from podstead.storage.records import Absent, AtVersion
-from podstead.wac.effective import MAX_ATTEMPTS, MAX_DEPTH, EffectiveAcls, paths_to_read
+from podstead.wac.effective import MAX_DEPTH, EffectiveAcls, paths_to_read
 from podstead.wac.modes import Mode
 from tests.unit.wac.world import BASE, BOB, OWNER, World, identity, owner_rule, path, pod, rule
 

@@ -7,9 +7,9 @@ import pytest
 from podstead.core.errors import OutboundError, Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.rdf.graph import Graph
+from podstead.storage.document_reader import MAX_ATTEMPTS
 from podstead.storage.protocol import Snapshot
 from podstead.storage.records import Absent, AtVersion
-from podstead.wac.effective import MAX_ATTEMPTS
 from podstead.wac.groups import (
     MAX_GROUP_DOCUMENT_BYTES,
     REMOTE_BUDGET_MS,

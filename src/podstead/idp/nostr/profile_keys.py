@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from podstead.authn.web_id_documents import ProfileSource
-from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock
-from podstead.core.errors import BadRequest, Overloaded, RequestRefused, StorageError
+from podstead.core.errors import BadRequest, RequestRefused, StorageError
 from podstead.core.identifiers import ResourcePath, parse_path, storage_root
 from podstead.idp.accounts import Accounts
 from podstead.idp.audit import AuditEvent
@@ -34,17 +32,18 @@ from podstead.nostr.npub import npub
 from podstead.rdf.graph import Dataset
 from podstead.rdf.nostr_keys import stated_keys
 from podstead.rdf.parser import RdfParser
-from podstead.storage.protocol import EntryRegistry, PodRegistry, whole_body
-from podstead.storage.records import Metadata, Record, Version
+from podstead.storage.document_reader import DocumentReader
+from podstead.storage.protocol import DocumentSource, EntryRegistry, PodRegistry
+from podstead.storage.records import Metadata, Record
 from podstead.storage.registry import Versioned
 
 MOST_CLAIMS: Final = 100
 """How many profiles are looked at for one key: one is right, and two are too many already."""
-KEPT_KEYS: Final = 10_000
-_ATTEMPTS: Final = 4
+CACHE_CHARACTERS: Final = 1024 * 1024
+"""Of WebIDs and the keys in their profiles."""
 
 
-class ProfileStore(EntryRegistry, PodRegistry, ProfileSource, Protocol):
+class ProfileStore(EntryRegistry, PodRegistry, DocumentSource, Protocol):
     """Where profiles and the records of their keys are kept; every store is one."""
 
 
@@ -135,7 +134,13 @@ class ProfileKeys:
         self._accounts = accounts
         self._parse = parse
         self._clock = clock
-        self._kept = BoundedCache[tuple[str, Version], frozenset[str]](KEPT_KEYS)
+        self._profiles: DocumentReader[frozenset[str]] = DocumentReader(
+            store,
+            self._interpret,
+            kind="profiles",
+            weigh=lambda _, keys: sum(map(len, keys)),
+            max_weight=CACHE_CHARACTERS,
+        )
 
     async def accounts_of(self, public_key: str) -> Sequence[Versioned[Account]]:
         """The accounts whose profile states the key (64 hexadecimal digits in lower case), also
@@ -166,24 +171,10 @@ class ProfileKeys:
             path = parse_path(url[len(self._base_url) :].encode())
         except (BadRequest, UnicodeEncodeError) as error:
             raise StorageError(f"The account has no usable WebID: {web_id}") from error
-        for _ in range(_ATTEMPTS):
-            metadata = (await self._store.read_metadata([path]))[path]
-            if metadata is None:
-                return frozenset()
-            keys = self._kept.get((web_id, metadata.version))
-            if keys is None:
-                keys = await self._read(web_id, url, metadata)
-            if keys is not None:
-                self._kept.put((web_id, metadata.version), keys, weight=1 + len(keys))
-                return keys
-        raise Overloaded("The profile is changing too fast to be read; try again")
+        return await self._profiles.current(web_id, path) or frozenset()
 
-    async def _read(self, web_id: str, url: str, metadata: Metadata) -> frozenset[str] | None:
-        """What this version of a profile states; ``None`` if it is no longer the current one."""
-        body = await self._store.open_body(metadata)
-        if body is None:
-            return None
-        content = await whole_body(body)
+    async def _interpret(self, web_id: str, metadata: Metadata, content: bytes) -> frozenset[str]:
+        url = web_id.partition("#")[0]
         try:
             graph = await self._parse(content, metadata.content_type, url)
         except RequestRefused as error:
