@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -27,3 +28,17 @@ def test_each_file_and_folder_that_is_named_exists() -> None:
         assert (_TESTS / name).is_dir() or (_TESTS.parent / name).is_dir(), name
     for name in re.findall(r"ARGS=\"?(tests/[\w/]+)", _TEXT):
         assert (_TESTS.parent / name).is_dir(), name
+
+
+def test_the_fake_clock_is_the_only_clock_of_the_tests() -> None:
+    """Which the page says: a second one would differ in how it is advanced."""
+    defining = {
+        path.relative_to(_TESTS).as_posix()
+        for path in _TESTS.rglob("*.py")
+        if "node_modules" not in path.parts
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+        for member in node.body
+        if isinstance(member, ast.FunctionDef) and member.name == "now_ms"
+    }
+    assert defining == {"support/clock.py"}

@@ -21,6 +21,7 @@ from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
 from podstead.web.application import Application
 from tests.support.asgi import Answer, Client
+from tests.support.clock import FakeClock
 
 BASE = "http://localhost:3000"
 CHEAP = HashCost(memory_kib=8, passes=1)
@@ -76,6 +77,12 @@ def acl_turtle(subject: str, *rules: tuple[str, str], owner: bool = True) -> str
         "@prefix foaf: <http://xmlns.com/foaf/0.1/>.\n"
     )
     return prefixes + "\n".join(blocks)
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """The clock of a server that is started with it."""
+    return FakeClock()
 
 
 @pytest.fixture

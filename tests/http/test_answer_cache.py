@@ -21,14 +21,13 @@ from hypothesis import strategies as st
 
 from podstead.app.adapters.keys import ensure_token_key
 from podstead.config import Settings
-from podstead.core.clock import Clock
 from podstead.storage.records import Committed, TokenRevocation, Version, Write
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
 from tests.http.conftest import BASE, acl_turtle, running
 from tests.http.rdf import JSON_LD, TURTLE
 from tests.support.asgi import Answer, Client
-from tests.unit.outbound.peer import MovedClock
+from tests.support.clock import FakeClock
 
 TOKEN_LIFETIME_S = 1000
 CONTAINER = "/alice/private/"
@@ -175,7 +174,7 @@ class Deployment:
     """Workers on one root, asked in turn, and an agent's credentials there."""
 
     stack: AsyncExitStack
-    clock: Clock
+    clock: FakeClock
     settings: Settings
     workers: int
     clients: list[dict[str, Client]] = field(default_factory=list)
@@ -218,7 +217,7 @@ class Deployment:
         claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
         store = SqliteStore(self.settings.root)
         await store.open()
-        record = TokenRevocation(claims["jti"], at_s=self.clock.now_ms() // 1000)
+        record = TokenRevocation(claims["jti"], at_s=self.clock.now_s())
         write = Write(Version(f"{self.turn:016x}"), self.clock.now_ms(), records=(record,))
         assert isinstance(await store.commit(write), Committed)
         await store.close()
@@ -236,7 +235,7 @@ def test_answers_are_the_same_whether_or_not_they_are_kept(drawn: Sequence[Step]
 
 
 async def _compare(folder: Path, drawn: Sequence[Step]) -> None:
-    clock = MovedClock()
+    clock = FakeClock()
 
     def settings_with(name: str, cache_bytes: int) -> Settings:
         return Settings(
@@ -252,7 +251,7 @@ async def _compare(folder: Path, drawn: Sequence[Step]) -> None:
             await deployment.start()
         for step in (*FIRST, *drawn):
             if isinstance(step, Move):
-                clock.move(step.seconds)
+                clock.advance(step.seconds)
             elif isinstance(step, Revoke):
                 await keeping.revoke(step.who)
                 await making.revoke(step.who)

@@ -13,7 +13,8 @@ from podstead.config import Settings
 from podstead.outbound.urls import parse_origin
 from tests.http.conftest import BASE, Server, Start, running
 from tests.http.rdf import JSON_LD, N_TRIPLES, TURTLE, said
-from tests.unit.outbound.peer import MovedClock, Peer, answer
+from tests.support.clock import FakeClock
+from tests.unit.outbound.peer import Peer, answer
 
 PATH = "/alice/private/doc"
 ACTIVITY_STREAMS = "https://www.w3.org/ns/activitystreams"
@@ -96,7 +97,7 @@ async def test_a_context_that_cannot_be_had_at_present_is_to_be_tried_again(
     start: Start, peer: Peer
 ) -> None:
     """Nothing is wrong with the document, so it is no 400, 406 or 409 that one gets."""
-    clock = MovedClock()
+    clock = FakeClock()
     server = await start(context_origins=(parse_origin(peer.url()),), clock=clock)
     sound = peer.replies["/names"]
     peer.replies["/names"] = answer("503 No")
@@ -115,7 +116,7 @@ async def test_a_context_that_cannot_be_had_at_present_is_to_be_tried_again(
         assert int(refused.header("retry-after") or 0) > 0
         assert peer.url("/names") in refused.json()["message"]
     peer.replies["/names"] = sound
-    clock.move(seconds=61)
+    clock.advance(seconds=61)
     assert (await server.alice.get(PATH, accept=TURTLE)).status == 200
 
 

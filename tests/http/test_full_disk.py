@@ -19,6 +19,7 @@ from podstead.storage.blobs import drafts
 from podstead.storage.disk_space import DiskUsage
 from tests.http.conftest import Server, Start
 from tests.http.rdf import TURTLE
+from tests.support.clock import FakeClock
 
 MIB = 1024 * 1024
 INSERT = b"INSERT DATA { <#a> <#b> <#c> }"
@@ -52,16 +53,6 @@ async def server(disk: Disk, start: Start) -> Server:
     """One that looks at the disk before every request."""
     assert disk.free_bytes
     return await start()
-
-
-@dataclass
-class StoppedClock:
-    """A clock that a test sets."""
-
-    ms: int = 1_790_000_000_000
-
-    def now_ms(self) -> int:
-        return self.ms
 
 
 def files_of(settings: Settings) -> list[Path]:
@@ -188,7 +179,7 @@ async def test_a_disk_that_turns_out_to_be_full_is_507_and_leaves_nothing(
 async def test_a_full_disk_is_507_wherever_it_shows_and_logged_once_a_minute(
     start: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    clock = StoppedClock()
+    clock = FakeClock()
     server = await start(clock=clock)
 
     async def fail(*_arguments: object) -> None:
@@ -202,10 +193,10 @@ async def test_a_full_disk_is_507_wherever_it_shows_and_logged_once_a_minute(
         for _ in range(10):
             assert (await server.alice.get("/alice/private/a")).status == 507
         assert len(caplog.records) == 1
-        clock.ms += 59_000
+        clock.time_ms += 59_000
         assert (await server.alice.get("/alice/private/a")).status == 507
         assert len(caplog.records) == 1
-        clock.ms += 1_000
+        clock.time_ms += 1_000
         assert (await server.alice.get("/alice/private/a")).status == 507
     assert len(caplog.records) == 2
     assert all(record.exc_info is None for record in caplog.records)

@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.http.conftest import Start
+from tests.support.clock import FakeClock
 from tests.support.provider import running_provider
 from tests.support.signing import set_to
-from tests.unit.outbound.peer import MovedClock, Peer
+from tests.unit.outbound.peer import Peer
 
 BASE = "https://pod.example"
 DOC = "/alice/private/"
@@ -63,9 +64,9 @@ async def test_an_issuer_in_a_place_that_is_nobodys_business_is_refused_unasked(
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 0))]
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    clock = MovedClock()
+    clock = FakeClock()
     server = await start(base_url=BASE, clock=clock)
-    now_s = clock.now_ms() // 1000
+    now_s = clock.now_s()
     with running_provider() as signer:
         named = set_to("iss", issuer.format(port=peer.port))
         app = signer.app(server.alice_web_id, named, now_s=now_s)
@@ -94,10 +95,10 @@ async def test_a_webid_of_another_name_of_this_machine_is_told_what_is_wrong(
     start: Start, name: str, base_port: str, peer: Peer
 ) -> None:
     """A-190: at the port that the server listens on, which a proxy may hide behind another."""
-    clock = MovedClock()
+    clock = FakeClock()
     base_url = f"http://localhost{base_port}"
     server = await start(clock=clock, base_url=base_url, port=peer.port)
-    now_s = clock.now_ms() // 1000
+    now_s = clock.now_s()
     with running_provider() as provider:
         app = provider.app(f"{name}:{peer.port}/alice/#me", now_s=now_s)
         fields = app.fields("GET", f"{base_url}{DOC}")

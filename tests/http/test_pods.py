@@ -14,7 +14,7 @@ from podstead.pods.names import NAME_RULE, RESERVED_NAMES
 from tests.http.conftest import BASE, Server, Start, running
 from tests.http.rdf import JSON_LD, TURTLE, said
 from tests.support.asgi import Answer, Client
-from tests.unit.outbound.peer import MovedClock
+from tests.support.clock import FakeClock
 
 JSON = "application/json"
 FOAF = "http://xmlns.com/foaf/0.1/"
@@ -234,7 +234,7 @@ async def test_other_methods_are_405(server: Server, method: str) -> None:
 
 async def test_an_address_makes_so_many_pods_an_hour(start: Start) -> None:
     """A-181, A-180: each its own, and time gives them back."""
-    clock = MovedClock()
+    clock = FakeClock()
     server = await start(
         base_url="https://pods.example", clock=clock, pod_creations_per_hour=4
     )  # two were made already, for the fixture
@@ -255,9 +255,9 @@ async def test_an_address_makes_so_many_pods_an_hour(start: Start) -> None:
         "retryAfter": seconds,
     }
     assert (await make("b", "203.0.113.9")).status == 201
-    clock.move(seconds - 1)
+    clock.advance(seconds - 1)
     assert (await make("c", "127.0.0.1")).status == 429
-    clock.move(1)
+    clock.advance(1)
     assert (await make("c", "127.0.0.1")).status == 201
     assert (await make("d", "127.0.0.1")).status == 429
 

@@ -24,7 +24,7 @@ from podstead.config import Settings
 from tests.http.conftest import BASE, Server, Start, running
 from tests.http.rdf import TURTLE
 from tests.support.asgi import Answer, Client
-from tests.unit.outbound.peer import MovedClock
+from tests.support.clock import FakeClock
 
 PRIVATE = "/alice/private/"
 PUBLIC = "/alice/public/"
@@ -300,7 +300,7 @@ async def test_options_takes_no_notice_of_credentials(server: Server) -> None:
 
 async def test_an_address_may_be_wrong_so_often_a_minute(start: Start) -> None:
     """A-181: right credentials and none at all count for nothing and go on working."""
-    clock = MovedClock()
+    clock = FakeClock()
     server = await start(clock=clock, invalid_credentials_per_minute=3)
 
     async def guess(peer: str = "127.0.0.1") -> Answer:
@@ -323,7 +323,7 @@ async def test_an_address_may_be_wrong_so_often_a_minute(start: Start) -> None:
     assert (await server.alice.get(PRIVATE)).status == 200
     assert (await server.public.get(PUBLIC)).status == 200
     assert (await guess("192.0.2.7")).status == 401
-    clock.move(20)
+    clock.advance(20)
     assert [(await guess()).status for _ in range(2)] == [401, 429]
 
 
@@ -332,12 +332,12 @@ async def test_an_address_may_be_wrong_so_often_a_minute(start: Start) -> None:
 
 async def test_a_token_ends_on_its_second(start: Start) -> None:
     """A-31: also where the same answer was given just before."""
-    clock = MovedClock()
+    clock = FakeClock()
     server = await start(clock=clock, token_lifetime_s=60)
-    clock.move(59)
+    clock.advance(59)
     for _ in range(2):
         assert (await server.alice.get(PRIVATE)).status == 200
-    clock.move(1)
+    clock.advance(1)
     for _ in range(2):
         assert_invalid(await server.alice.get(PRIVATE), "Access token expired")
     assert (await server.public.get("/alice/")).status == 200
@@ -345,10 +345,10 @@ async def test_a_token_ends_on_its_second(start: Start) -> None:
 
 async def test_a_token_without_lifetime_does_not_end(start: Start) -> None:
     """A-31."""
-    clock = MovedClock()
+    clock = FakeClock()
     server = await start(clock=clock, token_lifetime_s=0)
     assert "exp" not in claims_of(token_of(server.alice))
-    clock.move(100 * 365 * 24 * 3600)
+    clock.advance(100 * 365 * 24 * 3600)
     assert (await server.alice.get(PRIVATE)).status == 200
 
 

@@ -14,7 +14,8 @@ from podstead.storage.sqlite import SqliteStore
 from tests.http.conftest import BASE, Server, Start, acl_turtle, running
 from tests.http.rdf import JSON_LD, TURTLE
 from tests.support.asgi import Answer, Client
-from tests.unit.outbound.peer import MovedClock, Peer
+from tests.support.clock import FakeClock
+from tests.unit.outbound.peer import Peer
 from tests.unit.outbound.peer import answer as reply
 
 PUBLIC = "acl:agentClass foaf:Agent"
@@ -262,19 +263,19 @@ async def peer() -> AsyncIterator[Peer]:
 
 async def test_members_of_a_foreign_group(start: Start, peer: Peer) -> None:
     """W-13, W-14, A-190: fetched, kept for a while, and what cannot be had has no members."""
-    clock = MovedClock()
+    clock = FakeClock()
     server = await start(clock=clock)
     await make_document(server)
     await server.put_acl(DOC, (f"acl:agentGroup <{peer.url('/groups')}#g>", "Read"))
     assert (await server.bob.get(DOC)).status == 403  # the peer has no such document yet
     peer.replies["/groups"] = reply(body=GROUP.format(server.bob_web_id).encode())
-    clock.move(600)
+    clock.advance(600)
     assert [(await server.bob.get(DOC)).status for _ in range(3)] == [200, 200, 200]
     assert len(peer.requests) == 2
     assert all("authorization" not in request.headers for request in peer.requests)
     assert (await server.public.get(DOC)).status == 401
     peer.replies["/groups"] = reply(body=GROUP.format("http://e/#x").encode())
-    clock.move(600)
+    clock.advance(600)
     assert (await server.bob.get(DOC)).status == 403
 
 

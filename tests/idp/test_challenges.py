@@ -94,6 +94,6 @@ async def test_there_is_room_for_so_many(tmp_path: Path, monkeypatch: pytest.Mon
             await challenges.issue(SIGNING_IN, holder="mine")
         with pytest.raises(Overloaded):
             await challenges.issue(SIGNING_IN, holder="mine")
-        place.clock.move(CHALLENGE_S)
+        place.clock.advance(CHALLENGE_S)
         await place.store.sweep(now_ms=place.clock.now_ms())
         await challenges.issue(SIGNING_IN, holder="mine")

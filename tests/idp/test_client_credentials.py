@@ -22,7 +22,7 @@ async def test_client_credentials_are_listed_and_ended_by_their_account_only(des
     alice, bob = await desk.new_account("alice"), await desk.new_account("bob")
     credentials = desk.services.credentials
     first = await credentials.create(alice, name=" backup ", web_id=alice.value.web_id)
-    desk.clock.move(1)
+    desk.clock.advance(1)
     second = await credentials.create(alice)
     assert first.credential.name == "backup"
     assert [each.credential_id for each in await credentials.of(alice.key)] == [

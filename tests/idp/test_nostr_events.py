@@ -54,7 +54,7 @@ class Desk:
 
     @property
     def now_s(self) -> int:
-        return self.place.clock.now_ms() // 1000
+        return self.place.clock.now_s()
 
     async def ask(self, purpose: str = LINKING, holder: str = "me", account: str = "a") -> str:
         issued = await self.challenges.issue(purpose, holder=holder, account_id=account)
@@ -200,9 +200,9 @@ async def test_the_challenge_of_somebody_else_is_of_no_use(
 async def test_a_challenge_ends(desk: Desk) -> None:
     """A-126: after 120 seconds."""
     in_time, late = await desk.ask(), await desk.ask()
-    desk.place.clock.move(CHALLENGE_S - 1)
+    desk.place.clock.advance(CHALLENGE_S - 1)
     await desk.answer(desk.event(with_tag("challenge", in_time)))
-    desk.place.clock.move(1)
+    desk.place.clock.advance(1)
     with pytest.raises(ChallengeInvalid):
         await desk.answer(desk.event(with_tag("challenge", late)))
 

@@ -172,9 +172,9 @@ async def test_limits_are_there_from_the_first_request_on(tmp_path: Path) -> Non
         assert await outcome(desk, password_of("alice"), login="ALICE") == 6
         assert await right(desk, address=OTHER_ADDRESS) == "in"
         assert await outcome(desk, password_of("bob"), login="bob") == "in"
-        desk.clock.move(5)
+        desk.clock.advance(5)
         assert await right(desk) == 1
-        desk.clock.move(1)
+        desk.clock.advance(1)
         assert await right(desk) == "in"
 
 
@@ -207,10 +207,10 @@ async def test_workers_and_addresses_share_the_failures_in_a_row(
 async def test_a_wait_doubles_and_a_success_ends_it(desk: Office) -> None:
     """A-181"""
     for wait_s in (0, 0, 0, 0, 0, 1, 2, 4):
-        desk.clock.move(wait_s)
+        desk.clock.advance(wait_s)
         assert await outcome(desk, address=f"192.0.2.{wait_s}") == "wrong"
     assert await right(desk) == 8
-    desk.clock.move(8)
+    desk.clock.advance(8)
     assert await right(desk) == "in"
     assert await outcome(desk) == "wrong"
     assert await right(desk) == "in"

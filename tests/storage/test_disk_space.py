@@ -21,6 +21,7 @@ from podstead.storage.sqlite import SqliteStore
 from podstead.storage.sqlite.ephemeral_store import EphemeralStore
 from tests.storage.engine_suite.engine import commit, content_of, plant, put, read, write
 from tests.storage.faulty_vfs import FaultyVfs
+from tests.support.clock import FakeClock
 
 MIB = 1024 * 1024
 GIB = 1024 * MIB
@@ -100,17 +101,17 @@ def test_new_content_needs_a_floor_of_free_space(
 def test_the_system_is_asked_now_and_then_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now_s = 0.0
-    space = DiskSpace(tmp_path, now_s=lambda: now_s)
+    clock = FakeClock()
+    space = DiskSpace(tmp_path, now_s=clock.monotonic_s)
     given(monkeypatch, total_bytes=GIB, free_bytes=GIB)
     space.check()
     given(monkeypatch, total_bytes=GIB, free_bytes=0)
     space.check()
-    now_s = disk_space.LASTS_S
+    clock.advance(disk_space.LASTS_S)
     with pytest.raises(DiskFull):
         space.check()
     given(monkeypatch, total_bytes=GIB, free_bytes=GIB)
-    now_s = 2 * disk_space.LASTS_S
+    clock.advance(disk_space.LASTS_S)
     space.check()
 
 
@@ -118,7 +119,7 @@ def test_the_system_is_asked_anew_when_much_was_stored_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fast disk could otherwise be filled within the time that a reading is good for."""
-    space = DiskSpace(tmp_path, now_s=lambda: 0.0)
+    space = DiskSpace(tmp_path, now_s=FakeClock().monotonic_s)
     given(monkeypatch, total_bytes=GIB, free_bytes=GIB)
     space.check()
     given(monkeypatch, total_bytes=GIB, free_bytes=0)

@@ -21,7 +21,7 @@ from podstead.storage.layout import RootLayout
 from podstead.storage.registry import Versioned
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
-from tests.unit.outbound.peer import MovedClock
+from tests.support.clock import FakeClock
 
 CHEAP = HashCost(memory_kib=8, passes=1)
 BASE = "http://localhost:3000"
@@ -34,7 +34,7 @@ class Office:
 
     store: SqliteStore
     services: AccountServices
-    clock: MovedClock
+    clock: FakeClock
     root: Path
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
 
@@ -81,13 +81,13 @@ def password_of(name: str) -> str:
 async def office(
     root: Path,
     *,
-    clock: MovedClock | None = None,
+    clock: FakeClock | None = None,
     passwords: PasswordHasher | None = None,
     changes: Mapping[str, int] | None = None,
 ) -> AsyncIterator[Office]:
     """Open the services of one worker; ``changes`` are settings."""
     prepare_root(root)
-    clock = clock or MovedClock()
+    clock = clock or FakeClock()
     store = SqliteStore(root)
     await store.open()
     settings = dataclasses.replace(Settings(root=root, base_url=BASE, idp=True), **changes or {})  # type: ignore[arg-type]

@@ -8,17 +8,12 @@ import pytest
 
 from tests.http.certificates.world import World, prepared
 from tests.http.conftest import Start
+from tests.support.clock import FakeClock
 from tests.support.provider import Provider, running_provider
-from tests.unit.outbound.peer import MovedClock
 
 
 @pytest.fixture
-def clock() -> MovedClock:
-    return MovedClock()
-
-
-@pytest.fixture
-async def world(start: Start, clock: MovedClock) -> World:
+async def world(start: Start, clock: FakeClock) -> World:
     return await prepared(start, clock)
 
 

@@ -29,7 +29,7 @@ async def upload(world: World, meanwhile: Callable[[], Awaitable[None]], *names:
 
 async def test_a_key_that_is_removed_meanwhile_stores_nothing(world: World) -> None:
     async def removed() -> None:
-        world.clock.move(10)
+        world.clock.advance(10)
         await world.say()
 
     assert_refused(await upload(world, removed), NO_KEY)
@@ -40,7 +40,7 @@ async def test_a_certificate_that_only_expires_meanwhile_is_good_for_it(world: W
     """The request came in time."""
 
     async def expired() -> None:
-        world.clock.move(24 * 3600)
+        world.clock.advance(24 * 3600)
 
     assert (await upload(world, expired)).status == 201
     assert (await world.server.alice.get(NEW)).text == "first second"
@@ -54,7 +54,7 @@ async def test_a_second_name_that_has_the_key_still_does_not_stand_in_for_the_fi
     await world.server.alice.put(card, key_turtle(world.key, "#thief"), TURTLE)
 
     async def removed() -> None:
-        world.clock.move(10)
+        world.clock.advance(10)
         await world.say()
 
     assert_refused(await upload(world, removed, WEB_ID, f"{BASE}{card}#thief"), NO_KEY)

@@ -26,7 +26,7 @@ from tests.http.conftest import BASE, Start
 from tests.http.rdf import JSON_LD, TURTLE
 from tests.support.certificates import key_turtle, modulus_hex, numbers, rsa_key
 from tests.support.changed_accounts import change_account
-from tests.unit.outbound.peer import MovedClock
+from tests.support.clock import FakeClock
 
 CERT = "http://www.w3.org/ns/auth/cert#"
 
@@ -143,7 +143,7 @@ async def test_nothing_but_the_header_counts_where_there_is_one(world: World) ->
 
 
 async def test_a_disabled_account_is_shut_out(
-    start: Start, clock: MovedClock, settings: Settings
+    start: Start, clock: FakeClock, settings: Settings
 ) -> None:
     """Its document goes on to name the key, which opens nothing, not even what is public."""
     world = await prepared(start, clock, idp=True)
@@ -164,7 +164,7 @@ async def test_a_preflight_request_is_nobodys(world: World) -> None:
 
 
 async def test_where_the_method_is_off_certificates_mean_nothing(
-    start: Start, clock: MovedClock
+    start: Start, clock: FakeClock
 ) -> None:
     """A-160."""
     world = await prepared(start, clock, webid_tls=False)

@@ -33,7 +33,7 @@ async def test_a_webid_elsewhere_counts_and_is_asked_once_for_five_minutes(
     await world.let_in(web_id)
     shown = world.holder(web_id)
     for moved, asked in ((0, 1), (299, 1), (1, 2)):
-        world.clock.move(moved)
+        world.clock.advance(moved)
         assert (await world.send(shown)).status == 200
         assert elsewhere.count("/carol") == asked
     # Another certificate with the same key is the same claim; with another key it is not.
@@ -52,7 +52,7 @@ async def test_a_key_that_is_not_there_is_looked_for_again_soon(
     await world.let_in(web_id)
     shown = world.holder(web_id)
     for moved, asked in ((0, 1), (29, 1)):
-        world.clock.move(moved)
+        world.clock.advance(moved)
         assert_refused(await world.send(shown), NO_KEY)
         assert elsewhere.count("/carol") == asked
     # What is a no for one name may be a yes for another.
@@ -60,7 +60,7 @@ async def test_a_key_that_is_not_there_is_looked_for_again_soon(
     assert you.status == 200
     assert elsewhere.count("/carol") == 1
     elsewhere.pages["/carol"] = page(key_turtle(world.key))
-    world.clock.move(1)
+    world.clock.advance(1)
     assert (await world.send(shown)).status == 200
 
 
@@ -100,7 +100,7 @@ async def test_a_document_that_cannot_be_had_at_present_makes_no_certificate_inv
         assert answer.status == 503
         assert int(answer.header("retry-after") or 0) > 0
     elsewhere.pages["/carol"] = page(key_turtle(world.key))
-    world.clock.move(31)
+    world.clock.advance(31)
     assert (await world.send(shown, target=PUBLIC)).status == 200
 
 
@@ -125,7 +125,7 @@ async def test_documents_that_cannot_be_had_are_refused(world: World, elsewhere:
         answer = await world.send(shown, target=PUBLIC)
         assert (how, answer.json()["message"].partition(": ")[2]) == (how, reason)
         assert_refused(answer, reason)
-        world.clock.move(61)
+        world.clock.advance(61)
         shown = world.holder(web_id)
     elsewhere.pages["/carol"] = page(key)
     assert (await world.send(shown, target=PUBLIC)).status == 200
@@ -151,7 +151,7 @@ async def test_a_document_that_is_no_good_is_not_fetched_with_every_request(
     elsewhere.pages["/carol"] = page("<")
     shown = world.holder(f"{elsewhere.issuer}/carol#me")
     for moved, asked in ((0, 1), (0, 1), (29, 1), (1, 2)):
-        world.clock.move(moved)
+        world.clock.advance(moved)
         assert_refused(await world.send(shown), NO_DOCUMENT)
         assert elsewhere.count("/carol") == asked
 
@@ -177,7 +177,7 @@ async def test_an_address_may_have_strangers_looked_up_so_often_a_minute(
     assert await stranger(99, "192.0.2.2") == UNREACHABLE
     assert (await world.send(known, target=PUBLIC, peer="192.0.2.1")).status == 200
     assert (await world.send(target=PUBLIC, peer="192.0.2.1")).status == 200
-    world.clock.move(60)
+    world.clock.advance(60)
     assert await stranger(100) == UNREACHABLE
 
 
@@ -222,7 +222,7 @@ async def test_a_document_may_be_a_page_with_data_islands(
         assert (how, answer.status) == (how, 200 if how in good else 401)
         if how == "no island":
             assert_refused(answer, NO_DOCUMENT)
-        world.clock.move(301)
+        world.clock.advance(301)
 
 
 async def test_a_page_of_this_server_is_no_profile(world: World) -> None:

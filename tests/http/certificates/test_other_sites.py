@@ -14,7 +14,7 @@ from tests.http.certificates.world import (
 )
 from tests.http.conftest import BASE, Start
 from tests.support.asgi_sockets import connected
-from tests.unit.outbound.peer import MovedClock
+from tests.support.clock import FakeClock
 
 APP = "https://app.example"
 OWN = [
@@ -78,7 +78,7 @@ async def test_a_websocket_is_the_publics(world: World) -> None:
 
 
 async def test_an_application_may_be_let_use_the_certificates_of_its_visitors(
-    start: Start, clock: MovedClock
+    start: Start, clock: FakeClock
 ) -> None:
     """A-170: the list is the operator's."""
     world = await prepared(start, clock, client_cert_origins=(APP,))

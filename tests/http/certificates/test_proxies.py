@@ -29,8 +29,8 @@ from tests.http.conftest import Start
 from tests.http.rdf import TURTLE
 from tests.support.asgi import Answer
 from tests.support.certificates import Holder, key_turtle, rsa_key
+from tests.support.clock import FakeClock
 from tests.support.provider import Page, Provider
-from tests.unit.outbound.peer import MovedClock
 
 PROXY, STRANGER = "192.0.2.7", "192.0.2.8"
 FIELD = "Client-Cert"
@@ -43,7 +43,7 @@ WRITTEN: dict[str, Callable[[Holder], str]] = {
 }
 
 
-async def behind(start: Start, clock: MovedClock, form: str = "rfc9440", **more: object) -> World:
+async def behind(start: Start, clock: FakeClock, form: str = "rfc9440", **more: object) -> World:
     return await prepared(
         start,
         clock,
@@ -63,7 +63,7 @@ async def passed_on(
 
 @pytest.mark.parametrize("form", WRITTEN)
 async def test_a_trusted_proxy_passes_a_certificate_on(
-    start: Start, clock: MovedClock, form: str
+    start: Start, clock: FakeClock, form: str
 ) -> None:
     """In each of the forms, and in no other than the one that was agreed on."""
     world = await behind(start, clock, form)
@@ -80,14 +80,14 @@ async def test_a_trusted_proxy_passes_a_certificate_on(
 
 
 async def test_from_anybody_else_it_is_ignored_and_that_is_logged_once_in_a_while(
-    start: Start, clock: MovedClock, caplog: pytest.LogCaptureFixture
+    start: Start, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A-12: it is not even refused, and the log does not fill up."""
     world = await behind(start, clock)
     good, bad = world.holder(), world.holder(ends_s=-1000)
     caplog.set_level(logging.WARNING, "podstead.web")
     for moved, lines in ((0, 1), (59, 1), (1, 2)):
-        clock.move(moved)
+        clock.advance(moved)
         for peer in (STRANGER, "127.0.0.1", "::1"):
             assert_public(await passed_on(world, WRITTEN["rfc9440"](good), peer=peer))
             answer = await passed_on(
@@ -116,7 +116,7 @@ async def test_from_anybody_else_it_is_ignored_and_that_is_logged_once_in_a_whil
     ],
 )
 async def test_what_is_not_in_the_right_form_is_refused(
-    start: Start, clock: MovedClock, values: list[str]
+    start: Start, clock: FakeClock, values: list[str]
 ) -> None:
     """A-171: nothing is skipped, and of two certificates none counts."""
     world = await behind(start, clock)
@@ -124,20 +124,20 @@ async def test_what_is_not_in_the_right_form_is_refused(
     assert_refused(await passed_on(world, *(value.format(text, text) for value in values)), NO_FORM)
 
 
-async def test_what_is_no_certificate_is_refused(start: Start, clock: MovedClock) -> None:
+async def test_what_is_no_certificate_is_refused(start: Start, clock: FakeClock) -> None:
     world = await behind(start, clock)
     assert_refused(await passed_on(world, ":AAAA:"), NO_CERTIFICATE)
 
 
 @pytest.mark.parametrize("form", WRITTEN)
-async def test_an_empty_field_is_no_certificate(start: Start, clock: MovedClock, form: str) -> None:
+async def test_an_empty_field_is_no_certificate(start: Start, clock: FakeClock, form: str) -> None:
     """Proxies send it for clients that have none."""
     world = await behind(start, clock, form)
     for value in ("", " "):
         assert_public(await passed_on(world, value))
 
 
-async def test_other_fields_of_proxies_say_nothing(start: Start, clock: MovedClock) -> None:
+async def test_other_fields_of_proxies_say_nothing(start: Start, clock: FakeClock) -> None:
     """A-171: a check of somebody else's is no identity."""
     world = await behind(start, clock)
     written = WRITTEN["rfc9440"](world.holder())
@@ -153,7 +153,7 @@ async def test_other_fields_of_proxies_say_nothing(start: Start, clock: MovedClo
 
 
 async def test_the_certificate_of_a_proxy_is_not_that_of_whom_it_asks_for(
-    start: Start, clock: MovedClock
+    start: Start, clock: FakeClock
 ) -> None:
     """A-2: a proxy may have one to show who it is itself."""
     world = await behind(start, clock)
@@ -170,7 +170,7 @@ async def test_the_certificate_of_a_proxy_is_not_that_of_whom_it_asks_for(
 
 
 async def test_what_was_answered_to_one_is_answered_to_nobody_else(
-    start: Start, clock: MovedClock
+    start: Start, clock: FakeClock
 ) -> None:
     """Answers are kept by their header fields; a key may go while the store stands still."""
     world = await behind(start, clock)
@@ -178,12 +178,12 @@ async def test_what_was_answered_to_one_is_answered_to_nobody_else(
     for _ in range(2):
         assert (await passed_on(world, written)).status == 200
         assert_public(await passed_on(world, written, peer=STRANGER))
-    clock.move(161)
+    clock.advance(161)
     assert_refused(await passed_on(world, written), EXPIRED)
 
 
 async def test_an_answer_does_not_outlast_what_another_server_said(
-    start: Start, clock: MovedClock, elsewhere: Provider
+    start: Start, clock: FakeClock, elsewhere: Provider
 ) -> None:
     """A-168: nothing is committed here when a key goes there."""
     world = await behind(start, clock)
@@ -194,12 +194,12 @@ async def test_an_answer_does_not_outlast_what_another_server_said(
     for _ in range(2):
         assert (await passed_on(world, written)).status == 200
     elsewhere.pages["/carol"] = Page(b"<> a <#x>.", TURTLE)
-    clock.move(300)
+    clock.advance(300)
     assert_refused(await passed_on(world, written), NO_KEY)
 
 
 async def test_requests_of_other_sites_are_the_publics_here_too(
-    start: Start, clock: MovedClock
+    start: Start, clock: FakeClock
 ) -> None:
     """A-170."""
     world = await behind(start, clock)
@@ -210,7 +210,7 @@ async def test_requests_of_other_sites_are_the_publics_here_too(
     assert answer.status == 200
 
 
-async def test_a_header_decides_here_too(start: Start, clock: MovedClock) -> None:
+async def test_a_header_decides_here_too(start: Start, clock: FakeClock) -> None:
     """A-172: what a proxy passes on is not even read then."""
     world = await behind(start, clock)
     fields = {FIELD: "rubbish", "Authorization": world.server.alice.authorization}

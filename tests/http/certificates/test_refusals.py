@@ -32,7 +32,7 @@ from tests.http.conftest import BASE, Start
 from tests.http.rdf import TURTLE
 from tests.support.asgi import Answer, Client
 from tests.support.certificates import Holder, key_turtle, modulus_hex, numbers, rsa_key
-from tests.unit.outbound.peer import MovedClock
+from tests.support.clock import FakeClock
 
 Make = Callable[[World], Holder]
 LONG = f"{BASE}/alice/#{'x' * 2048}"
@@ -93,16 +93,16 @@ async def test_clocks_may_differ_by_a_minute(world: World) -> None:
 
 
 async def test_a_certificate_that_was_good_ends_with_its_time(
-    world: World, clock: MovedClock
+    world: World, clock: FakeClock
 ) -> None:
     """A-166: what was read once is looked at again."""
     shown = world.holder(ends_s=100)
     for moved, status in ((0, 200), (159, 200), (1, 401)):
-        clock.move(moved)
+        clock.advance(moved)
         assert (await world.send(shown)).status == status
 
 
-async def test_the_operator_may_take_short_keys(start: Start, clock: MovedClock) -> None:
+async def test_the_operator_may_take_short_keys(start: Start, clock: FakeClock) -> None:
     """A-165."""
     world = await prepared(start, clock, client_cert_least_bits=1024)
     key = rsa_key(2, bits=1024)
@@ -173,7 +173,7 @@ async def test_what_is_no_certificate_is_refused(world: World) -> None:
 
 
 async def test_refused_certificates_count_to_the_limit_of_their_address(
-    start: Start, clock: MovedClock
+    start: Start, clock: FakeClock
 ) -> None:
     """A-181."""
     world = await prepared(start, clock, invalid_credentials_per_minute=3)

@@ -14,7 +14,7 @@ from tests.http.conftest import BASE, Server, Start, acl_turtle
 from tests.http.rdf import TURTLE
 from tests.support.asgi import Answer
 from tests.support.certificates import Holder, holder, key_turtle, rsa_key
-from tests.unit.outbound.peer import MovedClock
+from tests.support.clock import FakeClock
 
 WEB_ID = f"{BASE}/alice/#me"
 PROFILE = "/alice/"
@@ -41,12 +41,12 @@ class World:
     """A server, its clock and Alice's key."""
 
     server: Server
-    clock: MovedClock
+    clock: FakeClock
     key: rsa.RSAPrivateKey
 
     @property
     def now_s(self) -> int:
-        return self.clock.now_ms() // 1000
+        return self.clock.now_s()
 
     def holder(self, *uris: str, **changes: object) -> Holder:
         """A certificate for Alice's WebID and with her key, but for what is said otherwise."""
@@ -82,7 +82,7 @@ class World:
         assert (await self.server.alice.put(f"{target}.acl", rules, TURTLE)).status in {201, 204}
 
 
-async def prepared(start: Start, clock: MovedClock, **settings: object) -> World:
+async def prepared(start: Start, clock: FakeClock, **settings: object) -> World:
     settings = {"webid_tls": True, "invalid_credentials_per_minute": 0, **settings}
     world = World(await start(clock=clock, **settings), clock, rsa_key())
     for target in (PRIVATE, PUBLIC):

@@ -16,32 +16,15 @@ import pytest
 
 from tests.http.conftest import Server, Start, password_of
 from tests.support.browser import FORM, Browser, Page
+from tests.support.clock import FakeClock
 
 REDIRECT_URI = "https://app.example/callback"
 AFTERWARDS = "https://app.example/bye"
 VERIFIER = "v" * 43
 
 
-@dataclass
-class MovedClock:
-    """Time that stands still until a test moves it."""
-
-    ms: int = 1_800_000_000_000
-
-    def now_ms(self) -> int:
-        return self.ms
-
-    def pass_s(self, seconds: int) -> None:
-        self.ms += seconds * 1000
-
-
 @pytest.fixture
-def clock() -> MovedClock:
-    return MovedClock()
-
-
-@pytest.fixture
-async def server(start: Start, clock: MovedClock) -> Server:
+async def server(start: Start, clock: FakeClock) -> Server:
     return await start(clock=clock, idp=True)
 
 

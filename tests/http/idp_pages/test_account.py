@@ -18,9 +18,10 @@ from podstead.storage.registry import secret_key
 from podstead.storage.sqlite import SqliteStore
 from podstead.storage.writing import commit_entries
 from tests.http.conftest import BASE, Server, password_of
-from tests.http.idp_pages.conftest import App, MovedClock, csrf_token, go_on, register, sign_in
+from tests.http.idp_pages.conftest import App, csrf_token, go_on, register, sign_in
 from tests.support.asgi import Answer
 from tests.support.browser import FORM, Browser, Page
+from tests.support.clock import FakeClock
 
 NewBrowser = Callable[[], Browser]
 NEW = "quite another one"
@@ -150,7 +151,7 @@ async def test_a_new_password_ends_everything_but_this_browser(
 
 
 async def test_no_session_from_before_a_new_password_counts(
-    browser: Browser, account: Page, store: SqliteStore, clock: MovedClock
+    browser: Browser, account: Page, store: SqliteStore, clock: FakeClock
 ) -> None:
     """A-61, A-76: not even one whose record is still, or again, there."""
     old = Browser(browser.application, cookies=dict(browser.cookies))
@@ -403,11 +404,11 @@ async def test_programs_make_client_credentials_as_at_other_servers(
 
 
 async def test_making_client_credentials_needs_a_recent_sign_in(
-    browser: Browser, account: Page, script: Script, clock: MovedClock
+    browser: Browser, account: Page, script: Script, clock: FakeClock
 ) -> None:
     """A-86: whoever finds a session must not be able to make what outlasts it."""
     path = "/idp/account/client-credentials"
-    clock.pass_s(601)
+    clock.advance(601)
     page = await browser.send(account, path, name="backup")
     assert page.path == "/idp/login"
     assert "before you create client credentials" in page.text
@@ -441,13 +442,13 @@ async def test_the_account_and_the_pod_are_deleted(
 
 
 async def test_deleting_needs_a_recent_sign_in(
-    server: Server, browser: Browser, account: Page, clock: MovedClock
+    server: Server, browser: Browser, account: Page, clock: FakeClock
 ) -> None:
     """A-86: ten minutes; signing in again leads back."""
-    clock.pass_s(600)
+    clock.advance(600)
     page = await browser.get("/idp/account/delete")
     assert page.path == "/idp/account/delete"
-    clock.pass_s(1)
+    clock.advance(1)
     late = await browser.send(page, "/idp/account/delete", pod="alice")
     assert late.path == "/idp/login"
     page = await browser.get("/idp/account/delete")
@@ -462,9 +463,9 @@ async def test_deleting_needs_a_recent_sign_in(
 
 
 async def test_a_program_deletes_only_after_a_recent_sign_in(
-    script: Script, clock: MovedClock
+    script: Script, clock: FakeClock
 ) -> None:
-    clock.pass_s(601)
+    clock.advance(601)
     path = "/idp/account/delete"
     assert (await script.ask("POST", path, {"pod": "alice"})).status == 403
     fresh_browser = Browser(script.browser.application)

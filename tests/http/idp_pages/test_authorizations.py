@@ -10,16 +10,9 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.http.conftest import BASE, Server, password_of
-from tests.http.idp_pages.conftest import (
-    REDIRECT_URI,
-    App,
-    MovedClock,
-    go_on,
-    register,
-    reply_of,
-    sign_in,
-)
+from tests.http.idp_pages.conftest import REDIRECT_URI, App, go_on, register, reply_of, sign_in
 from tests.support.browser import FORM, Browser, Page
+from tests.support.clock import FakeClock
 
 NewBrowser = Callable[[], Browser]
 
@@ -362,11 +355,11 @@ async def test_who_is_to_sign_in_anew_does(browser: Browser, app: App, prompt: s
 
 
 async def test_a_sign_in_that_is_too_old_is_not_taken(
-    browser: Browser, app: App, clock: MovedClock
+    browser: Browser, app: App, clock: FakeClock
 ) -> None:
     await sign_in(browser)
     await _confirm(browser, await browser.get(app.request()))
-    clock.pass_s(100)
+    clock.advance(100)
     assert "code" in reply_of(await browser.get(app.request(max_age="100")))
     page = await browser.get(app.request(max_age="99"))
     assert page.path.startswith("/idp/interaction/")
@@ -515,13 +508,13 @@ async def test_a_finished_interaction_gives_nothing_more(browser: Browser, app: 
 
 @pytest.mark.parametrize("path", ["/idp/interaction/", "/idp/auth/", "/idp/register?uid="])
 async def test_an_interaction_that_has_expired_or_never_was_is_told(
-    browser: Browser, app: App, clock: MovedClock, path: str
+    browser: Browser, app: App, clock: FakeClock, path: str
 ) -> None:
     """A-57."""
     page = await browser.get(app.request())
     uid = page.path.rpartition("/")[2]
     assert (await browser.get(f"{path}{uid}")).status == 200
-    clock.pass_s(3600)
+    clock.advance(3600)
     for gone in (uid, "0" * 64, "x"):
         page = await browser.get(f"{path}{gone}", Accept="*/*")
         assert page.status == 404

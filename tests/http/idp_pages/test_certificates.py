@@ -12,11 +12,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, pkcs12
 
 from tests.http.conftest import BASE, Server, Start, acl_turtle, password_of
-from tests.http.idp_pages.conftest import MovedClock, csrf_token, sign_in
+from tests.http.idp_pages.conftest import csrf_token, sign_in
 from tests.http.rdf import JSON_LD, TURTLE
 from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page
 from tests.support.certificates import holder, key_turtle, modulus_hex, numbers, rsa_key
+from tests.support.clock import FakeClock
 
 PATH = "/idp/account/certificates"
 PRIVATE = "/alice/private/"
@@ -26,7 +27,7 @@ CERT = "http://www.w3.org/ns/auth/cert#"
 
 
 @pytest.fixture
-async def server(start: Start, clock: MovedClock) -> Server:
+async def server(start: Start, clock: FakeClock) -> Server:
     return await start(clock=clock, idp=True, webid_tls=True, invalid_credentials_per_minute=0)
 
 
@@ -167,11 +168,11 @@ async def test_keys_that_others_wrote_are_listed_and_removed_as_well(
 
 
 async def test_who_signed_in_long_ago_signs_in_again_first(
-    server: Server, browser: Browser, account: Page, clock: MovedClock
+    server: Server, browser: Browser, account: Page, clock: FakeClock
 ) -> None:
     """A-86: a certificate outlasts the session and a new password."""
     made = (await ask(browser, account, "POST")).json()
-    clock.pass_s(601)
+    clock.advance(601)
     before = await profile(server)
     for method, path in (("POST", PATH), ("DELETE", f"{PATH}/{made['id']}")):
         answer = await ask(browser, account, method, path)
@@ -243,7 +244,7 @@ async def test_there_are_only_so_many(server: Server, browser: Browser, account:
 
 
 async def test_where_certificates_mean_nothing_the_page_offers_none(
-    start: Start, clock: MovedClock
+    start: Start, clock: FakeClock
 ) -> None:
     server = await start(clock=clock, idp=True)
     browser = Browser(server.application)

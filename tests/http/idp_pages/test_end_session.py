@@ -7,15 +7,9 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.http.conftest import Server
-from tests.http.idp_pages.conftest import (
-    AFTERWARDS,
-    App,
-    MovedClock,
-    go_on,
-    register,
-    sign_in,
-)
+from tests.http.idp_pages.conftest import AFTERWARDS, App, go_on, register, sign_in
 from tests.support.browser import FORM, Browser, Page
+from tests.support.clock import FakeClock
 
 DAY_S = 24 * 3600
 
@@ -53,9 +47,9 @@ async def test_no_other_address_is_followed(browser: Browser, hint: str, uri: st
     assert await _is_signed_out(browser)
 
 
-async def test_an_expired_hint_is_taken(browser: Browser, hint: str, clock: MovedClock) -> None:
+async def test_an_expired_hint_is_taken(browser: Browser, hint: str, clock: FakeClock) -> None:
     """A-84: people sign out when the ID token has long expired."""
-    clock.pass_s(10 * DAY_S)
+    clock.advance(10 * DAY_S)
     await browser.get(_end(id_token_hint=hint))
     assert await _is_signed_out(browser)
 

@@ -11,12 +11,13 @@ import pytest
 from podstead.config import Settings
 from podstead.idp.known_browsers import MARK_S
 from tests.http.conftest import BASE, Server, Start, password_of, running
-from tests.http.idp_pages.conftest import MovedClock, csrf_token, sign_in
+from tests.http.idp_pages.conftest import csrf_token, sign_in
 from tests.http.idp_pages.nostr_browser import link
 from tests.http.idp_pages.test_nostr_sign_in import log_in
 from tests.http.idp_pages.test_passkeys import log_in as log_in_by_passkey
 from tests.http.idp_pages.test_passkeys import register as add_passkey
 from tests.support.browser import Browser, Page
+from tests.support.clock import FakeClock
 from tests.support.nostr import NostrKey
 from tests.support.passkeys import SoftAuthenticator
 
@@ -123,24 +124,24 @@ async def test_a_mark_that_the_server_did_not_sign_is_nothing(
 
 
 async def test_a_browser_is_known_for_half_a_year(
-    server: Server, owner: Browser, clock: MovedClock
+    server: Server, owner: Browser, clock: FakeClock
 ) -> None:
-    clock.pass_s(MARK_S - 1)
+    clock.advance(MARK_S - 1)
     await lock(server)
     assert (await try_again(owner)).path == "/idp/account"
     await sign_out(owner)
-    clock.pass_s(MARK_S)
+    clock.advance(MARK_S)
     await lock(server)
     assert (await try_again(owner)).status == 429
 
 
 async def test_a_new_password_makes_other_browsers_unknown(
-    server: Server, owner: Browser, clock: MovedClock
+    server: Server, owner: Browser, clock: FakeClock
 ) -> None:
     """Whoever had the old one may have signed in to them."""
     other = Browser(server.application)
     page = await sign_in(other)
-    clock.pass_s(5)
+    clock.advance(5)
     typed = {"current": password_of("alice"), "new": NEW, "confirm": NEW}
     await other.send(page, "/idp/account/password", **typed)
     await sign_out(other)
@@ -150,7 +151,7 @@ async def test_a_new_password_makes_other_browsers_unknown(
 
 
 async def test_a_mark_outlives_a_new_start_and_signs_nobody_in(
-    server: Server, owner: Browser, settings: Settings, clock: MovedClock
+    server: Server, owner: Browser, settings: Settings, clock: FakeClock
 ) -> None:
     async with running(replace(settings, idp=True), clock=clock) as application:
         again = Browser(application, cookies=dict(owner.cookies))
@@ -178,7 +179,7 @@ async def test_who_is_signed_in_changes_the_password_whatever_others_do(
 
 
 async def test_a_linked_nostr_key_gets_its_try(
-    server: Server, owner: Browser, clock: MovedClock
+    server: Server, owner: Browser, clock: FakeClock
 ) -> None:
     key = NostrKey.new()
     await try_again(owner)
@@ -219,7 +220,7 @@ async def test_unknown_names_wait_like_known_ones(server: Server) -> None:
     assert set(map(tuple, statuses.values())) == {(401,) * 5 + (429,) * 2}
 
 
-async def test_where_nobody_waits_nothing_is_different(start: Start, clock: MovedClock) -> None:
+async def test_where_nobody_waits_nothing_is_different(start: Start, clock: FakeClock) -> None:
     server = await start(
         clock=clock, idp=True, account_failures_in_a_row=0, account_failures_per_hour=0
     )

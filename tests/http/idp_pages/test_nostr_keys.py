@@ -17,7 +17,7 @@ from podstead.idp.nostr.profile_keys import ProfileKeys
 from podstead.idp.records import NOSTR_CHALLENGES, NOSTR_LINKS
 from podstead.storage.sqlite import SqliteStore
 from tests.http.conftest import BASE, Server, Start, acl_turtle
-from tests.http.idp_pages.conftest import MovedClock, csrf_token, sign_in
+from tests.http.idp_pages.conftest import csrf_token, sign_in
 from tests.http.idp_pages.nostr_browser import (
     KEYS,
     SCRIPT,
@@ -32,6 +32,7 @@ from tests.http.rdf import JSON_LD, TURTLE
 from tests.support.asgi import Answer, Client
 from tests.support.browser import Browser, Page
 from tests.support.changed_accounts import change_account
+from tests.support.clock import FakeClock
 from tests.support.nostr import (
     NostrKey,
     nostr,
@@ -119,12 +120,12 @@ async def test_what_an_event_is_asked_to_say(browser: Browser, account: Page) ->
 
 
 async def test_a_challenge_to_link_is_for_who_has_just_signed_in(
-    browser: Browser, clock: MovedClock
+    browser: Browser, clock: FakeClock
 ) -> None:
     """A-86, A-128"""
     assert error_of(await challenge(browser)) == (401, "Unauthorized")
     await sign_in(browser)
-    clock.pass_s(RECENT_S + 1)
+    clock.advance(RECENT_S + 1)
     assert error_of(await challenge(browser)) == (403, "Sign in again")
 
 
@@ -142,7 +143,7 @@ async def test_a_challenge_to_sign_in_is_for_this_browser(browser: Browser) -> N
 
 
 async def test_challenges_are_kept_as_hashes(
-    browser: Browser, account: Page, store: SqliteStore, clock: MovedClock
+    browser: Browser, account: Page, store: SqliteStore, clock: FakeClock
 ) -> None:
     """A-185"""
     members = await asked(browser)
@@ -154,7 +155,7 @@ async def test_challenges_are_kept_as_hashes(
 
 
 async def test_a_key_is_linked_listed_and_published(
-    server: Server, browser: Browser, account: Page, clock: MovedClock, key: NostrKey
+    server: Server, browser: Browser, account: Page, clock: FakeClock, key: NostrKey
 ) -> None:
     """A-128"""
     answer = await link(browser, clock, key)
@@ -175,13 +176,13 @@ async def test_a_key_is_linked_listed_and_published(
 
 
 async def test_a_key_can_be_linked_without_being_published(
-    server: Server, browser: Browser, account: Page, clock: MovedClock, key: NostrKey
+    server: Server, browser: Browser, account: Page, clock: FakeClock, key: NostrKey
 ) -> None:
     """A-128, A-129: and published later."""
     assert (await link(browser, clock, key, sent={"publish": False})).status == 201
     assert await names(server) == set()
     assert (await document(server, key)).status == 404
-    clock.pass_s(1)
+    clock.advance(1)
     assert (await link(browser, clock, key, sent={"publish": True})).status == 201
     assert await names(server) == {key.did}
     assert [each["published"] for each in await keys(browser)] == [True]
@@ -189,23 +190,23 @@ async def test_a_key_can_be_linked_without_being_published(
 
 
 async def test_a_key_that_is_linked_again_stays_as_it_is(
-    server: Server, browser: Browser, account: Page, clock: MovedClock, key: NostrKey
+    server: Server, browser: Browser, account: Page, clock: FakeClock, key: NostrKey
 ) -> None:
     await link(browser, clock, key)
     before = await keys(browser)
-    clock.pass_s(5)
+    clock.advance(5)
     assert (await link(browser, clock, key, sent={"publish": False})).status == 201
     assert await keys(browser) == before
     assert await names(server) == {key.did}
 
 
 async def test_an_account_can_have_several_keys(
-    server: Server, browser: Browser, account: Page, clock: MovedClock
+    server: Server, browser: Browser, account: Page, clock: FakeClock
 ) -> None:
     two = [NostrKey.new(), NostrKey.new()]
     for each in two:
         assert (await link(browser, clock, each)).status == 201
-        clock.pass_s(1)
+        clock.advance(1)
     assert [each["pubkey"] for each in await keys(browser)] == [each.public for each in two]
     assert await names(server) == {each.did for each in two}
 
@@ -215,7 +216,7 @@ async def test_a_key_belongs_to_one_account(
     browser: Browser,
     new_browser: NewBrowser,
     account: Page,
-    clock: MovedClock,
+    clock: FakeClock,
     key: NostrKey,
 ) -> None:
     await link(browser, clock, key)
@@ -230,7 +231,7 @@ async def test_a_key_belongs_to_one_account(
 async def test_an_account_has_a_bounded_number_of_keys(
     browser: Browser,
     account: Page,
-    clock: MovedClock,
+    clock: FakeClock,
     key: NostrKey,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -242,12 +243,12 @@ async def test_an_account_has_a_bounded_number_of_keys(
 
 
 async def test_linking_needs_a_recent_sign_in(
-    browser: Browser, account: Page, clock: MovedClock, key: NostrKey
+    browser: Browser, account: Page, clock: FakeClock, key: NostrKey
 ) -> None:
     """A-86, A-128: ten minutes; and a session at all."""
-    clock.pass_s(RECENT_S)
+    clock.advance(RECENT_S)
     event = await signed(browser, clock, key)
-    clock.pass_s(1)
+    clock.advance(1)
     assert error_of(await send(browser, event)) == (403, "Sign in again")
     nobody = Browser(browser.application)
     await nobody.get("/idp/login")
@@ -271,7 +272,7 @@ async def test_an_event_for_something_else_links_nothing(
     server: Server,
     browser: Browser,
     account: Page,
-    clock: MovedClock,
+    clock: FakeClock,
     key: NostrKey,
     change: Callable[[dict[str, object]], None],
 ) -> None:
@@ -284,7 +285,7 @@ async def test_an_event_for_something_else_links_nothing(
 
 
 async def test_an_event_that_somebody_else_signed_links_nothing(
-    browser: Browser, account: Page, clock: MovedClock, key: NostrKey
+    browser: Browser, account: Page, clock: FakeClock, key: NostrKey
 ) -> None:
     event = await signed(browser, clock, key)
     forged = {**event, "sig": NostrKey.new().sign(bytes.fromhex(event["id"])).hex()}
@@ -293,7 +294,7 @@ async def test_an_event_that_somebody_else_signed_links_nothing(
 
 
 async def test_an_event_and_its_challenge_count_once(
-    browser: Browser, account: Page, clock: MovedClock, key: NostrKey
+    browser: Browser, account: Page, clock: FakeClock, key: NostrKey
 ) -> None:
     event = await signed(browser, clock, key)
     assert (await send(browser, event)).status == 201
@@ -301,11 +302,11 @@ async def test_an_event_and_its_challenge_count_once(
 
 
 async def test_a_challenge_ends(
-    browser: Browser, account: Page, clock: MovedClock, key: NostrKey
+    browser: Browser, account: Page, clock: FakeClock, key: NostrKey
 ) -> None:
     """A-126"""
-    event = await signed(browser, clock, key, set_to("created_at", clock.now_ms() // 1000 + 60))
-    clock.pass_s(120)
+    event = await signed(browser, clock, key, set_to("created_at", clock.now_s() + 60))
+    clock.advance(120)
     assert error_of(await send(browser, event)) == (400, "Challenge expired or invalid")
 
 
@@ -313,7 +314,7 @@ async def test_a_challenge_is_of_one_browser_and_one_purpose(
     browser: Browser,
     new_browser: NewBrowser,
     account: Page,
-    clock: MovedClock,
+    clock: FakeClock,
     key: NostrKey,
 ) -> None:
     """A-126: also between two browsers of one person."""
@@ -326,7 +327,7 @@ async def test_a_challenge_is_of_one_browser_and_one_purpose(
 
 
 async def test_another_sites_page_links_nothing(
-    browser: Browser, account: Page, clock: MovedClock, key: NostrKey
+    browser: Browser, account: Page, clock: FakeClock, key: NostrKey
 ) -> None:
     """A-60"""
     event = await signed(browser, clock, key)
@@ -336,7 +337,7 @@ async def test_another_sites_page_links_nothing(
 
 
 async def test_content_that_the_event_names_must_be_it(
-    browser: Browser, account: Page, clock: MovedClock, key: NostrKey
+    browser: Browser, account: Page, clock: FakeClock, key: NostrKey
 ) -> None:
     """A-145"""
     sent = {"publish": False}
@@ -349,14 +350,14 @@ async def test_content_that_the_event_names_must_be_it(
 
 
 async def test_publishing_is_a_choice(
-    browser: Browser, account: Page, clock: MovedClock, key: NostrKey
+    browser: Browser, account: Page, clock: FakeClock, key: NostrKey
 ) -> None:
     answer = await link(browser, clock, key, sent={"publish": "no"})
     assert error_of(answer) == (400, "Bad Request")
     assert await keys(browser) == []
 
 
-async def test_requests_are_limited(start: Start, clock: MovedClock) -> None:
+async def test_requests_are_limited(start: Start, clock: FakeClock) -> None:
     """A-181"""
     server = await start(clock=clock, idp=True, nostr_requests_per_minute=3)
     browser = Browser(server.application)
@@ -365,7 +366,7 @@ async def test_requests_are_limited(start: Start, clock: MovedClock) -> None:
     assert (await link(browser, clock, key)).status == 201
     event = await signed(browser, clock, key)
     assert error_of(await send(browser, event)) == (429, "Too Many Requests")
-    clock.pass_s(60)
+    clock.advance(60)
     assert (await challenge(browser)).status == 200
 
 
@@ -377,7 +378,7 @@ async def test_a_profile_keeps_what_its_owner_wrote(
     server: Server,
     browser: Browser,
     account: Page,
-    clock: MovedClock,
+    clock: FakeClock,
     key: NostrKey,
     store: SqliteStore,
     media_type: str,
@@ -405,7 +406,7 @@ async def test_a_profile_keeps_what_its_owner_wrote(
 
 
 async def test_what_the_owner_wrote_themselves_is_published_as_well(
-    server: Server, browser: Browser, account: Page, clock: MovedClock, key: NostrKey
+    server: Server, browser: Browser, account: Page, clock: FakeClock, key: NostrKey
 ) -> None:
     await state(server.alice, ALICE, str(OWL.sameAs), key)
     assert (await link(browser, clock, key)).status == 201
@@ -413,13 +414,13 @@ async def test_what_the_owner_wrote_themselves_is_published_as_well(
 
 
 async def test_a_key_is_not_linked_if_the_profile_cannot_name_it(
-    server: Server, browser: Browser, account: Page, clock: MovedClock, key: NostrKey
+    server: Server, browser: Browser, account: Page, clock: FakeClock, key: NostrKey
 ) -> None:
     """A-128: nothing stays of it; without publishing it can be linked."""
     await fix(server)
     assert error_of(await link(browser, clock, key)) == (409, "Profile not changed")
     assert await keys(browser) == []
-    clock.pass_s(1)
+    clock.advance(1)
     assert (await link(browser, clock, key, sent={"publish": False})).status == 201
     assert [each["published"] for each in await keys(browser)] == [False]
 
@@ -428,7 +429,7 @@ async def test_a_key_is_not_linked_if_the_profile_cannot_name_it(
 
 
 async def test_a_key_is_unlinked_and_unpublished(
-    server: Server, browser: Browser, account: Page, clock: MovedClock, key: NostrKey
+    server: Server, browser: Browser, account: Page, clock: FakeClock, key: NostrKey
 ) -> None:
     await link(browser, clock, key)
     assert (await unlink(browser, account, key)).status == 204
@@ -438,7 +439,7 @@ async def test_a_key_is_unlinked_and_unpublished(
 
 
 async def test_a_key_is_unlinked_by_a_form(
-    server: Server, browser: Browser, account: Page, clock: MovedClock, key: NostrKey
+    server: Server, browser: Browser, account: Page, clock: FakeClock, key: NostrKey
 ) -> None:
     """Without a script."""
     await link(browser, clock, key)
@@ -452,14 +453,14 @@ async def test_a_key_is_unlinked_by_a_form(
 
 
 async def test_unlinking_needs_the_sessions_own_form_and_a_recent_sign_in(
-    browser: Browser, account: Page, clock: MovedClock, key: NostrKey
+    browser: Browser, account: Page, clock: FakeClock, key: NostrKey
 ) -> None:
     """A-60, A-86"""
     await link(browser, clock, key)
     path = f"{KEYS}/{key.public}"
     assert (await browser.ask("DELETE", path, headers=SCRIPT)).status == 403
     page = await browser.get("/idp/account")
-    clock.pass_s(RECENT_S + 1)
+    clock.advance(RECENT_S + 1)
     assert error_of(await unlink(browser, account, key)) == (403, "Sign in again")
     shown = await browser.send(page, path)
     assert (shown.path, "again=nostr" in shown.url) == ("/idp/login", True)
@@ -467,7 +468,7 @@ async def test_unlinking_needs_the_sessions_own_form_and_a_recent_sign_in(
 
 
 async def test_nobody_unlinks_the_key_of_somebody_else(
-    browser: Browser, new_browser: NewBrowser, account: Page, clock: MovedClock, key: NostrKey
+    browser: Browser, new_browser: NewBrowser, account: Page, clock: FakeClock, key: NostrKey
 ) -> None:
     await link(browser, clock, key)
     other = new_browser()
@@ -479,7 +480,7 @@ async def test_nobody_unlinks_the_key_of_somebody_else(
 
 
 async def test_a_key_that_the_profile_goes_on_to_name_is_told(
-    server: Server, browser: Browser, account: Page, clock: MovedClock, key: NostrKey
+    server: Server, browser: Browser, account: Page, clock: FakeClock, key: NostrKey
 ) -> None:
     """Here in a way that is its owner's."""
     await state(server.alice, ALICE, "https://schema.org/sameAs", key)
@@ -490,7 +491,7 @@ async def test_a_key_that_the_profile_goes_on_to_name_is_told(
 
 
 async def test_a_key_is_unlinked_also_if_the_profile_cannot_be_changed(
-    server: Server, browser: Browser, account: Page, clock: MovedClock, key: NostrKey
+    server: Server, browser: Browser, account: Page, clock: FakeClock, key: NostrKey
 ) -> None:
     await link(browser, clock, key)
     await fix(server)
@@ -502,7 +503,7 @@ async def test_a_key_is_unlinked_also_if_the_profile_cannot_be_changed(
 async def test_a_profile_that_cannot_be_read_may_name_the_key(
     browser: Browser,
     account: Page,
-    clock: MovedClock,
+    clock: FakeClock,
     key: NostrKey,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -518,20 +519,20 @@ async def test_a_profile_that_cannot_be_read_may_name_the_key(
 
 
 async def test_the_only_way_to_sign_in_stays(
-    browser: Browser, account: Page, clock: MovedClock, key: NostrKey, store: SqliteStore
+    browser: Browser, account: Page, clock: FakeClock, key: NostrKey, store: SqliteStore
 ) -> None:
     """A-124"""
     await link(browser, clock, key)
     await change_account(store, password_hash=None)
     assert error_of(await unlink(browser, account, key)) == (409, "Conflict")
     assert len(await keys(browser)) == 1
-    clock.pass_s(1)
+    clock.advance(1)
     await link(browser, clock, NostrKey.new())
     assert (await unlink(browser, account, key)).status == 204
 
 
 async def test_the_keys_of_an_account_go_with_it(
-    server: Server, browser: Browser, account: Page, clock: MovedClock, key: NostrKey
+    server: Server, browser: Browser, account: Page, clock: FakeClock, key: NostrKey
 ) -> None:
     """A-97: and may be linked to another account."""
     await link(browser, clock, key)
@@ -539,14 +540,14 @@ async def test_the_keys_of_an_account_go_with_it(
     await browser.send(page, "/idp/account/delete", pod="alice")
     assert (await document(server, key)).status == 404
     await sign_in(browser, "bob")
-    clock.pass_s(1)
+    clock.advance(1)
     assert (await link(browser, clock, key)).status == 201
 
 
 async def test_what_happens_to_keys_is_noted(
     browser: Browser,
     account: Page,
-    clock: MovedClock,
+    clock: FakeClock,
     key: NostrKey,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -569,7 +570,7 @@ async def test_the_document_of_a_published_key(
     server: Server,
     browser: Browser,
     account: Page,
-    clock: MovedClock,
+    clock: FakeClock,
     key: NostrKey,
     suffix: str,
 ) -> None:
@@ -596,7 +597,7 @@ async def test_the_document_of_a_published_key(
 
 
 async def test_anybody_may_ask_for_a_document(
-    server: Server, browser: Browser, account: Page, clock: MovedClock, key: NostrKey
+    server: Server, browser: Browser, account: Page, clock: FakeClock, key: NostrKey
 ) -> None:
     """A-129: pages of other origins too; and again only if it is another one."""
     await link(browser, clock, key)
@@ -636,7 +637,7 @@ async def test_the_keys_of_a_disabled_account_have_no_document(
     server: Server,
     browser: Browser,
     account: Page,
-    clock: MovedClock,
+    clock: FakeClock,
     key: NostrKey,
     store: SqliteStore,
 ) -> None:
@@ -653,14 +654,14 @@ async def test_a_server_without_accounts_has_no_documents(start: Start) -> None:
 # --- signed requests ----------------------------------------------------------------------------
 
 
-async def get_signed(server: Server, clock: MovedClock, key: NostrKey, path: str) -> Answer:
-    event = key.event("GET", BASE + path, clock.now_ms() // 1000)
+async def get_signed(server: Server, clock: FakeClock, key: NostrKey, path: str) -> Answer:
+    event = key.event("GET", BASE + path, clock.now_s())
     return await server.public.request("GET", path, headers=nostr(event))
 
 
 @pytest.mark.parametrize("named", ["the WebID", "the key"])
 async def test_rules_may_name_the_webid_or_the_key(
-    server: Server, browser: Browser, account: Page, clock: MovedClock, key: NostrKey, named: str
+    server: Server, browser: Browser, account: Page, clock: FakeClock, key: NostrKey, named: str
 ) -> None:
     """A-149: the key acts as the WebID once it is linked, and as itself before and after."""
     place = "/bob/shared/"
@@ -684,7 +685,7 @@ async def test_rules_may_name_the_webid_or_the_key(
 
 
 async def test_a_key_that_only_the_profile_states_acts_as_the_webid(
-    server: Server, clock: MovedClock, key: NostrKey
+    server: Server, clock: FakeClock, key: NostrKey
 ) -> None:
     """A-149, A-127 (2): of one profile; a key of two is nobody's."""
     assert (await get_signed(server, clock, key, "/alice/private/")).status == 403
@@ -698,7 +699,7 @@ async def test_the_keys_of_a_disabled_account_are_refused(
     server: Server,
     browser: Browser,
     account: Page,
-    clock: MovedClock,
+    clock: FakeClock,
     key: NostrKey,
     store: SqliteStore,
 ) -> None:
@@ -715,7 +716,7 @@ async def test_a_key_that_is_taken_from_the_account_while_a_body_arrives_stores_
     server: Server,
     browser: Browser,
     account: Page,
-    clock: MovedClock,
+    clock: FakeClock,
     key: NostrKey,
     store: SqliteStore,
     what: str,
@@ -723,7 +724,7 @@ async def test_a_key_that_is_taken_from_the_account_while_a_body_arrives_stores_
     """A-149"""
     await link(browser, clock, key)
     path = "/alice/private/new"
-    event = key.event("PUT", BASE + path, clock.now_ms() // 1000)
+    event = key.event("PUT", BASE + path, clock.now_s())
 
     async def pieces() -> AsyncIterator[bytes]:
         yield b"first "
@@ -731,7 +732,7 @@ async def test_a_key_that_is_taken_from_the_account_while_a_body_arrives_stores_
             await unlink(browser, account, key)
         elif what == "disabled":
             await change_account(store, disabled=True)
-        clock.pass_s(10)
+        clock.advance(10)
         yield b"second"
 
     sent = {**nostr(event), "Content-Type": "text/plain", "Transfer-Encoding": "chunked"}
@@ -744,7 +745,7 @@ async def test_a_key_that_is_taken_from_the_account_while_a_body_arrives_stores_
 
 
 async def test_a_link_is_the_accounts_own(
-    browser: Browser, account: Page, clock: MovedClock, key: NostrKey, store: SqliteStore
+    browser: Browser, account: Page, clock: FakeClock, key: NostrKey, store: SqliteStore
 ) -> None:
     """A-97: it is kept as the account's, so it goes with it."""
     await link(browser, clock, key)
@@ -753,12 +754,12 @@ async def test_a_link_is_the_accounts_own(
 
 
 async def test_a_linked_key_states_identity_and_one_that_the_profile_names_does_not(
-    server: Server, browser: Browser, account: Page, clock: MovedClock, key: NostrKey
+    server: Server, browser: Browser, account: Page, clock: FakeClock, key: NostrKey
 ) -> None:
     """A key that somebody once wrote into the profile does not add the next one."""
 
     async def add_name(signer: NostrKey) -> Answer:
-        now_s = clock.now_ms() // 1000
+        now_s = clock.now_s()
         name = f"did:nostr:{NostrKey.new().public}"
         body = f"INSERT DATA {{ <{ALICE}> <{OWL.sameAs!s}> <{name}> }}".encode()
         event = signer.event("PATCH", f"{BASE}/alice/", now_s, payload=body)

@@ -23,11 +23,12 @@ from podstead.idp.records import ACCOUNTS, NOSTR_LINKS, SESSIONS, NostrLink
 from podstead.storage.sqlite import SqliteStore
 from podstead.storage.writing import commit_entries
 from tests.http.conftest import BASE, Server, Start, running
-from tests.http.idp_pages.conftest import App, MovedClock, csrf_token, reply_of, sign_in
+from tests.http.idp_pages.conftest import App, csrf_token, reply_of, sign_in
 from tests.http.idp_pages.nostr_browser import SCRIPT, challenge, link, signed
 from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page
 from tests.support.changed_accounts import change_account
+from tests.support.clock import FakeClock
 from tests.support.nostr import (
     Change,
     NostrKey,
@@ -57,7 +58,7 @@ def key() -> NostrKey:
 
 
 @pytest.fixture
-async def linked(new_browser: NewBrowser, clock: MovedClock, key: NostrKey) -> NostrKey:
+async def linked(new_browser: NewBrowser, clock: FakeClock, key: NostrKey) -> NostrKey:
     """The key, which Alice has linked to her account, without telling anybody."""
     other = new_browser()
     await sign_in(other)
@@ -107,7 +108,7 @@ async def _allow(browser: Browser, token: str, named: str) -> Answer:
 
 
 async def log_in(
-    browser: Browser, clock: MovedClock, key: NostrKey, *changes: Change, sent: object = None
+    browser: Browser, clock: FakeClock, key: NostrKey, *changes: Change, sent: object = None
 ) -> Answer:
     """Sign in without an application."""
     event = await signed(browser, clock, key, *changes, purpose="sign-in")
@@ -118,14 +119,14 @@ async def log_in(
 async def log_in_to(
     browser: Browser,
     page: Page,
-    clock: MovedClock,
+    clock: FakeClock,
     key: NostrKey,
     *changes: Change,
     sent: object = None,
 ) -> Answer:
     """Sign in, in the interaction of a page."""
     path = f"{page.path}/schnorr-login"
-    event = key.event("POST", BASE + path, clock.now_ms() // 1000, *changes)
+    event = key.event("POST", BASE + path, clock.now_s(), *changes)
     headers = {k: v for k, v in SCRIPT.items() if k != "Content-Type" or sent} | nostr(event)
     body = None if sent is None else json.dumps(sent).encode()
     return await browser.ask("POST", path, headers=headers, body=body)
@@ -148,7 +149,7 @@ async def account_of(browser: Browser) -> str | None:
 
 
 async def test_a_linked_key_signs_in(
-    browser: Browser, clock: MovedClock, linked: NostrKey, caplog: pytest.LogCaptureFixture
+    browser: Browser, clock: FakeClock, linked: NostrKey, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A-126, A-184"""
     with caplog.at_level(logging.INFO):
@@ -161,27 +162,27 @@ async def test_a_linked_key_signs_in(
 
 
 async def test_the_last_use_of_a_link_is_noted(
-    browser: Browser, clock: MovedClock, linked: NostrKey, store: SqliteStore
+    browser: Browser, clock: FakeClock, linked: NostrKey, store: SqliteStore
 ) -> None:
     await log_in(browser, clock, linked)
     kept = await NOSTR_LINKS.read(store, linked.public, now_ms=0)
     assert kept is not None
-    assert kept.value.last_used_s == clock.now_ms() // 1000
+    assert kept.value.last_used_s == clock.now_s()
 
 
 async def test_who_asks_for_it_stays_signed_in(
-    browser: Browser, new_browser: NewBrowser, clock: MovedClock, linked: NostrKey
+    browser: Browser, new_browser: NewBrowser, clock: FakeClock, linked: NostrKey
 ) -> None:
     other = new_browser()
     await log_in(browser, clock, linked, sent={"remember": True})
     await log_in(other, clock, linked, sent={"remember": False})
-    clock.pass_s(13 * 3600)
+    clock.advance(13 * 3600)
     assert await account_of(browser) is not None
     assert await account_of(other) is None
 
 
 async def test_an_unlinked_key_signs_nobody_in(
-    browser: Browser, clock: MovedClock, key: NostrKey, caplog: pytest.LogCaptureFixture
+    browser: Browser, clock: FakeClock, key: NostrKey, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO):
         answered = await log_in(browser, clock, key)
@@ -206,7 +207,7 @@ WRONG = [
 
 @pytest.mark.parametrize("change", WRONG)
 async def test_an_event_for_anything_else_signs_nobody_in(
-    browser: Browser, clock: MovedClock, linked: NostrKey, change: Change
+    browser: Browser, clock: FakeClock, linked: NostrKey, change: Change
 ) -> None:
     answered = await log_in(browser, clock, linked, change)
     assert error_of(answered)[0] == 401
@@ -215,7 +216,7 @@ async def test_an_event_for_anything_else_signs_nobody_in(
 
 
 async def test_an_event_that_another_key_signed_signs_nobody_in(
-    browser: Browser, clock: MovedClock, linked: NostrKey
+    browser: Browser, clock: FakeClock, linked: NostrKey
 ) -> None:
     event = await signed(browser, clock, linked, purpose="sign-in")
     forged = {**event, "sig": NostrKey.new().sign(bytes.fromhex(event["id"])).hex()}
@@ -225,7 +226,7 @@ async def test_an_event_that_another_key_signed_signs_nobody_in(
 
 
 async def test_nothing_but_an_event_signs_anybody_in(
-    browser: Browser, clock: MovedClock, linked: NostrKey
+    browser: Browser, clock: FakeClock, linked: NostrKey
 ) -> None:
     event = await signed(browser, clock, linked, purpose="sign-in")
     await browser.get("/idp/login")
@@ -236,7 +237,7 @@ async def test_nothing_but_an_event_signs_anybody_in(
 
 
 async def test_an_event_signs_in_once(
-    browser: Browser, new_browser: NewBrowser, clock: MovedClock, linked: NostrKey
+    browser: Browser, new_browser: NewBrowser, clock: FakeClock, linked: NostrKey
 ) -> None:
     event = await signed(browser, clock, linked, purpose="sign-in")
     first = await browser.ask("POST", LOGIN, headers=SCRIPT | nostr(event))
@@ -246,7 +247,7 @@ async def test_an_event_signs_in_once(
 
 
 async def test_content_that_the_event_names_is_that_content(
-    browser: Browser, clock: MovedClock, linked: NostrKey
+    browser: Browser, clock: FakeClock, linked: NostrKey
 ) -> None:
     """A-145"""
     named = hashlib.sha256(b'{"again": true}').hexdigest()
@@ -257,7 +258,7 @@ async def test_content_that_the_event_names_is_that_content(
 
 @pytest.mark.parametrize("of", ["another browser", "another purpose", "nobody"])
 async def test_a_challenge_is_of_one_browser_and_purpose(
-    browser: Browser, new_browser: NewBrowser, clock: MovedClock, linked: NostrKey, of: str
+    browser: Browser, new_browser: NewBrowser, clock: FakeClock, linked: NostrKey, of: str
 ) -> None:
     """A-126"""
     other = new_browser()
@@ -281,18 +282,18 @@ async def test_a_challenge_is_of_one_browser_and_purpose(
 
 
 async def test_a_challenge_has_its_time(
-    browser: Browser, clock: MovedClock, linked: NostrKey
+    browser: Browser, clock: FakeClock, linked: NostrKey
 ) -> None:
     members = (await challenge(browser, "sign-in")).json()
-    clock.pass_s(members["expires_in"])
+    clock.advance(members["expires_in"])
     tag = with_tag("challenge", members["challenge"])
-    event = linked.event("POST", BASE + LOGIN, clock.now_ms() // 1000, tag)
+    event = linked.event("POST", BASE + LOGIN, clock.now_s(), tag)
     answered = await browser.ask("POST", LOGIN, headers=SCRIPT | nostr(event))
     assert error_of(answered)[0] == 400
 
 
 async def test_a_disabled_account_is_closed_to_its_keys(
-    browser: Browser, clock: MovedClock, linked: NostrKey, store: SqliteStore
+    browser: Browser, clock: FakeClock, linked: NostrKey, store: SqliteStore
 ) -> None:
     await change_account(store, disabled=True)
     status, error = error_of(await log_in(browser, clock, linked))
@@ -301,7 +302,7 @@ async def test_a_disabled_account_is_closed_to_its_keys(
     assert await account_of(browser) is None
 
 
-async def test_an_address_may_ask_so_often(start: Start, clock: MovedClock) -> None:
+async def test_an_address_may_ask_so_often(start: Start, clock: FakeClock) -> None:
     """A-181"""
     server = await start(clock=clock, idp=True, nostr_requests_per_minute=2)
     browser, key = Browser(server.application), NostrKey.new()
@@ -312,7 +313,7 @@ async def test_an_address_may_ask_so_often(start: Start, clock: MovedClock) -> N
 
 
 async def test_other_sites_sign_nobody_in(
-    browser: Browser, clock: MovedClock, linked: NostrKey
+    browser: Browser, clock: FakeClock, linked: NostrKey
 ) -> None:
     """A-60"""
     event = await signed(browser, clock, linked, purpose="sign-in")
@@ -333,7 +334,7 @@ async def test_where_anybody_could_use_an_event_none_is_asked_for(start: Start) 
 
 
 async def test_an_application_gets_tokens_by_a_linked_key(
-    browser: Browser, app: App, clock: MovedClock, linked: NostrKey
+    browser: Browser, app: App, clock: FakeClock, linked: NostrKey
 ) -> None:
     """A-125"""
     page = await browser.get(app.request())
@@ -353,7 +354,7 @@ async def test_an_application_gets_tokens_by_a_linked_key(
 
 
 async def test_an_application_that_asks_later_learns_of_the_key(
-    browser: Browser, app: App, clock: MovedClock, linked: NostrKey
+    browser: Browser, app: App, clock: FakeClock, linked: NostrKey
 ) -> None:
     """RFC 8176"""
     assert (await log_in(browser, clock, linked)).status == 200
@@ -374,7 +375,7 @@ async def test_who_has_not_signed_in_has_nothing_to_complete(
 
 
 async def test_a_sign_in_is_completed_once_in_time_by_its_way_and_browser(
-    browser: Browser, new_browser: NewBrowser, app: App, clock: MovedClock, linked: NostrKey
+    browser: Browser, new_browser: NewBrowser, app: App, clock: FakeClock, linked: NostrKey
 ) -> None:
     """A-118"""
     page = await browser.get(app.request())
@@ -383,7 +384,7 @@ async def test_a_sign_in_is_completed_once_in_time_by_its_way_and_browser(
     await other.get("/idp/login")
     assert (await other.ask("GET", f"{page.path}/schnorr-complete")).status == 403
     assert (await browser.ask("GET", f"{page.path}/passkey-complete")).status == 403
-    clock.pass_s(VERIFIED_S + 1)
+    clock.advance(VERIFIED_S + 1)
     assert (await browser.ask("GET", f"{page.path}/schnorr-complete")).status == 403
     assert (await log_in_to(browser, page, clock, linked)).status == 200
     assert (await browser.ask("GET", f"{page.path}/schnorr-complete")).status == 303
@@ -391,17 +392,17 @@ async def test_a_sign_in_is_completed_once_in_time_by_its_way_and_browser(
 
 
 async def test_an_account_that_was_changed_meanwhile_is_not_signed_in_to(
-    browser: Browser, app: App, clock: MovedClock, linked: NostrKey, store: SqliteStore
+    browser: Browser, app: App, clock: FakeClock, linked: NostrKey, store: SqliteStore
 ) -> None:
     page = await browser.get(app.request())
     assert (await log_in_to(browser, page, clock, linked)).status == 200
-    await change_account(store, valid_after_s=clock.now_ms() // 1000 + 1)
+    await change_account(store, valid_after_s=clock.now_s() + 1)
     assert (await browser.ask("GET", f"{page.path}/schnorr-complete")).status == 403
     assert await account_of(browser) is None
 
 
 async def test_an_unlinked_key_leaves_the_interaction_as_it_is(
-    browser: Browser, app: App, clock: MovedClock, key: NostrKey
+    browser: Browser, app: App, clock: FakeClock, key: NostrKey
 ) -> None:
     page = await browser.get(app.request())
     answered = await log_in_to(browser, page, clock, key)
@@ -412,7 +413,7 @@ async def test_an_unlinked_key_leaves_the_interaction_as_it_is(
 
 
 async def test_an_event_is_for_one_interaction(
-    browser: Browser, app: App, clock: MovedClock, linked: NostrKey
+    browser: Browser, app: App, clock: FakeClock, linked: NostrKey
 ) -> None:
     """For another uid, for signing in without an application, and the other way round."""
     page, other = await browser.get(app.request()), await browser.get(app.request())
@@ -436,7 +437,7 @@ async def test_an_event_is_for_one_interaction(
     ],
 )
 async def test_a_wrong_event_changes_nothing_in_an_interaction(
-    browser: Browser, app: App, clock: MovedClock, linked: NostrKey, change: Change
+    browser: Browser, app: App, clock: FakeClock, linked: NostrKey, change: Change
 ) -> None:
     page = await browser.get(app.request())
     answered = await log_in_to(browser, page, clock, linked, change)
@@ -445,11 +446,11 @@ async def test_a_wrong_event_changes_nothing_in_an_interaction(
 
 
 async def test_an_event_counts_once_in_an_interaction(
-    browser: Browser, app: App, clock: MovedClock, linked: NostrKey
+    browser: Browser, app: App, clock: FakeClock, linked: NostrKey
 ) -> None:
     page = await browser.get(app.request())
     path = f"{page.path}/schnorr-login"
-    event = linked.event("POST", BASE + path, clock.now_ms() // 1000)
+    event = linked.event("POST", BASE + path, clock.now_s())
     statuses = [
         (await browser.ask("POST", path, headers=SCRIPT | nostr(event))).status for _ in range(2)
     ]
@@ -457,19 +458,19 @@ async def test_an_event_counts_once_in_an_interaction(
 
 
 async def test_an_interaction_is_of_one_browser_and_has_an_end(
-    browser: Browser, new_browser: NewBrowser, app: App, clock: MovedClock, linked: NostrKey
+    browser: Browser, new_browser: NewBrowser, app: App, clock: FakeClock, linked: NostrKey
 ) -> None:
     """A-57"""
     page = await browser.get(app.request())
     other = new_browser()
     await other.get("/idp/login")
     assert error_of(await log_in_to(other, page, clock, linked))[0] == 403
-    clock.pass_s(3600)
+    clock.advance(3600)
     assert error_of(await log_in_to(browser, page, clock, linked))[0] == 404
 
 
 async def test_a_finished_interaction_takes_no_key(
-    browser: Browser, app: App, clock: MovedClock, linked: NostrKey
+    browser: Browser, app: App, clock: FakeClock, linked: NostrKey
 ) -> None:
     """A-57"""
     page = await browser.get(app.request())
@@ -486,7 +487,7 @@ async def test_a_key_that_only_the_profile_names_signs_nobody_in(
     server: Server,
     browser: Browser,
     app: App,
-    clock: MovedClock,
+    clock: FakeClock,
     key: NostrKey,
     caplog: pytest.LogCaptureFixture,
     name: str | None,
@@ -505,11 +506,11 @@ async def test_a_key_that_only_the_profile_names_signs_nobody_in(
 
 
 async def test_a_key_that_the_profile_names_still_proves_who_asks_for_a_resource(
-    server: Server, clock: MovedClock, key: NostrKey
+    server: Server, clock: FakeClock, key: NostrKey
 ) -> None:
     """NIP-98, and nothing more."""
     await stated(server, key, "alice")
-    event = key.event("GET", f"{BASE}/alice/private/", clock.now_ms() // 1000)
+    event = key.event("GET", f"{BASE}/alice/private/", clock.now_s())
     answer = await server.public.request("GET", "/alice/private/", headers=nostr(event))
     assert answer.status == 200, answer.text
 
@@ -519,7 +520,7 @@ async def test_an_allowed_key_signs_in_to_the_account_that_is_named(
     browser: Browser,
     new_browser: NewBrowser,
     app: App,
-    clock: MovedClock,
+    clock: FakeClock,
     key: NostrKey,
 ) -> None:
     await allowed(server, new_browser(), key)
@@ -534,7 +535,7 @@ async def test_an_allowed_key_signs_in_to_the_account_that_is_named(
 
 
 async def test_who_names_the_key_of_somebody_else_does_not_have_them_sign_in_to_the_wrong_account(
-    server: Server, browser: Browser, new_browser: NewBrowser, clock: MovedClock, key: NostrKey
+    server: Server, browser: Browser, new_browser: NewBrowser, clock: FakeClock, key: NostrKey
 ) -> None:
     """Not even by allowing it: whoever signs in says which account they want."""
     await allowed(server, new_browser(), key, name="bob")
@@ -548,7 +549,7 @@ async def test_who_names_the_key_of_somebody_else_does_not_have_them_sign_in_to_
 
 
 async def test_an_allowed_key_signs_in_only_while_the_profile_names_it(
-    server: Server, browser: Browser, new_browser: NewBrowser, clock: MovedClock, key: NostrKey
+    server: Server, browser: Browser, new_browser: NewBrowser, clock: FakeClock, key: NostrKey
 ) -> None:
     """And what it has signed in ends with that, with the owner told."""
     owner = new_browser()
@@ -569,7 +570,7 @@ async def test_the_owner_sees_an_allowed_key_and_ends_it(
     browser: Browser,
     new_browser: NewBrowser,
     app: App,
-    clock: MovedClock,
+    clock: FakeClock,
     key: NostrKey,
 ) -> None:
     owner = new_browser()
@@ -578,7 +579,7 @@ async def test_the_owner_sees_an_allowed_key_and_ends_it(
     answered = await log_in_to(browser, page, clock, key, sent=ALICE)
     tokens = await app.tokens(await browser.get(answered.json()["redirectUrl"]))
     assert await _status_of(app, tokens) == 200
-    clock.pass_s(601)  # ending needs no new sign-in
+    clock.advance(601)  # ending needs no new sign-in
     page = await owner.get("/idp/account")
     assert "can sign in" in page.text
     page = await owner.send(page, f"/idp/account/profile-keys/{key.public}")
@@ -597,11 +598,11 @@ async def test_only_keys_of_the_profile_can_be_allowed(browser: Browser, named: 
 
 
 async def test_allowing_a_key_needs_a_fresh_sign_in(
-    server: Server, browser: Browser, clock: MovedClock, key: NostrKey
+    server: Server, browser: Browser, clock: FakeClock, key: NostrKey
 ) -> None:
     await stated(server, key, "alice")
     page = await sign_in(browser)
-    clock.pass_s(601)
+    clock.advance(601)
     assert (await _allow(browser, csrf_token(page), key.public)).status == 403
     page = await browser.send(
         await browser.get("/idp/account"), "/idp/account/profile-keys", key=key.public
@@ -610,7 +611,7 @@ async def test_allowing_a_key_needs_a_fresh_sign_in(
 
 
 async def test_programs_read_which_keys_sign_in(
-    server: Server, browser: Browser, clock: MovedClock, key: NostrKey
+    server: Server, browser: Browser, clock: FakeClock, key: NostrKey
 ) -> None:
     await stated(server, key, "alice")
     page = await sign_in(browser)
@@ -630,7 +631,7 @@ async def test_programs_read_which_keys_sign_in(
 
 
 async def test_a_session_that_such_a_key_began_in_an_earlier_version_is_over(
-    browser: Browser, store: SqliteStore, clock: MovedClock
+    browser: Browser, store: SqliteStore, clock: FakeClock
 ) -> None:
     await sign_in(browser)
     [kept] = await SESSIONS.page(store, now_ms=clock.now_ms())
@@ -643,7 +644,7 @@ async def test_a_session_that_such_a_key_began_in_an_earlier_version_is_over(
 
 
 async def test_the_link_comes_before_what_profiles_say(
-    server: Server, browser: Browser, clock: MovedClock, linked: NostrKey
+    server: Server, browser: Browser, clock: FakeClock, linked: NostrKey
 ) -> None:
     """A-127: the table is authoritative, so nobody else can stand in the way of a linked key."""
     await stated(server, linked, "bob")
@@ -655,7 +656,7 @@ async def test_a_disabled_account_is_closed_to_the_keys_of_its_profile(
     server: Server,
     browser: Browser,
     new_browser: NewBrowser,
-    clock: MovedClock,
+    clock: FakeClock,
     key: NostrKey,
     store: SqliteStore,
 ) -> None:
@@ -668,7 +669,7 @@ async def test_a_disabled_account_is_closed_to_the_keys_of_its_profile(
 
 
 async def test_unlinking_a_key_ends_what_it_has_signed_in(
-    browser: Browser, new_browser: NewBrowser, app: App, clock: MovedClock, linked: NostrKey
+    browser: Browser, new_browser: NewBrowser, app: App, clock: FakeClock, linked: NostrKey
 ) -> None:
     """Browsers, and what applications got in them; other sessions go on."""
     page = await browser.get(app.request())
@@ -684,7 +685,7 @@ async def test_unlinking_a_key_ends_what_it_has_signed_in(
 
 
 async def test_who_unlinks_the_key_that_they_signed_in_with_is_signed_out(
-    browser: Browser, clock: MovedClock, linked: NostrKey
+    browser: Browser, clock: FakeClock, linked: NostrKey
 ) -> None:
     assert (await log_in(browser, clock, linked)).status == 200
     page = await browser.get("/idp/account")
@@ -694,7 +695,7 @@ async def test_who_unlinks_the_key_that_they_signed_in_with_is_signed_out(
 
 
 async def test_a_key_that_is_unlinked_during_a_sign_in_signs_nobody_in(
-    browser: Browser, new_browser: NewBrowser, app: App, clock: MovedClock, linked: NostrKey
+    browser: Browser, new_browser: NewBrowser, app: App, clock: FakeClock, linked: NostrKey
 ) -> None:
     page = await browser.get(app.request())
     assert (await log_in_to(browser, page, clock, linked)).status == 200
@@ -707,7 +708,7 @@ async def test_a_key_that_is_unlinked_during_a_sign_in_signs_nobody_in(
 # --- what only a linked key may do ----------------------------------------------------------------
 
 
-async def _asks(browser: Browser, clock: MovedClock, token: str) -> dict[str, int]:
+async def _asks(browser: Browser, clock: FakeClock, token: str) -> dict[str, int]:
     """What becomes of each change of how the account is signed in to, and of its end."""
     csrf = {"X-CSRF-Token": token}
     other = NostrKey.new()
@@ -723,7 +724,7 @@ async def _asks(browser: Browser, clock: MovedClock, token: str) -> dict[str, in
         "password": await ask("POST", "/idp/account/password", new="a new password"),
         "email": await ask("POST", "/idp/account/email", email="new@a.example"),
     }
-    event = other.event("POST", f"{BASE}/idp/account/nostr", clock.now_ms() // 1000)
+    event = other.event("POST", f"{BASE}/idp/account/nostr", clock.now_s())
     linking = await browser.ask("POST", "/idp/account/nostr", headers=SCRIPT | nostr(event))
     statuses["link"] = linking.status
     statuses["delete"] = await ask("POST", "/idp/account/delete", pod="alice")
@@ -731,7 +732,7 @@ async def _asks(browser: Browser, clock: MovedClock, token: str) -> dict[str, in
 
 
 async def test_a_key_that_only_the_profile_names_changes_nothing_about_the_account(
-    server: Server, browser: Browser, new_browser: NewBrowser, clock: MovedClock, key: NostrKey
+    server: Server, browser: Browser, new_browser: NewBrowser, clock: FakeClock, key: NostrKey
 ) -> None:
     """A-130: whoever holds it has proven nothing to the account's owner."""
     await allowed(server, new_browser(), key)
@@ -745,7 +746,7 @@ async def test_a_key_that_only_the_profile_names_changes_nothing_about_the_accou
 
 
 async def test_a_linked_key_changes_what_others_may(
-    browser: Browser, clock: MovedClock, linked: NostrKey
+    browser: Browser, clock: FakeClock, linked: NostrKey
 ) -> None:
     """The same requests, which are refused to the key of a profile."""
     assert (await log_in(browser, clock, linked)).status == 200
@@ -756,7 +757,7 @@ async def test_a_linked_key_changes_what_others_may(
 
 
 async def test_signing_in_again_needs_more_than_the_profile(
-    server: Server, browser: Browser, new_browser: NewBrowser, clock: MovedClock, key: NostrKey
+    server: Server, browser: Browser, new_browser: NewBrowser, clock: FakeClock, key: NostrKey
 ) -> None:
     """And says so, instead of asking for it over and over."""
     await allowed(server, new_browser(), key)
@@ -767,7 +768,7 @@ async def test_signing_in_again_needs_more_than_the_profile(
 
 
 async def test_a_linked_key_is_enough_to_sign_in_again(
-    browser: Browser, clock: MovedClock, linked: NostrKey
+    browser: Browser, clock: FakeClock, linked: NostrKey
 ) -> None:
     assert (await log_in(browser, clock, linked, sent={"again": True})).status == 200
 
@@ -777,7 +778,7 @@ async def test_an_interaction_gives_no_more_to_the_key_of_a_profile(
     browser: Browser,
     new_browser: NewBrowser,
     app: App,
-    clock: MovedClock,
+    clock: FakeClock,
     key: NostrKey,
 ) -> None:
     await allowed(server, new_browser(), key)
@@ -800,7 +801,7 @@ def _typed(**typed: str) -> dict[str, str]:
 
 
 async def test_a_key_without_an_account_can_get_one(
-    browser: Browser, app: App, clock: MovedClock, key: NostrKey, store: SqliteStore
+    browser: Browser, app: App, clock: FakeClock, key: NostrKey, store: SqliteStore
 ) -> None:
     """A-131: the account has the key from its first moment on."""
     page = await browser.get(app.request())
@@ -820,7 +821,7 @@ async def test_a_key_without_an_account_can_get_one(
 
 
 async def test_the_offer_is_for_the_browser_that_holds_the_key(
-    browser: Browser, new_browser: NewBrowser, clock: MovedClock, key: NostrKey
+    browser: Browser, new_browser: NewBrowser, clock: FakeClock, key: NostrKey
 ) -> None:
     """A-131"""
     assert (await log_in(browser, clock, key)).json()["registerUrl"] == "/idp/register"
@@ -832,10 +833,10 @@ async def test_the_offer_is_for_the_browser_that_holds_the_key(
     assert error_of(await log_in(other, clock, key))[0] == 403
 
 
-async def test_the_offer_ends(browser: Browser, clock: MovedClock, key: NostrKey) -> None:
+async def test_the_offer_ends(browser: Browser, clock: FakeClock, key: NostrKey) -> None:
     await log_in(browser, clock, key)
     form = await browser.get("/idp/register")
-    clock.pass_s(PROVEN_S)
+    clock.advance(PROVEN_S)
     page = await browser.send(form, "/idp/register", **_typed())
     assert page.status == 409
     assert "not linked" in page.text
@@ -844,7 +845,7 @@ async def test_the_offer_ends(browser: Browser, clock: MovedClock, key: NostrKey
 
 
 async def test_an_account_can_be_made_without_the_key(
-    browser: Browser, clock: MovedClock, key: NostrKey
+    browser: Browser, clock: FakeClock, key: NostrKey
 ) -> None:
     await log_in(browser, clock, key)
     form = await browser.get("/idp/register")
@@ -855,7 +856,7 @@ async def test_an_account_can_be_made_without_the_key(
 
 
 async def test_another_key_than_the_proven_one_is_not_linked(
-    browser: Browser, clock: MovedClock, key: NostrKey
+    browser: Browser, clock: FakeClock, key: NostrKey
 ) -> None:
     """The form shows one key and links that one, or none."""
     await log_in(browser, clock, key)
@@ -865,7 +866,7 @@ async def test_another_key_than_the_proven_one_is_not_linked(
 
 
 async def test_a_key_that_was_linked_meanwhile_is_not_linked_again(
-    browser: Browser, clock: MovedClock, key: NostrKey, store: SqliteStore
+    browser: Browser, clock: FakeClock, key: NostrKey, store: SqliteStore
 ) -> None:
     """A-131: the account, its pod and the link come in one write, or none of them."""
     await log_in(browser, clock, key)
@@ -881,7 +882,7 @@ async def test_a_key_that_was_linked_meanwhile_is_not_linked_again(
 
 
 async def test_an_offer_is_taken_once(
-    browser: Browser, clock: MovedClock, key: NostrKey, store: SqliteStore
+    browser: Browser, clock: FakeClock, key: NostrKey, store: SqliteStore
 ) -> None:
     await log_in(browser, clock, key)
     form = await browser.get("/idp/register")
@@ -893,7 +894,7 @@ async def test_an_offer_is_taken_once(
 
 
 async def test_where_only_the_operator_makes_accounts_none_is_offered(
-    server: Server, settings: Settings, clock: MovedClock, key: NostrKey
+    server: Server, settings: Settings, clock: FakeClock, key: NostrKey
 ) -> None:
     """A-96"""
     closed = replace(settings, idp=True, registration="closed")

@@ -7,8 +7,9 @@ import re
 import pytest
 
 from tests.http.conftest import BASE, Start
-from tests.http.idp_pages.conftest import App, MovedClock, register, sign_in
+from tests.http.idp_pages.conftest import App, register, sign_in
 from tests.support.browser import Browser, Page
+from tests.support.clock import FakeClock
 
 NONCE = re.compile(r"'nonce-([0-9a-f]{32})'")
 
@@ -102,7 +103,7 @@ async def test_forms_may_lead_to_the_application_only(
     assert f"form-action 'self' {target};" in policy
 
 
-async def test_over_https_it_stays_so(start: Start, clock: MovedClock) -> None:
+async def test_over_https_it_stays_so(start: Start, clock: FakeClock) -> None:
     server = await start(clock=clock, idp=True, base_url="https://pods.example")
     browser = Browser(server.application, base_url="https://pods.example")
     page = await browser.get("/idp/login")

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from tests.http.conftest import BASE, Server, Start, password_of
-from tests.http.idp_pages.conftest import App, MovedClock, register, reply_of, sign_in
+from tests.http.idp_pages.conftest import App, register, reply_of, sign_in
 from tests.support.asgi import Client
 from tests.support.browser import Browser
+from tests.support.clock import FakeClock
 from tests.support.signing import Signer, decoded, proof_claims
 
 PROVIDER_HOST = "idp.localhost:3000"
@@ -20,7 +21,7 @@ TURTLE = "text/turtle"
 
 
 @pytest.fixture
-async def server(start: Start, clock: MovedClock) -> Server:
+async def server(start: Start, clock: FakeClock) -> Server:
     return await start(clock=clock, idp=True, idp_base_url=PROVIDER)
 
 
@@ -147,12 +148,12 @@ async def test_who_signs_in_at_the_provider_is_let_in_at_the_pods(
 
 
 async def test_a_script_gets_a_token_for_a_proof_of_the_address_at_the_provider(
-    server: Server, provider: Client, clock: MovedClock
+    server: Server, provider: Client, clock: FakeClock
 ) -> None:
     sent = json.dumps({"username": "alice", "password": password_of("alice")})
     statuses = {}
     for origin in (PROVIDER, BASE):
-        claims = proof_claims("POST", f"{origin}/idp/credentials", clock.now_ms() // 1000)
+        claims = proof_claims("POST", f"{origin}/idp/credentials", clock.now_s())
         proof = Signer.new().proof(claims)
         answer = await provider.post("/idp/credentials", sent, "application/json", dpop=proof)
         statuses[origin] = answer.status

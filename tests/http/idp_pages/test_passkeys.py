@@ -20,9 +20,10 @@ from podstead.idp.records import ACCOUNTS, PASSKEY_CHALLENGES, PASSKEYS
 from podstead.storage.sqlite import SqliteStore
 from podstead.storage.writing import commit_entries
 from tests.http.conftest import BASE, Start, password_of
-from tests.http.idp_pages.conftest import App, MovedClock, csrf_token, reply_of, sign_in
+from tests.http.idp_pages.conftest import App, csrf_token, reply_of, sign_in
 from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page
+from tests.support.clock import FakeClock
 from tests.support.passkeys import PRESENT, SYNCED, VERIFIED, SoftAuthenticator, decoded
 
 NewBrowser = Callable[[], Browser]
@@ -84,7 +85,7 @@ def refused(answer: Answer, status: int, error: str) -> bool:
     return (answer.status, answer.json()["error"]) == (status, error)
 
 
-async def _changed_account(store: SqliteStore, clock: MovedClock, **changes: object) -> None:
+async def _changed_account(store: SqliteStore, clock: FakeClock, **changes: object) -> None:
     """Change Alice's account behind the server's back."""
     for kept in await ACCOUNTS.page(store, now_ms=clock.now_ms()):
         if kept.value.pod == "alice":
@@ -183,14 +184,14 @@ async def test_the_account_that_is_named_must_be_the_sessions(
 
 
 async def test_adding_and_removing_need_a_recent_sign_in(
-    browser: Browser, account: Page, key: SoftAuthenticator, clock: MovedClock
+    browser: Browser, account: Page, key: SoftAuthenticator, clock: FakeClock
 ) -> None:
     """A-86, A-117: ten minutes."""
-    clock.pass_s(RECENT_S)
+    clock.advance(RECENT_S)
     assert (await register(browser, key)).status == 200
     [passkey] = await listed(browser)
     asked = await options(browser, "register")
-    clock.pass_s(1)
+    clock.advance(1)
     assert refused(await ask(browser, "register/options"), 403, "Sign in again")
     sent = {"challengeKey": asked["challengeKey"], "credential": key.create(asked)}
     assert refused(await ask(browser, "register/verify", sent), 403, "Sign in again")
@@ -320,14 +321,14 @@ async def test_a_challenge_expires(
     browser: Browser,
     account: Page,
     key: SoftAuthenticator,
-    clock: MovedClock,
+    clock: FakeClock,
     after_s: int,
     status: int,
 ) -> None:
     """A-119"""
     await register(browser, key)
     asked = await options(browser, "login")
-    clock.pass_s(after_s)
+    clock.advance(after_s)
     sent = {"challengeKey": asked["challengeKey"], "credential": key.get(asked)}
     assert (await ask(browser, "login/verify", sent)).status == status
 
@@ -368,7 +369,7 @@ async def test_a_challenge_is_for_one_browser_and_session(
 
 
 async def test_challenges_are_the_servers_and_kept_as_hashes(
-    browser: Browser, store: SqliteStore, clock: MovedClock
+    browser: Browser, store: SqliteStore, clock: FakeClock
 ) -> None:
     """A-119: whatever name a client gives itself."""
     first = await options(browser, "login", visitorId="mine", challengeKey="mine")
@@ -447,7 +448,7 @@ async def test_a_count_that_does_not_rise_is_a_copy(
     account: Page,
     key: SoftAuthenticator,
     store: SqliteStore,
-    clock: MovedClock,
+    clock: FakeClock,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Refused, noted, shown, and the count stays."""
@@ -471,7 +472,7 @@ async def test_a_disabled_account_stays_shut(
     account: Page,
     key: SoftAuthenticator,
     store: SqliteStore,
-    clock: MovedClock,
+    clock: FakeClock,
 ) -> None:
     await register(browser, key)
     await _changed_account(store, clock, disabled=True)
@@ -487,7 +488,7 @@ async def test_other_sites_ask_nothing(browser: Browser, account: Page) -> None:
         assert answer.header("access-control-allow-origin") is None
 
 
-async def test_an_address_may_ask_so_often(start: Start, clock: MovedClock) -> None:
+async def test_an_address_may_ask_so_often(start: Start, clock: FakeClock) -> None:
     """A-181"""
     server = await start(clock=clock, idp=True, passkey_requests_per_minute=3)
     browser = Browser(server.application)
@@ -580,7 +581,7 @@ async def test_the_page_of_consent_offers_a_passkey_to_who_has_none(
 
 
 @pytest.fixture
-async def of_a_domain(start: Start, clock: MovedClock) -> Browser:
+async def of_a_domain(start: Start, clock: FakeClock) -> Browser:
     """At a server whose passkeys are of the domain above it."""
     server = await start(
         clock=clock,
@@ -643,7 +644,7 @@ async def test_a_verified_passkey_counts_once_soon_and_in_its_browser(
     account: Page,
     app: App,
     key: SoftAuthenticator,
-    clock: MovedClock,
+    clock: FakeClock,
 ) -> None:
     """A-118"""
     await register(browser, key)
@@ -656,7 +657,7 @@ async def test_a_verified_passkey_counts_once_soon_and_in_its_browser(
     assert (await mine.get(url)).status == 403
     page = await mine.get(app.request(prompt="login"))
     url = (await _verified(mine, key, page.path.rpartition("/")[2])).json()["redirectUrl"]
-    clock.pass_s(121)
+    clock.advance(121)
     assert (await mine.get(url)).status == 403
 
 
@@ -667,14 +668,14 @@ async def test_a_verified_passkey_ends_with_what_a_new_password_ends(
     app: App,
     key: SoftAuthenticator,
     store: SqliteStore,
-    clock: MovedClock,
+    clock: FakeClock,
 ) -> None:
     """A-76"""
     await register(browser, key)
     other = new_browser()
     page = await other.get(app.request())
     url = (await _verified(other, key, page.path.rpartition("/")[2])).json()["redirectUrl"]
-    await _changed_account(store, clock, valid_after_s=clock.now_ms() // 1000 + 1)
+    await _changed_account(store, clock, valid_after_s=clock.now_s() + 1)
     assert (await other.get(url)).status == 403
 
 
@@ -686,7 +687,7 @@ async def test_the_last_way_in_stays(
     account: Page,
     key: SoftAuthenticator,
     store: SqliteStore,
-    clock: MovedClock,
+    clock: FakeClock,
 ) -> None:
     """A-124: of an account without a password."""
     await register(browser, key)
@@ -746,7 +747,7 @@ async def test_they_go_with_the_account(
     account: Page,
     key: SoftAuthenticator,
     store: SqliteStore,
-    clock: MovedClock,
+    clock: FakeClock,
 ) -> None:
     """A-97"""
     await register(browser, key)

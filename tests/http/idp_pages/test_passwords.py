@@ -14,10 +14,11 @@ from podstead.config import Settings
 from podstead.idp.common_passwords import MOST_COMMON
 from podstead.idp.passwords import FEWEST_CHARACTERS
 from tests.http.conftest import BASE, Server, Start, password_of
-from tests.http.idp_pages.conftest import MovedClock, csrf_token, sign_in
+from tests.http.idp_pages.conftest import csrf_token, sign_in
 from tests.http.idp_pages.nostr_browser import link
 from tests.http.idp_pages.test_passkeys import SCRIPT, listed, register
 from tests.support.browser import Browser, Page
+from tests.support.clock import FakeClock
 from tests.support.nostr import NostrKey
 from tests.support.passkeys import SoftAuthenticator
 
@@ -117,7 +118,7 @@ async def test_where_nothing_stays_nothing_is_listed(browser: Browser) -> None:
 
 
 async def test_what_a_new_password_does_not_end_is_listed_with_a_way_to_end_each(
-    start: Start, settings: Settings, clock: MovedClock
+    start: Start, settings: Settings, clock: FakeClock
 ) -> None:
     server = await start(clock=clock, idp=True, webid_tls=True)
     browser, passkey, key, stated = (
@@ -164,7 +165,7 @@ async def state(server: Server, key: NostrKey) -> None:
     assert answer.status < 300, answer.text
 
 
-async def token_of_the_operator(settings: Settings, clock: MovedClock) -> str:
+async def token_of_the_operator(settings: Settings, clock: FakeClock) -> str:
     async with open_token_administration(replace(settings, simple_tokens=True)) as desk:
         await replace(desk, clock=clock).create("alice")
         return (await desk.list("alice"))[0].token_id
@@ -174,7 +175,7 @@ async def token_of_the_operator(settings: Settings, clock: MovedClock) -> str:
 
 
 async def test_the_owner_sees_and_revokes_a_token_that_the_operator_made(
-    browser: Browser, settings: Settings, clock: MovedClock
+    browser: Browser, settings: Settings, clock: FakeClock
 ) -> None:
     token_id = await token_of_the_operator(settings, clock)
     page = await sign_in(browser)
@@ -194,7 +195,7 @@ async def test_the_owner_sees_and_revokes_a_token_that_the_operator_made(
 
 
 async def test_nobody_sees_or_revokes_the_token_of_another_pod(
-    browser: Browser, settings: Settings, clock: MovedClock
+    browser: Browser, settings: Settings, clock: FakeClock
 ) -> None:
     token_id = await token_of_the_operator(settings, clock)
     page = await sign_in(browser, "bob")

@@ -7,10 +7,11 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.http.conftest import BASE, Server, acl_turtle
-from tests.http.idp_pages.conftest import App, MovedClock, csrf_token, register, sign_in
+from tests.http.idp_pages.conftest import App, csrf_token, register, sign_in
 from tests.http.rdf import TURTLE
 from tests.support.asgi import Answer, Client
 from tests.support.browser import FORM, Browser
+from tests.support.clock import FakeClock
 
 PROFILE = "/alice/"
 ALICE = f"{BASE}{PROFILE}#me"
@@ -96,14 +97,14 @@ async def test_the_account_page_says_so_and_restores_the_statement(
 
 
 async def test_restoring_needs_a_recent_sign_in_and_the_forms_token(
-    server: Server, browser: Browser, clock: MovedClock
+    server: Server, browser: Browser, clock: FakeClock
 ) -> None:
     page = await sign_in(browser)
     token = csrf_token(page)
     await rename(server.alice)
     refused = await browser.post("/idp/account/issuer", {"csrf_token": "wrong"})
     assert refused.status == 403
-    clock.pass_s(3600)
+    clock.advance(3600)
     page = await browser.post("/idp/account/issuer", {"csrf_token": token})
     assert page.path == "/idp/login"
     assert "again=issuer" in page.url

@@ -13,8 +13,9 @@ from podstead.app.adapters.keys import ensure_token_key
 from podstead.config import Settings
 from podstead.storage.root import prepare_root
 from tests.http.conftest import BASE, Server, Start, running
-from tests.http.idp_pages.conftest import App, MovedClock, reply_of
+from tests.http.idp_pages.conftest import App, reply_of
 from tests.support.browser import Browser, Page
+from tests.support.clock import FakeClock
 
 PASSWORD = "a few words in a row"
 GOOD = {
@@ -163,7 +164,7 @@ async def test_a_closed_server_says_so(settings: Settings) -> None:
         assert "Registration is disabled" in page.text
 
 
-async def test_registering_is_limited_by_address(start: Start, clock: MovedClock) -> None:
+async def test_registering_is_limited_by_address(start: Start, clock: FakeClock) -> None:
     """A-181; pages of the provider's own."""
     base = "https://pods.example"
     server = await start(clock=clock, idp=True, base_url=base, pod_creations_per_hour=3)

@@ -15,11 +15,12 @@ from podstead.idp.security_events import MOST_EVENTS
 from podstead.nostr.npub import npub
 from podstead.storage.sqlite import SqliteStore
 from tests.http.conftest import BASE, Server, Start, password_of
-from tests.http.idp_pages.conftest import App, MovedClock, csrf_token, sign_in
+from tests.http.idp_pages.conftest import App, csrf_token, sign_in
 from tests.http.idp_pages.nostr_browser import link
 from tests.http.idp_pages.test_passkeys import SCRIPT, listed, log_in, register
 from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page
+from tests.support.clock import FakeClock
 from tests.support.nostr import NostrKey
 from tests.support.passkeys import SoftAuthenticator
 
@@ -66,22 +67,22 @@ async def test_a_new_account_has_nothing_to_tell(owner: Browser) -> None:
 
 
 async def test_each_way_in_that_comes_or_goes_is_told_with_time_and_address(
-    owner: Browser, clock: MovedClock, key: SoftAuthenticator
+    owner: Browser, clock: FakeClock, key: SoftAuthenticator
 ) -> None:
     nostr_key = NostrKey.new()
     await register(owner, key)
-    clock.pass_s(1)
+    clock.advance(1)
     assert (await link(owner, clock, nostr_key)).status == 201
-    clock.pass_s(1)
+    clock.advance(1)
     await post(owner, "client-credentials", name="backup")
-    clock.pass_s(1)
+    clock.advance(1)
     [passkey] = await listed(owner)
     await post(owner, f"passkeys/{passkey['id']}")
-    clock.pass_s(1)
+    clock.advance(1)
     await post(owner, f"nostr/{nostr_key.public}")
-    clock.pass_s(1)
+    clock.advance(1)
     await post(owner, "email", email="new@example.org", current=password_of("alice"))
-    clock.pass_s(1)
+    clock.advance(1)
     await change_password(owner)
     found = await events(owner)
     assert [(each["what"], each["subject"][:6]) for each in found] == [
@@ -161,7 +162,7 @@ async def test_what_another_passkey_has_signed_in_goes_on(
     assert (await other.get("/idp/account")).path == "/idp/account"
 
 
-async def test_certificates_are_told_as_well(start: Start, clock: MovedClock) -> None:
+async def test_certificates_are_told_as_well(start: Start, clock: FakeClock) -> None:
     server = await start(
         clock=clock, idp=True, webid_tls=True, trusted_proxies=(), client_cert_header=None
     )
@@ -170,7 +171,7 @@ async def test_certificates_are_told_as_well(start: Start, clock: MovedClock) ->
     page = await browser.send(page, "/idp/account/certificates")
     page = await browser.get("/idp/account")
     [form] = [each for each in page.forms if each.action.startswith("/idp/account/certificates/")]
-    clock.pass_s(1)
+    clock.advance(1)
     await browser.send(page, form.action)
     mark = form.action.rpartition("/")[2]
     assert [(each["what"], each["subject"]) for each in await events(browser)] == [
@@ -180,7 +181,7 @@ async def test_certificates_are_told_as_well(start: Start, clock: MovedClock) ->
 
 
 async def test_what_the_operator_does_is_told_as_theirs(
-    owner: Browser, store: SqliteStore, settings: Settings, clock: MovedClock
+    owner: Browser, store: SqliteStore, settings: Settings, clock: FakeClock
 ) -> None:
     """Who works on the data root is no client, and has no address."""
     services = build_accounts(settings, store=store, clock=clock, randomness=SystemRandomness())
@@ -219,24 +220,24 @@ async def test_a_key_that_an_application_names_in_the_profile_is_told(
 
 
 async def test_a_linked_key_that_is_published_is_told_once(
-    owner: Browser, clock: MovedClock
+    owner: Browser, clock: FakeClock
 ) -> None:
     key = NostrKey.new()
     assert (await link(owner, clock, key)).status == 201
-    clock.pass_s(1)
+    clock.advance(1)
     await post(owner, f"nostr/{key.public}")
     assert await told(owner) == ["Nostr key unlinked", "Nostr key linked"]
 
 
-async def test_the_newest_are_kept(owner: Browser, clock: MovedClock) -> None:
+async def test_the_newest_are_kept(owner: Browser, clock: FakeClock) -> None:
     page = await owner.get("/idp/account")
     for index in range(MOST_EVENTS // 2 + 5):
-        clock.pass_s(1)
+        clock.advance(1)
         headers = SCRIPT | {"X-CSRF-Token": csrf_token(page)}
         body = json.dumps({"name": str(index)}).encode()
         path = "/idp/account/client-credentials"
         made = await owner.ask("POST", path, headers=headers, body=body)
-        clock.pass_s(1)
+        clock.advance(1)
         assert (await ask(owner, page, f"{path}/{made.json()['id']}")).status == 204
     found = await events(owner)
     assert len(found) == MOST_EVENTS

@@ -13,9 +13,10 @@ from podstead.idp import sessions
 from podstead.idp.known_browsers import MARK_S
 from podstead.storage.sqlite import SqliteStore
 from tests.http.conftest import BASE, Server, Start, password_of
-from tests.http.idp_pages.conftest import MovedClock, csrf_token, sign_in
+from tests.http.idp_pages.conftest import csrf_token, sign_in
 from tests.support.asgi import Answer
 from tests.support.browser import Browser
+from tests.support.clock import FakeClock
 
 DAY_S = 24 * 3600
 JSON = "application/json"
@@ -116,9 +117,7 @@ async def test_the_cookies_are_for_this_server_and_out_of_the_reach_of_scripts(
 PLAIN = "Path=/; HttpOnly; SameSite=Lax"
 
 
-async def test_over_https_the_cookies_are_bound_to_the_host(
-    start: Start, clock: MovedClock
-) -> None:
+async def test_over_https_the_cookies_are_bound_to_the_host(start: Start, clock: FakeClock) -> None:
     """A-61."""
     server = await start(clock=clock, idp=True, base_url="https://pods.example")
     browser = Browser(server.application, base_url="https://pods.example")
@@ -169,13 +168,13 @@ async def test_a_secret_that_a_browser_invents_is_no_session(browser: Browser) -
     ],
 )
 async def test_a_session_ends_by_itself(
-    browser: Browser, clock: MovedClock, lasting: bool, pauses_s: list[int], still_in: bool
+    browser: Browser, clock: FakeClock, lasting: bool, pauses_s: list[int], still_in: bool
 ) -> None:
     """A-61: 12 hours; or 14 days without use, and 90 days in all."""
     await sign_in(browser, **({"remember": "yes"} if lasting else {}))
     page = None
     for pause_s in pauses_s:
-        clock.pass_s(pause_s)
+        clock.advance(pause_s)
         page = await browser.get("/idp/account")
     assert page is not None
     assert (page.path == "/idp/account") is still_in
@@ -194,13 +193,13 @@ async def test_only_who_wants_to_stay_signed_in_is_after_the_browser_closes(
 
 @pytest.mark.parametrize(("name", "still_in"), [("alice", True), ("bob", False)])
 async def test_signing_in_again_does_not_shorten_a_session(
-    browser: Browser, clock: MovedClock, name: str, still_in: bool
+    browser: Browser, clock: FakeClock, name: str, still_in: bool
 ) -> None:
     """Of the same person; another one has asked for nothing."""
     await sign_in(browser, remember="yes")
     page = await browser.get("/idp/login?again=delete")
     await browser.send(page, "/idp/login", username=name, password=password_of(name))
-    clock.pass_s(13 * 3600)
+    clock.advance(13 * 3600)
     assert ((await browser.get("/idp/account")).path == "/idp/account") is still_in
 
 
@@ -232,7 +231,7 @@ async def test_signing_out_ends_the_session_and_its_cookie(browser: Browser) -> 
 
 
 async def test_the_oldest_sessions_make_room(
-    server: Server, clock: MovedClock, monkeypatch: pytest.MonkeyPatch
+    server: Server, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A script that signs in again and again fills nothing up; the newest stay."""
     monkeypatch.setattr(sessions, "MOST_SESSIONS", 3)
@@ -240,13 +239,13 @@ async def test_the_oldest_sessions_make_room(
     for _ in range(5):
         browsers.append(Browser(server.application))
         await sign_in(browsers[-1])
-        clock.pass_s(1)
+        clock.advance(1)
     paths = [(await browser.get("/idp/account")).path for browser in browsers]
     assert paths == ["/idp/login"] * 2 + ["/idp/account"] * 3
 
 
 async def test_a_disabled_account_has_no_sessions(
-    server: Server, browser: Browser, settings: Settings, clock: MovedClock
+    server: Server, browser: Browser, settings: Settings, clock: FakeClock
 ) -> None:
     await sign_in(browser)
     store = SqliteStore(settings.root)
@@ -268,7 +267,7 @@ async def test_a_disabled_account_has_no_sessions(
     await store.close()
 
 
-async def test_too_many_failures_are_told_with_a_time(start: Start, clock: MovedClock) -> None:
+async def test_too_many_failures_are_told_with_a_time(start: Start, clock: FakeClock) -> None:
     """A-181: a page for people, JSON for programs; and the right password waits as well."""
     server = await start(clock=clock, idp=True, account_failures_per_minute=2)
     browser = Browser(server.application)

@@ -6,14 +6,9 @@ import pytest
 
 from tests.http.conftest import Start
 from tests.http.nostr.world import World, prepared
-from tests.unit.outbound.peer import MovedClock
+from tests.support.clock import FakeClock
 
 
 @pytest.fixture
-def clock() -> MovedClock:
-    return MovedClock()
-
-
-@pytest.fixture
-async def world(start: Start, clock: MovedClock) -> World:
+async def world(start: Start, clock: FakeClock) -> World:
     return await prepared(start, clock)

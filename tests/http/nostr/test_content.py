@@ -13,8 +13,8 @@ from podstead.storage.layout import RootLayout
 from tests.http.conftest import Start
 from tests.http.nostr.world import DOC, PLACE, World, assert_refused, prepared
 from tests.http.rdf import TURTLE
+from tests.support.clock import FakeClock
 from tests.support.nostr import basic, nostr, tag_set_to, with_tag
-from tests.unit.outbound.peer import MovedClock
 
 OTHER = "The event was signed for different content"
 LARGE = bytes(range(256)) * 4096
@@ -103,7 +103,7 @@ async def test_a_hash_in_upper_case_will_do(world: World) -> None:
 
 
 async def test_content_that_is_not_named_is_taken_unless_the_operator_says_otherwise(
-    world: World, start: Start, clock: MovedClock, settings: Settings
+    world: World, start: Start, clock: FakeClock, settings: Settings
 ) -> None:
     """A-145."""
     assert (await world.put(b"new")).status == 204

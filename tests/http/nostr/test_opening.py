@@ -10,6 +10,7 @@ import pytest
 from tests.http.conftest import BASE, Start
 from tests.http.nostr.world import DOC, PLACE, TEXT, URL, World, assert_refused, prepared
 from tests.http.rdf import TURTLE
+from tests.support.clock import FakeClock
 from tests.support.nostr import (
     NostrKey,
     basic,
@@ -20,7 +21,6 @@ from tests.support.nostr import (
     with_tag,
     without_tag,
 )
-from tests.unit.outbound.peer import MovedClock
 
 
 async def test_a_key_that_a_rule_names_is_let_in_and_another_is_not(world: World) -> None:
@@ -94,7 +94,7 @@ async def test_rules_in_json_ld_name_keys_as_well(world: World) -> None:
     assert (await world.get()).status == 200
 
 
-async def test_with_a_provider_requests_are_signed_as_well(start: Start, clock: MovedClock) -> None:
+async def test_with_a_provider_requests_are_signed_as_well(start: Start, clock: FakeClock) -> None:
     world = await prepared(start, clock, idp=True)
     assert (await world.get()).status == 200
     answer = await world.send(nostr(world.event(target="/idp/me")), target="/idp/me")
@@ -147,22 +147,22 @@ async def test_no_header_of_a_stranger_changes_what_is_to_be_signed(world: World
 
 
 async def test_on_plain_http_between_machines_no_request_is_signed(
-    start: Start, clock: MovedClock
+    start: Start, clock: FakeClock
 ) -> None:
     """A-148: nor is it offered."""
     base = "http://pod.example"
     server = await start(clock=clock, base_url=base)
-    event = NostrKey.new().event("GET", f"{base}/alice/", clock.now_ms() // 1000)
+    event = NostrKey.new().event("GET", f"{base}/alice/", clock.now_s())
     answer = await server.public.request("GET", "/alice/", headers=nostr(event))
     assert (answer.status, answer.json()["message"]) == (401, "Signed requests require https")
     assert not [each for each in answer.header_lines("www-authenticate") if "Nostr" in each]
 
 
-async def test_on_https_requests_are_signed_for_https(start: Start, clock: MovedClock) -> None:
+async def test_on_https_requests_are_signed_for_https(start: Start, clock: FakeClock) -> None:
     """A-148, A-11: behind a proxy that ends TLS."""
     base = "https://pod.example"
     server = await start(clock=clock, base_url=base)
-    now_s = clock.now_ms() // 1000
+    now_s = clock.now_s()
     for signed, status in ((f"{base}/alice/", 200), ("http://pod.example/alice/", 401)):
         event = NostrKey.new().event("GET", signed, now_s)
         answer = await server.public.request("GET", "/alice/", headers=nostr(event))
@@ -210,7 +210,7 @@ async def test_the_event_of_a_git_helper_reads_and_does_not_write(world: World) 
 
 
 async def test_the_operator_decides_what_a_password_is_good_for(
-    start: Start, clock: MovedClock
+    start: Start, clock: FakeClock
 ) -> None:
     """A-146."""
     world = await prepared(start, clock, nostr_basic="any")
@@ -218,7 +218,7 @@ async def test_the_operator_decides_what_a_password_is_good_for(
     assert (await world.send(basic(world.event(*helper)), "DELETE")).status == 204
 
 
-async def test_the_operator_may_refuse_passwords(start: Start, clock: MovedClock) -> None:
+async def test_the_operator_may_refuse_passwords(start: Start, clock: FakeClock) -> None:
     """A-146."""
     world = await prepared(start, clock, nostr_basic="off")
     answer = await world.send(basic(world.event()))

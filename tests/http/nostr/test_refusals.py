@@ -9,6 +9,7 @@ import pytest
 
 from tests.http.conftest import BASE, Start
 from tests.http.nostr.world import DOC, URL, World, assert_refused, prepared
+from tests.support.clock import FakeClock
 from tests.support.nostr import (
     Change,
     NostrKey,
@@ -20,7 +21,6 @@ from tests.support.nostr import (
     with_tag,
     without_tag,
 )
-from tests.unit.outbound.peer import MovedClock
 
 KIND = "The event has the wrong kind"
 TIME = "The event is too old or from the future"
@@ -164,7 +164,7 @@ async def test_an_event_is_remembered_for_as_long_as_it_would_be_taken(world: Wo
     event = world.event(set_to("created_at", world.now_s + 60))
     assert (await world.send(nostr(event))).status == 200
     for moved_s, phrase in ((60, USED), (60, USED), (1, TIME)):
-        world.clock.move(moved_s)
+        world.clock.advance(moved_s)
         assert_refused(await world.send(nostr(event)), phrase)
 
 
@@ -190,7 +190,7 @@ async def test_two_credentials_are_a_bad_request(world: World) -> None:
         assert (await world.send({"Authorization": merged})).status == 400
 
 
-async def test_refused_events_are_limited_by_address(start: Start, clock: MovedClock) -> None:
+async def test_refused_events_are_limited_by_address(start: Start, clock: FakeClock) -> None:
     """A-181."""
     world = await prepared(start, clock, invalid_credentials_per_minute=3)
     statuses = [(await world.get(set_to("kind", 1))).status for _ in range(4)]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from tests.http.conftest import BASE, Server, Start, acl_turtle
 from tests.http.rdf import TURTLE
 from tests.support.asgi import Answer
+from tests.support.clock import FakeClock
 from tests.support.nostr import Change, Json, NostrKey, nostr
-from tests.unit.outbound.peer import MovedClock
 
 PLACE = "/alice/private/shared/"
 DOC = f"{PLACE}doc"
@@ -22,13 +22,13 @@ class World:
     """``key`` may read and write below ``PLACE``."""
 
     server: Server
-    clock: MovedClock
+    clock: FakeClock
     key: NostrKey
     base: str = BASE
 
     @property
     def now_s(self) -> int:
-        return self.clock.now_ms() // 1000
+        return self.clock.now_s()
 
     def event(
         self, *changes: Change, method: str = "GET", target: str = DOC, body: bytes | None = None
@@ -69,7 +69,7 @@ class World:
         assert answer.status in {201, 204}, answer.text
 
 
-async def prepared(start: Start, clock: MovedClock, **settings: object) -> World:
+async def prepared(start: Start, clock: FakeClock, **settings: object) -> World:
     settings = {"invalid_credentials_per_minute": 0, **settings}
     world = World(await start(clock=clock, **settings), clock, NostrKey.new())
     assert (await world.server.alice.put(DOC, "text", TEXT)).status == 201

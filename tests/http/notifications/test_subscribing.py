@@ -22,22 +22,15 @@ from tests.http.notifications.conftest import (
     subscribe,
 )
 from tests.http.rdf import said
+from tests.support.clock import FakeClock
 
 TYPES = ["WebSocketChannel2023", "EventSourceChannel2023", "StreamingHTTPChannel2023"]
 ALL_TYPES = [*TYPES, "WebhookChannel2023"]
 NS = rdflib.Namespace(NOTIFY)
 ORIGIN = "https://app.example"
 DAY_MS = 86_400_000
-
-
-class Clock:
-    """A clock that tests set."""
-
-    def __init__(self) -> None:
-        self.ms = 1_700_000_000_000
-
-    def now_ms(self) -> int:
-        return self.ms
+START_MS = 1_700_000_000_000
+"""2023-11-14T22:13:20Z."""
 
 
 @pytest.mark.parametrize("accept", [TURTLE, JSON_LD, "application/n-triples"])
@@ -117,13 +110,13 @@ async def test_a_channel_is_answered_with_what_was_agreed_on(
 
 async def test_a_channel_ends_after_two_weeks_at_the_latest(start: Start) -> None:
     """N-10, N-12: and is gone when its time is over."""
-    clock = Clock()
+    clock = FakeClock(START_MS)
     server = await start(clock=clock)
     made = await channel(server.alice, TYPES[0], NOTES, endAt="2100-01-01T00:00:00Z")
     assert made["endAt"] == "2023-11-28T22:13:20.000Z"
-    clock.ms += 14 * DAY_MS - 1
+    clock.time_ms += 14 * DAY_MS - 1
     assert (await server.public.get(path_of(made["id"]))).status == 200
-    clock.ms += 1
+    clock.time_ms += 1
     for method in ("GET", "DELETE"):
         assert (await server.public.request(method, path_of(made["id"]))).status == 404
 
@@ -236,7 +229,7 @@ async def test_a_channel_outlives_a_restart(start: Start) -> None:
 
 async def test_an_agent_has_a_limited_number_of_channels(start: Start) -> None:
     """N-31: told when there will be room again; each agent by itself."""
-    clock = Clock()
+    clock = FakeClock(START_MS)
     server = await start(clock=clock, channels_per_agent=2)
     first = await channel(server.alice, TYPES[0], NOTES, endAt="2023-11-14T22:14:20Z")
     await channel(server.alice, TYPES[1], NOTES)
@@ -272,27 +265,27 @@ async def kept_of(server: Server, paths: list[str]) -> list[bool]:
 
 
 async def test_a_channel_of_nobody_known_ends_after_a_day(start: Start) -> None:
-    clock = Clock()
+    clock = FakeClock(START_MS)
     server = await start(clock=clock)
     known = path_of((await channel(server.alice, TYPES[1], NOTES))["id"])
     later = "2023-11-25T00:00:00Z"
     asked = [await channel(server.public, TYPES[1], NOTES, **m) for m in ({}, {"endAt": later})]
     unknown = [path_of(each["id"]) for each in asked]
-    clock.ms += DAY_MS - 1
+    clock.time_ms += DAY_MS - 1
     assert await kept_of(server, [known, *unknown]) == [True, True, True]
-    clock.ms += 1
+    clock.time_ms += 1
     assert await kept_of(server, [known, *unknown]) == [True, False, False]
 
 
 async def test_the_oldest_unheard_channel_of_a_network_makes_room(start: Start) -> None:
     """A stranger with a whole network of addresses crowds out their own channels only."""
-    clock = Clock()
+    clock = FakeClock(START_MS)
     server = await start(clock=clock, channels_per_agent=3)
     other = await channel_from(server, "198.51.100.1")
     own = []
     for last in range(1, 6):
         own.append(await channel_from(server, f"192.0.2.{last}"))
-        clock.ms += 1000
+        clock.time_ms += 1000
         if last == 1:  # which somebody listens to
             assert (await server.public.head(f"{own[0]}/messages")).status == 200
     assert await kept_of(server, own) == [True, False, False, True, True]
@@ -301,12 +294,12 @@ async def test_the_oldest_unheard_channel_of_a_network_makes_room(start: Start) 
 
 async def test_strangers_cannot_use_up_all_channels(start: Start) -> None:
     """Who is known gets a channel though strangers have filled the server."""
-    clock = Clock()
+    clock = FakeClock(START_MS)
     server = await start(clock=clock, max_channels=3)
     strange = []
     for net in range(4):
         strange.append(await channel_from(server, f"192.0.{net}.1"))
-        clock.ms += 1000
+        clock.time_ms += 1000
     assert await kept_of(server, strange) == [False, True, True, True]
     await channel(server.alice, TYPES[1], NOTES)
     assert await kept_of(server, strange) == [False, False, True, True]

@@ -21,9 +21,9 @@ from tests.http.rdf import TURTLE
 from tests.http.tokens import world as tokens
 from tests.support.asgi import Client
 from tests.support.asgi_sockets import Closed, Refused, connected
+from tests.support.clock import FakeClock
 from tests.support.nostr import nostr
 from tests.support.provider import running_provider
-from tests.unit.outbound.peer import MovedClock
 
 FOLDER = "/alice/public/w/"
 DOC = f"{FOLDER}doc.ttl"
@@ -274,7 +274,7 @@ async def test_commits_of_other_processes_are_heard(server: Server, store: Sqlit
 async def test_a_proof_of_possession_tells_who_opens_a_socket(start: Start) -> None:
     """A-11: of a GET, and of the address by the scheme of the server."""
     with running_provider() as provider:
-        world = await tokens.prepared(start, MovedClock(), provider)
+        world = await tokens.prepared(start, FakeClock(), provider)
         fields = world.app().fields("GET", f"{BASE}{UPDATES_PATH}")
         async with connected(world.server.application, headers=fields) as socket:
             await socket.receive()
@@ -289,7 +289,7 @@ async def test_a_proof_of_possession_tells_who_opens_a_socket(start: Start) -> N
 
 async def test_a_signed_event_tells_who_opens_a_socket(start: Start) -> None:
     """A-140, A-144."""
-    world = await nostr_world.prepared(start, MovedClock())
+    world = await nostr_world.prepared(start, FakeClock())
     fields = nostr(world.event(target=UPDATES_PATH))
     async with connected(world.server.application, headers=fields) as socket:
         await socket.receive()
@@ -432,12 +432,12 @@ async def test_the_operator_may_let_everybody_hear(start: Start) -> None:
 
 async def test_a_credential_that_expires_closes_the_socket(start: Start) -> None:
     """A-4."""
-    clock = MovedClock()
+    clock = FakeClock()
     server = await start(clock=clock, token_lifetime_s=3600)
     async with watching(server, PRIVATE) as socket:
         await server.alice.put(PRIVATE, BODY, TURTLE)
         assert await socket.receive() == f"pub {BASE}{PRIVATE}"
-        clock.move(3601)
+        clock.advance(3601)
         await socket.send("hello")
         with pytest.raises(Closed) as closed:
             await socket.receive()
@@ -517,7 +517,7 @@ async def test_what_was_missed_is_told_to_who_may_read_it_alone(
 async def test_a_browser_hears_of_private_resources_by_lines(start: Start) -> None:
     """The fields of a GET of the resource (RFC 9449 section 7.1), which a page cannot set."""
     with running_provider() as provider:
-        world = await tokens.prepared(start, MovedClock(), provider)
+        world = await tokens.prepared(start, FakeClock(), provider)
         app = world.app()
         async with watching(world.server, token_of=None) as socket:
             for topic in (tokens.DOC, "/alice/private/"):
@@ -533,7 +533,7 @@ async def test_a_browser_hears_of_private_resources_by_lines(start: Start) -> No
 async def test_a_proof_of_another_resource_or_an_earlier_use_is_refused(start: Start) -> None:
     """RFC 9449 sections 4.3 and 11.1."""
     with running_provider() as provider:
-        world = await tokens.prepared(start, MovedClock(), provider)
+        world = await tokens.prepared(start, FakeClock(), provider)
         async with watching(world.server, token_of=None) as socket:
             fields = world.app().fields("GET", f"{BASE}{tokens.DOC}")
             credential = f"auth {fields['Authorization']}\ndpop {fields['DPoP']}"
@@ -579,7 +579,7 @@ async def test_invalid_credentials_on_sockets_count_for_the_limit(start: Start) 
 async def test_a_credential_that_expires_ends_its_subscription_alone(start: Start) -> None:
     """A-4."""
     with running_provider() as provider:
-        world = await tokens.prepared(start, MovedClock(), provider)
+        world = await tokens.prepared(start, FakeClock(), provider)
         alice = world.server.alice
         async with watching(world.server, DOC, token_of=None) as socket:
             fields = world.app().fields("GET", f"{BASE}{tokens.DOC}")
@@ -588,7 +588,7 @@ async def test_a_credential_that_expires_ends_its_subscription_alone(start: Star
             assert await socket.receive() == f"ack {BASE}{tokens.DOC}"
             await alice.put(tokens.DOC, BODY, TURTLE)
             assert await socket.receive() == f"pub {BASE}{tokens.DOC}"
-            world.clock.move(4000)
+            world.clock.advance(4000)
             await alice.put(tokens.DOC, "<> a <#later>.", TURTLE)
             assert await socket.receive() == f"err {BASE}{tokens.DOC} forbidden"
             await alice.put(DOC, "<> a <#later>.", TURTLE)

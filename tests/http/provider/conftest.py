@@ -39,6 +39,7 @@ from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
 from tests.http.conftest import BASE, running
 from tests.support.asgi import Answer, Client
+from tests.support.clock import FakeClock
 from tests.support.signing import Json, Signer, proof_claims, token_hash
 
 FORM = "application/x-www-form-urlencoded"
@@ -46,16 +47,6 @@ TOKEN_URL = f"{BASE}/idp/token"
 START_MS = 1_800_000_000_000
 CALLBACK = "https://app.example/callback?flow=1"
 PRIVATE = "/alice/private/"
-
-
-@dataclass
-class MovedClock:
-    """A clock that tests move."""
-
-    now_s: int = START_MS // 1000
-
-    def now_ms(self) -> int:
-        return self.now_s * 1000
 
 
 @dataclass(frozen=True)
@@ -94,7 +85,7 @@ class Provider:
 
     public: Client
     store: SqliteStore
-    clock: MovedClock
+    clock: FakeClock
     account: Account
     authorizations: Authorizations
     keys: KeyFolder
@@ -119,7 +110,7 @@ class Provider:
             self.account.account_id,
             self.account.web_id,
             secret_key(secret),
-            self.clock.now_s,
+            self.clock.now_s(),
         )
         await self.commit(CREDENTIALS.put(name, credential, owner=self.account.account_id))
         return name
@@ -142,8 +133,8 @@ class Provider:
     def session(self) -> BrowserSession:
         return BrowserSession(
             account_id=self.account.account_id,
-            authenticated_s=self.clock.now_s,
-            created_s=self.clock.now_s,
+            authenticated_s=self.clock.now_s(),
+            created_s=self.clock.now_s(),
             factor="password",
             csrf_token="",
             lasting=False,
@@ -187,7 +178,7 @@ class Provider:
         return (await self.authorize(app, **changes)).parameters["code"]
 
     def proof(self, key: Signer, *, method: str = "POST", url: str = TOKEN_URL) -> str:
-        return key.proof(proof_claims(method, url, self.clock.now_s))
+        return key.proof(proof_claims(method, url, self.clock.now_s()))
 
     async def token(
         self,
@@ -333,7 +324,7 @@ def provider_root(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     ensure_token_key(prepare_root(root).keys)
 
     async def make() -> None:
-        clock = MovedClock()
+        clock = FakeClock()
         async with running(provider_settings(root), clock=clock) as application:
             body = {"name": "alice", "email": "alice@example.com", "password": "password123"}
             client = Client(application, host="localhost:3000")
@@ -350,7 +341,7 @@ class StartProvider(Protocol):
     async def __call__(
         self,
         *,
-        clock: MovedClock | None = None,
+        clock: FakeClock | None = None,
         **changes: Any,  # noqa: ANN401 - any of the settings
     ) -> Provider: ...
 
@@ -365,10 +356,10 @@ async def start_provider(
 
         async def start(
             *,
-            clock: MovedClock | None = None,
+            clock: FakeClock | None = None,
             **changes: Any,  # noqa: ANN401
         ) -> Provider:
-            clock = clock or MovedClock()
+            clock = clock or FakeClock()
             settings = replace(provider_settings(root), **changes)
             application = await stack.enter_async_context(running(settings, clock=clock))
             store = SqliteStore(root)
@@ -379,7 +370,7 @@ async def start_provider(
         yield start
 
 
-async def _provider(public: Client, store: SqliteStore, clock: MovedClock, root: Path) -> Provider:
+async def _provider(public: Client, store: SqliteStore, clock: FakeClock, root: Path) -> Provider:
     keys = KeyFolder(RootLayout(root).keys, clock)
     accounts = await ACCOUNTS.page(store, now_ms=clock.now_ms())
     documents = _OwnDocuments(public)

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from podstead.app.adapters.provider_keys import KeyFolder
-from tests.http.provider.conftest import App, MovedClock, Provider
+from tests.http.provider.conftest import App, Provider
+from tests.support.clock import FakeClock
 
 DAY_S = 86_400
 CODE_REUSED = "code used again: all that came of it ended"
@@ -64,7 +65,7 @@ async def test_a_code_of_another_client_or_one_that_is_over_is_not_noted_as_used
     other = await provider.register()
     code = await provider.code(app)
     await provider.redeem(other, code)
-    provider.clock.now_s += 3600
+    provider.clock.advance(3600)
     await provider.redeem(app, code)
     await provider.refresh(app, "no such token")
     assert noted(caplog) == []
@@ -73,16 +74,16 @@ async def test_a_code_of_another_client_or_one_that_is_over_is_not_noted_as_used
 def test_keys_that_are_made_and_removed_are_noted_by_who_does_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    clock = MovedClock()
+    clock = FakeClock()
     (tmp_path / "keys").mkdir(mode=0o700)
     folder, other = KeyFolder(tmp_path / "keys", clock), KeyFolder(tmp_path / "keys", clock)
     folder.maintain()
     assert events(caplog) == [], "those that a server begins with replace none"
-    clock.now_s += 89 * DAY_S
+    clock.advance(89 * DAY_S)
     other.maintain()
     folder.maintain()
     assert events(caplog) == [(KEY_MADE, "ES256"), (KEY_MADE, "RS256")]
-    clock.now_s += 20 * DAY_S
+    clock.advance(20 * DAY_S)
     folder.maintain()
     other.maintain()
     assert events(caplog) == [(KEY_REMOVED, "ES256"), (KEY_REMOVED, "RS256")]

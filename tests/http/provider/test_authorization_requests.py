@@ -182,7 +182,7 @@ async def test_an_account_keeps_so_many_consents_and_those_in_use(
     monkeypatch.setattr("podstead.idp.consents.MOST_CONSENTS", 2)
     apps = [await provider.register() for _ in range(3)]
     for app in (apps[0], apps[1], apps[0], apps[2]):
-        provider.clock.now_s += 1
+        provider.clock.advance(1)
         await provider.code(app)
     assert await provider.count(CONSENTS) == 2
     told = [await silent(provider, app) for app in apps]
@@ -202,7 +202,7 @@ async def test_the_session_of_another_person_does_not_answer_for_who_is_hinted_a
 ) -> None:
     """OpenID Connect Core section 3.1.2.1, ``id_token_hint``"""
     tokens = await provider.tokens(app)
-    provider.clock.now_s += 7 * 24 * 3600  # long expired
+    provider.clock.advance(7 * 24 * 3600)  # long expired
     assert "code" in await silent(provider, app, id_token_hint=tokens["id_token"])
     forged = Signer.new().sign({"typ": "JWT"}, await provider.claims(tokens["id_token"]))
     for hint in ("x", tokens["access_token"], forged):
@@ -239,7 +239,7 @@ async def test_an_interaction_is_of_the_browser_that_began_it(provider: Provider
 async def test_an_interaction_ends_after_an_hour(provider: Provider, app: App) -> None:
     """A-57"""
     uid = await begun(provider, app)
-    provider.clock.now_s += 3600
+    provider.clock.advance(3600)
     for each in (uid, "0" * 64, "é", ""):
         with pytest.raises(NotFound):
             await provider.authorizations.pending(each, browser="browser-1")

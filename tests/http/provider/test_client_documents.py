@@ -168,7 +168,7 @@ async def test_a_document_that_cannot_be_had_at_present_makes_no_client_unknown(
         assert (answered.status, answered.json()["error"]) == (503, "temporarily_unavailable")
         assert int(answered.header("retry-after") or 0) > 0
     serve(peer)
-    provider.clock.now_s += NO_DOCUMENT_S
+    provider.clock.advance(NO_DOCUMENT_S)
     assert await is_known(provider, client_id)
 
 
@@ -305,10 +305,10 @@ async def test_a_document_is_believed_for_five_minutes(provider: Provider, peer:
     client_id = serve(peer)
     assert await is_known(provider, client_id)
     serve(peer, redirect_uris=["https://other.example/"])
-    provider.clock.now_s += DOCUMENT_S - 1
+    provider.clock.advance(DOCUMENT_S - 1)
     assert await is_known(provider, client_id)
     assert len(peer.requests) == 1
-    provider.clock.now_s += 1
+    provider.clock.advance(1)
     assert not await is_known(provider, client_id)
 
 
@@ -321,7 +321,7 @@ async def test_what_could_not_be_read_is_not_asked_for_again_at_once(
         assert not await is_known(provider, client_id)
     assert len(peer.requests) == 1
     serve(peer)
-    provider.clock.now_s += NO_DOCUMENT_S
+    provider.clock.advance(NO_DOCUMENT_S)
     assert await is_known(provider, client_id)
 
 
@@ -340,7 +340,7 @@ async def test_no_origin_is_asked_without_end_by_one_requester(
     assert {each.status for each in answers} == {400, 503}
     assert answers[-1].json()["error"] == "temporarily_unavailable"
     assert int(answers[-1].header("retry-after") or 0) > 0
-    provider.clock.now_s += 60
+    provider.clock.advance(60)
     assert await is_known(provider, serve(peer))
 
 

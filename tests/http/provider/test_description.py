@@ -14,7 +14,8 @@ from podstead.core.errors import StorageError
 from podstead.idp.keys import DAY_S
 from podstead.storage.layout import RootLayout
 from tests.http.conftest import BASE
-from tests.http.provider.conftest import App, MovedClock, Provider, StartProvider
+from tests.http.provider.conftest import App, Provider, StartProvider
+from tests.support.clock import FakeClock
 from tests.support.signing import Json
 
 OPENID = "/.well-known/openid-configuration"
@@ -136,7 +137,7 @@ async def test_a_client_that_verifies_with_the_first_key_only_can(provider: Prov
     clock = provider.clock
     seen = []
     for wait_s in (0, LOOK_AGAIN_MS // 1000, DAY_S, 2 * DAY_S):
-        clock.now_s += wait_s
+        clock.advance(wait_s)
         tokens = await provider.tokens(app)
         header, _ = await provider.verified(tokens["id_token"])
         (first, *_) = (await provider.public.get(JWKS)).json()["keys"]
@@ -189,16 +190,16 @@ async def test_tokens_outlive_the_rotation_of_keys_on_every_worker(
     clock, workers = provider.clock, (provider, other)
     before = await published(provider)
     provider.keys.rotate()
-    clock.now_s += LOOK_AGAIN_MS // 1000
+    clock.advance(LOOK_AGAIN_MS // 1000)
     (shown,) = {frozenset(await published(each)) for each in workers}
     assert before < shown
     (new,) = shown - before
     early = await provider.tokens(app)
-    clock.now_s += DAY_S - 120
+    clock.advance(DAY_S - 120)
     last = (await other.refresh(app, early["refresh_token"])).json()
     header, _ = await provider.verified(last["access_token"])
     assert {header["kid"]} == before
-    clock.now_s += 120
+    clock.advance(120)
     for each in workers:
         fresh = await each.tokens(app)
         header, _ = await provider.verified(fresh["access_token"])
@@ -206,7 +207,7 @@ async def test_tokens_outlive_the_rotation_of_keys_on_every_worker(
         for worker in workers:
             assert await worker.get(fresh["access_token"], app.key) == 200
             assert await worker.get(last["access_token"], app.key) == 200
-    clock.now_s += 2 * DAY_S
+    clock.advance(2 * DAY_S)
     for each in workers:
         assert await published(each) == {new}
 
@@ -217,7 +218,7 @@ async def test_keys_that_may_be_stolen_are_replaced_at_once(provider: Provider, 
     assert await provider.get(tokens["access_token"], app.key) == 200
     before = await published(provider)
     provider.keys.replace_all()
-    provider.clock.now_s += LOOK_AGAIN_MS // 1000
+    provider.clock.advance(LOOK_AGAIN_MS // 1000)
     assert before.isdisjoint(await published(provider))
     assert await provider.get(tokens["access_token"], app.key) == 401
     renewed = (await provider.refresh(app, tokens["refresh_token"])).json()
@@ -236,7 +237,7 @@ async def test_a_key_that_another_worker_has_just_made_is_looked_for(
     assert await other.get(tokens["access_token"], app.key) == 200
 
 
-def folder_at(root: Path, clock: MovedClock) -> KeyFolder:
+def folder_at(root: Path, clock: FakeClock) -> KeyFolder:
     return KeyFolder(RootLayout(root).keys, clock)
 
 
@@ -249,7 +250,7 @@ async def test_keys_are_made_and_removed_by_themselves(
     folder = folder_at(provider.root, clock)
     count = {"start": len(folder.roster().keys)}
     for name, days in {"nothing yet": 88, "made": 1, "still there": 14, "gone": 1}.items():
-        clock.now_s += days * DAY_S
+        clock.advance(days * DAY_S)
         folder.maintain()
         count[name] = len(folder.roster().keys)
     assert count == {"start": 2, "nothing yet": 2, "made": 4, "still there": 4, "gone": 2}

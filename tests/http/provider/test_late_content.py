@@ -16,7 +16,7 @@ ENDS = ["its revocation", "that of its grant", "the account's disabling", "all t
 
 
 async def end(provider: Provider, app: App, tokens: dict[str, str], how: str) -> None:
-    now_s = provider.clock.now_s
+    now_s = provider.clock.now_s()
     match how:
         case "its revocation":
             form = {"token": tokens["access_token"]}
@@ -36,7 +36,7 @@ async def upload(provider: Provider, app: App, tokens: dict[str, str], how: str)
 
     async def pieces() -> AsyncIterator[bytes]:
         yield b"first "
-        provider.clock.now_s += 3600
+        provider.clock.advance(3600)
         await end(provider, app, tokens, how)
         yield b"second"
 

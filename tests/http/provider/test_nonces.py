@@ -15,26 +15,16 @@ import pytest
 
 from podstead.authn.nonces import SLOT_S
 from tests.http.conftest import BASE
-from tests.http.provider.conftest import (
-    FORM,
-    MovedClock,
-    Provider,
-    StartProvider,
-    assert_not_kept,
-)
+from tests.http.provider.conftest import FORM, Provider, StartProvider, assert_not_kept
 from tests.support.asgi import Answer
+from tests.support.clock import FakeClock
 from tests.support.signing import Signer, proof_claims
 
 WITH_PASSWORD = json.dumps({"email": "alice@example.com", "password": "password123"}).encode()
 
 
 @pytest.fixture
-def clock() -> MovedClock:
-    return MovedClock()
-
-
-@pytest.fixture
-async def provider(start_provider: StartProvider, clock: MovedClock) -> Provider:
+async def provider(start_provider: StartProvider, clock: FakeClock) -> Provider:
     return await start_provider(dpop_nonce=True, clock=clock)
 
 
@@ -71,7 +61,7 @@ class NonceClient:
         body: bytes,
     ) -> Answer:
         self.asked += 1
-        claims = proof_claims(method, BASE + path, provider.clock.now_s)
+        claims = proof_claims(method, BASE + path, provider.clock.now_s())
         if self.nonce is not None:
             claims["nonce"] = self.nonce
         fields = {**headers, "DPoP": self.key.proof(claims)}
@@ -139,7 +129,7 @@ async def test_signing_a_script_in_wants_a_nonce_before_it_looks_at_the_password
     """A-81"""
     key, path = Signer.new(), "/idp/credentials"
     headers = {"Content-Type": "application/json"}
-    proof = key.proof(proof_claims("POST", BASE + path, provider.clock.now_s))
+    proof = key.proof(proof_claims("POST", BASE + path, provider.clock.now_s()))
     wrong = json.dumps({"email": "alice@example.com", "password": "no"}).encode()
     answer = await provider.public.request(
         "POST", path, headers={**headers, "DPoP": proof}, body=wrong
@@ -155,7 +145,7 @@ async def test_userinfo_challenges_as_resources_do(provider: Provider) -> None:
     client = NonceClient(key)
     headers = {"Content-Type": "application/json"}
     token = (await client.send(provider, "POST", path, headers, WITH_PASSWORD)).json()
-    proof = key.proof(proof_claims("GET", f"{BASE}/idp/me", provider.clock.now_s))
+    proof = key.proof(proof_claims("GET", f"{BASE}/idp/me", provider.clock.now_s()))
     fields = {"Authorization": f"DPoP {token['access_token']}", "DPoP": proof}
     answer = await provider.public.request("GET", "/idp/me", headers=fields)
     assert answer.status == 401
@@ -164,7 +154,7 @@ async def test_userinfo_challenges_as_resources_do(provider: Provider) -> None:
 
 
 async def test_every_worker_takes_the_nonces_of_the_others(
-    provider: Provider, start_provider: StartProvider, clock: MovedClock
+    provider: Provider, start_provider: StartProvider, clock: FakeClock
 ) -> None:
     other = await start_provider(dpop_nonce=True, clock=clock)
     client = NonceClient(Signer.new())
@@ -177,7 +167,7 @@ async def test_every_worker_takes_the_nonces_of_the_others(
 
 
 async def test_a_client_that_comes_back_later_takes_up_the_next_nonce(
-    provider: Provider, clock: MovedClock
+    provider: Provider, clock: FakeClock
 ) -> None:
     client = NonceClient(Signer.new())
     headers = {"Content-Type": "application/json"}
@@ -187,11 +177,11 @@ async def test_a_client_that_comes_back_later_takes_up_the_next_nonce(
 
     assert ((await sign_in()).status, client.asked) == (200, 2)
     first = client.nonce
-    clock.now_s += SLOT_S
+    clock.advance(SLOT_S)
     assert ((await sign_in()).status, client.asked) == (200, 3)
     second = client.nonce
     assert second != first
-    clock.now_s += 2 * SLOT_S
+    clock.advance(2 * SLOT_S)
     assert ((await sign_in()).status, client.asked) == (200, 5)
     assert client.nonce not in {first, second}
 

@@ -81,8 +81,8 @@ async def test_clients_get_what_they_asked_for_and_what_they_left_out(
     given = {name: body.pop(name) for name in ("client_secret", "registration_access_token")}
     assert body == {
         **expected,
-        "client_id_issued_at": provider.clock.now_s,
-        "client_secret_expires_at": provider.clock.now_s + 10 * 365 * DAY_S,
+        "client_id_issued_at": provider.clock.now_s(),
+        "client_secret_expires_at": provider.clock.now_s() + 10 * 365 * DAY_S,
         "registration_client_uri": f"{BASE}/idp/reg/{client_id}",
     }
     for secret in (client_id, *given.values()):
@@ -95,7 +95,7 @@ async def test_a_secret_is_not_taken_for_an_expired_one(provider: Provider) -> N
     3.2.1), and a client may keep it in 32 bits."""
     app = await provider.register()
     expires_s = app.metadata["client_secret_expires_at"]
-    assert provider.clock.now_s + 365 * DAY_S < expires_s < 2**31
+    assert provider.clock.now_s() + 365 * DAY_S < expires_s < 2**31
 
 
 async def test_a_client_without_a_secret_gets_none(provider: Provider) -> None:
@@ -198,7 +198,7 @@ async def registered_from(provider: Provider, peer: str) -> str:
         "POST", "/idp/reg", headers=headers, body=body, peer=peer
     )
     assert answer.status == 201, answer.text
-    provider.clock.now_s += 1
+    provider.clock.advance(1)
     client_id: str = answer.json()["client_id"]
     return client_id
 
@@ -249,7 +249,7 @@ async def test_registrations_that_one_account_uses_are_bounded(
     await directory.note_use(shared, "mallory")
     await directory.note_use(shared, "bob")
     for client_id in (own[0], own[1], own[0], own[2], own[3]):
-        provider.clock.now_s += 2 * DAY_S
+        provider.clock.advance(2 * DAY_S)
         await directory.note_use(client_id, "mallory")
     assert await kept_of(provider, [shared, *own]) == [True, False, False, True, True]
 
@@ -261,7 +261,7 @@ async def test_strangers_cannot_use_up_all_registrations(
     monkeypatch.setattr("podstead.idp.clients.MOST_REGISTERED", 3)
     used = await registered_from(provider, "192.0.2.1")
     await directory_of(provider).note_use(used, "somebody")
-    provider.clock.now_s += COUNTED_MS // 1000
+    provider.clock.advance(COUNTED_MS // 1000)
     of_strangers = [await registered_from(provider, f"192.0.{net}.1") for net in (3, 4, 5, 6)]
     assert await kept_of(provider, [used, *of_strangers]) == [True, False, False, True, True]
     assert await provider.count(CLIENTS) == 3
@@ -305,12 +305,12 @@ async def test_a_registration_is_kept_for_ninety_days_after_its_last_use(
     unused = await provider.register()
     half_s = REGISTRATION_MS // 2000
     for _ in range(4):
-        provider.clock.now_s += half_s
+        provider.clock.advance(half_s)
         await provider.code(app)
     assert (await manage(provider, "GET", unused, "x")).status == 401
     token = app.metadata["registration_access_token"]
     assert (await manage(provider, "GET", app, token)).status == 200
-    provider.clock.now_s += 2 * half_s + DAY_S
+    provider.clock.advance(2 * half_s + DAY_S)
     assert (await manage(provider, "GET", app, token)).status == 401
 
 
@@ -352,7 +352,7 @@ class _RemovedMeanwhile:
 async def test_a_client_that_is_removed_while_it_is_used_stays_removed(
     provider: Provider, app: App
 ) -> None:
-    provider.clock.now_s += 2 * DAY_S
+    provider.clock.advance(2 * DAY_S)
     directory = directory_of(provider, _RemovedMeanwhile(provider))
     await directory.note_use(app.client_id, provider.account.account_id)
     assert await provider.count(CLIENTS) == 0
@@ -372,12 +372,12 @@ class _NoDocuments:
 async def test_a_client_is_never_forgotten_before_its_grants(provider: Provider, app: App) -> None:
     """A-50: also if it was used within a day before"""
     await provider.code(app)
-    provider.clock.now_s += DAY_S - 1
+    provider.clock.advance(DAY_S - 1)
     tokens = await provider.tokens(app)
     for _ in range(6):
-        provider.clock.now_s += 14 * DAY_S - 1
+        provider.clock.advance(14 * DAY_S - 1)
         answer = await provider.refresh(app, tokens["refresh_token"])
         assert answer.status == 200, answer.text
         tokens = answer.json()
-    provider.clock.now_s += 6 * DAY_S
+    provider.clock.advance(6 * DAY_S)
     assert (await provider.refresh(app, tokens["refresh_token"])).status == 200

@@ -10,14 +10,9 @@ from typing import Any
 import pytest
 
 from tests.http.conftest import BASE
-from tests.http.provider.conftest import (
-    FORM,
-    MovedClock,
-    Provider,
-    StartProvider,
-    assert_not_kept,
-)
+from tests.http.provider.conftest import FORM, Provider, StartProvider, assert_not_kept
 from tests.support.asgi import Answer
+from tests.support.clock import FakeClock
 from tests.support.signing import Signer, proof_claims
 
 JSON = "application/json"
@@ -95,8 +90,8 @@ async def test_name_and_password_get_a_token_for_the_webid(
         "client_id": "credentials_client",
         "azp": "credentials_client",
         "scope": "openid webid",
-        "iat": provider.clock.now_s,
-        "exp": provider.clock.now_s + 3600,
+        "iat": provider.clock.now_s(),
+        "exp": provider.clock.now_s() + 3600,
     }
     assert await provider.get(access_token, None) == 200
 
@@ -120,9 +115,9 @@ async def test_a_proof_binds_the_token_to_its_key(provider: Provider) -> None:
 
 async def test_a_token_expires_after_an_hour(provider: Provider) -> None:
     access_token = await token(provider)
-    provider.clock.now_s += 3599
+    provider.clock.advance(3599)
     assert await provider.get(access_token, None) == 200
-    provider.clock.now_s += 120
+    provider.clock.advance(120)
     assert await provider.get(access_token, None) == 401
 
 
@@ -196,7 +191,7 @@ async def test_another_media_type_is_not_taken(
 async def test_a_bad_proof_is_refused_before_anything_is_compared(provider: Provider) -> None:
     """A-80, A-63: each differs in one thing from a good one."""
     key = Signer.new()
-    now_s = provider.clock.now_s
+    now_s = provider.clock.now_s()
     for claims in (
         proof_claims("GET", URL, now_s),
         proof_claims("POST", f"{BASE}/idp/token", now_s),
@@ -252,7 +247,7 @@ async def test_failures_are_limited_and_successes_are_not(start_provider: StartP
         "message": "Rate limit exceeded. Try again in 1 second.",
         "retryAfter": seconds,
     }
-    provider.clock.now_s += seconds
+    provider.clock.advance(seconds)
     await token(provider)
 
 
@@ -276,7 +271,7 @@ async def test_the_addresses_of_one_ipv6_network_share_their_limit(
 
 async def test_workers_share_the_limits(start_provider: StartProvider) -> None:
     """A-180"""
-    clock = MovedClock()
+    clock = FakeClock()
     workers = [await start_provider(clock=clock), await start_provider(clock=clock)]
     wrong = {"email": EMAIL, "password": "a wrong password"}
     statuses = [(await ask(workers[index % 2], wrong)).status for index in range(6)]

@@ -32,6 +32,6 @@ async def test_an_answer_that_is_kept_ends_with_the_keys_of_its_token(
     desk = KeyAdministration(provider_settings(provider.root), provider.clock)
     assert [await provider.get(token, None) for _ in range(3)] == [200] * 3
     desk.rotate(compromised=compromised)
-    provider.clock.now_s += LOOKED_AT_AGAIN_AFTER_S
+    provider.clock.advance(LOOKED_AT_AGAIN_AFTER_S)
     expected = 401 if compromised else 200
     assert [await provider.get(token, None, PRIVATE) for _ in range(3)] == [expected] * 3

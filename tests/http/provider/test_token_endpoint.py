@@ -72,7 +72,7 @@ async def test_the_claims_of_an_access_token_are_exactly_these(
     header, claims = await provider.verified(tokens["access_token"])
     assert (header["typ"], header["alg"], set(header)) == ("at+jwt", "RS256", {"typ", "alg", "kid"})
     assert re.fullmatch(r"\S+[0-9a-f]{32}", claims.pop("jti"))
-    now_s = provider.clock.now_s
+    now_s = provider.clock.now_s()
     assert claims == {
         "iss": BASE,
         "sub": provider.account.account_id,
@@ -93,9 +93,9 @@ async def test_the_claims_of_an_id_token_are_exactly_these(
 ) -> None:
     """A-71; OpenID Connect Core sections 2 and 3.1.3.6"""
     app = await provider.register(id_token_signed_response_alg=algorithm)
-    signed_in_s = provider.clock.now_s
+    signed_in_s = provider.clock.now_s()
     code = await provider.code(app, nonce="n-1")
-    provider.clock.now_s += 5
+    provider.clock.advance(5)
     tokens = (await provider.redeem(app, code)).json()
     header, claims = await provider.verified(tokens["id_token"])
     assert (header["alg"], header["typ"]) == (algorithm, "JWT")
@@ -205,9 +205,9 @@ async def test_the_verifier_itself_is_no_challenge(provider: Provider, app: App)
 async def test_a_code_lasts_two_minutes(provider: Provider, app: App) -> None:
     """A-54"""
     first, second = await provider.code(app), await provider.code(app)
-    provider.clock.now_s += 119
+    provider.clock.advance(119)
     assert (await provider.redeem(app, first)).status == 200
-    provider.clock.now_s += 1
+    provider.clock.advance(1)
     assert_refused(await provider.redeem(app, second), "invalid_grant")
 
 
@@ -298,7 +298,7 @@ async def test_codes_and_refresh_tokens_are_not_stored(provider: Provider, app: 
 async def test_refreshing_gives_everything_anew(provider: Provider, app: App) -> None:
     """A-65, A-66"""
     first = await provider.tokens(app, nonce="n-1")
-    provider.clock.now_s += 2 * HOUR_S
+    provider.clock.advance(2 * HOUR_S)
     assert await provider.get(first["access_token"], app.key) == 401
     answer = await provider.refresh(app, first["refresh_token"])
     assert answer.status == 200
@@ -412,13 +412,13 @@ async def test_a_refresh_token_lasts_a_fortnight_and_its_family_ninety_days(
     unused = await provider.tokens(app)
     used = await provider.tokens(app)
     for _ in range(6):
-        provider.clock.now_s += 14 * DAY_S - 1
+        provider.clock.advance(14 * DAY_S - 1)
         used = (await provider.refresh(app, used["refresh_token"])).json()
     assert_refused(await provider.refresh(app, unused["refresh_token"]), "invalid_grant")
     await provider.code(app)  # so that the client is not forgotten with its last grant
-    provider.clock.now_s += 6 * DAY_S - 1
+    provider.clock.advance(6 * DAY_S - 1)
     used = (await provider.refresh(app, used["refresh_token"])).json()
-    provider.clock.now_s += 10
+    provider.clock.advance(10)
     assert_refused(await provider.refresh(app, used["refresh_token"]), "invalid_grant")
 
 
@@ -667,12 +667,12 @@ async def test_several_authorization_headers_are_refused(provider: Provider, app
 async def test_a_bad_proof_is_refused_before_anything_is_used(provider: Provider, app: App) -> None:
     """A-63"""
     code = await provider.code(app)
-    claims = proof_claims("POST", f"{BASE}/idp/token", provider.clock.now_s)
+    claims = proof_claims("POST", f"{BASE}/idp/token", provider.clock.now_s())
     good = app.key.proof(claims)
     wrong = {
         "another URL": [app.key.proof({**claims, "htu": f"{BASE}/idp/toke"})],
         "another method": [app.key.proof({**claims, "htm": "GET"})],
-        "old": [app.key.proof({**claims, "iat": provider.clock.now_s - 301})],
+        "old": [app.key.proof({**claims, "iat": provider.clock.now_s() - 301})],
         "no proof": ["x"],
         "two": [good, good],
     }
@@ -738,7 +738,7 @@ async def test_an_account_keeps_a_bounded_number_of_grants(
     monkeypatch.setattr("podstead.idp.authorizations.MOST_GRANTS", 5)
     first = last = await provider.tokens(app)
     for _ in range(6):
-        provider.clock.now_s += 1
+        provider.clock.advance(1)
         last = await provider.tokens(app)
     assert await provider.count(GRANTS) == 5
     assert await provider.get(first["access_token"], app.key) == 401

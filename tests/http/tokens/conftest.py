@@ -8,8 +8,8 @@ import pytest
 
 from tests.http.conftest import Start
 from tests.http.tokens.world import World, prepared
+from tests.support.clock import FakeClock
 from tests.support.provider import Provider, running_provider
-from tests.unit.outbound.peer import MovedClock
 
 
 @pytest.fixture
@@ -19,12 +19,7 @@ def provider() -> Iterator[Provider]:
 
 
 @pytest.fixture
-def clock() -> MovedClock:
-    return MovedClock()
-
-
-@pytest.fixture
-async def world(start: Start, clock: MovedClock, provider: Provider) -> World:
+async def world(start: Start, clock: FakeClock, provider: Provider) -> World:
     return await prepared(start, clock, provider)
 
 

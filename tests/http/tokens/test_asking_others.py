@@ -36,13 +36,13 @@ async def test_a_provider_and_a_webid_are_asked_once_for_some_minutes(
         assert (await world.get(world.app(web_id=web_id))).status == 200
     assert world.provider.asked == [CONFIGURATION, KEYS]
     assert elsewhere.asked == ["/carol"]
-    world.clock.move(299)
+    world.clock.advance(299)
     assert (await world.get(world.app(web_id=web_id))).status == 200
-    world.clock.move(1)
+    world.clock.advance(1)
     assert (await world.get(world.app(web_id=web_id))).status == 200
     assert elsewhere.asked == ["/carol"] * 2
     assert world.provider.asked == [CONFIGURATION, KEYS]
-    world.clock.move(600)
+    world.clock.advance(600)
     assert (await world.get(world.app(web_id=web_id))).status == 200
     assert world.provider.asked == [CONFIGURATION, KEYS] * 2
 
@@ -57,7 +57,7 @@ async def test_a_webid_that_does_not_name_the_provider_is_asked_again_soon(
         assert_refused(await world.get(world.app(web_id=web_id)), NOT_NAMED)
     assert elsewhere.count("/carol") == 1
     elsewhere.profile("/carol", world.provider.issuer)
-    world.clock.move(30)
+    world.clock.advance(30)
     assert (await world.get(world.app(web_id=web_id))).status == 200
 
 
@@ -74,7 +74,7 @@ async def test_documents_that_are_no_good_are_not_fetched_with_every_request(
     for _ in range(3):
         assert_refused(await world.get(world.app(set_to("iss", elsewhere.issuer))), UNVERIFIABLE)
     assert elsewhere.count(CONFIGURATION) == 1
-    world.clock.move(30)
+    world.clock.advance(30)
     assert_refused(await world.get(world.app(set_to("iss", elsewhere.issuer))), UNVERIFIABLE)
     assert elsewhere.count(CONFIGURATION) == 2
 
@@ -88,7 +88,7 @@ async def test_a_provider_says_how_long_its_keys_stay_fresh(
     provider.pages[KEYS] = Page.of(provider.key_set(), Cache_Control=f"max-age={age}")
     app = world.app()
     for moved, reads in ((0, 1), (lifetime_s - 1, 1), (1, 2)):
-        world.clock.move(moved)
+        world.clock.advance(moved)
         answer = await world.get(app, set_to("iat", world.now_s))
         assert (answer.status, provider.count(KEYS)) == (200, reads)
 
@@ -99,17 +99,17 @@ async def test_a_new_key_is_found_and_a_flood_of_unknown_ones_is_not_looked_for(
     """A-108: one look a minute."""
     provider = world.provider
     assert (await world.get(world.app())).status == 200
-    world.clock.move(1)
+    world.clock.advance(1)
     provider.keys.append(Signer.new("ES256"))
     assert (await world.get(world.app())).status == 200
     assert provider.count(KEYS) == 2
     for seconds in (0, 30, 29):
-        world.clock.move(seconds)
+        world.clock.advance(seconds)
         for _ in range(3):
             answer = await world.get(world.app(signed_by=Signer.new("ES256")))
             assert answer.status == 401
         assert provider.count(KEYS) == 2
-    world.clock.move(1)
+    world.clock.advance(1)
     for _ in range(3):
         assert (await world.get(world.app(signed_by=Signer.new("ES256")))).status == 401
     assert provider.count(KEYS) == 3
@@ -121,7 +121,7 @@ async def test_a_key_that_is_withdrawn_takes_its_tokens_along(world: World) -> N
     app = world.app()
     assert (await world.get(app)).status == 200
     world.provider.keys[:] = [Signer.new("ES256")]
-    world.clock.move(900)
+    world.clock.advance(900)
     answer = await world.get(app, set_to("iat", world.now_s))
     assert_refused(answer, "The token was signed with a key that its issuer does not publish")
 
@@ -132,7 +132,7 @@ async def test_keys_are_used_a_while_longer_if_the_provider_is_away(world: World
     assert (await world.get(app)).status == 200
     world.provider.pages[CONFIGURATION] = Page(b"", status=503)
     for moved, status in ((900, 200), (3599, 200), (1, 503)):
-        world.clock.move(moved)
+        world.clock.advance(moved)
         answer = await world.get(app, set_to("iat", world.now_s))
         assert answer.status == status, moved
         assert (answer.header("retry-after") is None) == (status == 200)
@@ -156,7 +156,7 @@ async def test_an_address_may_have_strangers_looked_up_so_often_a_minute(world: 
     assert int(answers[30].header("retry-after") or 0) > 0
     assert (await stranger(99, "192.0.2.2")).json()["message"] == UNREACHABLE
     assert (await world.get(world.app())).status == 200
-    world.clock.move(60)
+    world.clock.advance(60)
     assert (await stranger(100, "192.0.2.1")).json()["message"] == UNREACHABLE
 
 

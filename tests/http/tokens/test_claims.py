@@ -18,6 +18,7 @@ from tests.http.tokens.world import (
     World,
     assert_refused,
 )
+from tests.support.clock import FakeClock
 from tests.support.provider import App
 from tests.support.signing import (
     Change,
@@ -29,11 +30,10 @@ from tests.support.signing import (
     with_other_signature,
     without,
 )
-from tests.unit.outbound.peer import MovedClock
 
 
 def later(seconds: int) -> int:
-    return MovedClock().now_ms() // 1000 + seconds
+    return FakeClock().now_ms() // 1000 + seconds
 
 
 BAD_TOKENS: dict[str, tuple[Change, str]] = {
@@ -114,7 +114,7 @@ async def test_a_token_that_was_verified_ends(world: World) -> None:
     """A-110."""
     app = world.app()
     assert (await world.get(app)).status == 200
-    world.clock.move(3600 + 60)
+    world.clock.advance(3600 + 60)
     answer = await world.get(app, set_to("iat", world.now_s))
     assert_refused(answer, NOT_NOW)
 

@@ -14,13 +14,13 @@ from tests.http.tokens.world import (
     assert_refused,
     prepared,
 )
+from tests.support.clock import FakeClock
 from tests.support.provider import CONFIGURATION, KEYS, App, Page, Provider
 from tests.support.signing import (
     Json,
     Signer,
     set_to,
 )
-from tests.unit.outbound.peer import MovedClock
 
 
 async def test_without_a_triple_no_provider_speaks_for_a_webid(world: World) -> None:
@@ -34,7 +34,7 @@ async def test_without_a_triple_no_provider_speaks_for_a_webid(world: World) -> 
 
 
 async def test_a_provider_may_be_refused(
-    start: Start, clock: MovedClock, provider: Provider
+    start: Start, clock: FakeClock, provider: Provider
 ) -> None:
     """A-112."""
     world = await prepared(start, clock, provider, refused_issuers=(provider.issuer,))
@@ -46,7 +46,7 @@ async def test_a_provider_may_be_refused(
 
 @pytest.mark.parametrize("accepted", [True, False])
 async def test_only_the_accepted_providers_count_if_there_are_any(
-    start: Start, clock: MovedClock, provider: Provider, accepted: bool
+    start: Start, clock: FakeClock, provider: Provider, accepted: bool
 ) -> None:
     """A-112."""
     named = provider.issuer if accepted else "https://idp.example"
@@ -95,7 +95,7 @@ async def test_documents_of_a_provider_that_are_no_good_are_refused(world: World
         assert provider.asked, how
         provider.asked.clear()
         provider.pages[path] = kept
-        world.clock.move(61)
+        world.clock.advance(61)
     assert (await world.get(world.app())).status == 200
 
 
@@ -116,9 +116,9 @@ async def test_keys_that_cannot_sign_are_passed_over(world: World) -> None:
         answer = await world.get(world.app())
         assert_refused(answer, "The token was signed with a key that its issuer does not publish")
         provider.pages[KEYS] = Page.of({"keys": [key, published(provider)]})
-        world.clock.move(901)
+        world.clock.advance(901)
         assert (await world.get(world.app())).status == 200, how
-        world.clock.move(901)
+        world.clock.advance(901)
 
 
 async def test_a_token_without_a_key_id_is_tried_with_every_key(world: World) -> None:

@@ -18,7 +18,7 @@ from tests.http.conftest import BASE, Server, Start
 from tests.http.rdf import TURTLE
 from tests.http.tokens.world import NOT_NAMED, World, assert_refused
 from tests.support.asgi import Answer
-from tests.unit.outbound.peer import MovedClock
+from tests.support.clock import FakeClock
 
 Step = Callable[[], Awaitable[object]]
 NEW = "/alice/private/new"
@@ -31,7 +31,7 @@ CONTENT = pytest.mark.parametrize("content_type", PIECES)
 
 
 @pytest.fixture
-async def server(start: Start, clock: MovedClock) -> Server:
+async def server(start: Start, clock: FakeClock) -> Server:
     return await start(clock=clock)
 
 
@@ -71,13 +71,13 @@ async def seen_by_bob(server: Server) -> None:
 
 @CONTENT
 async def test_a_simple_token_that_is_revoked_meanwhile_stores_nothing(
-    server: Server, seen_by_bob: None, settings: Settings, clock: MovedClock, content_type: str
+    server: Server, seen_by_bob: None, settings: Settings, clock: FakeClock, content_type: str
 ) -> None:
     """A-33: neither a resource nor a file of it."""
     before = blobs(settings)
 
     async def revoked() -> None:
-        clock.move(10)
+        clock.advance(10)
         async with open_token_administration(settings) as desk:
             await desk.revoke_all("alice")
 
@@ -89,34 +89,34 @@ async def test_a_simple_token_that_is_revoked_meanwhile_stores_nothing(
 
 @CONTENT
 async def test_a_token_that_nothing_happens_to_stores_what_comes_slowly(
-    server: Server, seen_by_bob: None, clock: MovedClock, content_type: str
+    server: Server, seen_by_bob: None, clock: FakeClock, content_type: str
 ) -> None:
     """Also if it expires meanwhile: the request came in time."""
 
     async def a_year() -> None:
-        clock.move(365 * 24 * 3600)
+        clock.advance(365 * 24 * 3600)
 
     answer = await upload(server, content_type, a_year)
     assert answer.status == 201, answer.text
     assert (await server.alice.get(NEW)).status == 401
-    clock.move(-365 * 24 * 3600)
+    clock.advance(-365 * 24 * 3600)
     assert await is_there(server)
 
 
 async def test_a_token_that_a_restart_has_forgotten_is_looked_at_as_well(
-    server: Server, seen_by_bob: None, settings: Settings, clock: MovedClock
+    server: Server, seen_by_bob: None, settings: Settings, clock: FakeClock
 ) -> None:
     """What was verified is kept in memory for so many tokens."""
     tokens = server.application._authenticator._pod_tokens
 
     async def revoked() -> None:
         tokens._verified.clear()
-        clock.move(365 * 24 * 3600)
+        clock.advance(365 * 24 * 3600)
         async with open_token_administration(settings) as desk:
             await desk.revoke_all("alice")
 
     assert (await upload(server, "text/plain", revoked)).status == 401
-    clock.move(-365 * 24 * 3600)
+    clock.advance(-365 * 24 * 3600)
     assert not await is_there(server)
 
 
@@ -141,16 +141,16 @@ async def test_a_provider_that_the_webid_names_no_more_stores_nothing(
     fields = world.app().fields("PUT", f"{BASE}{NEW}")
 
     async def goes_on() -> None:
-        world.clock.move(24 * 3600)
+        world.clock.advance(24 * 3600)
         if forgotten:
             world.server.application._authenticator._resource_tokens._verified = BoundedCache(1)
 
     answer = await upload(world.server, "text/plain", goes_on, fields)
     assert answer.status == 201, answer.text
-    world.clock.move(-24 * 3600)
+    world.clock.advance(-24 * 3600)
 
     async def not_named() -> None:
-        world.clock.move(3600)
+        world.clock.advance(3600)
         await world.name_issuer("https://another.example")
 
     fields = world.app().fields("PUT", f"{BASE}{NEW}")

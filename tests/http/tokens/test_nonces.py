@@ -8,15 +8,15 @@ from podstead.authn.nonces import SLOT_S
 from tests.http.conftest import Start
 from tests.http.tokens.world import DOC, URL, World, assert_refused, prepared
 from tests.support.asgi import Answer
+from tests.support.clock import FakeClock
 from tests.support.provider import App, Provider
 from tests.support.signing import set_to
-from tests.unit.outbound.peer import MovedClock
 
 WANTED = "Send the DPoP proof with the nonce of the DPoP-Nonce header"
 
 
 @pytest.fixture
-async def strict(start: Start, clock: MovedClock, provider: Provider) -> World:
+async def strict(start: Start, clock: FakeClock, provider: Provider) -> World:
     return await prepared(start, clock, provider, dpop_nonce=True)
 
 
@@ -65,7 +65,7 @@ async def test_the_next_nonce_comes_with_an_answer_before_the_old_one_is_over(
 ) -> None:
     """RFC 9449 section 8.2; nobody keeps an answer with a nonce in it."""
     old = await nonce_of(strict, strict.app())
-    strict.clock.move(SLOT_S)
+    strict.clock.advance(SLOT_S)
     answer = await strict.get(strict.app(), set_to("nonce", old))
     new = answer.header("dpop-nonce")
     assert answer.status == 200
@@ -73,7 +73,7 @@ async def test_the_next_nonce_comes_with_an_answer_before_the_old_one_is_over(
     assert answer.header("cache-control") == "no-store"
     answer = await strict.get(strict.app(), set_to("nonce", new))
     assert (answer.status, answer.header("dpop-nonce")) == (200, None)
-    strict.clock.move(SLOT_S)
+    strict.clock.advance(SLOT_S)
     assert_wanted(await strict.get(strict.app(), set_to("nonce", old)))
     assert (await strict.get(strict.app(), set_to("nonce", new))).status == 200
 
@@ -103,13 +103,13 @@ async def test_an_answer_with_a_nonce_is_given_to_its_sender_alone(strict: World
     """An answer that is kept for an identical request would give out a nonce that is over."""
     fields = {"DPoP": strict.app().fields("GET", URL)["DPoP"]}
     first = await strict.send(fields, target="/alice/")
-    strict.clock.move(3 * SLOT_S)
+    strict.clock.advance(3 * SLOT_S)
     second = await strict.send(fields, target="/alice/")
     assert first.header("dpop-nonce") != second.header("dpop-nonce")
 
 
 async def test_asking_for_a_nonce_is_no_failed_attempt(
-    start: Start, clock: MovedClock, provider: Provider
+    start: Start, clock: FakeClock, provider: Provider
 ) -> None:
     """A-181: every client begins so."""
     strict = await prepared(

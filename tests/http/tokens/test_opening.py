@@ -12,6 +12,7 @@ from tests.http.tokens.world import (
     assert_refused,
     prepared,
 )
+from tests.support.clock import FakeClock
 from tests.support.provider import CONFIGURATION, Page, Provider
 from tests.support.signing import (
     Change,
@@ -20,7 +21,6 @@ from tests.support.signing import (
     token_hash,
     without,
 )
-from tests.unit.outbound.peer import MovedClock
 
 
 async def test_a_token_of_a_provider_that_the_webid_names_opens_the_document(world: World) -> None:
@@ -80,7 +80,7 @@ async def test_a_proof_may_name_the_token(world: World) -> None:
 
 
 async def test_that_a_proof_names_the_token_may_be_asked_for(
-    start: Start, clock: MovedClock, provider: Provider
+    start: Start, clock: FakeClock, provider: Provider
 ) -> None:
     """A-105."""
     world = await prepared(start, clock, provider, require_ath=True)

@@ -29,7 +29,7 @@ async def test_a_provider_that_cannot_be_asked_makes_no_token_invalid(
     for _ in range(2):
         assert_passing(await world.get(world.app()))
     world.provider.pages[path] = kept
-    world.clock.move(61)
+    world.clock.advance(61)
     assert (await world.get(world.app())).status == 200
 
 
@@ -44,7 +44,7 @@ async def test_a_webid_whose_document_cannot_be_had_makes_no_token_invalid(
         assert_passing(await world.get(world.app(web_id=web_id)))
     stated = f"<#me> <{ISSUER_TERM}> <{world.provider.issuer}>."
     elsewhere.pages["/carol"] = Page(stated.encode(), TURTLE)
-    world.clock.move(61)
+    world.clock.advance(61)
     assert (await world.get(world.app(web_id=web_id))).status == 200
 
 
@@ -70,5 +70,5 @@ async def test_failing_webids_of_an_origin_do_not_stop_its_provider(
         provider.pages[f"/{number}"] = Page(b"", status=500)
         app = world.app(web_id=f"{provider.issuer}/{number}#me")
         assert_passing(await world.get(app))
-    world.clock.move(16 * 60)  # its keys are to be read again
+    world.clock.advance(16 * 60)  # its keys are to be read again
     assert (await world.get(world.app())).status == 200

@@ -13,6 +13,7 @@ from tests.http.tokens.world import (
     assert_refused,
     prepared,
 )
+from tests.support.clock import FakeClock
 from tests.support.provider import Provider
 from tests.support.signing import (
     Change,
@@ -21,7 +22,6 @@ from tests.support.signing import (
     with_other_signature,
     without,
 )
-from tests.unit.outbound.peer import MovedClock
 
 BAD_PROOFS: dict[str, tuple[Change, str]] = {
     "method": (set_to("htm", "POST"), "DPoP proof is for another method"),
@@ -86,9 +86,9 @@ async def test_a_proof_is_remembered_as_long_as_it_would_be_accepted(world: Worl
     """A-104: from the future, to its last second; then it is too old."""
     fields = world.app().fields("GET", URL, set_to("iat", world.now_s + 120))
     assert (await world.send(fields)).status == 200
-    world.clock.move(420)
+    world.clock.advance(420)
     assert_refused(await world.send(fields), "DPoP proof jti already used", "invalid_dpop_proof")
-    world.clock.move(1)
+    world.clock.advance(1)
     assert_refused(
         await world.send(fields), "DPoP proof is too old or from the future", "invalid_dpop_proof"
     )
@@ -105,7 +105,7 @@ async def test_a_refused_request_does_not_use_its_proof_up(world: World) -> None
 
 
 async def test_replayed_proofs_may_be_let_through(
-    start: Start, clock: MovedClock, provider: Provider
+    start: Start, clock: FakeClock, provider: Provider
 ) -> None:
     world = await prepared(start, clock, provider, refuse_replayed_proofs=False)
     fields = world.app().fields("GET", URL)

@@ -82,7 +82,7 @@ async def test_webid_documents_that_are_no_good_are_refused(
         answer = await world.get(world.app(web_id=web_id))
         assert (how, answer.json()["message"]) == (how, phrase)
         assert_refused(answer, phrase)
-        world.clock.move(61)
+        world.clock.advance(61)
     elsewhere.pages["/carol"] = Page(triple.encode(), TURTLE)
     assert (await world.get(world.app(web_id=web_id))).status == 200
 

@@ -11,11 +11,11 @@ from typing import Any
 from tests.http.conftest import BASE, Server, Start, acl_turtle
 from tests.http.rdf import TURTLE
 from tests.support.asgi import Answer
+from tests.support.clock import FakeClock
 from tests.support.provider import App, Provider
 from tests.support.signing import (
     Change,
 )
-from tests.unit.outbound.peer import MovedClock
 
 DOC = "/alice/private/doc"
 URL = f"{BASE}{DOC}"
@@ -34,12 +34,12 @@ class World:
     """A server, its clock, and a provider that Alice trusts."""
 
     server: Server
-    clock: MovedClock
+    clock: FakeClock
     provider: Provider
 
     @property
     def now_s(self) -> int:
-        return self.clock.now_ms() // 1000
+        return self.clock.now_s()
 
     def app(self, *changes: Change, web_id: str | None = None, **more: Any) -> App:  # noqa: ANN401
         """An application of Alice's."""
@@ -68,7 +68,7 @@ class World:
         assert (await self.server.alice.put(f"{DOC}.acl", rules, TURTLE)).status in {201, 204}
 
 
-async def prepared(start: Start, clock: MovedClock, provider: Provider, **settings: Any) -> World:  # noqa: ANN401
+async def prepared(start: Start, clock: FakeClock, provider: Provider, **settings: Any) -> World:  # noqa: ANN401
     settings = {"invalid_credentials_per_minute": 0, **settings}
     world = World(await start(clock=clock, **settings), clock, provider)
     await world.name_issuer(provider.issuer)

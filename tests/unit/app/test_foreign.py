@@ -13,7 +13,7 @@ from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.config import Settings
 from podstead.core.errors import OutboundError, OwnDocument
 from podstead.outbound.urls import parse_origin
-from tests.unit.outbound.peer import MovedClock
+from tests.support.clock import FakeClock
 
 # Hosts that no URL can name do not keep the others from counting.
 ALIASES = ("alias.example:8443", "no..host", "x:99999")
@@ -38,7 +38,7 @@ async def test_no_document_is_fetched_from_a_name_of_our_own(
     settings = Settings(
         root=tmp_path, base_url=base_url, port=port, host_aliases=ALIASES, private_origins=listed
     )
-    foreign = ForeignDocuments(settings, MovedClock())
+    foreign = ForeignDocuments(settings, FakeClock())
     ways = [
         foreign.fetch_profile,
         foreign.fetch_client_document,
@@ -57,7 +57,7 @@ async def test_no_document_is_fetched_from_a_name_of_our_own(
 async def test_a_neighbour_on_this_machine_is_another_server(tmp_path: Path) -> None:
     """A-190"""
     settings = Settings(root=tmp_path, base_url="http://localhost:8080", port=3000)
-    foreign = ForeignDocuments(settings, MovedClock())
+    foreign = ForeignDocuments(settings, FakeClock())
     try:
         with pytest.raises(OutboundError) as caught:
             await foreign.fetch_profile("http://localhost:1/")  # where nobody listens
@@ -90,7 +90,7 @@ async def test_a_request_into_the_own_network_is_blocked_and_noted(
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.168.0.1", 0))]
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    clock = MovedClock()
+    clock = FakeClock()
     foreign = ForeignDocuments(Settings(root=tmp_path, base_url="https://pod.example"), clock)
     try:
         for fetch in (foreign.fetch_profile, foreign.fetch_provider_document):
@@ -99,7 +99,7 @@ async def test_a_request_into_the_own_network_is_blocked_and_noted(
         with pytest.raises(OutboundError):
             await foreign.fetch_rdf_document(url)
         assert _noted(caplog) == [(host, rule)]
-        clock.move(NOTED_AGAIN_AFTER_MS / 1000)
+        clock.advance(NOTED_AGAIN_AFTER_MS / 1000)
         with pytest.raises(OutboundError):
             await foreign.fetch_client_document(url)
         assert _noted(caplog) == [(host, rule)] * 2
@@ -115,7 +115,7 @@ async def test_what_is_no_request_into_the_own_network_is_not_noted(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, url: str
 ) -> None:
     settings = Settings(root=tmp_path, base_url="https://pod.example")
-    foreign = ForeignDocuments(settings, MovedClock())
+    foreign = ForeignDocuments(settings, FakeClock())
     try:
         with pytest.raises(OutboundError):
             await foreign.fetch_profile(url)

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstead.authn.nonces import SLOT_S, Nonces
+from tests.support.clock import FakeClock
 from tests.support.signing import Signer
-from tests.unit.outbound.peer import MovedClock
 
 SECRET = b"s" * 32
 KEY = Signer.new("ES256")
 
 
-def nonces(clock: MovedClock, secret: bytes = SECRET) -> Nonces:
+def nonces(clock: FakeClock, secret: bytes = SECRET) -> Nonces:
     return Nonces(secret=secret, clock=clock)
 
 
@@ -27,30 +27,30 @@ def proof(nonce: object) -> bytes:
 def test_a_nonce_is_taken_for_the_rest_of_its_slot_and_all_of_the_next(
     begin_s: int, later_s: int
 ) -> None:
-    clock = MovedClock(begin_s * 1000)
+    clock = FakeClock(begin_s * 1000)
     given_out = nonces(clock).current()
-    clock.move(later_s)
+    clock.advance(later_s)
     slots_later = (begin_s + later_s) // SLOT_S - begin_s // SLOT_S
     assert nonces(clock).accepts(given_out) is (slots_later < 2)
 
 
 def test_a_nonce_of_a_time_to_come_is_not_taken() -> None:
-    clock = MovedClock()
-    clock.move(SLOT_S)
+    clock = FakeClock()
+    clock.advance(SLOT_S)
     later = nonces(clock).current()
-    clock.move(-SLOT_S)
+    clock.advance(-SLOT_S)
     assert not nonces(clock).accepts(later)
 
 
 def test_who_shares_the_secret_knows_the_nonces_and_nobody_else() -> None:
-    clock = MovedClock()
+    clock = FakeClock()
     given_out = nonces(clock).current()
     assert nonces(clock).accepts(given_out)
     assert not nonces(clock, b"t" * 32).accepts(given_out)
 
 
 def test_other_texts_are_not_taken() -> None:
-    clock = MovedClock()
+    clock = FakeClock()
     given_out = nonces(clock).current()
     for other in (None, "", "é", given_out[:-1], given_out + "A", given_out.swapcase()):
         assert not nonces(clock).accepts(other)
@@ -58,12 +58,12 @@ def test_other_texts_are_not_taken() -> None:
 
 def test_a_nonce_is_made_of_the_characters_that_the_field_takes() -> None:
     """RFC 9449 section 8.1: NQCHAR."""
-    assert re.fullmatch(r"[\x21\x23-\x5B\x5D-\x7E]+", nonces(MovedClock()).current())
+    assert re.fullmatch(r"[\x21\x23-\x5B\x5D-\x7E]+", nonces(FakeClock()).current())
 
 
 def test_it_is_given_to_whom_sends_proofs_without_it() -> None:
     """RFC 9449 section 8.2."""
-    clock = MovedClock()
+    clock = FakeClock()
     known = nonces(clock)
     now = known.current()
     assert known.to_give([]) is None
@@ -73,7 +73,7 @@ def test_it_is_given_to_whom_sends_proofs_without_it() -> None:
         assert known.to_give([proof(nonce)]) == now
     assert known.to_give([b"no proof"]) == now
     assert known.to_give([b"\xe9.\xff.x"]) == now
-    clock.move(SLOT_S)
+    clock.advance(SLOT_S)
     following = known.current()
     assert following != now
     assert known.to_give([proof(now)]) == following

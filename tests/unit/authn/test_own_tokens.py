@@ -24,8 +24,8 @@ from podstead.core.errors import NotAuthenticated
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.jose.errors import InvalidJose
 from podstead.jose.keys import PublicKey, import_public_key
+from tests.support.clock import FakeClock
 from tests.support.signing import Change, Json, Signer, proof_claims, set_to, without
-from tests.unit.outbound.peer import MovedClock
 
 BASE = "https://pod.example"
 WEB_ID = f"{BASE}/alice/#me"
@@ -100,7 +100,7 @@ class World:
     """The verifier with everything around it."""
 
     def __init__(self, *, rules: TokenRules | None = None) -> None:
-        self.clock = MovedClock()
+        self.clock = FakeClock()
         self.own = Own()
         nobody, notes = Nobody(), Notes()
         self.tokens = ResourceTokens(
@@ -117,7 +117,7 @@ class World:
 
     @property
     def now_s(self) -> int:
-        return self.clock.now_ms() // 1000
+        return self.clock.now_s()
 
     def token(self, *changes: Change, signer: Signer | None = None, **header: object) -> str:
         """An access token of ours, bound to no key."""

@@ -14,8 +14,8 @@ from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.nostr import bip340
 from podstead.nostr.errors import InvalidEvent
 from podstead.nostr.http_auth import SignedRequest
+from tests.support.clock import FakeClock
 from tests.support.nostr import NostrKey, packed
-from tests.unit.outbound.peer import MovedClock
 
 URL = "https://pod.example/a"
 KEY = NostrKey.of(3)
@@ -59,10 +59,10 @@ async def in_python(public_key: bytes, message: bytes, signature: bytes) -> bool
 
 
 async def identity(linked: Links | None, *, as_password: bool = False) -> Identity:
-    clock = MovedClock()
+    clock = FakeClock()
     uses = EventUses(used=Used(), clock=clock, verify=in_python)
     requests = SignedRequests(uses=uses, clock=clock, rules=EventRules(), linked=linked)
-    event = KEY.event("GET", URL, clock.now_ms() // 1000)
+    event = KEY.event("GET", URL, clock.now_s())
     request = SignedRequest("GET", URL.encode(), has_content=False)
     return await requests.verify(UnverifiedEvent(packed(event), as_password=as_password), request)
 
@@ -110,14 +110,14 @@ ALICE = "192.0.2.1 /alice/"
 class Git:
     """Requests of git with one event, which is for any method below the server's root."""
 
-    clock: MovedClock = field(default_factory=MovedClock)
+    clock: FakeClock = field(default_factory=FakeClock)
     url: str = "https://pod.example/"
     method: str = "*"
 
     def __post_init__(self) -> None:
         uses = EventUses(used=Used(), clock=self.clock, verify=in_python)
         self.requests = SignedRequests(uses=uses, clock=self.clock, rules=EventRules())
-        self.event = packed(KEY.event(self.method, self.url, self.clock.now_ms() // 1000))
+        self.event = packed(KEY.event(self.method, self.url, self.clock.now_s()))
 
     async def asks(
         self,
@@ -165,7 +165,7 @@ async def test_the_events_of_git_are_for_a_minute_too() -> None:
     """A-143."""
     git = Git()
     assert await git.asks()
-    git.clock.move(61)
+    git.clock.advance(61)
     assert not await git.asks()
 
 

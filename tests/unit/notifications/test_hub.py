@@ -29,6 +29,7 @@ from podstead.notifications.subscriber_queue import (
 )
 from podstead.storage import records
 from podstead.storage.records import Change, LoggedChange, Metadata, ResourceKind, Version
+from tests.support.clock import FakeClock
 
 T = TypeVar("T")
 
@@ -42,14 +43,6 @@ def agent(name: str, *, expires_at_s: int | None = None) -> Subscriber:
 
 
 ALICE, BOB = agent("alice"), agent("bob")
-
-
-@dataclass
-class Clock:
-    now_s: int = 1000
-
-    def now_ms(self) -> int:
-        return self.now_s * 1000
 
 
 class Log:
@@ -159,7 +152,7 @@ class RulesView(View):
 class World:
     log: Log
     rules: Rules
-    clock: Clock
+    clock: FakeClock
     hub: Hub
 
     async def watch(
@@ -171,7 +164,7 @@ class World:
 
 
 def make_world(*, max_watches: int = 100) -> World:
-    log, rules, clock = Log(), Rules(), Clock()
+    log, rules, clock = Log(), Rules(), FakeClock(1_000_000)
     delivering = Delivering(readers=rules, clock=clock, state_of=lambda stored: stored.version)
     return World(log, rules, clock, Hub(log=log, delivering=delivering, max_watches=max_watches))
 
@@ -323,10 +316,10 @@ async def test_rules_that_cannot_be_found_out_now_silence_and_do_not_end(world: 
 
 async def test_a_credential_that_expires_ends_the_watch(world: World) -> None:
     _, queue = await world.watch(X, agent("alice", expires_at_s=1010))
-    world.clock.now_s = 1009
+    world.clock.time_ms = 1_009_000
     added = world.log.add(X)
     assert await sequence_of(queue) == added
-    world.clock.now_s = 1010
+    world.clock.time_ms = 1_010_000
     world.log.add(X)
     assert await ended(queue) is EndReason.EXPIRED
 

@@ -20,6 +20,7 @@ from podstead.outbound.guard import Guard
 from podstead.outbound.policies import FetchPolicy, OutboundLimits, Purpose
 from podstead.outbound.resolver import Resolver
 from podstead.outbound.urls import Origin, UrlRules
+from tests.support.clock import FakeClock
 
 TLS_FOLDER = Path(__file__).parent / "tls"
 AUTHORITY_FILE = TLS_FOLDER / "authority.pem"
@@ -193,21 +194,6 @@ def _server_tls() -> ssl.SSLContext:
     return context
 
 
-@dataclass
-class MovedClock:
-    """A clock that stands still until moved."""
-
-    time_ms: int = 1_800_000_000_000
-
-    def now_ms(self) -> int:
-        """Unix time in milliseconds."""
-        return self.time_ms
-
-    def move(self, seconds: float) -> None:
-        """Let time pass."""
-        self.time_ms += int(seconds * 1000)
-
-
 class ScriptedResolver:
     """Answers each look-up of a name with the next scripted answer; the last one stays."""
 
@@ -238,7 +224,7 @@ class StalledResolver:
 class Deployment:
     """Builds fetchers for a deployment and closes them."""
 
-    clock: MovedClock = field(default_factory=MovedClock)
+    clock: FakeClock = field(default_factory=FakeClock)
     _built: list[Fetcher] = field(default_factory=list)
 
     def fetcher(

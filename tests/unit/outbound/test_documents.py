@@ -125,10 +125,10 @@ async def test_a_document_is_used_again_for_its_max_age_between_two_bounds(
     peer.replies["/"] = answer("200 OK", cache_control, content_type=JSON_LD)
     remote = documents(deployment, peer)
     await read(remote, kind, peer.url("/#a"))
-    deployment.clock.move(lifetime_s - 0.001)
+    deployment.clock.advance(lifetime_s - 0.001)
     await read(remote, kind, peer.url("/#b"))
     assert len(peer.requests) == 1
-    deployment.clock.move(0.001)
+    deployment.clock.advance(0.001)
     await read(remote, kind, peer.url("/"))
     assert len(peer.requests) == 2
 
@@ -142,7 +142,7 @@ async def test_a_document_gone_bad_is_not_served_from_memory(
     remote = documents(deployment, peer)
     await read(remote, kind, peer.url())
     peer.replies["/"] = answer("410 Gone")
-    deployment.clock.move(86_400)
+    deployment.clock.advance(86_400)
     with pytest.raises(BadStatus):
         await read(remote, kind, peer.url())
 

@@ -80,7 +80,7 @@ async def test_a_remembered_failure_tells_when_it_is_tried_again(
     fetcher = deployment.fetcher(limits=OutboundLimits(failure_memory_s=30))
     told = []
     for seconds in (0, 10, 19.5):
-        deployment.clock.move(seconds=seconds)
+        deployment.clock.advance(seconds=seconds)
         with pytest.raises(RemoteUnavailable) as caught:
             await fetcher.fetch(peer.url(), PATIENT)
         told.append(caught.value.retry_after_s)

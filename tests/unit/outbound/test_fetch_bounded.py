@@ -182,11 +182,11 @@ async def test_a_failed_fetch_is_answered_from_memory_for_a_while(
         await fetcher.fetch(peer.url(), PATIENT)
     peer.replies["/"] = answer()
     asked = len(peer.requests)
-    deployment.clock.move(seconds=29.999)
+    deployment.clock.advance(seconds=29.999)
     with pytest.raises(failure):
         await fetcher.fetch(peer.url(), PATIENT)
     assert len(peer.requests) == asked
-    deployment.clock.move(seconds=0.001)
+    deployment.clock.advance(seconds=0.001)
     assert (await fetcher.fetch(peer.url(), PATIENT)).content_type == "text/turtle"
 
 
@@ -237,10 +237,10 @@ async def test_a_host_that_failed_five_times_is_left_alone_for_a_minute(
         await fetcher.fetch(peer.url("/sound"), PATIENT)
     assert "/sound" not in [request.path for request in peer.requests]
     await fetcher.fetch(peer.url("/sound", host="other.localhost"), PATIENT)
-    deployment.clock.move(seconds=59.999)
+    deployment.clock.advance(seconds=59.999)
     with pytest.raises(CircuitOpen):
         await fetcher.fetch(peer.url("/sound"), PATIENT)
-    deployment.clock.move(seconds=0.001)
+    deployment.clock.advance(seconds=0.001)
     for _ in range(2):
         await fetcher.fetch(peer.url("/sound"), PATIENT)
 

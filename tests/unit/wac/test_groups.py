@@ -237,9 +237,9 @@ async def test_a_foreign_group_counts_for_a_few_seconds() -> None:
     world.serve(REMOTE, MEMBERS)
     assert await world.held("/pod/doc", identity(BOB)) == "read"
     world.serve(REMOTE, "")
-    world.time_ms += REMOTE_FRESH_MS - 1
+    world.clock.time_ms += REMOTE_FRESH_MS - 1
     assert await world.held("/pod/doc", identity(BOB)) == "read"
-    world.time_ms += 1
+    world.clock.time_ms += 1
     assert await world.held("/pod/doc", identity(BOB)) == ""
     assert world.fetched == [REMOTE, REMOTE]
 
@@ -249,9 +249,9 @@ async def test_a_failed_fetch_is_not_repeated_at_once() -> None:
     world = grouped(f"{REMOTE}#a")
     await world.grant("/pod/doc", identity(BOB))
     world.serve(REMOTE, MEMBERS)
-    world.time_ms += REMOTE_RETRY_MS - 1
+    world.clock.time_ms += REMOTE_RETRY_MS - 1
     assert await world.held("/pod/doc", identity(BOB)) == ""
-    world.time_ms += 1
+    world.clock.time_ms += 1
     assert await world.held("/pod/doc", identity(BOB)) == "read"
     assert world.fetched == [REMOTE, REMOTE]
 
@@ -290,7 +290,7 @@ async def test_a_context_that_cannot_be_had_makes_nobody_a_member_for_now(
     assert not grant.user
     assert not grant.lasting
     world.unknown_contexts.clear()
-    world.time_ms += REMOTE_RETRY_MS
+    world.clock.time_ms += REMOTE_RETRY_MS
     assert await world.held("/pod/doc", identity(BOB)) == "read"
 
 
@@ -308,7 +308,7 @@ async def test_a_context_that_cannot_be_fetched_is_no_error_either(group: str) -
     async def parse(content: bytes, content_type: str, base_iri: str) -> Graph:
         raise OutboundError("The context could not be fetched")
 
-    groups = GroupMemberships(world, parse, world, world, base_url=BASE)
+    groups = GroupMemberships(world, parse, world, world.clock, base_url=BASE)
     named = frozenset({group if "://" in group else f"{BASE}/pod/{group}"})
     memberships = await groups.of(
         frozenset({BOB}), named, storage=path("/pod/"), readable=never_asked

@@ -1,7 +1,7 @@
 """A small server in memory for access-control tests: resources, ACLs, groups, and faults.
 
 ``World`` is a source of resources like a store, a parser of RDF (by pyoxigraph itself, so that the
-codecs are not needed here), a fetcher of foreign documents, the registry of owners and the clock.
+codecs are not needed here), a fetcher of foreign documents and the registry of owners.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from podstead.wac.effective import EffectiveAcls, paths_to_read
 from podstead.wac.gate import Gate, Grant
 from podstead.wac.groups import GroupMemberships
 from podstead.wac.modes import Requirements
+from tests.support.clock import FakeClock
 
 BASE = "http://localhost:3000"
 ALICE = "https://alice.example/profile#me"
@@ -115,12 +116,12 @@ class World:
     """Base IRIs of documents that need a JSON-LD context which is not to be had now."""
     owners_asked: list[ResourcePath] = field(default_factory=list)
     fetch_takes_ms: int = 0
-    time_ms: int = 1_000_000
+    clock: FakeClock = field(default_factory=FakeClock)
     _versions: itertools.count[int] = field(default_factory=itertools.count)
 
     def __post_init__(self) -> None:
         self.acls = EffectiveAcls(self, self.parse, base_url=BASE)
-        self.groups = GroupMemberships(self, self.parse, self, self, base_url=BASE)
+        self.groups = GroupMemberships(self, self.parse, self, self.clock, base_url=BASE)
         self.gate = Gate(acls=self.acls, groups=self.groups, owners=self)
 
     # --- building -------------------------------------------------------------------------
@@ -230,7 +231,7 @@ class World:
 
     async def fetch_rdf_document(self, url: str) -> RemoteDocument:
         self.fetched.append(url)
-        self.time_ms += self.fetch_takes_ms
+        self.clock.time_ms += self.fetch_takes_ms
         if url not in self.remote:
             raise OutboundError("The document could not be fetched")
         return self.remote[url]
@@ -239,9 +240,6 @@ class World:
         assert storage_root(storage) == storage
         self.owners_asked.append(storage)
         return self.owners.get(storage)
-
-    def now_ms(self) -> int:
-        return self.time_ms
 
 
 def pod() -> World:

@@ -11,6 +11,7 @@ from podstead.core.errors import BadRequest, BodyTimeout, BodyTooLarge
 from podstead.web.asgi import Message
 from podstead.web.body import AsgiBody, BodyPace
 from podstead.web.fields import HeaderFields
+from tests.support.clock import FakeClock
 
 GONE: Message = {"type": "http.disconnect"}
 
@@ -122,18 +123,18 @@ class Sender:
     """Sends pieces, each a while after it is asked for the next; on a clock of its own."""
 
     def __init__(self, *pieces: tuple[float, int]) -> None:
-        self.now_s = 0.0
+        self.clock = FakeClock(0)
         self._pieces = iter(pieces)
 
     async def receive(self) -> Message:
         after_s, size_bytes = next(self._pieces, (0.0, -1))
-        self.now_s += after_s
+        self.clock.advance(after_s)
         return part(b"x" * size_bytes) if size_bytes >= 0 else part(b"", more=False)
 
     def body(self, *, idle_timeout_s: float = 30, min_bytes_per_s: float = 100) -> AsgiBody:
         fields = HeaderFields([(b"transfer-encoding", b"chunked")])
         pace = BodyPace(idle_timeout_s, min_bytes_per_s)
-        return AsgiBody(self.receive, fields, pace=pace, now_s=lambda: self.now_s)
+        return AsgiBody(self.receive, fields, pace=pace, now_s=self.clock.monotonic_s)
 
 
 HONEST: list[list[tuple[float, int]]] = [
@@ -176,14 +177,14 @@ async def test_a_body_that_drips_is_given_up_soon(
     with pytest.raises(BodyTimeout, match="100 bytes per second"):
         async for _ in taken:
             pass
-    assert sender.now_s == pytest.approx(until_s, abs=2)
+    assert sender.clock.monotonic_s() == pytest.approx(until_s, abs=2)
 
 
 async def test_a_server_that_takes_its_time_does_not_blame_the_sender() -> None:
     """What counts is how long the server has waited, not how long it was busy."""
     sender = Sender(*[(0, 10)] * 5)
     async for _ in sender.body().chunks(limit_bytes=100):
-        sender.now_s += 60
+        sender.clock.advance(60)
 
 
 async def test_the_rate_can_be_switched_off() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from podstead.core.errors import NotAuthenticated
 from podstead.web.rechecked_body import RecheckedBody
-from tests.unit.outbound.peer import MovedClock
+from tests.support.clock import FakeClock
 
 PIECES = [b"a", b"b", b"c", b"d", b"e"]
 
@@ -18,7 +18,7 @@ PIECES = [b"a", b"b", b"c", b"d", b"e"]
 class SlowBody:
     """Pieces, each of which comes so long after the one before."""
 
-    clock: MovedClock
+    clock: FakeClock
     pause_s: float
     announced: bool = True
     size_bytes: int | None = None
@@ -26,7 +26,7 @@ class SlowBody:
     async def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:
         assert len(PIECES) < limit_bytes
         for piece in PIECES:
-            self.clock.move(self.pause_s)
+            self.clock.advance(self.pause_s)
             yield piece
 
     async def read(self, *, limit_bytes: int) -> bytes:
@@ -47,7 +47,7 @@ class Sender:
 
 
 def late(sender: Sender, *, pause_s: float) -> RecheckedBody:
-    clock = MovedClock()
+    clock = FakeClock()
     return RecheckedBody(SlowBody(clock, pause_s), check_again=sender.check_again, clock=clock)
 
 

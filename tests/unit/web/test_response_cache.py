@@ -10,7 +10,7 @@ import pytest
 from podstead.core.errors import StorageError
 from podstead.web.response import Response
 from podstead.web.response_cache import ResponseCache
-from tests.unit.outbound.peer import MovedClock
+from tests.support.clock import FakeClock
 
 CAPACITY_BYTES = 1 << 20
 
@@ -31,7 +31,7 @@ class Store:
 @dataclass
 class World:
     store: Store
-    clock: MovedClock
+    clock: FakeClock
     answers: ResponseCache
 
     def keep(self, asked: dict[str, Any], response: Response) -> None:
@@ -47,7 +47,7 @@ class World:
 
 @pytest.fixture
 def world() -> World:
-    store, clock = Store(), MovedClock()
+    store, clock = Store(), FakeClock()
     return World(
         store, clock, ResponseCache(store=store, clock=clock, capacity_bytes=CAPACITY_BYTES)
     )
@@ -139,11 +139,11 @@ def test_trouble_is_left_to_the_ordinary_path(world: World) -> None:
 
 def test_an_answer_ends_with_the_credential_on_its_second(world: World) -> None:
     """A-33."""
-    until_s = world.clock.now_ms() // 1000 + 60
+    until_s = world.clock.now_s() + 60
     world.keep(scope(), response(valid_until_s=until_s))
-    world.clock.move(59.999)
+    world.clock.advance(59.999)
     assert world.kept(scope()) is not None
-    world.clock.move(0.001)
+    world.clock.advance(0.001)
     assert world.kept(scope()) is None
 
 
@@ -175,7 +175,7 @@ def test_what_is_kept_has_a_bound_and_the_oldest_goes_first(world: World) -> Non
 def test_no_capacity_keeps_nothing() -> None:
     store = Store()
     none = World(
-        store, MovedClock(), ResponseCache(store=store, clock=MovedClock(), capacity_bytes=0)
+        store, FakeClock(), ResponseCache(store=store, clock=FakeClock(), capacity_bytes=0)
     )
     none.keep(scope(), response(b""))
     assert none.kept(scope()) is None
