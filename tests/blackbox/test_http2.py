@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from tests.blackbox.conftest import LARGE_BYTES, MAX_BODY_BYTES, Owner
 from tests.support.curl import CurlAnswer, curl, curl_command, sending
+from tests.support.limited_server import LARGE_BYTES, MAX_BODY_BYTES, Owner
 from tests.support.server import DEADLINE_S
 from tests.support.waiting import wait_until
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.blackbox.conftest import Owner
 from tests.support.client import create_pod
+from tests.support.limited_server import Owner
 from tests.support.server import ServerProcess, running_server
 from tests.support.waiting import wait_until
 from tests.support.wire import Wire

@@ -12,8 +12,8 @@ from contextlib import ExitStack
 import pytest
 
 from podstead.storage.sqlite import SqliteStore
-from tests.blackbox.conftest import Owner
 from tests.storage.engine_suite.engine import commit, put, write
+from tests.support.limited_server import Owner
 from tests.support.server import ServerProcess
 from tests.support.wire import Wire
 from tests.support.workers import forget_peak_memory, only_worker, peak_memory_bytes

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from tests.blackbox.conftest import MAX_HEADER_BYTES, MAX_TARGET_BYTES, Owner
+from tests.support.limited_server import MAX_HEADER_BYTES, MAX_TARGET_BYTES, Owner
 from tests.support.server import ServerProcess
 from tests.support.wire import Wire, compose
 

@@ -17,7 +17,7 @@ from tests.support.wire import Wire
 
 pytestmark = pytest.mark.needs("curl")
 
-TLS = Path(__file__).parent.parent / "serving/tls"
+TLS = Path(__file__).parent.parent / "support/tls"
 CERTIFICATE, KEY = TLS / "certificate.pem", TLS / "key.pem"
 
 

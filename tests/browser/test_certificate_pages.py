@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import CHECK, PASSWORD, Person, sign_in
-from tests.serving.conftest import LISTENERS, client_tls
+from tests.support.browser_people import CHECK, PASSWORD, Person, sign_in
 from tests.support.client import Client
+from tests.support.listeners import LISTENERS, client_tls
 from tests.support.server import ServerProcess, running_server
 
 pytestmark = pytest.mark.needs("chromium")

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.serving.conftest import LISTENERS, client_tls
 from tests.support.certificates import holder, key_turtle, rsa_key
 from tests.support.client import Pod, create_pod
+from tests.support.listeners import LISTENERS, client_tls
 from tests.support.server import ServerProcess, running_server
 
 pytestmark = pytest.mark.needs("chromium")

@@ -10,8 +10,8 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
-from tests.browser.conftest import CHECK, PASSWORD, Person, sign_in
 from tests.browser.nostr_extension import Extension
+from tests.support.browser_people import CHECK, PASSWORD, Person, sign_in
 from tests.support.client import Client
 from tests.support.nostr import NostrKey, nostr
 from tests.support.server import Answer, ServerProcess, running_server

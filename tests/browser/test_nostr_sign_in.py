@@ -10,8 +10,8 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
-from tests.browser.conftest import CHECK, PASSWORD, App, Person, allow, sign_in
 from tests.browser.nostr_extension import Extension
+from tests.support.browser_people import CHECK, PASSWORD, App, Person, allow, sign_in
 from tests.support.client import Client
 from tests.support.nostr import NostrKey
 from tests.support.server import ServerProcess, running_server

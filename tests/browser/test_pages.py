@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, ViewportSize, expect
 
-from tests.browser.conftest import CHECK, PASSWORD, App, Person, allow, sign_in
 from tests.browser.tour import tour
+from tests.support.browser_people import CHECK, PASSWORD, App, Person, allow, sign_in
 from tests.support.server import ServerProcess
 
 Scheme = Literal["light", "dark"]

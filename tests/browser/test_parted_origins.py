@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page
 
-from tests.browser.conftest import PASSWORD
+from tests.support.browser_people import PASSWORD
 from tests.support.client import Client
 from tests.support.server import ServerProcess, run_command, running_server
 

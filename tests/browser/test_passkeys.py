@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, BrowserContext, CDPSession, Page
 
-from tests.browser.conftest import CHECK, App, Person, allow, new_person, sign_in
+from tests.support.browser_people import CHECK, App, Person, allow, new_person, sign_in
 from tests.support.server import ServerProcess, running_server
 
 Scheme = Literal["light", "dark"]

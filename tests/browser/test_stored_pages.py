@@ -7,7 +7,7 @@ import json
 import pytest
 from playwright.sync_api import BrowserContext, Page
 
-from tests.browser.conftest import PASSWORD, Person, sign_in
+from tests.support.browser_people import PASSWORD, Person, sign_in
 from tests.support.client import Client
 from tests.support.server import ServerProcess
 

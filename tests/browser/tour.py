@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from playwright.sync_api import Page
 
-from tests.browser.conftest import ON_THE_WEB, PASSWORD, App, Person, sign_in
+from tests.support.browser_people import ON_THE_WEB, PASSWORD, App, Person, sign_in
 from tests.support.server import ServerProcess
 
 

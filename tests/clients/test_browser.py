@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.clients.conftest import Home
-from tests.clients.process import Agent
-from tests.http.rdf import triples
 from tests.support.application_page import running_application
 from tests.support.chromium import running_chromium
+from tests.support.client_home import Home
+from tests.support.client_process import Agent
+from tests.support.rdf import triples
 
 FETCH = """async ({url, method, headers, body}) => {
     const response = await fetch(url, {method, headers, body});

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.clients.conftest import Home, StartClient
-from tests.clients.process import ClientProcess
+from tests.support.client_home import Home, StartClient
+from tests.support.client_process import ClientProcess
 from tests.support.community_server import CommunityServer, ForeignAgent, running_community_server
 from tests.support.provider import App
 from tests.support.server import Answer, ServerProcess, request_to, running_server

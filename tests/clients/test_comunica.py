@@ -11,9 +11,9 @@ import pytest
 from rdflib import Literal, URIRef
 from rdflib.namespace import FOAF, RDFS, Namespace
 
-from tests.clients.conftest import Home, StartClient
-from tests.clients.process import Agent, ClientFailed, ClientProcess, Report
-from tests.http.rdf import JSON_LD, N_TRIPLES, TURTLE, Triples, triples
+from tests.support.client_home import Home, StartClient
+from tests.support.client_process import Agent, ClientFailed, ClientProcess, Report
+from tests.support.rdf import JSON_LD, N_TRIPLES, TURTLE, Triples, triples
 
 LDP = Namespace("http://www.w3.org/ns/ldp#")
 PREFIXES = """\

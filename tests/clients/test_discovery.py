@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from rdflib import RDF
 
-from tests.clients.conftest import Home, StartClient
-from tests.clients.process import ClientProcess
+from tests.support.client_home import Home, StartClient
+from tests.support.client_process import ClientProcess
 
 STORAGE = "http://www.w3.org/ns/pim/space#Storage"
 TITLE = "http://purl.org/dc/terms/title"

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.conftest import Home, StartClient
-from tests.clients.process import CLIENTS, ClientFailed, ClientProcess
-from tests.http.rdf import TURTLE
 from tests.support import nostr_encryption as oracle
 from tests.support.client import Pod, create_pod
+from tests.support.client_home import Home, StartClient
+from tests.support.client_process import CLIENTS, ClientFailed, ClientProcess
 from tests.support.nostr import NostrKey
+from tests.support.rdf import TURTLE
 from tests.support.server import ServerProcess, running_server
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs/how-to/encrypt-content.md"

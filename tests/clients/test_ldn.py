@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from rdflib import RDF, URIRef
 
-from tests.clients.conftest import Home, StartClient
-from tests.clients.process import Agent, ClientProcess
-from tests.http.rdf import TURTLE, triples
+from tests.support.client_home import Home, StartClient
+from tests.support.client_process import Agent, ClientProcess
+from tests.support.rdf import TURTLE, triples
 
 ACTIVITY_STREAMS = "https://www.w3.org/ns/activitystreams"
 NOTIFICATION = {

@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from tests.clients.conftest import Home, StartClient
-from tests.clients.process import ClientProcess
 from tests.support.client import Pod
+from tests.support.client_home import Home, StartClient
+from tests.support.client_process import ClientProcess
 
 CHANGES = 5
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.clients.conftest import StartClient
-from tests.clients.process import ClientProcess
 from tests.support import nostr_encryption as oracle
+from tests.support.client_home import StartClient
+from tests.support.client_process import ClientProcess
 from tests.support.nostr import NostrKey
 
 VECTORS = Path(__file__).resolve().parents[1] / "vectors/nostr/nip44.vectors.json"

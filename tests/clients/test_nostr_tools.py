@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 
-from tests.clients.conftest import Home, StartClient
-from tests.clients.process import ClientProcess
-from tests.http.rdf import TURTLE
+from tests.support.client_home import Home, StartClient
+from tests.support.client_process import ClientProcess
+from tests.support.rdf import TURTLE
 
 _numbers = itertools.count()
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.clients.conftest import Home, StartClient
-from tests.clients.process import ClientFailed, ClientProcess
+from tests.support.client_home import Home, StartClient
+from tests.support.client_process import ClientFailed, ClientProcess
 
 WAYS = ["hearsOverAWebSocket", "hearsOverTheOlderProtocol", "hearsOverAStream"]
 

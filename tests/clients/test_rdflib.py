@@ -6,9 +6,9 @@ from email.utils import parsedate_to_datetime
 
 import pytest
 
-from tests.clients.conftest import Home, StartClient
-from tests.clients.process import Agent, ClientFailed, ClientProcess
-from tests.http.rdf import JSON_LD, N_TRIPLES, TURTLE, Triples, triples
+from tests.support.client_home import Home, StartClient
+from tests.support.client_process import Agent, ClientFailed, ClientProcess
+from tests.support.rdf import JSON_LD, N_TRIPLES, TURTLE, Triples, triples
 
 LDP = "http://www.w3.org/ns/ldp#"
 MEDIA_TYPES = "http://www.w3.org/ns/iana/media-types/"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.clients.conftest import Home, StartClient
-from tests.clients.process import Agent, ClientFailed, ClientProcess
 from tests.support.client import Client
+from tests.support.client_home import Home, StartClient
+from tests.support.client_process import Agent, ClientFailed, ClientProcess
 from tests.support.server import ServerProcess
 
 NOTHING = {"read": False, "append": False, "write": False, "control": False}

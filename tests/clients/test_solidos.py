@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.clients.conftest import Home, StartClient
-from tests.clients.process import Agent, ClientProcess
+from tests.support.client_home import Home, StartClient
+from tests.support.client_process import Agent, ClientProcess
 
 ACL = "http://www.w3.org/ns/auth/acl#"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tests.conformance.agents import AUTHENTICATED, EVERYONE, N3_PATCH, Agent, Response, Rule
 from tests.conformance.patches import n3
-from tests.http.rdf import TURTLE
+from tests.support.rdf import TURTLE
 
 KINDS = {"plain": "plain.txt", "rdf": "rdf.ttl", "container": "inner/", "fictive": "fictive"}
 """The targets' names in the container; nothing is at the last one."""

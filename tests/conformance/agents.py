@@ -18,7 +18,7 @@ from urllib.parse import urljoin, urlsplit
 
 from rdflib import URIRef
 
-from tests.http.rdf import TURTLE, Triples, triples
+from tests.support.rdf import TURTLE, Triples, triples
 from tests.support.server import ServerProcess
 
 LDP = "http://www.w3.org/ns/ldp#"

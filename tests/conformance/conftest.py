@@ -8,9 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conformance.agents import Agent, create_agent
+from tests.support.conformance_places import OPTIONS, PLACES
 from tests.support.server import ServerProcess, running_server
-
-OPTIONS = ("--pod-creations-per-hour", "0", "--invalid-credentials-per-minute", "0")
 
 _names = itertools.count()
 
@@ -46,23 +45,6 @@ def public(server: ServerProcess) -> Agent:
 def container(alice: Agent) -> str:
     """The path of a new, empty container of Alice's, which only she has access to."""
     return alice.create(f"{alice.pod}c{next(_names)}/")
-
-
-PLACES = {
-    "root": "",
-    "container": "shown/",
-    "rdf": "shown/rdf.ttl",
-    "text": "shown/text.txt",
-    "root ACL": ".acl",
-    "ACL": "shown/.acl",
-    "description": "shown/rdf.ttl.meta",
-    "storage description": ".well-known/solid",
-    "missing": "shown/missing.ttl",
-    "missing container": "shown/missing/",
-    "missing ACL": "shown/rdf.ttl.acl",
-}
-"""What ``places`` has, by kind: paths in Alice's pod."""
-EXISTING = tuple(kind for kind in PLACES if not kind.startswith("missing"))
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.conformance.agents import N3_PATCH, Agent, Response
-from tests.http.rdf import TURTLE, Triples, triples
+from tests.support.rdf import TURTLE, Triples, triples
 
 PREFIXES = (
     "@prefix solid: <http://www.w3.org/ns/solid/terms#>.\n@prefix ex: <http://example.org/>.\n"

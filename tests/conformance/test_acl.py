@@ -20,7 +20,7 @@ from tests.conformance.agents import (
     create_agent,
 )
 from tests.conformance.patches import n3
-from tests.http.rdf import JSON_LD, TURTLE, triples
+from tests.support.rdf import JSON_LD, TURTLE, triples
 from tests.support.server import ServerProcess
 
 

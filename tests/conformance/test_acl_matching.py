@@ -18,7 +18,7 @@ from tests.conformance.agents import (
     acl_turtle,
     create_agent,
 )
-from tests.http.rdf import JSON_LD, TURTLE
+from tests.support.rdf import JSON_LD, TURTLE
 from tests.support.server import ServerProcess
 
 PREFIXES = (

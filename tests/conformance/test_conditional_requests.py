@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.conformance.agents import Agent, Response, Rule
-from tests.conformance.conftest import EXISTING, PLACES
-from tests.http.rdf import JSON_LD, N_TRIPLES, TURTLE
+from tests.support.conformance_places import EXISTING, PLACES
+from tests.support.rdf import JSON_LD, N_TRIPLES, TURTLE
 
 READS = ("GET", "HEAD")
 DIGITS = b"0123456789"

@@ -14,7 +14,7 @@ from tests.conformance.agents import (
     Rule,
     acl_turtle,
 )
-from tests.http.rdf import JSON_LD, N_TRIPLES, TURTLE, Triples, triples, written
+from tests.support.rdf import JSON_LD, N_TRIPLES, TURTLE, Triples, triples, written
 
 TEXT = "text/plain"
 TITLE = "http://example.org/title"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.conformance.agents import WRITTEN, Agent, Response
-from tests.conformance.conftest import PLACES
-from tests.http.rdf import TURTLE
+from tests.support.conformance_places import PLACES
+from tests.support.rdf import TURTLE
 
 ORIGIN = "https://tester"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")

@@ -12,7 +12,7 @@ from tests.conformance.agents import (
     Agent,
     Rule,
 )
-from tests.http.rdf import JSON_LD, TURTLE
+from tests.support.rdf import JSON_LD, TURTLE
 
 TEXT = "text/plain"
 MEMBERS = {"x.ttl": TURTLE, "x/": TURTLE, "x.txt": TEXT}

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.conformance.agents import LDP, SOLID, SPARQL_UPDATE, Agent, Response
-from tests.conformance.conftest import PLACES
-from tests.http.rdf import JSON_LD, TURTLE
+from tests.support.conformance_places import PLACES
+from tests.support.rdf import JSON_LD, TURTLE
 
 ORIGIN = {"Origin": "https://app.example"}
 READS = ("GET", "HEAD")

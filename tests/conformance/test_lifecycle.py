@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.conformance.agents import LDP, N3_PATCH, SPARQL_UPDATE, WRITTEN, Agent, Rule
-from tests.http.rdf import JSON_LD, TURTLE
+from tests.support.rdf import JSON_LD, TURTLE
 
 TEXT = "text/plain"
 CONTAINER_LINKS = (

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conformance.agents import Agent, create_agent
-from tests.http.rdf import TURTLE
+from tests.support.rdf import TURTLE
 from tests.support.server import ServerProcess, running_server
 from tests.support.wire import Wire, compose
 

@@ -19,8 +19,8 @@ from tests.conformance.agents import (
     Rule,
     create_agent,
 )
-from tests.conformance.conftest import EXISTING, PLACES
-from tests.http.rdf import JSON_LD, TURTLE
+from tests.support.conformance_places import EXISTING, PLACES
+from tests.support.rdf import JSON_LD, TURTLE
 from tests.support.server import ServerProcess, running_server
 
 READS = ("GET", "HEAD")

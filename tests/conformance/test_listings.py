@@ -11,8 +11,8 @@ from rdflib import RDF, XSD, Literal, URIRef
 from rdflib.term import Node
 
 from tests.conformance.agents import LDP, PIM, Agent, Response, Rule
-from tests.http.rdf import FORMATS, JSON_LD, N_TRIPLES, TURTLE, Triples
 from tests.support.client import Client
+from tests.support.rdf import FORMATS, JSON_LD, N_TRIPLES, TURTLE, Triples
 
 TEXT = "text/plain"
 STAT = "http://www.w3.org/ns/posix/stat#"

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from tests.conformance.agents import EVERYONE, Agent, Rule, create_agent
-from tests.conformance.conftest import EXISTING, PLACES
+from tests.support.conformance_places import EXISTING, PLACES
 from tests.support.live_sockets import PROTOCOL, LiveSocket, socket_to
 from tests.support.server import ServerProcess, running_server
 

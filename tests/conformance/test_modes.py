@@ -15,7 +15,7 @@ from tests.conformance.agents import (
     acl_turtle,
 )
 from tests.conformance.patches import n3
-from tests.http.rdf import TURTLE
+from tests.support.rdf import TURTLE
 
 INSERT = n3(inserts="<#new> ex:p 1 .")
 

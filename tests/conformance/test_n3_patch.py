@@ -15,7 +15,7 @@ from tests.conformance.agents import (
     Rule,
 )
 from tests.conformance.patches import PREFIXES, TYPE, expected, n3, patch_n3, said
-from tests.http.rdf import JSON_LD, N_TRIPLES, RDF_XML, TRIG, TURTLE, triples
+from tests.support.rdf import JSON_LD, N_TRIPLES, RDF_XML, TRIG, TURTLE, triples
 
 STORED = "<#a> ex:p 1, 2. <#b> ex:p 3."
 

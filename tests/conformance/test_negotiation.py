@@ -8,7 +8,7 @@ import pytest
 
 from tests.conformance.agents import LDP, N3_PATCH, SPARQL_UPDATE, WRITTEN, Agent, Response
 from tests.conformance.rdf_samples import DOCUMENT, INSERTED, PATCHES
-from tests.http.rdf import (
+from tests.support.rdf import (
     FORMATS,
     JSON_LD,
     N3,

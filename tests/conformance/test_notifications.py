@@ -17,7 +17,7 @@ import pytest
 import rdflib
 
 from tests.conformance.agents import EVERYONE, SOLID, Agent, Response, Rule, create_agent
-from tests.http.rdf import JSON_LD, TURTLE, triples
+from tests.support.rdf import JSON_LD, TURTLE, triples
 from tests.support.server import DEADLINE_S, ServerProcess, running_server
 from tests.support.webhook_receiver import running_receiver
 

@@ -19,13 +19,13 @@ from tests.conformance.agents import (
     Response,
     create_agent,
 )
-from tests.conformance.conftest import EXISTING, PLACES
-from tests.http.rdf import JSON_LD, TURTLE
+from tests.support.conformance_places import EXISTING, PLACES
+from tests.support.rdf import JSON_LD, TURTLE
 from tests.support.server import DEADLINE_S, REPOSITORY, ServerProcess, running_server
 from tests.support.waiting import wait_until
 from tests.support.wire import Wire, compose
 
-CERTIFICATE = REPOSITORY / "tests/serving/tls/certificate.pem"
+CERTIFICATE = REPOSITORY / "tests/support/tls/certificate.pem"
 READS = ("GET", "HEAD", "OPTIONS")
 CONTAINER_LINK = {"Link": '<http://www.w3.org/ns/ldp#BasicContainer>; rel="type"'}
 INSERT = "INSERT DATA { <#a> <#b> <#c> . }"

@@ -14,7 +14,7 @@ from tests.conformance.agents import (
     acl_turtle,
 )
 from tests.conformance.rdf_samples import DOCUMENT, INSERTED, PATCHES
-from tests.http.rdf import (
+from tests.support.rdf import (
     FORMATS,
     JSON_LD,
     N3,

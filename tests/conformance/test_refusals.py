@@ -8,7 +8,7 @@ import pytest
 
 from tests.conformance.agents import N3_PATCH, SPARQL_UPDATE, Agent, Response, Rule
 from tests.conformance.patches import n3
-from tests.http.rdf import TURTLE
+from tests.support.rdf import TURTLE
 
 INSERT = n3(inserts="<#new> ex:p 1 .")
 DELETE = n3(deletes="<#a> ex:p 9 .")

@@ -14,7 +14,7 @@ from tests.conformance.agents import (
     Rule,
 )
 from tests.conformance.patches import PREFIXES, expected, said
-from tests.http.rdf import JSON_LD, TURTLE, Triples, triples
+from tests.support.rdf import JSON_LD, TURTLE, Triples, triples
 
 STORED = '<#a> ex:p 1, 2; a ex:T. <#b> ex:p 3; ex:q [ ex:r "x" ].'
 SPARQL_PREFIXES = "PREFIX ex: <http://example.org/>\n"

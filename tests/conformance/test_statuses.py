@@ -10,7 +10,7 @@ import itertools
 import pytest
 
 from tests.conformance.agents import N3_PATCH, SPARQL_UPDATE, Agent, Response, Rule, acl_turtle
-from tests.http.rdf import JSON_LD, TURTLE
+from tests.support.rdf import JSON_LD, TURTLE
 
 CONTAINER_LINK = {"Link": '<http://www.w3.org/ns/ldp#BasicContainer>; rel="type"'}
 PREFIX = "PREFIX ldp: <http://www.w3.org/ns/ldp#> "

@@ -6,7 +6,7 @@ import pytest
 
 from tests.conformance.agents import SPARQL_UPDATE, Agent, Rule, acl_turtle
 from tests.conformance.rdf_samples import DOCUMENT, EX, INSERTED, PATCHES
-from tests.http.rdf import (
+from tests.support.rdf import (
     FORMATS,
     JSON_LD,
     N3,

@@ -8,7 +8,7 @@ import pytest
 from rdflib import URIRef
 
 from tests.conformance.agents import N3_PATCH, PIM, RDF_TYPE, WRITTEN, Agent, Response, Rule
-from tests.http.rdf import TURTLE
+from tests.support.rdf import TURTLE
 from tests.support.server import ServerProcess
 from tests.support.wire import Wire, WireAnswer, compose
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.conformance.agents import AUTHENTICATED, EVERYONE, Agent, Response, Rule
-from tests.http.rdf import JSON_LD, TURTLE
+from tests.support.rdf import JSON_LD, TURTLE
 
 GRANTS = {
     "Read": ["read"],

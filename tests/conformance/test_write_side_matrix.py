@@ -7,7 +7,7 @@ import pytest
 from tests.conformance.access import arrange, send, spelled, subject
 from tests.conformance.agents import DELETED, WRITTEN, Agent, Rule
 from tests.conformance.patches import expected as expected_triples
-from tests.http.rdf import TURTLE
+from tests.support.rdf import TURTLE
 
 Statuses = set[int]
 

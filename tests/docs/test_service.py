@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.serving.conftest import CERTIFICATE, KEY, client_tls
+from tests.support.listeners import CERTIFICATE, KEY, client_tls
 from tests.support.server import DEADLINE_S, REPOSITORY, ServerProcess
 
 HOW_TO = REPOSITORY / "docs/how-to/run-a-server.md"

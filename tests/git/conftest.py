@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.client import Pod, create_pod
 from tests.support.git import Git
+from tests.support.git_requests import OPTIONS, Start
 from tests.support.server import ServerProcess, running_server
-
-MIB = 1024 * 1024
-OPTIONS = ("--git", "--pod-creations-per-hour", "0", "--invalid-credentials-per-minute", "0")
-
-Start = Callable[..., ServerProcess]
-"""Starts a server with further options."""
 
 
 @pytest.fixture(scope="module")
@@ -54,15 +48,3 @@ def start(tmp_path: Path) -> Iterator[Start]:
             return servers.enter_context(running_server(made))
 
         yield begin
-
-
-def noise(size_bytes: int) -> bytes:
-    """What no compression makes smaller."""
-    return random.Random(size_bytes).randbytes(size_bytes)
-
-
-def new_work(git: Git, pod: Pod) -> Git:
-    """A repository with one commit, and the credential of the pod's owner."""
-    work = git.with_token(pod.token).new("work")
-    work.commit("a", "1")
-    return work

@@ -11,9 +11,9 @@ import apsw
 import pytest
 
 from podstead.storage.sqlite import SqliteStore
-from tests.git.conftest import MIB, OPTIONS, Start, new_work, noise
 from tests.support.client import Pod, create_pod
 from tests.support.git import Git, url_of
+from tests.support.git_requests import MIB, OPTIONS, Start, new_work, noise
 from tests.support.server import ServerProcess, running_server
 from tests.support.small_disk import small_disk
 from tests.support.waiting import wait_until

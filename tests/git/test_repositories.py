@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.git.conftest import OPTIONS
 from tests.support.client import Pod, create_pod
 from tests.support.git import Git, only_repository, repositories, url_of
+from tests.support.git_requests import OPTIONS
 from tests.support.server import ServerProcess, run_command, running_server
 from tests.support.waiting import wait_until
 

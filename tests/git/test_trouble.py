@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.git.conftest import MIB, Start, new_work, noise
 from tests.support.client import Pod, create_pod
 from tests.support.git import (
     NOTHING,
@@ -25,6 +24,7 @@ from tests.support.git import (
     push_of,
     url_of,
 )
+from tests.support.git_requests import MIB, Start, new_work, noise
 from tests.support.server import ServerProcess
 from tests.support.waiting import wait_until
 from tests.support.workers import (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.http.conftest import BASE
-from tests.http.rdf import N_TRIPLES, TURTLE, Triples, triples, written
+from tests.support.application import BASE
 from tests.support.asgi import Answer, Client
+from tests.support.rdf import N_TRIPLES, TURTLE, Triples, triples, written
 
 PREFIXES = """\
 @prefix cert: <http://www.w3.org/ns/auth/cert#>.

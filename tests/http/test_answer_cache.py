@@ -24,10 +24,10 @@ from podstead.config import Settings
 from podstead.storage.records import Committed, TokenRevocation, Version, Write
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
-from tests.http.conftest import BASE, acl_turtle, running
-from tests.http.rdf import JSON_LD, TURTLE
+from tests.support.application import BASE, acl_turtle, running
 from tests.support.asgi import Answer, Client
 from tests.support.clock import FakeClock
+from tests.support.rdf import JSON_LD, TURTLE
 
 TOKEN_LIFETIME_S = 1000
 CONTAINER = "/alice/private/"

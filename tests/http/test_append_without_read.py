@@ -8,8 +8,8 @@ import pytest
 
 from podstead.storage.records import ChangeType
 from podstead.storage.sqlite import SqliteStore
-from tests.http.conftest import Server
 from tests.http.test_patch import N3, SPARQL, TURTLE, n3, patch
+from tests.support.application import Server
 from tests.support.asgi import Answer
 
 PATH = "/alice/private/guestbook.ttl"

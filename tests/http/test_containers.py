@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.http.conftest import BASE, Server
-from tests.http.rdf import JSON_LD, N_TRIPLES, TURTLE, media_type
+from tests.support.application import BASE, Server
+from tests.support.rdf import JSON_LD, N_TRIPLES, TURTLE, media_type
 
 BASIC_CONTAINER = '<http://www.w3.org/ns/ldp#BasicContainer>; rel="type"'
 DOC = "/alice/private/doc"

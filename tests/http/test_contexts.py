@@ -11,10 +11,10 @@ import pytest
 from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.config import Settings
 from podstead.outbound.urls import parse_origin
-from tests.http.conftest import BASE, Server, Start, running
-from tests.http.rdf import JSON_LD, N_TRIPLES, TURTLE, said
+from tests.support.application import BASE, Server, Start, running
 from tests.support.clock import FakeClock
-from tests.unit.outbound.peer import Peer, answer
+from tests.support.peer import Peer, answer
+from tests.support.rdf import JSON_LD, N_TRIPLES, TURTLE, said
 
 PATH = "/alice/private/doc"
 ACTIVITY_STREAMS = "https://www.w3.org/ns/activitystreams"

@@ -8,9 +8,9 @@ import shutil
 import pytest
 
 from podstead.config import Settings
-from tests.http.conftest import Server, Start
-from tests.http.rdf import TURTLE
+from tests.support.application import Server, Start
 from tests.support.asgi import Answer, Client
+from tests.support.rdf import TURTLE
 
 ORIGIN = "https://tester"
 OTHER_ORIGIN = "http://localhost:8080"

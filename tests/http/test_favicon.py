@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from tests.http.conftest import Server
+from tests.support.application import Server
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

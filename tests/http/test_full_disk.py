@@ -17,9 +17,9 @@ from podstead.resources.service import ResourceService
 from podstead.storage import disk_space
 from podstead.storage.blobs import drafts
 from podstead.storage.disk_space import DiskUsage
-from tests.http.conftest import Server, Start
-from tests.http.rdf import TURTLE
+from tests.support.application import Server, Start
 from tests.support.clock import FakeClock
+from tests.support.rdf import TURTLE
 
 MIB = 1024 * 1024
 INSERT = b"INSERT DATA { <#a> <#b> <#c> }"

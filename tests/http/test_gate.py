@@ -20,9 +20,9 @@ from podstead.wac.gate import Gate, Grant
 from podstead.wac.modes import NO_MODES
 from podstead.web import application as web_application
 from podstead.web.routes import Access
-from tests.http.conftest import Server, running
-from tests.http.rdf import TURTLE
+from tests.support.application import Server, running
 from tests.support.asgi import Client
+from tests.support.rdf import TURTLE
 
 PUBLIC_SERVICES = {
     "/": {"GET", "HEAD"},

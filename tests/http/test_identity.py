@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.http.conftest import BASE, Server, acl_turtle
 from tests.http.identity import IDENTITY, PREFIXES, at, patch, put
-from tests.http.rdf import (
+from tests.support.application import BASE, Server, acl_turtle
+from tests.support.asgi import Answer
+from tests.support.rdf import (
     JSON_LD,
     N_QUADS,
     N_TRIPLES,
@@ -22,7 +23,6 @@ from tests.http.rdf import (
     triples,
     written,
 )
-from tests.support.asgi import Answer
 
 HARMLESS = {
     "name": "<#me> foaf:name 'Another'.",

@@ -23,10 +23,10 @@ from podstead.storage.protocol import Snapshot
 from podstead.storage.sqlite import SqliteStore
 from podstead.web.application import Application
 from podstead.web.asgi import Message, Receive, Scope, Send
-from tests.http.conftest import BASE, Server, Start
-from tests.http.rdf import FORMATS, N_TRIPLES, TURTLE, said
 from tests.storage.engine_suite.engine import commit, put, write
+from tests.support.application import BASE, Server, Start
 from tests.support.asgi import Answer, Client
+from tests.support.rdf import FORMATS, N_TRIPLES, TURTLE, said
 
 LDP = rdflib.Namespace("http://www.w3.org/ns/ldp#")
 STAT = rdflib.Namespace("http://www.w3.org/ns/posix/stat#")

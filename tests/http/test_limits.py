@@ -8,9 +8,9 @@ import pytest
 
 from podstead.config import Settings
 from podstead.core.media_types import SPARQL_UPDATE
-from tests.http.conftest import Server, Start
-from tests.http.rdf import JSON_LD, N3, N_TRIPLES, RDF_XML, TURTLE
+from tests.support.application import Server, Start
 from tests.support.asgi import Answer, Client
+from tests.support.rdf import JSON_LD, N3, N_TRIPLES, RDF_XML, TURTLE
 
 PATH = "/alice/private/limited"
 BYTES = 1024

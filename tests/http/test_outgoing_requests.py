@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.http.conftest import Start
+from tests.support.application import Start
 from tests.support.clock import FakeClock
+from tests.support.peer import Peer
 from tests.support.provider import running_provider
 from tests.support.signing import set_to
-from tests.unit.outbound.peer import Peer
 
 BASE = "https://pod.example"
 DOC = "/alice/private/"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from podstead.core.links import parse_links
-from tests.http.conftest import BASE, Server, Start
-from tests.http.rdf import TURTLE
+from tests.support.application import BASE, Server, Start
 from tests.support.asgi import Answer
+from tests.support.rdf import TURTLE
 
 ALICE = f"{BASE}/alice/#me"
 OWNER_RELATIONS = {

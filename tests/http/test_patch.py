@@ -11,7 +11,7 @@ import rdflib
 
 from podstead.rdf.graph import Graph
 from podstead.resources import patching
-from tests.http.conftest import BASE, Server
+from tests.support.application import BASE, Server
 from tests.support.asgi import Answer, Client
 
 N3 = "text/n3"

@@ -11,7 +11,7 @@ import itertools
 
 import pytest
 
-from tests.http.conftest import BASE, Server, acl_turtle
+from tests.support.application import BASE, Server, acl_turtle
 
 DONE = frozenset({200, 201, 204})
 REFUSED = frozenset({403})

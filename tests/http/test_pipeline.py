@@ -10,9 +10,9 @@ import pytest
 from podstead.config import Settings
 from podstead.pods.names import RESERVED_NAMES
 from podstead.storage.sqlite import SqliteStore
-from tests.http.conftest import BASE, Server, Start
-from tests.http.rdf import JSON_LD, TURTLE
+from tests.support.application import BASE, Server, Start
 from tests.support.asgi import Answer, Client
+from tests.support.rdf import JSON_LD, TURTLE
 
 BAD_CREDENTIAL = {"Authorization": "Bearer garbage"}
 DOC = "/alice/private/doc"

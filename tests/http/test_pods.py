@@ -11,10 +11,10 @@ import pytest
 
 from podstead.config import Settings
 from podstead.pods.names import NAME_RULE, RESERVED_NAMES
-from tests.http.conftest import BASE, Server, Start, running
-from tests.http.rdf import JSON_LD, TURTLE, said
+from tests.support.application import BASE, Server, Start, running
 from tests.support.asgi import Answer, Client
 from tests.support.clock import FakeClock
+from tests.support.rdf import JSON_LD, TURTLE, said
 
 JSON = "application/json"
 FOAF = "http://xmlns.com/foaf/0.1/"

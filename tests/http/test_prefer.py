@@ -6,9 +6,9 @@ import pytest
 import rdflib
 
 from podstead.storage.sqlite.reads import ReadConnection
-from tests.http.conftest import BASE, Server, Start
-from tests.http.rdf import FORMATS, JSON_LD, RDF_XML, TURTLE, Triples, said
+from tests.support.application import BASE, Server, Start
 from tests.support.asgi import Answer
+from tests.support.rdf import FORMATS, JSON_LD, RDF_XML, TURTLE, Triples, said
 
 LDP = rdflib.Namespace("http://www.w3.org/ns/ldp#")
 CONTAINER = "/alice/private/c/"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.http.conftest import BASE, Server
+from tests.support.application import BASE, Server
 from tests.support.asgi import Answer
 
 GROUP = "/alice/private/team"

@@ -21,7 +21,7 @@ from podstead.rdf.graph import Graph
 from podstead.storage.records import InlineBody, Put, ResourceKind, Version, Write
 from podstead.storage.sqlite import SqliteStore
 from podstead.storage.writing import commit_entries
-from tests.http.conftest import BASE, Server, Start
+from tests.support.application import BASE, Server, Start
 from tests.support.asgi import Answer, Client
 from tests.support.nostr import NostrKey
 

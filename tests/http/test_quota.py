@@ -10,9 +10,9 @@ import pytest
 from podstead.config import Settings
 from podstead.core.media_types import SPARQL_UPDATE
 from podstead.storage.sqlite import SqliteStore
-from tests.http.conftest import Server, Start
-from tests.http.rdf import TURTLE
+from tests.support.application import Server, Start
 from tests.support.asgi import Answer
+from tests.support.rdf import TURTLE
 
 QUOTA_BYTES = 200_000
 TEXT = "text/plain"

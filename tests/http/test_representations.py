@@ -11,8 +11,8 @@ from rdflib import Literal, URIRef
 
 from podstead.rdf.codecs import repair_missing_final_dot
 from podstead.resources import content_validation
-from tests.http.conftest import BASE, Server, acl_turtle
-from tests.http.rdf import (
+from tests.support.application import BASE, Server, acl_turtle
+from tests.support.rdf import (
     FORMATS,
     JSON_LD,
     N3,

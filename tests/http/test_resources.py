@@ -10,7 +10,7 @@ import pytest
 import rdflib
 
 from podstead.config import Settings
-from tests.http.conftest import BASE, Server
+from tests.support.application import BASE, Server
 from tests.support.asgi import Answer
 
 LDP = rdflib.Namespace("http://www.w3.org/ns/ldp#")

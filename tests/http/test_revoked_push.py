@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podstead.git.service import GitService
-from tests.http.conftest import Server, Start
+from tests.support.application import Server, Start
 from tests.support.git import NOTHING, Git, push_of
 
 pytestmark = pytest.mark.needs("git")

@@ -6,9 +6,9 @@ import pytest
 import rdflib
 
 from podstead.web.server_description_endpoint import MOST_NAMED
-from tests.http.conftest import BASE, Server, Start
-from tests.http.rdf import FORMATS, JSON_LD, TURTLE, Triples, media_type, said
+from tests.support.application import BASE, Server, Start
 from tests.support.asgi import Answer
+from tests.support.rdf import FORMATS, JSON_LD, TURTLE, Triples, media_type, said
 
 DESCRIPTION = "/.well-known/solid"
 SERVER = rdflib.URIRef(f"{BASE}/")

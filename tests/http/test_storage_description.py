@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import rdflib
 
-from tests.http.conftest import BASE, Server
-from tests.http.rdf import JSON_LD, N_TRIPLES, TURTLE, media_type, said
+from tests.support.application import BASE, Server
+from tests.support.rdf import JSON_LD, N_TRIPLES, TURTLE, media_type, said
 
 DESCRIPTION = "/alice/.well-known/solid"
 REL = "http://www.w3.org/ns/solid/terms#storageDescription"

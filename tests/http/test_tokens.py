@@ -21,10 +21,10 @@ import pytest
 
 from podstead.app.operator.token_administration import open_token_administration
 from podstead.config import Settings
-from tests.http.conftest import BASE, Server, Start, running
-from tests.http.rdf import TURTLE
+from tests.support.application import BASE, Server, Start, running
 from tests.support.asgi import Answer, Client
 from tests.support.clock import FakeClock
+from tests.support.rdf import TURTLE
 
 PRIVATE = "/alice/private/"
 PUBLIC = "/alice/public/"

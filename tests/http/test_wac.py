@@ -11,12 +11,12 @@ from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.records import Committed, InlineBody, Put, ResourceKind, Version, Write
 from podstead.storage.sqlite import SqliteStore
-from tests.http.conftest import BASE, Server, Start, acl_turtle, running
-from tests.http.rdf import JSON_LD, TURTLE
+from tests.support.application import BASE, Server, Start, acl_turtle, running
 from tests.support.asgi import Answer, Client
 from tests.support.clock import FakeClock
-from tests.unit.outbound.peer import Peer
-from tests.unit.outbound.peer import answer as reply
+from tests.support.peer import Peer
+from tests.support.peer import answer as reply
+from tests.support.rdf import JSON_LD, TURTLE
 
 PUBLIC = "acl:agentClass foaf:Agent"
 AUTHENTICATED = "acl:agentClass acl:AuthenticatedAgent"

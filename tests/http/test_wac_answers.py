@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.http.conftest import Server, acl_turtle
-from tests.http.rdf import TURTLE
+from tests.support.application import Server, acl_turtle
 from tests.support.asgi import Answer, Client
+from tests.support.rdf import TURTLE
 
 PUBLIC = "acl:agentClass foaf:Agent"
 AUTHENTICATED = "acl:agentClass acl:AuthenticatedAgent"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.unit.rdf import oracle
+from tests.support import rdf_oracle as oracle
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from podstead.app.adapters.keys import ensure_token_key
 from podstead.app.build import build_application
 from podstead.config import Settings
 from podstead.storage.root import prepare_root
-from tests.http.notifications.conftest import TURTLE, channel, path_of
 from tests.support.asgi import Client
+from tests.support.notification_channels import TURTLE, channel, path_of
 from tests.support.streams import EventReader, opened
 
 BASE = "http://localhost:3000"

@@ -21,9 +21,9 @@ from podstead.app.adapters.keys import ensure_token_key
 from podstead.config import Settings
 from podstead.storage.root import prepare_root
 from podstead.web.application import Application
-from tests.http.conftest import BASE, Server, running, with_two_pods
-from tests.http.notifications.sockets import heard, watching
+from tests.support.application import BASE, Server, running, with_two_pods
 from tests.support.asgi import Client
+from tests.support.notification_sockets import heard, watching
 
 TOP = "/alice/public/"
 DOCUMENTS = (f"{TOP}a", f"{TOP}c/a", f"{TOP}c/b", f"{TOP}c/d/a")

@@ -19,7 +19,7 @@ from podstead.rdf.codecs import Document, parse, serialize
 from podstead.rdf.errors import MalformedRdf
 from podstead.rdf.graph import Dataset, Graph
 from podstead.rdf.terms import BlankNode, GraphName, Iri, Literal, Object, Subject, Triple
-from tests.unit.rdf.oracle import BASE, assert_same_dataset
+from tests.support.rdf_oracle import BASE, assert_same_dataset
 
 pytestmark = pytest.mark.usefixtures("literals_as_written")
 

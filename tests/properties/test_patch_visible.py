@@ -24,8 +24,7 @@ from rdflib.term import BNode, Node, Variable
 from podstead.app.adapters.keys import ensure_token_key
 from podstead.config import Settings
 from podstead.storage.root import prepare_root
-from tests.http.conftest import BASE, running, with_two_pods
-from tests.http.rdf import JSON_LD, TURTLE, Triples, said
+from tests.support.application import BASE, running, with_two_pods
 from tests.support.asgi import Answer, Client
 from tests.support.patch_model import (
     Formulas,
@@ -34,6 +33,7 @@ from tests.support.patch_model import (
     patched_by_n3,
     patched_by_update,
 )
+from tests.support.rdf import JSON_LD, TURTLE, Triples, said
 
 EX = rdflib.Namespace("http://example.org/")
 N3_PATCH = "text/n3"

@@ -27,8 +27,8 @@ from podstead.rdf.codecs import (
 )
 from podstead.rdf.identity_statements import identity_statements
 from podstead.rdf.rdf12 import without_directions
-from tests.unit.rdf import json_ld_suite
-from tests.unit.rdf.oracle import BASE
+from tests.support import json_ld_suite
+from tests.support.rdf_oracle import BASE
 
 pytestmark = pytest.mark.usefixtures("literals_as_written")
 

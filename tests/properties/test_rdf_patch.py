@@ -31,7 +31,7 @@ from podstead.rdf.patterns import (
 from podstead.rdf.sparql_update import parse_sparql_update
 from podstead.rdf.terms import BlankNode, Iri, Literal, Triple
 from tests.support.patch_model import patched_by_n3, read_n3_patch
-from tests.unit.rdf.oracle import BASE, assert_same, read
+from tests.support.rdf_oracle import BASE, assert_same, read
 
 pytestmark = pytest.mark.usefixtures("literals_as_written")
 

@@ -25,7 +25,7 @@ from podstead.core.vocab import RDF_FIRST, RDF_NIL, RDF_REST, RDF_TYPE, XSD
 from podstead.rdf.codecs import Document, NotExpressible, parse, serialize
 from podstead.rdf.graph import Dataset, Graph
 from podstead.rdf.terms import BlankNode, GraphName, Iri, Literal, Object, Subject, Triple
-from tests.unit.rdf.oracle import BASE, assert_same, assert_same_dataset, read
+from tests.support.rdf_oracle import BASE, assert_same, assert_same_dataset, read
 
 pytestmark = pytest.mark.usefixtures("literals_as_written")
 

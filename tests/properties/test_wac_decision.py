@@ -1,6 +1,6 @@
 """Laws of access decisions over arbitrary ACL documents, and agreement with the specification.
 
-The oracle is ``tests/unit/wac/oracle.py``: SPARQL over the same text with another RDF library.
+The oracle is ``tests/support/wac_oracle.py``: SPARQL over the same text with another RDF library.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from podstead.wac.acl import read_acl
 from podstead.wac.decision import Requester, Rules, agent_modes
 from podstead.wac.modes import Mode, Modes
-from tests.unit.wac.oracle import Oracle
-from tests.unit.wac.world import BASE, BOB, CAROL, PREFIXES, World, graph_of, identity, path
+from tests.support.wac_oracle import Oracle
+from tests.support.wac_world import BASE, BOB, CAROL, PREFIXES, World, graph_of, identity, path
 
 CONTAINER = f"{BASE}/pod/c/"
 ACL_URL = CONTAINER + ".acl"

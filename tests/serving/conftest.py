@@ -1,22 +1,12 @@
 """Servers around the stub application, on each of the listeners."""
 
-import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.support.listeners import LISTENERS, MakeServer, client_tls
 from tests.support.server import STUB_START, ServerProcess
-
-MakeServer = Callable[..., ServerProcess]
-
-TLS = Path(__file__).parent / "tls"
-CERTIFICATE, KEY = TLS / "certificate.pem", TLS / "key.pem"
-"""Self-signed for ``localhost`` and of no use elsewhere."""
-
-_SSL = ("--ssl-cert", str(CERTIFICATE), "--ssl-key", str(KEY))
-LISTENERS = {"http": (), "https": _SSL, "webid-tls": (*_SSL, "--webid-tls")}
-"""The options of each."""
 
 
 @pytest.fixture(params=list(LISTENERS))
@@ -49,8 +39,3 @@ def make_server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Make
     yield make
     for server in made:
         server.close()
-
-
-def client_tls(certificate: Path = CERTIFICATE) -> ssl.SSLContext:
-    """What a client needs to trust a server with that certificate."""
-    return ssl.create_default_context(cafile=str(certificate))

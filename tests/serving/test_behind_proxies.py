@@ -12,9 +12,9 @@ from urllib.parse import quote
 import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-from tests.serving.conftest import CERTIFICATE, KEY
 from tests.support.certificates import holder, key_turtle, rsa_key
 from tests.support.curl import CurlAnswer, curl, sending
+from tests.support.listeners import CERTIFICATE, KEY
 from tests.support.proxies import ADDRESS, BASE_64, RFC_9440, Place, haproxy, nginx, running_proxy
 from tests.support.server import ServerProcess
 

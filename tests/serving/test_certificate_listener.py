@@ -21,9 +21,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.serving.conftest import CERTIFICATE, MakeServer, client_tls
 from tests.support.certificates import Holder, holder, rsa_key
 from tests.support.curl import curl
+from tests.support.listeners import CERTIFICATE, MakeServer, client_tls
 from tests.support.server import DEADLINE_S, ServerProcess
 
 VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}

@@ -10,10 +10,10 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.serving.conftest import CERTIFICATE, LISTENERS, client_tls
 from tests.support.certificates import Holder, holder, key_turtle, rsa_key
 from tests.support.client import Pod, create_pod
 from tests.support.curl import CurlAnswer, curl, sending
+from tests.support.listeners import CERTIFICATE, LISTENERS, client_tls
 from tests.support.server import DEADLINE_S, ServerProcess, run_command, running_server
 
 PATHS = ("private/doc", "public/doc")

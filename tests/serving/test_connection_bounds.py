@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.serving.conftest import MakeServer, client_tls
 from tests.support import http2
+from tests.support.listeners import MakeServer, client_tls
 from tests.support.server import DEADLINE_S, REPOSITORY, ServerProcess
 from tests.support.waiting import wait_until
 

@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from podstead.cli import main
-from tests.serving.conftest import CERTIFICATE, KEY, client_tls
 from tests.support.client import Client, Pod, create_pod
+from tests.support.listeners import CERTIFICATE, KEY, client_tls
 from tests.support.live_sockets import sockets_to, sockets_to_every_worker
 from tests.support.server import DEADLINE_S, ServerProcess, running_server
 from tests.support.workers import clients_of_every_worker

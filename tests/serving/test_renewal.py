@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from tests.serving.conftest import MakeServer
 from tests.support.certificates import Holder, holder, rsa_key
+from tests.support.listeners import MakeServer
 from tests.support.server import DEADLINE_S, Answer, ServerProcess
 from tests.support.waiting import wait_until
 

@@ -21,10 +21,10 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.serving.conftest import CERTIFICATE, LISTENERS, client_tls
 from tests.support.certificates import holder, key_turtle, rsa_key
 from tests.support.curl import curl
 from tests.support.git import Git
+from tests.support.listeners import CERTIFICATE, LISTENERS, client_tls
 from tests.support.nostr import NostrKey, nostr
 from tests.support.passkeys import SoftAuthenticator
 from tests.support.provider import Page, Provider, running_provider

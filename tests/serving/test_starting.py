@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from tests.serving.conftest import MakeServer
+from tests.support.listeners import MakeServer
 from tests.support.server import StartFailed
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.serving.conftest import MakeServer
+from tests.support.listeners import MakeServer
 from tests.support.server import DEADLINE_S, Answer, ServerProcess
 
 FAR_AWAY = ("--drain-timeout-s", "3600")

@@ -22,7 +22,7 @@ from podstead.app.process.tls.extension import Clients
 from podstead.app.process.tls.front import Front, private_folder
 from podstead.app.process.tls.terminator import Terminator
 from podstead.config import Settings
-from tests.serving.conftest import CERTIFICATE, KEY, client_tls
+from tests.support.listeners import CERTIFICATE, KEY, client_tls
 from tests.support.server import DEADLINE_S
 
 Handle = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

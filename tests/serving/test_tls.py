@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.serving.conftest import CERTIFICATE, KEY, TLS, MakeServer, client_tls
+from tests.support.listeners import CERTIFICATE, KEY, TLS, MakeServer, client_tls
 
 
 @pytest.mark.parametrize("listener", ["https", "webid-tls"])

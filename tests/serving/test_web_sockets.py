@@ -8,7 +8,7 @@ import struct
 
 import pytest
 
-from tests.serving.conftest import MakeServer
+from tests.support.listeners import MakeServer
 
 pytestmark = pytest.mark.usefixtures("listener")
 

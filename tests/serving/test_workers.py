@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.serving.conftest import MakeServer
+from tests.support.listeners import MakeServer
 from tests.support.server import DEADLINE_S, ServerProcess
 
 pytestmark = pytest.mark.usefixtures("listener")

@@ -17,12 +17,12 @@ from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
 from podstead.core.errors import OutboundError
 from podstead.storage.root import prepare_root
-from tests.http.conftest import BASE, Server, running, with_two_pods
-from tests.http.idp_pages.conftest import sign_in
-from tests.http.idp_pages.nostr_browser import SCRIPT, link, signed
+from tests.support.application import BASE, Server, running, with_two_pods
 from tests.support.browser import Browser
 from tests.support.client import create_pod
+from tests.support.idp_pages import sign_in
 from tests.support.nostr import Change, NostrKey, nostr, tag_set_to, without, without_tag
+from tests.support.nostr_pages import SCRIPT, link, signed
 from tests.support.server import ServerProcess, running_server
 
 _OPTIONS = ("--invalid-credentials-per-minute", "0")

@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.clients.identity.people import Person, create_account
 from tests.support.asgi import Answer
 from tests.support.passkeys import Json, SoftAuthenticator
+from tests.support.people import Person, create_account
+from tests.support.provider_clients import App, register
 from tests.support.server import ServerProcess, running_server
 from tests.support.signing import decoded
-from tests.weaknesses.conftest import App, register
 
 SCRIPT = {
     "Accept": "application/json",

@@ -11,13 +11,10 @@ import pytest
 from podstead.app.adapters.passwords import Argon2Passwords
 from podstead.idp.passwords import PasswordCheck
 from podstead.idp.sign_in import SignInFailed
-from tests.clients.identity.applications import Website
-from tests.clients.identity.people import PASSWORD, Account, Person, answered
 from tests.support.accounts import ADDRESS, CHEAP, office, password_of
 from tests.support.browser import FORM
-from tests.support.server import Answer, ServerProcess, run_command
-from tests.support.signing import decoded
-from tests.weaknesses.conftest import (
+from tests.support.people import PASSWORD, Account, Person, answered
+from tests.support.provider_clients import (
     CALLBACK,
     JSON,
     App,
@@ -27,6 +24,9 @@ from tests.weaknesses.conftest import (
     script_token,
     sign_in_script,
 )
+from tests.support.server import Answer, ServerProcess, run_command
+from tests.support.signing import decoded
+from tests.support.websites import Website
 
 EVIL = "https://evil.example"
 

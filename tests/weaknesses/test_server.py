@@ -16,15 +16,12 @@ from podstead.app.adapters.keys import ensure_token_key
 from podstead.config import Settings
 from podstead.outbound.addresses import AddressScope, may_be_reached
 from podstead.storage.root import prepare_root
-from tests.clients.identity.people import PASSWORD, Account, Person, create_account
-from tests.http.conftest import running
+from tests.support.application import running
 from tests.support.asgi import Client as AsgiClient
 from tests.support.client import Client
+from tests.support.people import PASSWORD, Account, Person, create_account
 from tests.support.provider import CONFIGURATION, Page, Provider
-from tests.support.server import Answer, ServerProcess
-from tests.support.signing import set_to
-from tests.support.wire import Wire, compose
-from tests.weaknesses.conftest import (
+from tests.support.provider_clients import (
     JSON,
     StartServer,
     acl,
@@ -35,6 +32,9 @@ from tests.weaknesses.conftest import (
     script_token,
     sign_in_script,
 )
+from tests.support.server import Answer, ServerProcess
+from tests.support.signing import set_to
+from tests.support.wire import Wire, compose
 
 OURS = ["idp/x", "idp/token/x", ".well-known/x", ".pods/x", ".notifications/x", "%69dp/x"]
 

@@ -7,9 +7,19 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.clients.identity.people import Account, Person
+from tests.support.people import Account, Person
 from tests.support.provider import App as StrangersApp
 from tests.support.provider import Provider
+from tests.support.provider_clients import (
+    GARBAGE,
+    App,
+    StartServer,
+    now_s,
+    private,
+    public,
+    register,
+    script_token,
+)
 from tests.support.server import Answer, ServerProcess, run_command
 from tests.support.signing import (
     Change,
@@ -23,16 +33,6 @@ from tests.support.signing import (
     token_hash,
     unsigned,
     without,
-)
-from tests.weaknesses.conftest import (
-    GARBAGE,
-    App,
-    StartServer,
-    now_s,
-    private,
-    public,
-    register,
-    script_token,
 )
 
 

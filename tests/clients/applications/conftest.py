@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.clients.applications.sites import no_other_host
-from tests.clients.identity.people import Account, Person, create_account
 from tests.support.chromium import running_chromium
 from tests.support.client import Client
+from tests.support.people import Account, Person, create_account
 from tests.support.server import ServerProcess, running_server
 
 DEADLINE_MS = 30_000

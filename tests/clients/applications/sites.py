@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import BrowserContext, Route
 
-from tests.clients.identity.applications import Website
 from tests.support.node import APPLICATIONS, NODE, install_packages
+from tests.support.websites import Website
 
 PACKAGES = APPLICATIONS / "node_modules"
 PAGES = APPLICATIONS / "pages"

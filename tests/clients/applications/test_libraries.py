@@ -10,11 +10,11 @@ from playwright.sync_api import Page
 
 from tests.clients.applications.sites import PACKAGES, PAGES, bundled
 from tests.clients.applications.test_penny import LIBRARY
-from tests.clients.identity.applications import Website
 from tests.clients.identity.field_notes import opened, running_application
-from tests.clients.identity.people import Account
 from tests.support.client import Client
 from tests.support.node import APPLICATIONS, install_packages
+from tests.support.people import Account
+from tests.support.websites import Website
 
 FILES = PACKAGES / "solid-file-client/dist/window/solid-file-client.bundle.js"
 IN_THE_TYPE_INDEX = "http://www.w3.org/ns/solid/terms#instance"

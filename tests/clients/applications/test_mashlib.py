@@ -9,10 +9,10 @@ import pytest
 from playwright.sync_api import Locator, Page, Response, expect
 
 from tests.clients.applications.sites import PACKAGES, publish_folder
-from tests.clients.identity.applications import Website, running_website
 from tests.clients.identity.field_notes import sign_in_at_provider
-from tests.clients.identity.people import Account
 from tests.support.client import Client
+from tests.support.people import Account
+from tests.support.websites import Website, running_website
 
 VCARD = "http://www.w3.org/2006/vcard/ns#"
 

@@ -11,10 +11,10 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.clients.applications.sites import PACKAGES
-from tests.clients.identity.applications import Website
 from tests.clients.identity.field_notes import PAGES, opened, running_application
-from tests.clients.identity.people import Account
 from tests.support.node import APPLICATIONS, install_packages
+from tests.support.people import Account
+from tests.support.websites import Website
 
 LIBRARY = {
     "session.js": PAGES / "inrupt.js",

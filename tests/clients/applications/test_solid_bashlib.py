@@ -11,9 +11,9 @@ from typing import IO
 import pytest
 
 from tests.clients.applications.sites import PACKAGES
-from tests.clients.identity.people import Account, Person
 from tests.support.client import Client
 from tests.support.node import APPLICATIONS, NODE, install_packages
+from tests.support.people import Account, Person
 
 PROGRAM = PACKAGES / "solid-bashlib/bin/solid.js"
 DEADLINE_S = 120

@@ -8,10 +8,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.clients.applications.sites import PAGES, bundled
-from tests.clients.identity.applications import Website, running_website
 from tests.clients.identity.field_notes import sign_in_at_provider
-from tests.clients.identity.people import Account
 from tests.support.client import Client
+from tests.support.people import Account
+from tests.support.websites import Website, running_website
 
 PAGE = "/react.html"
 NAME = "http://xmlns.com/foaf/0.1/name"

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.clients.identity.applications import Website, running_website
-from tests.clients.identity.people import Person, create_account
+from tests.support.people import Person, create_account
 from tests.support.server import ServerProcess, running_server
+from tests.support.websites import Website, running_website
 
 
 @pytest.fixture(scope="module")

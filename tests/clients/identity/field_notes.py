@@ -12,10 +12,10 @@ from pathlib import Path
 
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.clients.identity.applications import Website, running_website
-from tests.clients.identity.people import PASSWORD, Account
-from tests.clients.process import CLIENTS
+from tests.support.client_process import CLIENTS
 from tests.support.node import install_packages
+from tests.support.people import PASSWORD, Account
+from tests.support.websites import Website, running_website
 
 PAGES = CLIENTS / "pages"
 PAGE = "/notes.html"

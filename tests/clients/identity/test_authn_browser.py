@@ -16,7 +16,6 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.clients.identity.applications import Website
 from tests.clients.identity.field_notes import (
     CLIENT,
     PAGES,
@@ -24,12 +23,13 @@ from tests.clients.identity.field_notes import (
     opened,
     running_application,
 )
-from tests.clients.identity.people import PASSWORD, create_account
-from tests.clients.process import CLIENTS
 from tests.support.chromium import running_chromium
+from tests.support.client_process import CLIENTS
+from tests.support.people import PASSWORD, create_account
 from tests.support.server import REPOSITORY, ServerProcess, running_server
+from tests.support.websites import Website
 
-TLS = REPOSITORY / "tests/serving/tls"
+TLS = REPOSITORY / "tests/support/tls"
 PACKAGES = CLIENTS / "node_modules"
 INRUPT = {
     "session.js": PAGES / "inrupt.js",

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.clients.conftest import StartClient
-from tests.clients.identity.applications import Website, client_document
-from tests.clients.identity.people import Person, answered
-from tests.clients.process import ClientFailed, ClientProcess
+from tests.support.client_home import StartClient
+from tests.support.client_process import ClientFailed, ClientProcess
+from tests.support.people import Person, answered
 from tests.support.server import ServerProcess, run_command
 from tests.support.signing import Json, decoded
+from tests.support.websites import Website, client_document
 
 APPLICATION = "http://localhost:9/signed-in"
 """Where nobody listens: the test brings the person back."""

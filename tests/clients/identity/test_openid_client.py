@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.clients.conftest import StartClient
-from tests.clients.identity.people import Person, answered
-from tests.clients.process import ClientFailed, ClientProcess
+from tests.support.client_home import StartClient
+from tests.support.client_process import ClientFailed, ClientProcess
+from tests.support.people import Person, answered
 
 APPLICATION = "http://localhost:9/back"
 SIGNED_OUT = "http://localhost:9/signed-out"

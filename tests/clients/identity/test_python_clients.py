@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.clients.identity.people import Person
+from tests.support.people import Person
 from tests.support.python_clients import FOLDER, PYTHON, install_clients
 
 CALLBACK = "http://127.0.0.1:9/callback"

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.clients.conftest import StartClient
-from tests.clients.identity.people import Account, Person, create_account
-from tests.clients.process import ClientFailed, ClientProcess
+from tests.support.client_home import StartClient
+from tests.support.client_process import ClientFailed, ClientProcess
+from tests.support.people import Account, Person, create_account
 from tests.support.server import ServerProcess, run_command, running_server
 from tests.support.signing import Signer, decoded, encoded, with_other_signature
 

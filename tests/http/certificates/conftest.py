@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.http.certificates.world import World, prepared
-from tests.http.conftest import Start
+from tests.support.application import Start
 from tests.support.clock import FakeClock
 from tests.support.provider import Provider, running_provider
 

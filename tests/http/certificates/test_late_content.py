@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from tests.http.certificates.world import NO_KEY, TEXT, WEB_ID, World, assert_refused
-from tests.http.conftest import BASE
-from tests.http.rdf import TURTLE
+from tests.support.application import BASE
 from tests.support.asgi import Answer
 from tests.support.certificates import key_turtle
+from tests.support.rdf import TURTLE
 
 NEW = "/alice/private/new"
 

@@ -22,11 +22,11 @@ from tests.http.certificates.world import (
     assert_refused,
     prepared,
 )
-from tests.http.conftest import BASE, Start
-from tests.http.rdf import JSON_LD, TURTLE
+from tests.support.application import BASE, Start
 from tests.support.certificates import key_turtle, modulus_hex, numbers, rsa_key
 from tests.support.changed_accounts import change_account
 from tests.support.clock import FakeClock
+from tests.support.rdf import JSON_LD, TURTLE
 
 CERT = "http://www.w3.org/ns/auth/cert#"
 

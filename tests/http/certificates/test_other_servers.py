@@ -14,10 +14,10 @@ from tests.http.certificates.world import (
     World,
     assert_refused,
 )
-from tests.http.conftest import BASE
-from tests.http.rdf import JSON_LD, TURTLE
+from tests.support.application import BASE
 from tests.support.certificates import key_turtle, modulus_hex, numbers, rsa_key
 from tests.support.provider import Page, Provider
+from tests.support.rdf import JSON_LD, TURTLE
 
 
 def page(*statements: str) -> Page:

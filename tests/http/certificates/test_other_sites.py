@@ -12,7 +12,7 @@ from tests.http.certificates.world import (
     assert_refused,
     prepared,
 )
-from tests.http.conftest import BASE, Start
+from tests.support.application import BASE, Start
 from tests.support.asgi_sockets import connected
 from tests.support.clock import FakeClock
 

@@ -25,12 +25,12 @@ from tests.http.certificates.world import (
     assert_refused,
     prepared,
 )
-from tests.http.conftest import Start
-from tests.http.rdf import TURTLE
+from tests.support.application import Start
 from tests.support.asgi import Answer
 from tests.support.certificates import Holder, key_turtle, rsa_key
 from tests.support.clock import FakeClock
 from tests.support.provider import Page, Provider
+from tests.support.rdf import TURTLE
 
 PROXY, STRANGER = "192.0.2.7", "192.0.2.8"
 FIELD = "Client-Cert"

@@ -28,11 +28,11 @@ from tests.http.certificates.world import (
     assert_refused,
     prepared,
 )
-from tests.http.conftest import BASE, Start
-from tests.http.rdf import TURTLE
+from tests.support.application import BASE, Start
 from tests.support.asgi import Answer, Client
 from tests.support.certificates import Holder, key_turtle, modulus_hex, numbers, rsa_key
 from tests.support.clock import FakeClock
+from tests.support.rdf import TURTLE
 
 Make = Callable[[World], Holder]
 LONG = f"{BASE}/alice/#{'x' * 2048}"

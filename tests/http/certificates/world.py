@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from tests.http.conftest import BASE, Server, Start, acl_turtle
-from tests.http.rdf import TURTLE
+from tests.support.application import BASE, Server, Start, acl_turtle
 from tests.support.asgi import Answer
 from tests.support.certificates import Holder, holder, key_turtle, rsa_key
 from tests.support.clock import FakeClock
+from tests.support.rdf import TURTLE
 
 WEB_ID = f"{BASE}/alice/#me"
 PROFILE = "/alice/"

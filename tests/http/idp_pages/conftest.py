@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
-import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from html import unescape
-from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
-from tests.http.conftest import Server, Start, password_of
-from tests.support.browser import FORM, Browser, Page
+from tests.support.application import Server, Start
+from tests.support.browser import Browser
 from tests.support.clock import FakeClock
-
-REDIRECT_URI = "https://app.example/callback"
-AFTERWARDS = "https://app.example/bye"
-VERIFIER = "v" * 43
+from tests.support.idp_pages import (
+    App,
+    register,
+)
 
 
 @pytest.fixture
@@ -38,92 +30,6 @@ def new_browser(server: Server) -> Callable[[], Browser]:
     return lambda: Browser(server.application)
 
 
-@dataclass(frozen=True)
-class App:
-    """An application that has registered itself."""
-
-    server: Server
-    client_id: str
-
-    def request(self, **changes: str) -> str:
-        """Where the application sends a browser; an empty parameter is left out."""
-        challenge = hashlib.sha256(VERIFIER.encode()).digest()
-        parameters = {
-            "client_id": self.client_id,
-            "redirect_uri": REDIRECT_URI,
-            "response_type": "code",
-            "scope": "openid webid offline_access",
-            "state": "the state",
-            "code_challenge": base64.urlsafe_b64encode(challenge).rstrip(b"=").decode(),
-            "code_challenge_method": "S256",
-        } | changes
-        return f"/idp/auth?{urlencode({k: v for k, v in parameters.items() if v})}"
-
-    async def tokens(self, page: Page) -> dict[str, Any]:
-        """What the application gets for the code in the address that a browser ended at."""
-        [code] = reply_of(page)["code"]
-        form = {
-            "grant_type": "authorization_code",
-            "code": code,
-            "redirect_uri": REDIRECT_URI,
-            "code_verifier": VERIFIER,
-            "client_id": self.client_id,
-        }
-        answer = await self.server.public.post("/idp/token", urlencode(form), FORM)
-        assert answer.status == 200, answer.text
-        tokens: dict[str, Any] = answer.json()
-        return tokens
-
-    async def refresh(self, refresh_token: str) -> int:
-        """Whether a refresh token still gives tokens: the status."""
-        form = {
-            "grant_type": "refresh_token",
-            "refresh_token": refresh_token,
-            "client_id": self.client_id,
-        }
-        return (await self.server.public.post("/idp/token", urlencode(form), FORM)).status
-
-
 @pytest.fixture
 async def app(server: Server) -> App:
     return await register(server)
-
-
-async def register(server: Server, **changes: object) -> App:
-    """An application that has just registered itself."""
-    metadata = {
-        "client_name": "Notes",
-        "redirect_uris": [REDIRECT_URI],
-        "post_logout_redirect_uris": [AFTERWARDS],
-        "grant_types": ["authorization_code", "refresh_token"],
-        "token_endpoint_auth_method": "none",
-    } | changes
-    answer = await server.public.post("/idp/reg", json.dumps(metadata), "application/json")
-    assert answer.status == 201, answer.text
-    return App(server, answer.json()["client_id"])
-
-
-def reply_of(page: Page) -> dict[str, list[str]]:
-    """The parameters that a browser brought to the application."""
-    assert page.url.startswith(REDIRECT_URI), f"{page.url}: {page.text}"
-    parts = urlsplit(page.url)
-    return parse_qs(parts.query or parts.fragment)
-
-
-def go_on(page: Page) -> Page:
-    """Where the link leads of a page that names an address before it sends anybody there."""
-    [link] = re.findall(r'<a class="button" href="([^"]+)">Continue to', page.text)
-    return Page(unescape(link), page.answer)
-
-
-async def sign_in(browser: Browser, name: str = "alice", **typed: str) -> Page:
-    """Sign in on the page for it; the account page."""
-    page = await browser.get("/idp/login")
-    return await browser.send(
-        page, "/idp/login", username=name, password=password_of(name), **typed
-    )
-
-
-def csrf_token(page: Page) -> str:
-    """The token of the session that the forms of a page carry."""
-    return page.form("/idp/logout").fields["csrf_token"]

@@ -17,11 +17,11 @@ from podstead.idp.records import SESSIONS
 from podstead.storage.registry import secret_key
 from podstead.storage.sqlite import SqliteStore
 from podstead.storage.writing import commit_entries
-from tests.http.conftest import BASE, Server, password_of
-from tests.http.idp_pages.conftest import App, csrf_token, go_on, register, sign_in
+from tests.support.application import BASE, Server, password_of
 from tests.support.asgi import Answer
 from tests.support.browser import FORM, Browser, Page
 from tests.support.clock import FakeClock
+from tests.support.idp_pages import App, csrf_token, go_on, register, sign_in
 
 NewBrowser = Callable[[], Browser]
 NEW = "quite another one"

@@ -9,10 +9,10 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.http.conftest import BASE, Server, password_of
-from tests.http.idp_pages.conftest import REDIRECT_URI, App, go_on, register, reply_of, sign_in
+from tests.support.application import BASE, Server, password_of
 from tests.support.browser import FORM, Browser, Page
 from tests.support.clock import FakeClock
+from tests.support.idp_pages import REDIRECT_URI, App, go_on, register, reply_of, sign_in
 
 NewBrowser = Callable[[], Browser]
 

@@ -11,13 +11,13 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, pkcs12
 
-from tests.http.conftest import BASE, Server, Start, acl_turtle, password_of
-from tests.http.idp_pages.conftest import csrf_token, sign_in
-from tests.http.rdf import JSON_LD, TURTLE
+from tests.support.application import BASE, Server, Start, acl_turtle, password_of
 from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page
 from tests.support.certificates import holder, key_turtle, modulus_hex, numbers, rsa_key
 from tests.support.clock import FakeClock
+from tests.support.idp_pages import csrf_token, sign_in
+from tests.support.rdf import JSON_LD, TURTLE
 
 PATH = "/idp/account/certificates"
 PRIVATE = "/alice/private/"

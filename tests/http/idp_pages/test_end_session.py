@@ -6,10 +6,10 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.http.conftest import Server
-from tests.http.idp_pages.conftest import AFTERWARDS, App, go_on, register, sign_in
+from tests.support.application import Server
 from tests.support.browser import FORM, Browser, Page
 from tests.support.clock import FakeClock
+from tests.support.idp_pages import AFTERWARDS, App, go_on, register, sign_in
 
 DAY_S = 24 * 3600
 

@@ -13,12 +13,12 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.http.conftest import BASE, Server, acl_turtle
 from tests.http.identity import IDENTITY, PREFIXES, at, patch, put
-from tests.http.idp_pages.conftest import App, register, sign_in
-from tests.http.rdf import N_TRIPLES, TURTLE, Triples, said, triples, written
+from tests.support.application import BASE, Server, acl_turtle
 from tests.support.asgi import Answer, Client
 from tests.support.browser import FORM, Browser, Page
+from tests.support.idp_pages import App, register, sign_in
+from tests.support.rdf import N_TRIPLES, TURTLE, Triples, said, triples, written
 
 ROOT = "/alice/"
 CARD = "/alice/public/card"

@@ -10,15 +10,15 @@ import pytest
 
 from podstead.config import Settings
 from podstead.idp.known_browsers import MARK_S
-from tests.http.conftest import BASE, Server, Start, password_of, running
-from tests.http.idp_pages.conftest import csrf_token, sign_in
-from tests.http.idp_pages.nostr_browser import link
 from tests.http.idp_pages.test_nostr_sign_in import log_in
 from tests.http.idp_pages.test_passkeys import log_in as log_in_by_passkey
 from tests.http.idp_pages.test_passkeys import register as add_passkey
+from tests.support.application import BASE, Server, Start, password_of, running
 from tests.support.browser import Browser, Page
 from tests.support.clock import FakeClock
+from tests.support.idp_pages import csrf_token, sign_in
 from tests.support.nostr import NostrKey
+from tests.support.nostr_pages import link
 from tests.support.passkeys import SoftAuthenticator
 
 STRANGER: Final = "192.0.2.66"

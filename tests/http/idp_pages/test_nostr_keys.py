@@ -16,9 +16,21 @@ from podstead.idp.nostr.links import MOST_OF_ONE_ACCOUNT
 from podstead.idp.nostr.profile_keys import ProfileKeys
 from podstead.idp.records import NOSTR_CHALLENGES, NOSTR_LINKS
 from podstead.storage.sqlite import SqliteStore
-from tests.http.conftest import BASE, Server, Start, acl_turtle
-from tests.http.idp_pages.conftest import csrf_token, sign_in
-from tests.http.idp_pages.nostr_browser import (
+from tests.support.application import BASE, Server, Start, acl_turtle
+from tests.support.asgi import Answer, Client
+from tests.support.browser import Browser, Page
+from tests.support.changed_accounts import change_account
+from tests.support.clock import FakeClock
+from tests.support.idp_pages import csrf_token, sign_in
+from tests.support.nostr import (
+    NostrKey,
+    nostr,
+    set_to,
+    tag_set_to,
+    with_tag,
+    without_tag,
+)
+from tests.support.nostr_pages import (
     KEYS,
     SCRIPT,
     asked,
@@ -28,19 +40,7 @@ from tests.http.idp_pages.nostr_browser import (
     send,
     signed,
 )
-from tests.http.rdf import JSON_LD, TURTLE
-from tests.support.asgi import Answer, Client
-from tests.support.browser import Browser, Page
-from tests.support.changed_accounts import change_account
-from tests.support.clock import FakeClock
-from tests.support.nostr import (
-    NostrKey,
-    nostr,
-    set_to,
-    tag_set_to,
-    with_tag,
-    without_tag,
-)
+from tests.support.rdf import JSON_LD, TURTLE
 
 NewBrowser = Callable[[], Browser]
 RECENT_S = 600

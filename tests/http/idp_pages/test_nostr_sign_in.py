@@ -22,13 +22,12 @@ from podstead.idp.nostr.proven_keys import PROVEN_S
 from podstead.idp.records import ACCOUNTS, NOSTR_LINKS, SESSIONS, NostrLink
 from podstead.storage.sqlite import SqliteStore
 from podstead.storage.writing import commit_entries
-from tests.http.conftest import BASE, Server, Start, running
-from tests.http.idp_pages.conftest import App, csrf_token, reply_of, sign_in
-from tests.http.idp_pages.nostr_browser import SCRIPT, challenge, link, signed
+from tests.support.application import BASE, Server, Start, running
 from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page
 from tests.support.changed_accounts import change_account
 from tests.support.clock import FakeClock
+from tests.support.idp_pages import App, csrf_token, reply_of, sign_in
 from tests.support.nostr import (
     Change,
     NostrKey,
@@ -39,6 +38,7 @@ from tests.support.nostr import (
     with_tag,
     without_tag,
 )
+from tests.support.nostr_pages import SCRIPT, challenge, link, signed
 from tests.support.signing import decoded
 
 NewBrowser = Callable[[], Browser]

@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.http.conftest import BASE, Server, password_of
-from tests.http.idp_pages.conftest import App, csrf_token, sign_in
+from tests.support.application import BASE, Server, password_of
 from tests.support.browser import FORM, Browser
+from tests.support.idp_pages import App, csrf_token, sign_in
 
 CREDENTIALS = {"username": "alice", "password": password_of("alice")}
 

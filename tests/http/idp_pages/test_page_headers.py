@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from tests.http.conftest import BASE, Start
-from tests.http.idp_pages.conftest import App, register, sign_in
+from tests.support.application import BASE, Start
 from tests.support.browser import Browser, Page
 from tests.support.clock import FakeClock
+from tests.support.idp_pages import App, register, sign_in
 
 NONCE = re.compile(r"'nonce-([0-9a-f]{32})'")
 

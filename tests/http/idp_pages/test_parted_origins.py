@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.http.conftest import BASE, Server, Start, password_of
-from tests.http.idp_pages.conftest import App, register, reply_of, sign_in
+from tests.support.application import BASE, Server, Start, password_of
 from tests.support.asgi import Client
 from tests.support.browser import Browser
 from tests.support.clock import FakeClock
+from tests.support.idp_pages import App, register, reply_of, sign_in
 from tests.support.signing import Signer, decoded, proof_claims
 
 PROVIDER_HOST = "idp.localhost:3000"

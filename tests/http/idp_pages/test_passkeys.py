@@ -19,11 +19,11 @@ from podstead.idp.passkeys.sign_in import counts_up
 from podstead.idp.records import ACCOUNTS, PASSKEY_CHALLENGES, PASSKEYS
 from podstead.storage.sqlite import SqliteStore
 from podstead.storage.writing import commit_entries
-from tests.http.conftest import BASE, Start, password_of
-from tests.http.idp_pages.conftest import App, csrf_token, reply_of, sign_in
+from tests.support.application import BASE, Start, password_of
 from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page
 from tests.support.clock import FakeClock
+from tests.support.idp_pages import App, csrf_token, reply_of, sign_in
 from tests.support.passkeys import PRESENT, SYNCED, VERIFIED, SoftAuthenticator, decoded
 
 NewBrowser = Callable[[], Browser]

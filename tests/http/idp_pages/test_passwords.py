@@ -13,13 +13,13 @@ from podstead.app.operator.token_administration import open_token_administration
 from podstead.config import Settings
 from podstead.idp.common_passwords import MOST_COMMON
 from podstead.idp.passwords import FEWEST_CHARACTERS
-from tests.http.conftest import BASE, Server, Start, password_of
-from tests.http.idp_pages.conftest import csrf_token, sign_in
-from tests.http.idp_pages.nostr_browser import link
 from tests.http.idp_pages.test_passkeys import SCRIPT, listed, register
+from tests.support.application import BASE, Server, Start, password_of
 from tests.support.browser import Browser, Page
 from tests.support.clock import FakeClock
+from tests.support.idp_pages import csrf_token, sign_in
 from tests.support.nostr import NostrKey
+from tests.support.nostr_pages import link
 from tests.support.passkeys import SoftAuthenticator
 
 NewBrowser = Callable[[], Browser]

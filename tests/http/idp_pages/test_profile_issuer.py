@@ -6,12 +6,12 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.http.conftest import BASE, Server, acl_turtle
-from tests.http.idp_pages.conftest import App, csrf_token, register, sign_in
-from tests.http.rdf import TURTLE
+from tests.support.application import BASE, Server, acl_turtle
 from tests.support.asgi import Answer, Client
 from tests.support.browser import FORM, Browser
 from tests.support.clock import FakeClock
+from tests.support.idp_pages import App, csrf_token, register, sign_in
+from tests.support.rdf import TURTLE
 
 PROFILE = "/alice/"
 ALICE = f"{BASE}{PROFILE}#me"

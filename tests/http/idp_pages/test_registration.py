@@ -12,10 +12,10 @@ import pytest
 from podstead.app.adapters.keys import ensure_token_key
 from podstead.config import Settings
 from podstead.storage.root import prepare_root
-from tests.http.conftest import BASE, Server, Start, running
-from tests.http.idp_pages.conftest import App, reply_of
+from tests.support.application import BASE, Server, Start, running
 from tests.support.browser import Browser, Page
 from tests.support.clock import FakeClock
+from tests.support.idp_pages import App, reply_of
 
 PASSWORD = "a few words in a row"
 GOOD = {

@@ -14,14 +14,14 @@ from podstead.config import Settings
 from podstead.idp.security_events import MOST_EVENTS
 from podstead.nostr.npub import npub
 from podstead.storage.sqlite import SqliteStore
-from tests.http.conftest import BASE, Server, Start, password_of
-from tests.http.idp_pages.conftest import App, csrf_token, sign_in
-from tests.http.idp_pages.nostr_browser import link
 from tests.http.idp_pages.test_passkeys import SCRIPT, listed, log_in, register
+from tests.support.application import BASE, Server, Start, password_of
 from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page
 from tests.support.clock import FakeClock
+from tests.support.idp_pages import App, csrf_token, sign_in
 from tests.support.nostr import NostrKey
+from tests.support.nostr_pages import link
 from tests.support.passkeys import SoftAuthenticator
 
 NewBrowser = Callable[[], Browser]

@@ -12,7 +12,7 @@ import pytest
 
 from podstead.app.adapters.passwords import MOST_AT_ONCE, Argon2Passwords
 from podstead.idp.passwords import PasswordCheck
-from tests.http.conftest import Server, password_of
+from tests.support.application import Server, password_of
 from tests.support.asgi import Answer
 
 STRANGER = "192.0.2.66"

@@ -10,9 +10,9 @@ import pytest
 from podstead.idp.connections import Connection
 from podstead.web.idp.client_display import place_of, places_of
 from podstead.web.idp.shown_applications import shown_applications
-from tests.http.conftest import BASE, Server, acl_turtle, password_of
-from tests.http.idp_pages.conftest import App
+from tests.support.application import BASE, Server, acl_turtle, password_of
 from tests.support.browser import Browser
+from tests.support.idp_pages import App
 
 BOBS = f"{BASE}/bob/public"
 

@@ -12,11 +12,11 @@ from podstead.config import Settings
 from podstead.idp import sessions
 from podstead.idp.known_browsers import MARK_S
 from podstead.storage.sqlite import SqliteStore
-from tests.http.conftest import BASE, Server, Start, password_of
-from tests.http.idp_pages.conftest import csrf_token, sign_in
+from tests.support.application import BASE, Server, Start, password_of
 from tests.support.asgi import Answer
 from tests.support.browser import Browser
 from tests.support.clock import FakeClock
+from tests.support.idp_pages import csrf_token, sign_in
 
 DAY_S = 24 * 3600
 JSON = "application/json"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.http.conftest import Start
 from tests.http.nostr.world import World, prepared
+from tests.support.application import Start
 from tests.support.clock import FakeClock
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from podstead.config import Settings
 from podstead.storage.layout import RootLayout
-from tests.http.conftest import Start
 from tests.http.nostr.world import DOC, PLACE, World, assert_refused, prepared
-from tests.http.rdf import TURTLE
+from tests.support.application import Start
 from tests.support.clock import FakeClock
 from tests.support.nostr import basic, nostr, tag_set_to, with_tag
+from tests.support.rdf import TURTLE
 
 OTHER = "The event was signed for different content"
 LARGE = bytes(range(256)) * 4096

@@ -7,9 +7,8 @@ import json
 
 import pytest
 
-from tests.http.conftest import BASE, Start
 from tests.http.nostr.world import DOC, PLACE, TEXT, URL, World, assert_refused, prepared
-from tests.http.rdf import TURTLE
+from tests.support.application import BASE, Start
 from tests.support.clock import FakeClock
 from tests.support.nostr import (
     NostrKey,
@@ -21,6 +20,7 @@ from tests.support.nostr import (
     with_tag,
     without_tag,
 )
+from tests.support.rdf import TURTLE
 
 
 async def test_a_key_that_a_rule_names_is_let_in_and_another_is_not(world: World) -> None:

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from tests.http.conftest import BASE, Start
 from tests.http.nostr.world import DOC, URL, World, assert_refused, prepared
+from tests.support.application import BASE, Start
 from tests.support.clock import FakeClock
 from tests.support.nostr import (
     Change,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tests.http.conftest import BASE, Server, Start, acl_turtle
-from tests.http.rdf import TURTLE
+from tests.support.application import BASE, Server, Start, acl_turtle
 from tests.support.asgi import Answer
 from tests.support.clock import FakeClock
 from tests.support.nostr import Change, Json, NostrKey, nostr
+from tests.support.rdf import TURTLE
 
 PLACE = "/alice/private/shared/"
 DOC = f"{PLACE}doc"

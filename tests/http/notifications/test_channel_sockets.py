@@ -14,10 +14,10 @@ from podstead.app.adapters.system import SystemClock
 from podstead.config import Settings
 from podstead.notifications.times import write_time
 from podstead.web.notifications import channel_socket
-from tests.http.conftest import BASE, Server, Start, running
-from tests.http.notifications.conftest import NOTES, TURTLE, channel, path_of
-from tests.http.rdf import triples
+from tests.support.application import BASE, Server, Start, running
 from tests.support.asgi_sockets import Closed, Refused, Socket, connected
+from tests.support.notification_channels import NOTES, TURTLE, channel, path_of
+from tests.support.rdf import triples
 
 TYPE = "WebSocketChannel2023"
 

@@ -17,11 +17,11 @@ from podstead.notifications.notification import Notification
 from podstead.notifications.readers import Readers, View
 from podstead.notifications.times import write_time
 from podstead.storage.sqlite import SqliteStore
-from tests.http.conftest import BASE, Server, Start, acl_turtle, running
-from tests.http.notifications.conftest import JSON_LD, NOTES, TURTLE, channel, path_of
-from tests.http.rdf import triples
+from tests.support.application import BASE, Server, Start, acl_turtle, running
 from tests.support.asgi import Client
 from tests.support.changed_accounts import change_account
+from tests.support.notification_channels import JSON_LD, NOTES, TURTLE, channel, path_of
+from tests.support.rdf import triples
 from tests.support.streams import Event, EventReader, opened
 
 TYPE = "EventSourceChannel2023"

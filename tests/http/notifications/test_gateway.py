@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import rdflib
 
-from tests.http.conftest import BASE, Server
-from tests.http.notifications.conftest import NOTES, TURTLE, path_of
-from tests.http.rdf import said
+from tests.support.application import BASE, Server
 from tests.support.asgi import Answer, Client
+from tests.support.notification_channels import NOTES, TURTLE, path_of
+from tests.support.rdf import said
 
 GATEWAY = "/.notifications/gateway"
 PREDICATE = rdflib.URIRef("http://www.w3.org/ns/solid/terms#notificationGateway")

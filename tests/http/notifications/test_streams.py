@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.http.conftest import BASE, Server, Start
-from tests.http.notifications.conftest import JSON_LD, NOTES, TURTLE, channel, path_of
-from tests.http.rdf import triples
+from tests.support.application import BASE, Server, Start
+from tests.support.notification_channels import JSON_LD, NOTES, TURTLE, channel, path_of
+from tests.support.rdf import triples
 from tests.support.streams import Stream, opened
 
 TYPE = "StreamingHTTPChannel2023"

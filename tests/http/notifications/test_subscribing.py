@@ -8,8 +8,9 @@ import re
 import pytest
 import rdflib
 
-from tests.http.conftest import BASE, Server, Start
-from tests.http.notifications.conftest import (
+from tests.support.application import BASE, Server, Start
+from tests.support.clock import FakeClock
+from tests.support.notification_channels import (
     CONTEXT,
     JSON_LD,
     NOTES,
@@ -21,8 +22,7 @@ from tests.http.notifications.conftest import (
     service,
     subscribe,
 )
-from tests.http.rdf import said
-from tests.support.clock import FakeClock
+from tests.support.rdf import said
 
 TYPES = ["WebSocketChannel2023", "EventSourceChannel2023", "StreamingHTTPChannel2023"]
 ALL_TYPES = [*TYPES, "WebhookChannel2023"]

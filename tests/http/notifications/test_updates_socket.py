@@ -14,16 +14,16 @@ from podstead.storage.records import PodRemoval, Version
 from podstead.storage.sqlite import SqliteStore
 from podstead.web import updates_socket
 from podstead.web.response import UPDATES_PATH
-from tests.http.conftest import BASE, Server, Start, acl_turtle
 from tests.http.nostr import world as nostr_world
-from tests.http.notifications.sockets import PROTOCOL, SENTINEL, heard, pubs, watching
-from tests.http.rdf import TURTLE
 from tests.http.tokens import world as tokens
+from tests.support.application import BASE, Server, Start, acl_turtle
 from tests.support.asgi import Client
 from tests.support.asgi_sockets import Closed, Refused, connected
 from tests.support.clock import FakeClock
 from tests.support.nostr import nostr
+from tests.support.notification_sockets import PROTOCOL, SENTINEL, heard, pubs, watching
 from tests.support.provider import running_provider
+from tests.support.rdf import TURTLE
 
 FOLDER = "/alice/public/w/"
 DOC = f"{FOLDER}doc.ttl"

@@ -19,9 +19,9 @@ import rdflib
 from podstead.config import Settings
 from podstead.notifications import retries, webhooks
 from podstead.notifications.sender import Sender
-from tests.http.conftest import BASE, Server, Start, running
-from tests.http.notifications.conftest import NOTES, NOTIFY, TURTLE, channel, path_of, subscribe
-from tests.http.rdf import said, triples
+from tests.support.application import BASE, Server, Start, running
+from tests.support.notification_channels import NOTES, NOTIFY, TURTLE, channel, path_of, subscribe
+from tests.support.rdf import said, triples
 from tests.support.webhook_receiver import (
     Delivered,
     Misbehaviour,

@@ -13,8 +13,9 @@ from podstead.app.accounts import AccountServices, build_accounts
 from podstead.app.adapters.passwords import Argon2Passwords
 from podstead.app.adapters.system import SystemRandomness
 from podstead.pods.names import RESERVED_NAMES
-from tests.http.conftest import BASE, CHEAP, Start
-from tests.http.provider.conftest import (
+from tests.support.application import BASE, CHEAP, Start
+from tests.support.asgi import Answer
+from tests.support.provider_flows import (
     App,
     Provider,
     StartProvider,
@@ -22,8 +23,7 @@ from tests.http.provider.conftest import (
     basic,
     provider_settings,
 )
-from tests.http.rdf import TURTLE, said
-from tests.support.asgi import Answer
+from tests.support.rdf import TURTLE, said
 from tests.support.signing import Signer
 
 JSON = "application/json"

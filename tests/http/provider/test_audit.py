@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from podstead.app.adapters.provider_keys import KeyFolder
-from tests.http.provider.conftest import App, Provider
 from tests.support.clock import FakeClock
+from tests.support.provider_flows import App, Provider
 
 DAY_S = 86_400
 CODE_REUSED = "code used again: all that came of it ended"

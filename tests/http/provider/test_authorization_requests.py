@@ -11,8 +11,8 @@ from podstead.idp.authorizations import AuthorizationReply, Interact
 from podstead.idp.interactions import Stage
 from podstead.idp.oauth.authorization import UnusableClient
 from podstead.idp.records import CLIENTS, CODES, CONSENTS, GRANTS, INTERACTIONS
-from tests.http.conftest import BASE
-from tests.http.provider.conftest import CALLBACK, App, Provider
+from tests.support.application import BASE
+from tests.support.provider_flows import CALLBACK, App, Provider
 from tests.support.signing import Signer
 
 STATE = "s+1 /é"

@@ -16,11 +16,11 @@ from podstead.idp.clients import (
     DOCUMENTS_PER_REQUESTER,
     NO_DOCUMENT_S,
 )
-from tests.http.conftest import BASE
-from tests.http.provider.conftest import CALLBACK, App, Provider, basic
+from tests.support.application import BASE
 from tests.support.asgi import Answer
+from tests.support.peer import Peer, Reply, answer, raw, redirect
+from tests.support.provider_flows import CALLBACK, App, Provider, basic
 from tests.support.signing import Json, Signer, token_hash
-from tests.unit.outbound.peer import Peer, Reply, answer, raw, redirect
 
 CONTEXT = "https://www.w3.org/ns/solid/oidc-context.jsonld"
 JSON_LD = "application/ld+json"

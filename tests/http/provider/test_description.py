@@ -13,9 +13,9 @@ from podstead.app.adapters.provider_keys import LOOK_AGAIN_MS, KeyFolder
 from podstead.core.errors import StorageError
 from podstead.idp.keys import DAY_S
 from podstead.storage.layout import RootLayout
-from tests.http.conftest import BASE
-from tests.http.provider.conftest import App, Provider, StartProvider
+from tests.support.application import BASE
 from tests.support.clock import FakeClock
+from tests.support.provider_flows import App, Provider, StartProvider
 from tests.support.signing import Json
 
 OPENID = "/.well-known/openid-configuration"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.http.conftest import BASE
-from tests.http.provider.conftest import CALLBACK, FORM, App, Provider
+from tests.support.application import BASE
+from tests.support.provider_flows import CALLBACK, FORM, App, Provider
 
 ONE_PROVIDER = settings(
     max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from podstead.idp.records import REFRESH_TOKENS
-from tests.http.conftest import BASE
-from tests.http.provider.conftest import App, Provider
+from tests.support.application import BASE
 from tests.support.asgi import Answer
+from tests.support.provider_flows import App, Provider
 
 NEW = "/alice/private/new"
 ENDS = ["its revocation", "that of its grant", "the account's disabling", "all tokens' end"]

@@ -14,10 +14,10 @@ from urllib.parse import urlencode
 import pytest
 
 from podstead.authn.nonces import SLOT_S
-from tests.http.conftest import BASE
-from tests.http.provider.conftest import FORM, Provider, StartProvider, assert_not_kept
+from tests.support.application import BASE
 from tests.support.asgi import Answer
 from tests.support.clock import FakeClock
+from tests.support.provider_flows import FORM, Provider, StartProvider, assert_not_kept
 from tests.support.signing import Signer, proof_claims
 
 WITH_PASSWORD = json.dumps({"email": "alice@example.com", "password": "password123"}).encode()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.http.conftest import BASE
-from tests.http.provider.conftest import CALLBACK, App, Provider
+from tests.support.application import BASE
 from tests.support.asgi import Answer
+from tests.support.provider_flows import CALLBACK, App, Provider
 from tests.support.signing import Json, Signer
 
 USERINFO = "/idp/me"

@@ -12,8 +12,8 @@ from podstead.idp.clients import COUNTED_MS, REGISTRATION_MS, ClientDirectory, C
 from podstead.idp.records import CLIENTS
 from podstead.rdf.graph import Graph
 from podstead.storage.records import DropEntry, Entry, EntryId
-from tests.http.conftest import BASE
-from tests.http.provider.conftest import (
+from tests.support.application import BASE
+from tests.support.provider_flows import (
     CALLBACK,
     App,
     Provider,

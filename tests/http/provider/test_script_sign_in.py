@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.http.conftest import BASE
-from tests.http.provider.conftest import FORM, Provider, StartProvider, assert_not_kept
+from tests.support.application import BASE
 from tests.support.asgi import Answer
 from tests.support.clock import FakeClock
+from tests.support.provider_flows import FORM, Provider, StartProvider, assert_not_kept
 from tests.support.signing import Signer, proof_claims
 
 JSON = "application/json"

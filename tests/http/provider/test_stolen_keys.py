@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podstead.app.operator.key_administration import KeyAdministration
-from tests.http.provider.conftest import PRIVATE, Provider, provider_settings
+from tests.support.provider_flows import PRIVATE, Provider, provider_settings
 
 LOOKED_AT_AGAIN_AFTER_S = 60
 

@@ -14,8 +14,8 @@ import pytest
 from podstead.idp.interactions import Stage
 from podstead.idp.records import CODES, CREDENTIALS, GRANTS, REFRESH_TOKENS
 from podstead.storage.registry import secret_key
-from tests.http.conftest import BASE
-from tests.http.provider.conftest import (
+from tests.support.application import BASE
+from tests.support.provider_flows import (
     CALLBACK,
     FORM,
     PRIVATE,

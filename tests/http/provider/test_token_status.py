@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.http.conftest import BASE
-from tests.http.provider.conftest import (
+from tests.support.application import BASE
+from tests.support.asgi import Answer
+from tests.support.provider_flows import (
     CALLBACK,
     FORM,
     App,
@@ -15,7 +16,6 @@ from tests.http.provider.conftest import (
     assert_refused,
     basic,
 )
-from tests.support.asgi import Answer
 from tests.support.signing import Json, Signer, unsigned
 
 INTROSPECTION = "/idp/token/introspection"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.http.conftest import Start
 from tests.http.tokens.world import World, prepared
+from tests.support.application import Start
 from tests.support.clock import FakeClock
 from tests.support.provider import Provider, running_provider
 

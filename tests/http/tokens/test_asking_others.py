@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 
-from tests.http.rdf import TURTLE
 from tests.http.tokens.world import (
     DOC,
     NO_DOCUMENT,
@@ -18,6 +17,7 @@ from tests.http.tokens.world import (
 )
 from tests.support.asgi import Answer
 from tests.support.provider import CONFIGURATION, KEYS, Page, Provider
+from tests.support.rdf import TURTLE
 from tests.support.signing import (
     Signer,
     set_to,

@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from tests.http.conftest import BASE
 from tests.http.tokens.world import (
     DOC,
     NO_ADDRESS,
@@ -18,6 +17,7 @@ from tests.http.tokens.world import (
     World,
     assert_refused,
 )
+from tests.support.application import BASE
 from tests.support.clock import FakeClock
 from tests.support.provider import App
 from tests.support.signing import (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.http.conftest import BASE
 from tests.http.tokens.world import (
     URL,
     World,
     assert_refused,
 )
+from tests.support.application import BASE
 from tests.support.signing import (
     set_to,
     without,

@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from tests.http.conftest import BASE, Start
 from tests.http.tokens.world import (
     NOT_NAMED,
     UNVERIFIABLE,
@@ -14,6 +13,7 @@ from tests.http.tokens.world import (
     assert_refused,
     prepared,
 )
+from tests.support.application import BASE, Start
 from tests.support.clock import FakeClock
 from tests.support.provider import CONFIGURATION, KEYS, App, Page, Provider
 from tests.support.signing import (

@@ -14,11 +14,11 @@ from podstead.app.operator.token_administration import open_token_administration
 from podstead.config import Settings
 from podstead.core.bounded_cache import BoundedCache
 from podstead.storage.layout import RootLayout
-from tests.http.conftest import BASE, Server, Start
-from tests.http.rdf import TURTLE
 from tests.http.tokens.world import NOT_NAMED, World, assert_refused
+from tests.support.application import BASE, Server, Start
 from tests.support.asgi import Answer
 from tests.support.clock import FakeClock
+from tests.support.rdf import TURTLE
 
 Step = Callable[[], Awaitable[object]]
 NEW = "/alice/private/new"

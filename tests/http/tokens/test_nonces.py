@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from podstead.authn.nonces import SLOT_S
-from tests.http.conftest import Start
 from tests.http.tokens.world import DOC, URL, World, assert_refused, prepared
+from tests.support.application import Start
 from tests.support.asgi import Answer
 from tests.support.clock import FakeClock
 from tests.support.provider import App, Provider

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.http.conftest import BASE, Start
 from tests.http.tokens.world import (
     DOC,
     URL,
@@ -12,6 +11,7 @@ from tests.http.tokens.world import (
     assert_refused,
     prepared,
 )
+from tests.support.application import BASE, Start
 from tests.support.clock import FakeClock
 from tests.support.provider import CONFIGURATION, Page, Provider
 from tests.support.signing import (

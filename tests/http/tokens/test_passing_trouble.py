@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.http.rdf import TURTLE
 from tests.http.tokens.world import ISSUER_TERM, World
 from tests.support.asgi import Answer
 from tests.support.provider import CONFIGURATION, KEYS, Page, Provider
+from tests.support.rdf import TURTLE
 from tests.support.signing import set_to
 
 STATUSES = (500, 503, 429, 408)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.http.conftest import Start
 from tests.http.tokens.world import (
     DOC,
     NOT_NAMED,
@@ -13,6 +12,7 @@ from tests.http.tokens.world import (
     assert_refused,
     prepared,
 )
+from tests.support.application import Start
 from tests.support.clock import FakeClock
 from tests.support.provider import Provider
 from tests.support.signing import (

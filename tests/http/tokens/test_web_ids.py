@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-from tests.http.conftest import BASE
-from tests.http.rdf import TURTLE
 from tests.http.tokens.world import (
     ISSUER_TERM,
     MISNAMED,
@@ -14,7 +12,9 @@ from tests.http.tokens.world import (
     World,
     assert_refused,
 )
+from tests.support.application import BASE
 from tests.support.provider import Page, Provider
+from tests.support.rdf import TURTLE
 
 
 async def test_a_webid_elsewhere_counts_if_it_names_the_provider(

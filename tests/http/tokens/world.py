@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tests.http.conftest import BASE, Server, Start, acl_turtle
-from tests.http.rdf import TURTLE
+from tests.support.application import BASE, Server, Start, acl_turtle
 from tests.support.asgi import Answer
 from tests.support.clock import FakeClock
 from tests.support.provider import App, Provider
+from tests.support.rdf import TURTLE
 from tests.support.signing import (
     Change,
 )

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.unit.outbound.peer import Deployment, Peer
+from tests.support.peer import Deployment, Peer
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from podstead.outbound.errors import (
     WrongType,
 )
 from podstead.outbound.urls import parse_origin
-from tests.unit.outbound.peer import Deployment, Gate, Peer, answer, redirect
+from tests.support.peer import Deployment, Gate, Peer, answer, redirect
 
 pytestmark = pytest.mark.anyio
 

@@ -21,7 +21,7 @@ from podstead.outbound.posting import Poster, PostLimits
 from podstead.outbound.resolver import MAX_LOOKUPS_PER_REQUESTER, SystemResolver
 from podstead.outbound.slots import FetchSlots, Share
 from podstead.outbound.urls import UrlRules
-from tests.unit.outbound.peer import (
+from tests.support.peer import (
     HASTY,
     PATIENT,
     Deployment,

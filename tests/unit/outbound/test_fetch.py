@@ -18,7 +18,7 @@ from podstead.outbound.errors import (
     WrongType,
 )
 from podstead.outbound.fetch import FetchedDocument, freshness_s
-from tests.unit.outbound.peer import (
+from tests.support.peer import (
     FOLLOWING,
     HASTY,
     HASTY_TO_CONNECT,

@@ -22,7 +22,7 @@ from podstead.outbound.errors import (
 )
 from podstead.outbound.fetch import FetchedDocument
 from podstead.outbound.policies import OutboundLimits
-from tests.unit.outbound.peer import (
+from tests.support.peer import (
     HASTY,
     PATIENT,
     Deployment,

@@ -15,7 +15,7 @@ from podstead.outbound.errors import (
     Unreachable,
 )
 from podstead.outbound.urls import parse_origin
-from tests.unit.outbound.peer import (
+from tests.support.peer import (
     AUTHORITY_FILE,
     FOLLOWING,
     PATIENT,

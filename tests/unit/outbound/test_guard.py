@@ -14,7 +14,7 @@ from podstead.outbound.guard import Destination, Guard
 from podstead.outbound.resolver import SystemResolver
 from podstead.outbound.transport import exchange
 from podstead.outbound.urls import Target, UrlRules
-from tests.unit.outbound.peer import Peer, ScriptedResolver
+from tests.support.peer import Peer, ScriptedResolver
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.unit.rdf.oracle import literals_as_written
+from tests.support.rdf_oracle import literals_as_written
 
 
 @pytest.fixture(scope="module", autouse=True)

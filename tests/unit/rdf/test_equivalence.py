@@ -11,7 +11,7 @@ from podstead.rdf.equivalence import are_equivalent
 from podstead.rdf.graph import Dataset
 from podstead.rdf.terms import BlankNode
 from tests.properties.test_rdf_round_trips import datasets
-from tests.unit.rdf.oracle import BASE
+from tests.support.rdf_oracle import BASE
 
 
 def same(left: str, right: str, *known: str) -> bool:

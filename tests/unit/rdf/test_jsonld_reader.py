@@ -14,7 +14,7 @@ from podstead.rdf.jsonld_contexts import Context, read_context
 from podstead.rdf.jsonld_reader import prepare_json_ld
 from podstead.rdf.limits import DEFAULT_LIMITS
 from podstead.rdf.terms import Iri, Literal
-from tests.unit.rdf.oracle import BASE, assert_same_dataset
+from tests.support.rdf_oracle import BASE, assert_same_dataset
 
 URL = "https://contexts.example/one"
 OTHER = "https://contexts.example/two"

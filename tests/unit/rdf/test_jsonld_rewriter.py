@@ -12,7 +12,7 @@ from podstead.core.media_types import JSON_LD, TRIG
 from podstead.rdf import jsonld_rewriter
 from podstead.rdf.codecs import parse, serialize
 from podstead.rdf.graph import Dataset, Graph
-from tests.unit.rdf.oracle import BASE, assert_same_dataset
+from tests.support.rdf_oracle import BASE, assert_same_dataset
 
 AS = "https://www.w3.org/ns/activitystreams"
 CREDENTIALS = "https://www.w3.org/2018/credentials/v1"

@@ -8,7 +8,7 @@ from pyoxigraph import CanonicalizationAlgorithm, RdfFormat
 
 from podstead.core.media_types import JSON_LD, N_QUADS
 from podstead.rdf.codecs import MalformedRdf, UnknownContext, parse, serialize
-from tests.unit.rdf.json_ld_suite import Case, SuiteContexts, cases, exceptions
+from tests.support.json_ld_suite import Case, SuiteContexts, cases, exceptions
 
 MAX_EXCEPTIONS = 29
 SUITE_SIZE = 467

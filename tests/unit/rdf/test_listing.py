@@ -14,7 +14,7 @@ from podstead.rdf.container import container_statements, member_statements
 from podstead.rdf.graph import EMPTY_GRAPH, Graph
 from podstead.rdf.listing import LISTING_TYPES, ListedMember, Listing
 from podstead.rdf.terms import Iri, Literal
-from tests.unit.rdf.oracle import assert_same, read
+from tests.support.rdf_oracle import assert_same, read
 
 CONTAINER = "https://pod.example/alice/notes/"
 MODIFIED_MS = 1_700_000_000_999

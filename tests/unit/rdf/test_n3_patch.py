@@ -13,7 +13,7 @@ from podstead.rdf.n3_patch import parse_n3_patch
 from podstead.rdf.patching import Patch, PatchOperation, Semantics, apply
 from podstead.rdf.patterns import Variable
 from podstead.rdf.terms import BlankNode, Iri, Literal
-from tests.unit.rdf.oracle import BASE, assert_same, read
+from tests.support.rdf_oracle import BASE, assert_same, read
 
 PREFIX = "@prefix solid: <http://www.w3.org/ns/solid/terms#> .\n"
 S, P, Q = Iri(f"{BASE}#s"), Iri(f"{BASE}#p"), Iri(f"{BASE}#q")

@@ -17,7 +17,7 @@ from podstead.rdf.matching import IndexedTriples, StepBudget, solutions
 from podstead.rdf.patching import Patch, PatchOperation, Semantics, apply, apply_to_container
 from podstead.rdf.patterns import Pattern, Patterns, Variable
 from podstead.rdf.terms import BlankNode, Iri, Literal, Triple
-from tests.unit.rdf.oracle import BASE, assert_same
+from tests.support.rdf_oracle import BASE, assert_same
 
 A, B, C = Iri("urn:a"), Iri("urn:b"), Iri("urn:c")
 P, Q = Iri("urn:p"), Iri("urn:q")

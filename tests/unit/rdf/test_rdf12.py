@@ -24,7 +24,7 @@ from podstead.rdf.listing import Listing
 from podstead.rdf.n3_patch import parse_n3_patch
 from podstead.rdf.sparql_update import parse_sparql_update
 from podstead.rdf.terms import Iri, Literal
-from tests.unit.rdf.oracle import BASE, assert_same, read, read_dataset
+from tests.support.rdf_oracle import BASE, assert_same, read, read_dataset
 
 OTHERS = tuple(each for each in RDF_TYPES if each != JSON_LD)
 TEXT = {"@value": "x", "@language": "ar", "@direction": "rtl"}

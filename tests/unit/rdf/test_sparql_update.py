@@ -16,7 +16,7 @@ from podstead.rdf.patching import Patch, PatchOperation, Semantics, apply
 from podstead.rdf.patterns import Variable
 from podstead.rdf.sparql_update import parse_sparql_update
 from podstead.rdf.terms import Iri, Literal
-from tests.unit.rdf.oracle import BASE, assert_same, read
+from tests.support.rdf_oracle import BASE, assert_same, read
 
 S, P, Q = Iri(f"{BASE}#s"), Iri(f"{BASE}#p"), Iri(f"{BASE}#q")
 X, Y = Variable("x"), Variable("y")

@@ -15,7 +15,7 @@ from podstead.wac.acl import (
     read_acl,
 )
 from podstead.wac.modes import Mode
-from tests.unit.wac.world import ALICE, BASE, BOB, graph_of
+from tests.support.wac_world import ALICE, BASE, BOB, graph_of
 
 CONTAINER = f"{BASE}/pod/c/"
 DOCUMENT = f"{BASE}/pod/c/doc.ttl"

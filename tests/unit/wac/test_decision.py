@@ -7,7 +7,7 @@ import pytest
 from podstead.wac.acl import read_acl
 from podstead.wac.decision import NO_RULES, Requester, Rules, agent_modes
 from podstead.wac.wac_allow import wac_allow
-from tests.unit.wac.world import ALICE, BASE, BOB, CAROL, graph_of, rule
+from tests.support.wac_world import ALICE, BASE, BOB, CAROL, graph_of, rule
 
 SUBJECT = f"{BASE}/pod/c/"
 APP = "https://app.example"

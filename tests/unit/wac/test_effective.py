@@ -10,7 +10,7 @@ from podstead.storage.document_reader import MAX_ATTEMPTS
 from podstead.storage.records import Absent, AtVersion
 from podstead.wac.effective import MAX_DEPTH, EffectiveAcls, paths_to_read
 from podstead.wac.modes import Mode
-from tests.unit.wac.world import BASE, BOB, OWNER, World, identity, owner_rule, path, pod, rule
+from tests.support.wac_world import BASE, BOB, OWNER, World, identity, owner_rule, path, pod, rule
 
 AGENT_BOB = f"acl:agent <{BOB}>"
 MALFORMED = "<#x> a acl:Authorization; acl:agentClass foaf:Agent; acl:mode"

@@ -9,7 +9,7 @@ from podstead.core.identity import Identity
 from podstead.storage.records import Absent, AtVersion, ResourceKind
 from podstead.wac import modes
 from podstead.wac.modes import Mode, Requirement
-from tests.unit.wac.world import BOB, CAROL, OWNER, World, identity, path, pod, rule
+from tests.support.wac_world import BOB, CAROL, OWNER, World, identity, path, pod, rule
 
 AGENT_BOB = f"acl:agent <{BOB}>"
 PUBLIC = "acl:agentClass foaf:Agent"

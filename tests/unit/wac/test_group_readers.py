@@ -11,7 +11,7 @@ import pytest
 from podstead.core.identifiers import acl_of
 from podstead.storage.records import Absent, AtVersion
 from podstead.wac.groups import MOST_DOCUMENTS_ELSEWHERE
-from tests.unit.wac.world import BASE, BOB, OWNER, World, identity, path, pod, rule
+from tests.support.wac_world import BASE, BOB, OWNER, World, identity, path, pod, rule
 
 MALLORY = f"{BASE}/mallory/#me"
 GROUP = f"{BASE}/pod/private/team#a"

@@ -18,7 +18,7 @@ from podstead.wac.groups import (
     GroupMemberships,
     Readable,
 )
-from tests.unit.wac.world import BASE, BOB, CAROL, World, identity, path, pod, rule
+from tests.support.wac_world import BASE, BOB, CAROL, World, identity, path, pod, rule
 
 REMOTE = "https://groups.example/team"
 MEMBERS = f"<#a> vcard:hasMember <{BOB}>, <did:nostr:AB>. <#b> vcard:hasMember <{CAROL}>."

@@ -16,7 +16,7 @@ from podstead.core.identity import Identity
 from podstead.wac import modes
 from podstead.wac.modes import PatchContent, Requirements
 from tests.support.required_modes import required_modes
-from tests.unit.wac.world import (
+from tests.support.wac_world import (
     BOB,
     CAROL,
     World,

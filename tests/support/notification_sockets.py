@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from tests.http.conftest import BASE, Server
+from tests.support.application import BASE, Server
 from tests.support.asgi_sockets import Socket, connected
 
 PROTOCOL = "solid-0.1"

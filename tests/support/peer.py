@@ -22,7 +22,7 @@ from podstead.outbound.resolver import Resolver
 from podstead.outbound.urls import Origin, UrlRules
 from tests.support.clock import FakeClock
 
-TLS_FOLDER = Path(__file__).parent / "tls"
+TLS_FOLDER = Path(__file__).parent / "outbound_tls"
 AUTHORITY_FILE = TLS_FOLDER / "authority.pem"
 
 PATIENT = FetchPolicy(

@@ -1,11 +1,11 @@
-"""Subscribing to notifications, as clients do."""
+"""Subscribing to notification channels, as clients do."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from tests.http.conftest import BASE
+from tests.support.application import BASE
 from tests.support.asgi import Answer, Client
 
 CONTEXT = "https://www.w3.org/ns/solid/notification/v1"

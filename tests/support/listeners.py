@@ -1,0 +1,20 @@
+"""The listeners of a server: their options, certificates and clients."""
+
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.server import ServerProcess
+
+MakeServer = Callable[..., ServerProcess]
+TLS = Path(__file__).parent / "tls"
+CERTIFICATE, KEY = TLS / "certificate.pem", TLS / "key.pem"
+"""Self-signed for ``localhost`` and of no use elsewhere."""
+_SSL = ("--ssl-cert", str(CERTIFICATE), "--ssl-key", str(KEY))
+LISTENERS = {"http": (), "https": _SSL, "webid-tls": (*_SSL, "--webid-tls")}
+"""The options of each."""
+
+
+def client_tls(certificate: Path = CERTIFICATE) -> ssl.SSLContext:
+    """What a client needs to trust a server with that certificate."""
+    return ssl.create_default_context(cafile=str(certificate))
