@@ -18,9 +18,9 @@ from podstead.core.identifiers import ResourcePath
 from podstead.idp.nostr.profile_keys import ProfileKeyRecords, ProfileKeys
 from podstead.idp.records import PROFILE_KEYS
 from podstead.rdf.graph import Graph
+from podstead.storage.record_store import RecordStore
 from podstead.storage.records import InlineBody, Put, ResourceKind, Version, Write
 from podstead.storage.sqlite import SqliteStore
-from podstead.storage.writing import commit_entries
 from tests.support.application import BASE, Server, Start
 from tests.support.asgi import Answer, Client
 from tests.support.nostr import NostrKey
@@ -66,7 +66,7 @@ async def opened(settings: Settings) -> AsyncIterator[Index]:
     yield Index(
         store,
         ProfileKeys(
-            base_url=BASE, store=store, accounts=accounts.accounts, parse=parse, clock=clock
+            base_url=BASE, records=accounts.records, accounts=accounts.accounts, parse=parse
         ),
     )
     await store.close()
@@ -151,7 +151,7 @@ async def test_other_documents_state_nothing(server: Server, index: Index) -> No
 @pytest.mark.parametrize("path", ["/", "/alice", "/alice/a", "/alice/.acl", "/alice/notes/"])
 async def test_a_write_of_another_document_has_nothing_to_look_up(index: Index, path: str) -> None:
     """So that it takes no longer than without these records."""
-    records = ProfileKeyRecords(store=index.store, clock=SystemClock())
+    records = ProfileKeyRecords(RecordStore(index.store, SystemClock(), SystemRandomness()))
     assert not records.applies_to(ResourcePath(path))
     assert records.applies_to(ResourcePath("/alice/"))
 
@@ -189,9 +189,8 @@ async def test_profiles_of_earlier_versions_are_read_once_before_the_start(
     await patch(server.alice, f"INSERT DATA {{ {stating()} }}")
     async with opened(settings) as index:
         for key in await index.records():
-            await commit_entries(
-                index.store, [PROFILE_KEYS.drop(key)], now_ms=1, randomness=SystemRandomness()
-            )
+            records = RecordStore(index.store, SystemClock(), SystemRandomness())
+            await records.commit([PROFILE_KEYS.drop(key)])
         assert await index.pods() == []
         await index_profiles(settings)
         assert await index.pods() == ["alice"]

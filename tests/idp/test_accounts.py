@@ -32,7 +32,6 @@ from podstead.idp.sign_in import AccountDisabled, SignInFailed
 from podstead.pods.names import PodNameTaken
 from podstead.storage.records import CommitOutcome, TokenRecord, Version, Write
 from podstead.storage.registry import Records, Versioned
-from podstead.storage.writing import commit_entries
 from tests.support.accounts import ADDRESS, BASE, Office, office, password_of
 
 NEW_PASSWORD = "another password"
@@ -192,8 +191,7 @@ async def test_an_account_can_be_without_an_address_if_none_is_needed(desk: Offi
 async def test_a_pod_without_an_account_gets_one(desk: Office) -> None:
     """Of a server that became a provider later."""
     alice = await desk.new_account()
-    await commit_entries(
-        desk.store,
+    await desk.services.records.commit(
         [
             kind.drop(key)
             for kind, key in (
@@ -202,8 +200,6 @@ async def test_a_pod_without_an_account_gets_one(desk: Office) -> None:
                 (EMAILS, "alice@example.org"),
             )
         ],
-        now_ms=desk.clock.now_ms(),
-        randomness=desk.services.accounts._randomness,
     )
     accounts = desk.services.accounts
     made = await accounts.create_for_pod("ALICE", email=None, password="password123")
@@ -225,16 +221,13 @@ async def fill(desk: Office, account_id: str) -> None:
     grant = Grant("g1", account_id, "w", "c", None, (), now_s, "s", now_s, now_s)
     code = AuthorizationCode("g1", "c", "r", "x", now_s + 60)
     session = BrowserSession(account_id, now_s, now_s, "password", "t", lasting=False)
-    await commit_entries(
-        desk.store,
+    await desk.services.records.commit(
         [
             SESSIONS.put("s1", session, owner=account_id),
             GRANTS.put("g1", grant, owner=account_id),
             REFRESH_TOKENS.put("r1", RefreshToken("g1", "c", (), None), owner=account_id),
             CODES.put("c1", code, owner=account_id),
         ],
-        now_ms=desk.clock.now_ms(),
-        randomness=desk.services.accounts._randomness,
     )
     await desk.services.credentials.create(await desk.read(account_id), name="backup")
 

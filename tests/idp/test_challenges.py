@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app.adapters.system import SystemRandomness
 from podstead.core.errors import Overloaded
 from podstead.idp import challenges as module
 from podstead.idp.challenges import ChallengeInvalid, Challenges
@@ -18,13 +17,7 @@ from tests.support.accounts import Office, office
 
 
 def _challenges(place: Office) -> Challenges:
-    return Challenges(
-        PASSKEY_CHALLENGES,
-        lifetime_s=CHALLENGE_S,
-        store=place.store,
-        clock=place.clock,
-        randomness=SystemRandomness(),
-    )
+    return Challenges(PASSKEY_CHALLENGES, lifetime_s=CHALLENGE_S, records=place.services.records)
 
 
 async def test_a_challenge_is_taken_for_what_it_was_issued_for(tmp_path: Path) -> None:
@@ -42,7 +35,7 @@ async def test_a_challenge_is_taken_for_what_it_was_issued_for(tmp_path: Path) -
 
 async def test_a_challenge_is_of_one_kind(tmp_path: Path) -> None:
     async with office(tmp_path / "root") as place:
-        of_nostr = nostr_challenges(place.store, clock=place.clock, randomness=SystemRandomness())
+        of_nostr = nostr_challenges(place.services.records)
         key = (await _challenges(place).issue(SIGNING_IN, holder="mine")).challenge_key
         with pytest.raises(ChallengeInvalid):
             await of_nostr.take(key, SIGNING_IN, holder="mine")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app.adapters.system import SystemRandomness
 from podstead.authn.credentials import UnverifiedEvent
 from podstead.authn.event_uses import EventUses
 from podstead.authn.signed_requests import EventRules, SignedRequests
@@ -78,7 +77,7 @@ class Desk:
 @pytest.fixture
 async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     async with office(tmp_path / "root") as place:
-        challenges = nostr_challenges(place.store, clock=place.clock, randomness=SystemRandomness())
+        challenges = nostr_challenges(place.services.records)
         uses = EventUses(used=place.store, clock=place.clock, verify=_verify)
         events = SignedEvents(uses=uses, challenges=challenges, clock=place.clock)
         yield Desk(place, challenges, uses, events)

@@ -9,7 +9,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from podstead.app.adapters.system import SystemRandomness
 from podstead.core.errors import AccessDenied, NotFound, Overloaded, PodsteadError, StorageError
 from podstead.idp.factors import LastFactor, remaining_factor
 from podstead.idp.nostr.links import LinkedElsewhere, NostrLinks, ProfileRefused
@@ -17,7 +16,6 @@ from podstead.idp.records import ACCOUNTS, NOSTR_LINKS, PASSKEYS, Account, Nostr
 from podstead.idp.source import OPERATOR
 from podstead.storage.records import Record
 from podstead.storage.registry import Versioned
-from podstead.storage.writing import commit_entries
 from tests.support.accounts import Office, office
 
 KEY, OTHER = "a" * 64, "b" * 64
@@ -57,12 +55,11 @@ class Desk:
     account: Versioned[Account]
 
     async def write(self, *records: Record) -> None:
-        assert await commit_entries(
-            self.place.store,
-            records,
-            now_ms=self.place.clock.now_ms(),
-            randomness=SystemRandomness(),
-        )
+        await self.place.services.records.commit(records)
+
+    async def used(self, link: Versioned[NostrLink]) -> bool:
+        use = self.links.use(link, self.account)
+        return await self.place.services.records.try_commit(use.records, use.preconditions)
 
     async def without_password(self) -> None:
         changed = msgspec.structs.replace(self.account.value, password_hash=None)
@@ -75,11 +72,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     async with office(tmp_path / "root") as place:
         profiles = Profiles()
         links = NostrLinks(
-            store=place.store,
-            profiles=profiles,
-            audit=place.services.audit,
-            clock=place.clock,
-            randomness=SystemRandomness(),
+            records=place.services.records, profiles=profiles, audit=place.services.audit
         )
         yield Desk(place, profiles, links, await place.new_account())
 
@@ -114,7 +107,7 @@ async def test_a_use_meanwhile_is_kept(desk: Desk) -> None:
     async def sign_in() -> None:
         kept = await desk.links.find(KEY)
         assert kept is not None
-        assert await desk.links.note_use(kept, desk.account)
+        assert await desk.used(kept)
 
     desk.profiles.meanwhile = sign_in
     link = await desk.links.link(desk.account, KEY, source=OPERATOR)
@@ -162,12 +155,12 @@ async def test_a_use_counts_for_the_link_and_the_account_as_they_were(desk: Desk
     await desk.links.link(desk.account, KEY, source=OPERATOR)
     kept = await desk.links.find(KEY)
     assert kept is not None
-    assert await desk.links.note_use(kept, desk.account)
-    assert not await desk.links.note_use(kept, desk.account)
+    assert await desk.used(kept)
+    assert not await desk.used(kept)
     kept = await desk.links.find(KEY)
     assert kept is not None
     await desk.place.services.accounts.disable(desk.account.key)
-    assert not await desk.links.note_use(kept, desk.account)
+    assert not await desk.used(kept)
 
 
 async def test_two_accounts_cannot_have_one_key(desk: Desk) -> None:
@@ -229,14 +222,14 @@ def _meanwhile(
 async def test_what_is_left_to_sign_in_with(desk: Desk) -> None:
     """A-124: a password, or another factor of any kind; the removal relies on it."""
     place = desk.place
-    owner, now_ms = desk.account.value.account_id, place.clock.now_ms()
+    owner = desk.account.value.account_id
     link = NostrLink(KEY, owner, created_s=0)
     await desk.write(NOSTR_LINKS.put(KEY, link, owner=owner))
     kept = await desk.links.find(KEY)
     assert kept is not None
 
     async def remaining() -> object:
-        return await remaining_factor(place.store, desk.account, without=kept.at, now_ms=now_ms)
+        return await remaining_factor(place.services.records, desk.account, without=kept.at)
 
     assert await remaining() == desk.account.at
     await desk.without_password()
@@ -248,5 +241,5 @@ async def test_what_is_left_to_sign_in_with(desk: Desk) -> None:
     assert await remaining() == another.at
     passkey = Passkey("id", owner, "", b"", 0, "", (), False, False, "", 0)
     await desk.write(NOSTR_LINKS.drop(OTHER), PASSKEYS.put("p", passkey, owner=owner))
-    [known] = await PASSKEYS.of_owner(place.store, owner, now_ms=now_ms)
+    [known] = await place.services.records.of_owner(PASSKEYS, owner)
     assert await remaining() == known.at

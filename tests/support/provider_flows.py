@@ -19,12 +19,14 @@ from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.system import SystemRandomness
 from podstead.config import Settings
 from podstead.core.errors import OutboundError
-from podstead.idp.authorizations import AuthorizationReply, Authorizations, Interact, Next
+from podstead.idp.authorization_replies import AuthorizationReply, Interact, Next
+from podstead.idp.authorizations import Authorizations
 from podstead.idp.clients import ClientDirectory, ClientDocument
 from podstead.idp.records import ACCOUNTS, CREDENTIALS, Account, BrowserSession, ClientCredential
 from podstead.rdf.codecs import parse
 from podstead.rdf.graph import Graph
 from podstead.storage.layout import RootLayout
+from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record, Version, Write
 from podstead.storage.registry import Records, secret_key
 from podstead.storage.sqlite import SqliteStore
@@ -325,20 +327,14 @@ async def open_provider(
     keys = KeyFolder(RootLayout(root).keys, clock)
     accounts = await ACCOUNTS.page(store, now_ms=clock.now_ms())
     documents = _OwnDocuments(public)
+    records = RecordStore(store, clock, SystemRandomness())
     authorizations = Authorizations(
         issuer=BASE,
-        store=store,
+        records=records,
         clients=ClientDirectory(
-            store=store,
-            documents=documents,
-            parse=documents.parse,
-            allow_http=True,
-            clock=clock,
-            randomness=SystemRandomness(),
+            records=records, documents=documents, parse=documents.parse, allow_http=True
         ),
         keys=keys,
-        clock=clock,
-        randomness=SystemRandomness(),
     )
     return Provider(public, store, clock, accounts[0].value, authorizations, keys, root)
 

@@ -18,6 +18,7 @@ from podstead.idp.passwords import PasswordHasher
 from podstead.idp.sign_in import PasswordSignIn
 from podstead.pods.provision import PodProvisioner
 from podstead.storage.protocol import Store
+from podstead.storage.record_store import RecordStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class AccountServices:
     known_browsers: KnownBrowsers
     credentials: ClientCredentials
     audit: Audit
+    records: RecordStore
 
 
 def build_accounts(
@@ -50,8 +52,9 @@ def build_accounts(
     passwords = passwords or Argon2Passwords()
     audit = audit or LogAudit()
     known_browsers = KnownBrowsers(signing_keys, clock=clock, randomness=randomness)
+    records = RecordStore(store, clock, randomness)
     accounts = Accounts(
-        store=store,
+        records=records,
         pods=PodProvisioner(
             base_url=settings.base_url,
             store=store,
@@ -62,28 +65,21 @@ def build_accounts(
         ),
         passwords=passwords,
         audit=audit,
-        clock=clock,
-        randomness=randomness,
     )
     return AccountServices(
         accounts=accounts,
         sign_in=PasswordSignIn(
             accounts=accounts,
             passwords=passwords,
-            attempts=Attempts(
-                store=store,
-                limits=_limits(settings),
-                audit=audit,
-                clock=clock,
-                randomness=randomness,
-            ),
+            attempts=Attempts(records=records, limits=_limits(settings), audit=audit),
             known_browsers=known_browsers,
             audit=audit,
             clock=clock,
         ),
         known_browsers=known_browsers,
-        credentials=ClientCredentials(store=store, audit=audit, clock=clock, randomness=randomness),
+        credentials=ClientCredentials(records=records, audit=audit),
         audit=audit,
+        records=records,
     )
 
 

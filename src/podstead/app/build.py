@@ -314,12 +314,4 @@ def _provider(
         passwords=passwords,
         signing_keys=[bytes(key) for key in signing_keys],
     )
-    return Provider(
-        settings,
-        store=store,
-        accounts=accounts,
-        foreign=foreign,
-        parse=parse,
-        clock=clock,
-        randomness=randomness,
-    )
+    return Provider(settings, accounts=accounts, foreign=foreign, parse=parse)

@@ -17,7 +17,6 @@ from podstead.authn.proofs import Proofs
 from podstead.authn.resource_tokens import ResourceTokens
 from podstead.authn.web_id_documents import ForeignProfiles, ProfileSources
 from podstead.config import Settings
-from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import OutboundError, RequestRefused
 from podstead.core.identifiers import ResourcePath, parse_path
 from podstead.core.operation import GivenBody, Operation
@@ -34,7 +33,6 @@ from podstead.rdf.parser import RdfParser
 from podstead.resources.outcome import Representation, ResourceRequest
 from podstead.resources.service import ResourceService
 from podstead.storage.layout import RootLayout
-from podstead.storage.protocol import Store
 from podstead.web.authority import is_loopback_url
 from podstead.web.cors import Sharing
 from podstead.web.idp.credentials_endpoint import CREDENTIALS_PATH, CredentialsEndpoint
@@ -66,13 +64,11 @@ class Provider:
         self,
         settings: Settings,
         *,
-        store: Store,
         accounts: AccountServices,
         foreign: ForeignProfiles,
         parse: RdfParser,
-        clock: Clock,
-        randomness: Randomness,
     ) -> None:
+        store, clock = accounts.records.store, accounts.records.clock
         self.issuer = settings.issuer
         self.accounts = accounts
         self.pod_maker = PodsWithAccounts(accounts.accounts, issuer=self.issuer)
@@ -89,9 +85,6 @@ class Provider:
             clock=clock,
         )
         self._settings = settings
-        self._store = store
-        self._clock = clock
-        self._randomness = randomness
 
     def routes(
         self,
@@ -106,22 +99,19 @@ class Provider:
         profiles: ProfileSources,
     ) -> tuple[Route, ...]:
         """Every address of the provider; ``nostr`` is ``None`` where events are not accepted."""
-        settings, store, clock = self._settings, self._store, self._clock
+        settings, records = self._settings, self.accounts.records
+        store, clock = records.store, records.clock
         loopback = is_loopback_url(settings.base_url)
         clients = ClientDirectory(
-            store=store,
+            records=records,
             documents=ClientDocumentReader(settings.base_url, resources, foreign),
             parse=parse,
             allow_http=loopback,
-            clock=clock,
-            randomness=self._randomness,
         )
         status = TokenStatus(
             own=self.own,
-            store=store,
+            records=records,
             allow_loopback=loopback,
-            clock=clock,
-            randomness=self._randomness,
         )
         userinfo = UserinfoEndpoint(
             issuer=self.issuer,
@@ -136,12 +126,10 @@ class Provider:
             issuer=self.issuer,
             tokens=TokenService(
                 issuer=self.issuer,
-                store=store,
+                records=records,
                 clients=clients,
                 keys=self.keys,
                 audit=self.accounts.audit,
-                clock=clock,
-                randomness=self._randomness,
             ),
             status=status,
             clients=clients,
@@ -157,18 +145,16 @@ class Provider:
         )
         authorizations = Authorizations(
             issuer=self.issuer,
-            store=store,
+            records=records,
             clients=clients,
             keys=self.keys,
-            clock=clock,
-            randomness=self._randomness,
         )
         credentials = CredentialsEndpoint(
             issuer=self.issuer,
             sign_in=self.accounts.sign_in,
             keys=self.keys,
             proven_key=protocol.proven_key,
-            randomness=self._randomness,
+            randomness=records.randomness,
         )
         own_profiles = AccountProfiles(base_url=settings.base_url, resources=resources)
         pages = build_pages(
@@ -176,7 +162,6 @@ class Provider:
             pods_url=settings.base_url,
             accounts=self.accounts,
             services=PageServices(
-                store=store,
                 authorizations=authorizations,
                 clients=clients,
                 keys=self.keys,
@@ -194,10 +179,8 @@ class Provider:
                         sources=profiles,
                         profiles=own_profiles,
                         make=make_in_thread,
-                        store=store,
+                        records=records,
                         audit=self.accounts.audit,
-                        clock=clock,
-                        randomness=self._randomness,
                     )
                     if settings.webid_tls
                     else None
@@ -206,8 +189,6 @@ class Provider:
                 restoration=IssuerRestoration(
                     issuer=self.issuer, profiles=own_profiles, audit=self.accounts.audit
                 ),
-                clock=clock,
-                randomness=self._randomness,
             ),
         )
         routes = (*protocol_routes(protocol, userinfo, credentials), *pages)
@@ -227,12 +208,9 @@ class Provider:
         return build_nostr(
             self._settings.base_url,
             accounts=self.accounts,
-            store=self._store,
             resources=resources,
             parse=parse,
             uses=uses,
-            clock=self._clock,
-            randomness=self._randomness,
         )
 
 

@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 from podstead.app.accounts import AccountServices
 from podstead.app.adapters.webauthn import WebAuthnVerifier
 from podstead.app.nostr_keys import NostrServices
-from podstead.core.clock import Clock, Randomness
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.certificates import CertificateKeys
 from podstead.idp.challenges import Challenges
@@ -25,7 +24,6 @@ from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
 from podstead.idp.records import PASSKEY_CHALLENGES, SecurityEvent
 from podstead.idp.security_events import security_events
 from podstead.idp.sessions import Sessions
-from podstead.storage.protocol import Store
 from podstead.web.idp.account_pages import AccountPages
 from podstead.web.idp.authorization_endpoint import AuthorizationEndpoint
 from podstead.web.idp.browser_sign_in import BrowserSignIn
@@ -69,7 +67,6 @@ logger = logging.getLogger("podstead.app")
 class PageServices:
     """What the pages ask, besides accounts."""
 
-    store: Store
     authorizations: Authorizations
     clients: ClientDirectory
     keys: ProviderKeys
@@ -82,8 +79,6 @@ class PageServices:
     certificates: CertificateKeys | None
     profile_issuer: ProfileIssuer
     restoration: IssuerRestoration
-    clock: Clock
-    randomness: Randomness
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +95,14 @@ def build_pages(
 ) -> tuple[Route, ...]:
     """Every address of the provider for people, of one worker. They are at ``base_url``, and the
     pods at ``pods_url``."""
-    store, clock, randomness = services.store, services.clock, services.randomness
+    records = accounts.records
+    store, clock, randomness = records.store, records.clock, records.randomness
     audit, authorizations = accounts.audit, services.authorizations
     url = urlsplit(base_url)
     cookies = Cookies(secure=url.scheme == "https")
     renderer = Renderer(url.netloc, randomness)
-    sessions = Sessions(store=store, clock=clock, randomness=randomness)
-    connections = Connections(store=store, clock=clock, randomness=randomness)
+    sessions = Sessions(records)
+    connections = Connections(records)
     sign_in = BrowserSignIn(
         passwords=accounts.sign_in,
         known_browsers=accounts.known_browsers,
@@ -132,7 +128,7 @@ def build_pages(
             cookies=cookies,
         )
 
-    pod_tokens = PodTokens(store=store, audit=audit, clock=clock, randomness=randomness)
+    pod_tokens = PodTokens(records=records, audit=audit)
     remaining = RemainingWays(
         credentials=accounts.credentials,
         tokens=pod_tokens,
@@ -143,7 +139,7 @@ def build_pages(
     )
 
     async def events_of(account_id: str) -> Sequence[SecurityEvent]:
-        return await security_events(store, account_id, now_ms=clock.now_ms())
+        return await security_events(records, account_id)
 
     pages = Pages(
         authorization=AuthorizationEndpoint(
@@ -306,31 +302,10 @@ def _build_passkeys(accounts: AccountServices, services: PageServices) -> Passke
             "never at an IP address. On this machine use http://localhost:PORT as the base URL."
         )
         return None
-    store, clock, randomness = services.store, services.clock, services.randomness
-    audit, verifier = accounts.audit, WebAuthnVerifier(party)
-    challenges = Challenges(
-        PASSKEY_CHALLENGES,
-        lifetime_s=CHALLENGE_S,
-        store=store,
-        clock=clock,
-        randomness=randomness,
-    )
+    records, audit, verifier = accounts.records, accounts.audit, WebAuthnVerifier(party)
+    challenges = Challenges(PASSKEY_CHALLENGES, lifetime_s=CHALLENGE_S, records=records)
     return PasskeyServices(
         party,
-        Passkeys(
-            store=store,
-            challenges=challenges,
-            verifier=verifier,
-            audit=audit,
-            clock=clock,
-            randomness=randomness,
-        ),
-        PasskeySignIn(
-            store=store,
-            challenges=challenges,
-            verifier=verifier,
-            audit=audit,
-            clock=clock,
-            randomness=randomness,
-        ),
+        Passkeys(records=records, challenges=challenges, verifier=verifier, audit=audit),
+        PasskeySignIn(records=records, challenges=challenges, verifier=verifier, audit=audit),
     )

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from podstead.app.accounts import AccountServices
 from podstead.app.adapters.profile_patches import AccountProfiles
 from podstead.authn.event_uses import EventUses
-from podstead.core.clock import Clock, Randomness
 from podstead.idp.challenges import Challenges
 from podstead.idp.nostr.allowed_keys import AllowedKeys
 from podstead.idp.nostr.challenges import nostr_challenges
@@ -20,7 +19,6 @@ from podstead.idp.nostr.proven_keys import ProvenKeys
 from podstead.idp.nostr.sign_in import NostrSignIn
 from podstead.rdf.parser import RdfParser
 from podstead.resources.service import ResourceService
-from podstead.storage.protocol import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,37 +39,35 @@ def build_nostr(
     base_url: str,
     *,
     accounts: AccountServices,
-    store: Store,
     resources: ResourceService,
     parse: RdfParser,
     uses: EventUses,
-    clock: Clock,
-    randomness: Randomness,
 ) -> NostrServices:
     """The services of one worker."""
+    records = accounts.records
     links = NostrLinks(
-        store=store,
+        records=records,
         profiles=AccountProfiles(base_url=base_url, resources=resources),
         audit=accounts.audit,
-        clock=clock,
-        randomness=randomness,
     )
     stated = ProfileKeys(
-        base_url=base_url, store=store, accounts=accounts.accounts, parse=parse, clock=clock
+        base_url=base_url, records=records, accounts=accounts.accounts, parse=parse
     )
-    allowed = AllowedKeys(
-        store=store, stated=stated, audit=accounts.audit, clock=clock, randomness=randomness
-    )
-    challenges = nostr_challenges(store, clock=clock, randomness=randomness)
+    allowed = AllowedKeys(records=records, stated=stated, audit=accounts.audit)
+    challenges = nostr_challenges(records)
     return NostrServices(
         links=links,
         stated=stated,
         linked=LinkedWebIds(KeyOwners(links=links, stated=stated, accounts=accounts.accounts)),
         challenges=challenges,
-        events=SignedEvents(uses=uses, challenges=challenges, clock=clock),
+        events=SignedEvents(uses=uses, challenges=challenges, clock=records.clock),
         allowed=allowed,
         sign_in=NostrSignIn(
-            links=links, allowed=allowed, accounts=accounts.accounts, audit=accounts.audit
+            links=links,
+            allowed=allowed,
+            accounts=accounts.accounts,
+            records=records,
+            audit=accounts.audit,
         ),
-        proven=ProvenKeys(store=store, audit=accounts.audit, clock=clock, randomness=randomness),
+        proven=ProvenKeys(records=records, audit=accounts.audit),
     )

@@ -22,6 +22,7 @@ from podstead.resources.representations import Representations
 from podstead.resources.service import ResourceService
 from podstead.storage.capacity import StorageCapacity
 from podstead.storage.protocol import PodRegistry, Store
+from podstead.storage.record_store import RecordStore
 from podstead.wac.gate import Gate
 
 
@@ -54,7 +55,7 @@ def build_resources(
         store=store,
         documents=documents,
         identity_changes=identity_changes,
-        write_hook=ProfileKeyRecords(store=store, clock=clock),
+        write_hook=ProfileKeyRecords(RecordStore(store, clock, randomness)),
     )
     return ResourceService(
         store=store,

@@ -7,14 +7,20 @@ they go in one as well. Every change relies on the account being as it was read.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from dataclasses import replace
+from typing import Any, Final
 
 import msgspec
 
-from podstead.core.clock import Clock, Randomness
-from podstead.core.errors import Conflict, NotFound, Overloaded
+from podstead.core.errors import Conflict, NotFound
 from podstead.core.identifiers import ResourcePath
+from podstead.idp.account_creation import (
+    NOTHING_JOINED,
+    Joined,
+    NewAccount,
+    PodPlanner,
+    records_of_new,
+)
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.names import EmailTaken, check_email, login_records, masked_email, name_key
 from podstead.idp.passwords import PasswordHasher, check_password
@@ -25,14 +31,13 @@ from podstead.idp.records import (
     GRANTS,
     REFRESH_TOKENS,
     SESSIONS,
-    USERNAMES,
     Account,
     AccountName,
 )
 from podstead.idp.security_events import noting
 from podstead.idp.source import OPERATOR, RequestSource
 from podstead.storage.pod_tombstones import pod_tombstone
-from podstead.storage.protocol import EntryRegistry, PodRegistry, ResourceStore, TokenRegistry
+from podstead.storage.record_store import BUSY, Changes, Contention, RecordStore
 from podstead.storage.records import (
     Committed,
     DropEntry,
@@ -40,68 +45,15 @@ from podstead.storage.records import (
     Precondition,
     Present,
     Record,
-    TokenRevocation,
-    Version,
     VersionConflict,
     Write,
 )
 from podstead.storage.registry import Records, Versioned
-from podstead.storage.writing import VERSION_BYTES, commit_entries
+from podstead.storage.tokens import revocations
 
 _ID_BYTES: Final = 16
-_ATTEMPTS: Final = 4
+_NO_ACCOUNT: Final = "There is no such account"
 _ENDED_BY_A_NEW_PASSWORD: Final[Sequence[Records[Any]]] = (SESSIONS, GRANTS, REFRESH_TOKENS, CODES)
-
-
-class AccountStore(EntryRegistry, ResourceStore, PodRegistry, TokenRegistry, Protocol):
-    """Where accounts and their pods are kept; every store is one."""
-
-
-class PodPlan(Protocol):
-    """A pod that does not exist yet, and the write that makes it."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def web_id(self) -> str: ...
-
-    @property
-    def pod_uri(self) -> str: ...
-
-    @property
-    def write(self) -> Write: ...
-
-
-class PodPlanner(Protocol):
-    """Plans pods; that of ``pods.provision`` is one."""
-
-    def plan(self, name: object) -> PodPlan:
-        """A pod of that name. Raises BadRequest for a name that no pod may have."""
-
-    def name_taken(self) -> Conflict:
-        """What to raise when another pod has the name."""
-
-
-@dataclass(frozen=True, slots=True)
-class NewAccount:
-    """An account that exists now, with its pod."""
-
-    account: Account
-    pod_uri: str
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """What else is made in the write that makes an account; ``refusal`` is raised, and there is no
-    account, if one of ``preconditions`` does not hold."""
-
-    records: Sequence[Record]
-    preconditions: Sequence[Precondition]
-    refusal: Conflict
-
-
-_NOTHING: Final = Joined((), (), Conflict("There was nothing to merge"))
 
 
 class Accounts:
@@ -110,19 +62,15 @@ class Accounts:
     def __init__(
         self,
         *,
-        store: AccountStore,
+        records: RecordStore,
         pods: PodPlanner,
         passwords: PasswordHasher,
         audit: Audit,
-        clock: Clock,
-        randomness: Randomness,
     ) -> None:
-        self._store = store
+        self._records = records
         self._pods = pods
         self._passwords = passwords
         self._audit = audit
-        self._clock = clock
-        self._randomness = randomness
 
     # --- making -------------------------------------------------------------------------------
 
@@ -149,8 +97,8 @@ class Accounts:
         password_hash = await self._passwords.hash(chosen, network=source.network)
         pod = self._pods.plan(name)
         account = self._new(pod.name, pod.web_id, address, password_hash)
-        records, preconditions = self._joining(account)
-        further = _NOTHING if joined is None else joined(account)
+        records, preconditions = records_of_new(account)
+        further = NOTHING_JOINED if joined is None else joined(account)
         write = replace(
             pod.write,
             preconditions=(*pod.write.preconditions, *preconditions, *further.preconditions),
@@ -167,15 +115,15 @@ class Accounts:
         """
         address = None if email is None else check_email(email)
         chosen = check_password(password)
-        pod = await self._store.read_pod(name)
+        pod = await self._records.store.read_pod(name)
         if pod is None:
             raise NotFound(f"There is no pod '{name}'.")
         password_hash = await self._passwords.hash(chosen, network=OPERATOR.network)
         account = self._new(pod.name, pod.owner, address, password_hash)
-        records, preconditions = self._joining(account)
+        records, preconditions = records_of_new(account)
         write = Write(
-            version=Version(self._randomness.token_hex(VERSION_BYTES)),
-            at_ms=self._clock.now_ms(),
+            version=self._records.new_version(),
+            at_ms=self._records.now_ms(),
             preconditions=(Present(pod.root), *preconditions),
             records=tuple(records),
         )
@@ -187,13 +135,12 @@ class Accounts:
 
     async def read(self, account_id: str) -> Versioned[Account] | None:
         """The account of an id. Raises StorageError."""
-        return await ACCOUNTS.read(self._store, account_id, now_ms=self._clock.now_ms())
+        return await self._records.read(ACCOUNTS, account_id)
 
     async def find(self, login: str) -> Versioned[Account] | None:
         """The account of an e-mail address or a pod's name, in any case. Raises StorageError."""
         key = name_key(login)
-        now_ms = self._clock.now_ms()
-        named = await login_records(key).read(self._store, key, now_ms=now_ms)
+        named = await self._records.read(login_records(key), key)
         return None if named is None else await self.read(named.value.account_id)
 
     async def is_disabled(self, storage: ResourcePath) -> bool:
@@ -204,8 +151,8 @@ class Accounts:
 
     async def page(self, *, after: str = "", limit: int = 1000) -> Sequence[Account]:
         """Some of all accounts, by id, from behind ``after``. Raises StorageError."""
-        now_ms = self._clock.now_ms()
-        kept = await ACCOUNTS.page(self._store, after=after, now_ms=now_ms, limit=limit)
+        now_ms = self._records.now_ms()
+        kept = await ACCOUNTS.page(self._records.store, after=after, now_ms=now_ms, limit=limit)
         return [each.value for each in kept]
 
     # --- changing -----------------------------------------------------------------------------
@@ -223,7 +170,7 @@ class Accounts:
         account = await self._end_all(
             account_id,
             lambda account: msgspec.structs.replace(account, password_hash=password_hash),
-            await self._noting(account_id, AuditEvent.PASSWORD_CHANGED, source),
+            await noting(self._records, account_id, AuditEvent.PASSWORD_CHANGED, source),
         )
         self._audit.note(AuditEvent.PASSWORD_CHANGED, account_id=account_id)
         return account
@@ -235,37 +182,36 @@ class Accounts:
         StorageError."""
         address = check_email(email)
         key = name_key(address)
-        for _ in range(_ATTEMPTS):
+
+        async def compute() -> Changes[Account]:
             kept = await self._existing(account_id)
             before = kept.value.email
             changed = msgspec.structs.replace(kept.value, email=address)
             records: list[Record] = [
                 ACCOUNTS.replace(kept, changed),
-                *await self._noting(account_id, AuditEvent.EMAIL_CHANGED, source),
+                *await noting(self._records, account_id, AuditEvent.EMAIL_CHANGED, source),
             ]
             preconditions: list[Precondition] = [kept.at]
             if before is None or name_key(before) != key:
-                if await EMAILS.read(self._store, key, now_ms=self._clock.now_ms()) is not None:
+                if await self._records.read(EMAILS, key) is not None:
                     raise EmailTaken
                 records.append(EMAILS.put(key, AccountName(account_id), owner=account_id))
                 preconditions.append(EMAILS.absent(key))
                 if before is not None:
                     records.append(EMAILS.drop(name_key(before)))
-            if await self._commit(records, preconditions):
-                facts = {"email": masked_email(address)}
-                self._audit.note(AuditEvent.EMAIL_CHANGED, account_id=account_id, **facts)
-                return changed
-        raise _busy()
+            return Changes(changed, records, preconditions)
+
+        account = await self._records.transact(compute)
+        facts = {"email": masked_email(address)}
+        self._audit.note(AuditEvent.EMAIL_CHANGED, account_id=account_id, **facts)
+        return account
 
     async def disable(self, account_id: str) -> Account:
         """Let nobody use the account, and end what is under way, with the tokens of its pod that
         no provider made. Raises NotFound, Overloaded, StorageError."""
         pod = (await self._existing(account_id)).value.pod
-        now_s = self._clock.now_ms() // 1000
-        revoked = [
-            TokenRevocation(token.token_id, at_s=now_s)
-            for token in await self._store.list_tokens(pod=pod)
-        ]
+        tokens = await self._records.store.list_tokens(pod=pod)
+        revoked = revocations(tokens, now_s=self._records.now_s())
         account = await self._end_all(
             account_id, lambda account: msgspec.structs.replace(account, disabled=True), revoked
         )
@@ -274,20 +220,20 @@ class Accounts:
 
     async def enable(self, account_id: str) -> Account:
         """Let the account be used again. Raises NotFound, Overloaded, StorageError."""
-        for _ in range(_ATTEMPTS):
-            kept = await self._existing(account_id)
-            changed = msgspec.structs.replace(kept.value, disabled=False)
-            if await self._commit([ACCOUNTS.replace(kept, changed)], [kept.at]):
-                self._audit.note(AuditEvent.ACCOUNT_ENABLED, account_id=account_id)
-                return changed
-        raise _busy()
+        account = await self._records.update(
+            ACCOUNTS, account_id, lambda account: msgspec.structs.replace(account, disabled=False)
+        )
+        if account is None:
+            raise NotFound(_NO_ACCOUNT)
+        self._audit.note(AuditEvent.ACCOUNT_ENABLED, account_id=account_id)
+        return account
 
     async def rehash(self, kept: Versioned[Account], password: str, *, network: str) -> None:
         """Keep the password of an account as new ones are; nothing happens if the account has
         changed meanwhile. Raises Overloaded, StorageError."""
         password_hash = await self._passwords.hash(password, network=network)
         changed = msgspec.structs.replace(kept.value, password_hash=password_hash)
-        await self._commit([ACCOUNTS.replace(kept, changed)], [kept.at])
+        await self._records.try_commit([ACCOUNTS.replace(kept, changed)], [kept.at])
 
     # --- ending -------------------------------------------------------------------------------
 
@@ -301,12 +247,12 @@ class Accounts:
         account = (await self._existing(account_id)).value
         removal = PodRemoval(
             name=account.pod,
-            version=Version(self._randomness.token_hex(VERSION_BYTES)),
-            at_ms=self._clock.now_ms(),
+            version=self._records.new_version(),
+            at_ms=self._records.now_ms(),
             agent=agent,
             entry_owner=account_id,
         )
-        if not await self._store.remove_pod(removal):
+        if not await self._records.store.remove_pod(removal):
             raise NotFound(f"There is no pod '{account.pod}'.")
         self._audit.note(AuditEvent.ACCOUNT_DELETED, account_id=account_id)
 
@@ -315,53 +261,41 @@ class Accounts:
         others have shared with it. Raises NotFound if no pod is gone that had the name, Overloaded,
         StorageError."""
         former = pod_tombstone(name)
-        if await self._store.read_entry(former, now_ms=self._clock.now_ms()) is None:
+        if await self._records.store.read_entry(former, now_ms=self._records.now_ms()) is None:
             raise NotFound(f"There is no deleted pod '{name}'.")
-        if not await self._commit([DropEntry(former)], []):
-            raise _busy()
+        await self._records.commit([DropEntry(former)])
         self._audit.note(AuditEvent.NAME_FREED)
 
     # --- parts --------------------------------------------------------------------------------
 
     def _new(self, pod: str, web_id: str, email: str | None, password_hash: str | None) -> Account:
         return Account(
-            account_id=self._randomness.token_hex(_ID_BYTES),
+            account_id=self._records.randomness.token_hex(_ID_BYTES),
             pod=pod,
             web_id=web_id,
             email=email,
             password_hash=password_hash,
-            created_s=self._clock.now_ms() // 1000,
+            created_s=self._records.now_s(),
         )
-
-    def _joining(self, account: Account) -> tuple[list[Record], list[Precondition]]:
-        """The records of a new account, and that nobody has its names."""
-        owner = account.account_id
-        leads_here = AccountName(owner)
-        name = name_key(account.pod)
-        records: list[Record] = [
-            ACCOUNTS.put(owner, account, owner=owner),
-            USERNAMES.put(name, leads_here, owner=owner),
-        ]
-        preconditions: list[Precondition] = [ACCOUNTS.absent(owner), USERNAMES.absent(name)]
-        if account.email is not None:
-            email = name_key(account.email)
-            records.append(EMAILS.put(email, leads_here, owner=owner))
-            preconditions.append(EMAILS.absent(email))
-        return records, preconditions
 
     async def _check_free(self, name: str, email: str | None) -> None:
         """Refuse what is taken before a password is hashed for it; the write looks again."""
-        if await self._store.read_pod(name) is not None:
+        if await self._records.store.read_pod(name) is not None:
             raise self._pods.name_taken()
         if email is not None:
             key = name_key(email)
-            if await EMAILS.read(self._store, key, now_ms=self._clock.now_ms()) is not None:
+            if await self._records.read(EMAILS, key) is not None:
                 raise EmailTaken
 
     async def _commit_new(
-        self, write: Write, account: Account, *, name_taken: Conflict, further: Joined = _NOTHING
+        self,
+        write: Write,
+        account: Account,
+        *,
+        name_taken: Conflict,
+        further: Joined = NOTHING_JOINED,
     ) -> None:
-        outcome = await self._store.commit(write)
+        outcome = await self._records.store.commit(write)
         if isinstance(outcome, VersionConflict):
             if outcome.precondition in further.preconditions:
                 raise further.refusal
@@ -370,19 +304,14 @@ class Accounts:
                 raise EmailTaken
             raise name_taken
         if not isinstance(outcome, Committed):
-            raise _busy()
+            raise Contention(BUSY)
         facts = {"pod": account.pod}
         self._audit.note(AuditEvent.ACCOUNT_CREATED, account_id=account.account_id, **facts)
-
-    async def _noting(
-        self, account_id: str, event: AuditEvent, source: RequestSource
-    ) -> Sequence[Record]:
-        return await noting(self._store, account_id, event, source, now_ms=self._clock.now_ms())
 
     async def _existing(self, account_id: str) -> Versioned[Account]:
         kept = await self.read(account_id)
         if kept is None:
-            raise NotFound("There is no such account")
+            raise NotFound(_NO_ACCOUNT)
         return kept
 
     async def _end_all(
@@ -397,39 +326,24 @@ class Accounts:
         more, so only the next second does; what is made after the change is dated to it
         (:func:`counting_from`).
         """
-        for _ in range(_ATTEMPTS):
-            now_ms = self._clock.now_ms()
+
+        async def compute() -> Changes[Account]:
+            now_s = self._records.now_s()
             kept = await self._existing(account_id)
             changed = msgspec.structs.replace(
-                change(kept.value),
-                valid_after_s=max(kept.value.valid_after_s, now_ms // 1000 + 1),
+                change(kept.value), valid_after_s=max(kept.value.valid_after_s, now_s + 1)
             )
             ended = [
                 kind.drop(each.key)
                 for kind in _ENDED_BY_A_NEW_PASSWORD
-                for each in await kind.of_owner(self._store, account_id, now_ms=now_ms)
+                for each in await self._records.of_owner(kind, account_id)
             ]
-            if await self._commit([ACCOUNTS.replace(kept, changed), *ended, *further], [kept.at]):
-                return changed
-        raise _busy()
+            return Changes(changed, [ACCOUNTS.replace(kept, changed), *ended, *further], [kept.at])
 
-    async def _commit(
-        self, records: Sequence[Record], preconditions: Sequence[Precondition]
-    ) -> bool:
-        return await commit_entries(
-            self._store,
-            records,
-            preconditions=preconditions,
-            now_ms=self._clock.now_ms(),
-            randomness=self._randomness,
-        )
+        return await self._records.transact(compute)
 
 
 def counting_from(account: Account, now_s: int) -> int:
     """The time, in Unix seconds, to note for what is made for an account now: a session, or a
     token. After a change of the password it may be the next second."""
     return max(now_s, account.valid_after_s)
-
-
-def _busy() -> Overloaded:
-    return Overloaded("The account is being changed elsewhere; try again")

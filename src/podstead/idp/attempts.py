@@ -14,25 +14,21 @@ the account before is delayed by its own failures only (:mod:`podstead.idp.known
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
-from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import RateLimited
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.names import name_key
 from podstead.idp.records import Account
-from podstead.idp.token_service import ProviderStore
-from podstead.storage.protocol import RateCounters
+from podstead.storage.record_store import Changes, Contention, RecordStore
 from podstead.storage.registry import Records, Versioned, secret_key
-from podstead.storage.writing import commit_entries
 
 LONGEST_DELAY_S: Final = 60
 HOUR_S: Final = 3600
 PAUSE_S: Final = 900
 _MINUTE_S: Final = 60
-_ATTEMPTS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,33 +109,25 @@ def attempt_at(
     return Attempt(secret_key(name_key(login)), address, account_id)
 
 
-class AttemptStore(ProviderStore, RateCounters, Protocol):
-    """Where failures are noted; every store is one."""
-
-
 class Attempts:
     """Looks at and notes failures."""
 
     def __init__(
         self,
         *,
-        store: AttemptStore,
+        records: RecordStore,
         limits: FailureLimits,
         audit: Audit,
-        clock: Clock,
-        randomness: Randomness,
     ) -> None:
-        self._store = store
+        self._records = records
         self._limits = limits
         self._audit = audit
-        self._clock = clock
-        self._randomness = randomness
 
     async def check(self, attempt: Attempt) -> None:
         """Refuse an attempt that has to wait. Raises RateLimited, StorageError."""
-        now_ms = self._clock.now_ms()
+        now_ms = self._records.now_ms()
         for bucket, capacity in self._buckets(attempt):
-            wait_s = await self._store.wait_s(
+            wait_s = await self._records.store.wait_s(
                 bucket, capacity=capacity, per_s=capacity / _MINUTE_S, now_ms=now_ms
             )
             if wait_s is not None:
@@ -151,9 +139,9 @@ class Attempts:
 
         Raises RateLimited, Overloaded, StorageError.
         """
-        now_ms = self._clock.now_ms()
+        now_ms = self._records.now_ms()
         for bucket, capacity in self._buckets(attempt):
-            wait_s = await self._store.take(
+            wait_s = await self._records.store.take(
                 bucket, capacity=capacity, per_s=capacity / _MINUTE_S, now_ms=now_ms
             )
             if wait_s is not None:
@@ -162,50 +150,41 @@ class Attempts:
 
     async def succeeded(self, attempt: Attempt) -> None:
         """Forget the failures in a row. Raises Overloaded, StorageError."""
-        kept = await FAILURES.read(self._store, attempt.subject, now_ms=self._clock.now_ms())
+        kept = await self._records.read(FAILURES, attempt.subject)
         if kept is None or kept.value.in_a_row == 0:
             return
         forgiven = msgspec.structs.replace(kept.value, in_a_row=0)
-        await commit_entries(
-            self._store,
-            [FAILURES.replace(kept, forgiven)],
-            preconditions=[kept.at],
-            now_ms=self._clock.now_ms(),
-            randomness=self._randomness,
-        )
+        await self._records.try_commit([FAILURES.replace(kept, forgiven)], [kept.at])
 
     async def _note(self, attempt: Attempt) -> None:
         if not self._limits.in_a_row and not self._limits.per_hour:
             return
-        for _ in range(_ATTEMPTS):
-            now_ms = self._clock.now_ms()
+
+        async def compute() -> Changes[bool]:
+            now_ms = self._records.now_ms()
             kept = await self._read(attempt)
             before = NONE_YET if kept is None else kept.value
             noted = after_failure(before, self._limits, now_s=now_ms // 1000)
-            absent = FAILURES.absent(attempt.subject)
-            if await commit_entries(
-                self._store,
-                [
-                    FAILURES.put(
-                        attempt.subject,
-                        noted,
-                        owner=attempt.account_id,
-                        expires_ms=now_ms + HOUR_S * 1000,
-                    )
-                ],
-                preconditions=[absent if kept is None else kept.at],
-                now_ms=now_ms,
-                randomness=self._randomness,
-            ):
-                if noted.paused_until_s > before.paused_until_s:
-                    self._audit.note(AuditEvent.SIGN_IN_PAUSED, account_id=attempt.account_id)
-                return
-        # So many fail at once that this one could not be noted: it is as if it were not made.
-        raise RateLimited(retry_after_s=1)
+            record = FAILURES.put(
+                attempt.subject,
+                noted,
+                owner=attempt.account_id,
+                expires_ms=now_ms + HOUR_S * 1000,
+            )
+            unchanged = FAILURES.absent(attempt.subject) if kept is None else kept.at
+            return Changes(noted.paused_until_s > before.paused_until_s, [record], [unchanged])
+
+        try:
+            pauses = await self._records.transact(compute)
+        except Contention as contention:
+            # So many fail at once that this one could not be noted: treat it as not made.
+            raise RateLimited(retry_after_s=1) from contention
+        if pauses:
+            self._audit.note(AuditEvent.SIGN_IN_PAUSED, account_id=attempt.account_id)
 
     async def _read(self, attempt: Attempt) -> Versioned[Failures] | None:
-        now_ms = self._clock.now_ms()
-        kept = await FAILURES.read(self._store, attempt.subject, now_ms=now_ms)
+        now_ms = self._records.now_ms()
+        kept = await self._records.read(FAILURES, attempt.subject)
         if kept is not None:
             wait_s = seconds_to_wait(kept.value, self._limits, now_s=now_ms // 1000)
             if wait_s:

@@ -12,17 +12,15 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from podstead.authn.web_id_documents import ProfileSources, WebIdDocuments
-from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Conflict, NotFound
 from podstead.core.media_types import N3, SPARQL_UPDATE
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.records import Account
 from podstead.idp.security_events import noting
 from podstead.idp.source import RequestSource
-from podstead.idp.token_service import ProviderStore
 from podstead.rdf.rsa_key_text import NewKey, removal
 from podstead.rdf.rsa_keys import OwnKey, key_mark, keys_of
-from podstead.storage.writing import commit_entries
+from podstead.storage.record_store import RecordStore
 from podstead.x509.issuing import MadeCertificate
 
 MOST_OF_ONE_ACCOUNT: Final = 50
@@ -57,20 +55,16 @@ class CertificateKeys:
         sources: ProfileSources,
         profiles: ProfilePatcher,
         make: MakeCertificate,
-        store: ProviderStore,
+        records: RecordStore,
         audit: Audit,
-        clock: Clock,
-        randomness: Randomness,
     ) -> None:
         self._documents = WebIdDocuments[tuple[OwnKey, ...]](
             sources, extract=keys_of, weigh=_weight
         )
         self._profiles = profiles
         self._make = make
-        self._store = store
-        self._randomness = randomness
+        self._records = records
         self._audit = audit
-        self._clock = clock
 
     async def of(self, account: Account) -> Sequence[OwnKey]:
         """The keys of the account's WebID. Raises UnusableDocument for a profile that cannot be
@@ -87,7 +81,7 @@ class CertificateKeys:
             raise Conflict(
                 f"A profile can have at most {MOST_OF_ONE_ACCOUNT} keys; remove one first"
             )
-        now_s = self._clock.now_ms() // 1000
+        now_s = self._records.now_s()
         made = await self._make(account.web_id, now_s, VALID_S)
         new_key = NewKey(account.web_id, made.key.modulus, made.key.exponent)
         await self._profiles.patch(account.web_id, new_key.insertion(), N3)
@@ -112,9 +106,8 @@ class CertificateKeys:
     async def _note(
         self, event: AuditEvent, account: Account, mark: str, source: RequestSource
     ) -> None:
-        now_ms, owner = self._clock.now_ms(), account.account_id
-        noted = await noting(self._store, owner, event, source, subject=mark, now_ms=now_ms)
-        await commit_entries(self._store, noted, now_ms=now_ms, randomness=self._randomness)
+        owner = account.account_id
+        await self._records.commit(await noting(self._records, owner, event, source, subject=mark))
         self._audit.note(event, account_id=owner, key=mark)
 
 

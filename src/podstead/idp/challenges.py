@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import hmac
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
-from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import BadRequest, Overloaded
 from podstead.idp.records import Challenge
-from podstead.idp.token_service import ProviderStore
-from podstead.storage.protocol import EntryCounts
+from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import Records, secret_key
-from podstead.storage.writing import commit_entries
 
 MOST_CHALLENGES: Final = 10_000
 """How many of a kind may be open. An address has a small share of them, by the limit of its
@@ -32,10 +29,6 @@ class ChallengeInvalid(BadRequest):
 
     def __init__(self) -> None:
         super().__init__("The challenge has expired or was already used; try again")
-
-
-class ChallengeStore(ProviderStore, EntryCounts, Protocol):
-    """Where challenges are kept, with what they are for; every store is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +48,14 @@ class Challenges:
 
     def __init__(
         self,
-        records: Records[Challenge],
+        kind: Records[Challenge],
         *,
         lifetime_s: int,
-        store: ChallengeStore,
-        clock: Clock,
-        randomness: Randomness,
+        records: RecordStore,
     ) -> None:
-        self._records = records
+        self._kind = kind
         self._lifetime_s = lifetime_s
-        self._store = store
-        self._clock = clock
-        self._randomness = randomness
+        self._records = records
 
     async def issue(
         self,
@@ -82,12 +71,12 @@ class Challenges:
 
         Raises Overloaded if too many are open, StorageError.
         """
-        count = await self._records.count(self._store, at_most=MOST_CHALLENGES)
+        count = await self._kind.count(self._records.store, at_most=MOST_CHALLENGES)
         if count >= MOST_CHALLENGES:
             raise Overloaded("Too many sign-ins are in progress; try again")
-        key = self._randomness.token_hex(_BYTES) + (f".{suffix}" if suffix else "")
-        now_ms = self._clock.now_ms()
-        record = self._records.put(
+        key = self._records.randomness.token_hex(_BYTES) + (f".{suffix}" if suffix else "")
+        now_ms = self._records.now_ms()
+        record = self._kind.put(
             secret_key(key),
             Challenge(
                 purpose=purpose,
@@ -98,7 +87,7 @@ class Challenges:
             owner=account_id,
             expires_ms=now_ms + self._lifetime_s * 1000,
         )
-        await commit_entries(self._store, [record], now_ms=now_ms, randomness=self._randomness)
+        await self._records.commit([record])
         return Issued(key)
 
     async def take(
@@ -106,14 +95,9 @@ class Challenges:
     ) -> Challenge:
         """What is kept of the challenge of a key, which is used up by this. Raises ChallengeInvalid
         unless it is for this, StorageError, Overloaded."""
-        now_ms = self._clock.now_ms()
-        kept = await self._records.read(self._store, secret_key(key), now_ms=now_ms)
-        if kept is None or not await commit_entries(
-            self._store,
-            [self._records.drop(kept.key)],
-            preconditions=[kept.at],
-            now_ms=now_ms,
-            randomness=self._randomness,
+        kept = await self._records.read(self._kind, secret_key(key))
+        if kept is None or not await self._records.try_commit(
+            [self._kind.drop(kept.key)], [kept.at]
         ):
             raise ChallengeInvalid
         taken = kept.value

@@ -14,7 +14,6 @@ from math import ceil
 from typing import Final, Protocol
 
 from podstead.core.bounded_cache import BoundedCache
-from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import OutboundError, Overloaded, RemoteUnavailable, RequestRefused
 from podstead.core.media_types import JSON, JSON_LD, essence
 from podstead.core.requester import requester
@@ -27,14 +26,12 @@ from podstead.idp.client_metadata import (
     read_metadata,
 )
 from podstead.idp.records import CLIENTS, Client
-from podstead.idp.token_service import ProviderStore
 from podstead.jose.errors import InvalidJose
 from podstead.jose.strict_json import Json, read_object
 from podstead.rdf.parser import RdfParser
-from podstead.storage.protocol import EntryCounts, RateCounters
-from podstead.storage.records import Precondition, Record
+from podstead.storage.record_store import RecordStore
+from podstead.storage.records import Record
 from podstead.storage.registry import Versioned, secret_key
-from podstead.storage.writing import commit_entries
 
 REGISTRATION_MS: Final = 90 * 24 * 3600 * 1000
 """How long one is kept after its last use: no grant goes on for longer (A-50)."""
@@ -96,10 +93,6 @@ class ClientDocuments(Protocol):
         """Raises OutboundError."""
 
 
-class ClientStore(ProviderStore, EntryCounts, RateCounters, Protocol):
-    """Where registrations are kept and lookups counted; every store is one."""
-
-
 @dataclass(frozen=True, slots=True)
 class Registered:
     """A new registration with the secrets that are shown once."""
@@ -126,20 +119,16 @@ class ClientDirectory:
     def __init__(
         self,
         *,
-        store: ClientStore,
+        records: RecordStore,
         documents: ClientDocuments,
         parse: RdfParser,
         allow_http: bool,
-        clock: Clock,
-        randomness: Randomness,
     ) -> None:
         """``allow_http`` takes plain http addresses of this machine (A-190)."""
-        self._store = store
+        self._records = records
         self._documents = documents
         self._parse = parse
         self._allow_http = allow_http
-        self._clock = clock
-        self._randomness = randomness
         self._registered = 0
         self._counted_ms: int | None = None
         self._known = BoundedCache[str, _KnownDocument](MOST_DOCUMENTS)
@@ -149,7 +138,7 @@ class ClientDirectory:
         StorageError, and ClientUnavailable if its document cannot be had at present."""
         if len(client_id) > LONGEST_CLIENT_ID:
             return None
-        kept = await CLIENTS.read(self._store, client_id, now_ms=self._clock.now_ms())
+        kept = await self._records.read(CLIENTS, client_id)
         if kept is not None:
             return kept.value
         return await self._described(client_id) if self._is_document(client_id) else None
@@ -158,14 +147,14 @@ class ClientDirectory:
         """Register a client (RFC 7591), for a request from ``network``. When there are too many,
         the oldest that nobody has used goes. Raises UnusableMetadata, StorageError, Overloaded."""
         metadata = read_metadata(sent, allow_http=self._allow_http)
-        now_ms = self._clock.now_ms()
+        now_ms = self._records.now_ms()
         secret = None
         if metadata.auth_method != "none":
-            secret = self._randomness.token_hex(_SECRET_BYTES)
-        registration_token = self._randomness.token_hex(_SECRET_BYTES)
+            secret = self._records.randomness.token_hex(_SECRET_BYTES)
+        registration_token = self._records.randomness.token_hex(_SECRET_BYTES)
         client = client_of(
             metadata,
-            client_id=self._randomness.token_hex(_ID_BYTES),
+            client_id=self._records.randomness.token_hex(_ID_BYTES),
             registered=True,
             secret_hash=None if secret is None else secret_key(secret),
             registration_token_hash=secret_key(registration_token),
@@ -174,21 +163,20 @@ class ClientDirectory:
         owner = _UNUSED + network
         expires_ms = now_ms + REGISTRATION_MS
         surplus = {
-            *await self._surplus(owner, most=MOST_UNUSED_OF_NETWORK, now_ms=now_ms),
+            *await self._surplus(owner, most=MOST_UNUSED_OF_NETWORK),
             *await self._surplus_in_all(now_ms),
         }
         records: list[Record] = [
             CLIENTS.put(client.client_id, client, owner=owner, expires_ms=expires_ms),
             *map(CLIENTS.drop, surplus),
         ]
-        if not await self._commit(records, now_ms):
-            raise Overloaded("The client could not be registered; try again")
+        await self._records.commit(records)
         self._registered += 1 - len(surplus)
         return Registered(client, secret, registration_token)
 
     async def managed(self, client_id: str, registration_token: str) -> Client | None:
         """The registered client, if the token is the one to manage it (RFC 7592)."""
-        kept = await CLIENTS.read(self._store, client_id, now_ms=self._clock.now_ms())
+        kept = await self._records.read(CLIENTS, client_id)
         if kept is None or kept.value.registration_token_hash is None:
             return None
         shown = secret_key(registration_token)
@@ -198,13 +186,13 @@ class ClientDirectory:
     async def remove(self, client_id: str) -> None:
         """Remove a registration; every token of the client counts no more with it, since each looks
         its client up. Raises StorageError, Overloaded."""
-        await self._commit([CLIENTS.drop(client_id)], self._clock.now_ms())
+        await self._records.commit([CLIENTS.drop(client_id)])
 
     async def note_use(self, client_id: str, account_id: str) -> None:
         """Keep a registration for longer that an account has just used. Raises StorageError,
         Overloaded."""
-        now_ms = self._clock.now_ms()
-        kept = await CLIENTS.read(self._store, client_id, now_ms=now_ms)
+        now_ms = self._records.now_ms()
+        kept = await self._records.read(CLIENTS, client_id)
         lasting_ms = now_ms + REGISTRATION_MS
         if kept is None or kept.expires_ms is None:
             return
@@ -213,15 +201,15 @@ class ClientDirectory:
             return
         surplus: Sequence[str] = ()
         if owner not in (kept.owner, _USED_BY_SEVERAL):
-            surplus = await self._surplus(owner, most=MOST_OF_ACCOUNT, now_ms=now_ms)
+            surplus = await self._surplus(owner, most=MOST_OF_ACCOUNT)
         renewed = CLIENTS.put(client_id, kept.value, owner=owner, expires_ms=lasting_ms + RENEW_MS)
         # One that is removed meanwhile stays so.
         records: list[Record] = [renewed, *map(CLIENTS.drop, surplus)]
-        await self._commit(records, now_ms, preconditions=[kept.at])
+        await self._records.try_commit(records, [kept.at])
 
-    async def _surplus(self, owner: str, *, most: int, now_ms: int) -> Sequence[str]:
+    async def _surplus(self, owner: str, *, most: int) -> Sequence[str]:
         """Which go so that there is room for one more of an owner: those not used for longest."""
-        kept = await CLIENTS.of_owner(self._store, owner, now_ms=now_ms, limit=2 * most)
+        kept = await self._records.of_owner(CLIENTS, owner, limit=2 * most)
         oldest = sorted(kept, key=_last_used)
         return [each.key for each in oldest[: max(0, len(kept) + 1 - most)]]
 
@@ -229,12 +217,12 @@ class ClientDirectory:
         """Which goes when there are too many in all: of some that chance names, one that nobody has
         used if there is one, and the oldest of those. Raises Overloaded if there is none."""
         if self._counted_ms is None or not 0 <= now_ms - self._counted_ms < COUNTED_MS:
-            self._registered = await CLIENTS.count(self._store, at_most=MOST_REGISTERED)
+            self._registered = await CLIENTS.count(self._records.store, at_most=MOST_REGISTERED)
             self._counted_ms = now_ms
         if self._registered < MOST_REGISTERED:
             return ()
-        start = self._randomness.token_hex(_ID_BYTES)
-        some = await CLIENTS.sample(self._store, start=start, now_ms=now_ms, limit=_SAMPLE)
+        start = self._records.randomness.token_hex(_ID_BYTES)
+        some = await CLIENTS.sample(self._records.store, start=start, now_ms=now_ms, limit=_SAMPLE)
         if not some:
             raise Overloaded("This server cannot register any more applications at present")
         return [min(some, key=_last_used).key]
@@ -246,7 +234,7 @@ class ClientDirectory:
         )
 
     async def _described(self, client_id: str) -> Client | None:
-        now_ms = self._clock.now_ms()
+        now_ms = self._records.now_ms()
         known = self._known.get(client_id)
         if known is not None and now_ms < known.until_ms:
             if known.is_missing:
@@ -293,7 +281,7 @@ class ClientDirectory:
             shares.insert(0, (f"{asked} for {asker}", DOCUMENTS_OF_ONE_ORIGIN))
             shares.append((asked, DOCUMENTS_PER_ORIGIN))
         for name, per_minute in shares:
-            wait_s = await self._store.take(
+            wait_s = await self._records.store.take(
                 f"client-document {name}",
                 capacity=per_minute,
                 per_s=per_minute / 60,
@@ -301,17 +289,6 @@ class ClientDirectory:
             )
             if wait_s is not None:
                 raise ClientUnavailable(ceil(wait_s))
-
-    async def _commit(
-        self, records: Sequence[Record], now_ms: int, *, preconditions: Sequence[Precondition] = ()
-    ) -> bool:
-        return await commit_entries(
-            self._store,
-            records,
-            preconditions=preconditions,
-            now_ms=now_ms,
-            randomness=self._randomness,
-        )
 
 
 def _last_used(kept: Versioned[Client]) -> tuple[bool, int]:

@@ -10,18 +10,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
-from podstead.core.clock import Clock, Randomness
-from podstead.core.errors import Overloaded
 from podstead.idp.records import CONSENTS, GRANTS, Consent, Grant, revoked
-from podstead.idp.token_service import ProviderStore
-from podstead.storage.records import Record
+from podstead.storage.record_store import Changes, RecordStore
 from podstead.storage.registry import Versioned
-from podstead.storage.writing import commit_entries
 
 _ID_CHARACTERS: Final = 32
-_ATTEMPTS: Final = 4
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +40,8 @@ class Connection:
 class Connections:
     """Lists and ends connections."""
 
-    def __init__(self, *, store: ProviderStore, clock: Clock, randomness: Randomness) -> None:
-        self._store = store
-        self._clock = clock
-        self._randomness = randomness
+    def __init__(self, records: RecordStore) -> None:
+        self._records = records
 
     async def of_account(self, account_id: str) -> Sequence[Connection]:
         """The applications of an account, the last used first. Raises StorageError."""
@@ -61,50 +56,51 @@ class Connections:
     async def end(self, account_id: str, connection_id: str) -> str | None:
         """End everything that an application was let do; its client id, ``None`` if there is no
         such connection. Raises Overloaded, StorageError."""
-        for _ in range(_ATTEMPTS):
+
+        async def compute() -> Changes[str | None]:
             consents, grants = await self._read(account_id)
             named = _client_ids(consents, grants)
             client_id = next((each for each in named if id_of(each) == connection_id), None)
-            if client_id is None:
-                return None
-            if await self._end(
+            return _ending(
+                client_id,
                 [each for each in consents if each.value.client_id == client_id],
                 [each for each in grants if each.value.client_id == client_id],
-            ):
-                return client_id
-        raise Overloaded("The application is in use by another request; try again")
+            )
+
+        return await self._records.transact(compute)
 
     async def end_of_session(self, account_id: str, session_id: str) -> None:
         """End what applications got in one session of a browser; what they were let do is
         remembered. Raises Overloaded, StorageError."""
-        for _ in range(_ATTEMPTS):
+
+        async def compute() -> Changes[None]:
             _, grants = await self._read(account_id)
-            if await self._end(
-                [], [each for each in grants if each.value.session_id == session_id]
-            ):
-                return
-        raise Overloaded("An application is in use by another request; try again")
+            return _ending(
+                None, [], [each for each in grants if each.value.session_id == session_id]
+            )
+
+        await self._records.transact(compute)
 
     async def _read(
         self, account_id: str
     ) -> tuple[Sequence[Versioned[Consent]], Sequence[Versioned[Grant]]]:
-        now_ms = self._clock.now_ms()
-        consents = await CONSENTS.of_owner(self._store, account_id, now_ms=now_ms)
-        grants = await GRANTS.of_owner(self._store, account_id, now_ms=now_ms)
+        consents = await self._records.of_owner(CONSENTS, account_id)
+        grants = await self._records.of_owner(GRANTS, account_id)
         return consents, [each for each in grants if not each.value.revoked]
 
-    async def _end(
-        self, consents: Sequence[Versioned[Consent]], grants: Sequence[Versioned[Grant]]
-    ) -> bool:
-        records: list[Record] = [CONSENTS.drop(each.key) for each in consents]
-        records += [GRANTS.replace(each, revoked(each.value)) for each in grants]
-        return await commit_entries(
-            self._store,
-            records,
-            preconditions=[each.at for each in consents] + [each.at for each in grants],
-            now_ms=self._clock.now_ms(),
-            randomness=self._randomness,
-        )
+
+def _ending(
+    result: Result, consents: Sequence[Versioned[Consent]], grants: Sequence[Versioned[Grant]]
+) -> Changes[Result]:
+    """The changes that end consents and grants."""
+    return Changes(
+        result,
+        [
+            *(CONSENTS.drop(each.key) for each in consents),
+            *(GRANTS.replace(each, revoked(each.value)) for each in grants),
+        ],
+        [*(each.at for each in consents), *(each.at for each in grants)],
+    )
 
 
 def id_of(client_id: str) -> str:

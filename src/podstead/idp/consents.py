@@ -11,10 +11,9 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final
 
-from podstead.core.clock import Clock
 from podstead.idp.records import CONSENTS, Client, Consent
 from podstead.idp.redirects import registered_redirect
-from podstead.storage.protocol import EntryRegistry
+from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
 from podstead.storage.registry import Versioned
 
@@ -25,9 +24,8 @@ MOST_CONSENTS: Final = 200
 class Consents:
     """Finds and replaces the records of what people agreed to."""
 
-    def __init__(self, *, store: EntryRegistry, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
+    def __init__(self, records: RecordStore) -> None:
+        self._records = records
 
     async def find(
         self, account_id: str | None, client: Client, redirect_uri: str
@@ -36,7 +34,7 @@ class Consents:
         if account_id is None:
             return None
         key = _key(account_id, client, redirect_uri)
-        kept = await CONSENTS.read(self._store, key, now_ms=self._clock.now_ms())
+        kept = await self._records.read(CONSENTS, key)
         return None if kept is None else kept.value
 
     async def changes(
@@ -44,9 +42,7 @@ class Consents:
     ) -> list[Record]:
         """What keeps the consent from now on, and what has to go for it. Raises StorageError."""
         key = _key(account_id, client, redirect_uri)
-        kept = await CONSENTS.of_owner(
-            self._store, account_id, now_ms=self._clock.now_ms(), limit=2 * MOST_CONSENTS
-        )
+        kept = await self._records.of_owner(CONSENTS, account_id, limit=2 * MOST_CONSENTS)
         others = sorted((each for each in kept if each.key != key), key=_last_used_s)
         surplus = others[: max(0, len(others) + 1 - MOST_CONSENTS)]
         return [

@@ -11,16 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.core.clock import Clock, Randomness
-from podstead.core.errors import BadRequest, Conflict, NotFound, Overloaded
+from podstead.core.errors import BadRequest, Conflict, NotFound
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.records import CREDENTIALS, Account, ClientCredential
 from podstead.idp.security_events import noting
 from podstead.idp.source import OPERATOR, RequestSource
-from podstead.idp.token_service import ProviderStore
-from podstead.storage.records import EntryAt, Record
+from podstead.storage.record_store import RecordStore
+from podstead.storage.records import Record
 from podstead.storage.registry import Versioned, secret_key
-from podstead.storage.writing import commit_entries
 
 MOST_OF_ONE_ACCOUNT: Final = 100
 MOST_NAME_CHARACTERS: Final = 100
@@ -39,13 +37,9 @@ class NewCredential:
 class ClientCredentials:
     """Makes, lists and ends client credentials."""
 
-    def __init__(
-        self, *, store: ProviderStore, audit: Audit, clock: Clock, randomness: Randomness
-    ) -> None:
-        self._store = store
+    def __init__(self, *, records: RecordStore, audit: Audit) -> None:
+        self._records = records
         self._audit = audit
-        self._clock = clock
-        self._randomness = randomness
 
     async def create(
         self,
@@ -71,10 +65,10 @@ class ClientCredentials:
                 f"An account can have at most {MOST_OF_ONE_ACCOUNT} client credentials; remove "
                 "one first"
             )
-        now_ms = self._clock.now_ms()
-        secret = self._randomness.token_hex(_SECRET_BYTES)
+        now_ms = self._records.now_ms()
+        secret = self._records.randomness.token_hex(_SECRET_BYTES)
         credential = ClientCredential(
-            credential_id=self._randomness.token_hex(_ID_BYTES),
+            credential_id=self._records.randomness.token_hex(_ID_BYTES),
             name=label,
             account_id=value.account_id,
             web_id=value.web_id,
@@ -83,7 +77,7 @@ class ClientCredentials:
         )
         record = CREDENTIALS.put(credential.credential_id, credential, owner=value.account_id)
         noted = await self._noting(AuditEvent.CREDENTIAL_CREATED, credential, source)
-        await self._commit([record, *noted], account.at)
+        await self._records.commit([record, *noted], [account.at])
         self._audit.note(
             AuditEvent.CREDENTIAL_CREATED,
             account_id=value.account_id,
@@ -93,7 +87,7 @@ class ClientCredentials:
 
     async def of(self, account_id: str) -> Sequence[ClientCredential]:
         """Those of an account, oldest first. Raises StorageError."""
-        kept = await CREDENTIALS.of_owner(self._store, account_id, now_ms=self._clock.now_ms())
+        kept = await self._records.of_owner(CREDENTIALS, account_id)
         return sorted((each.value for each in kept), key=lambda each: each.created_s)
 
     async def delete(
@@ -101,12 +95,11 @@ class ClientCredentials:
     ) -> None:
         """End one of an account's, and the tokens got with it. Raises NotFound for one that is not
         the account's, Overloaded, StorageError."""
-        now_ms = self._clock.now_ms()
-        kept = await CREDENTIALS.read(self._store, credential_id, now_ms=now_ms)
+        kept = await self._records.read(CREDENTIALS, credential_id)
         if kept is None or kept.value.account_id != account_id:
             raise NotFound("There are no such client credentials")
         noted = await self._noting(AuditEvent.CREDENTIAL_DELETED, kept.value, source)
-        await self._commit([CREDENTIALS.drop(credential_id), *noted], kept.at)
+        await self._records.commit([CREDENTIALS.drop(credential_id), *noted], [kept.at])
         self._audit.note(
             AuditEvent.CREDENTIAL_DELETED, account_id=account_id, credential_id=credential_id
         )
@@ -115,20 +108,9 @@ class ClientCredentials:
         self, event: AuditEvent, credential: ClientCredential, source: RequestSource
     ) -> Sequence[Record]:
         return await noting(
-            self._store,
+            self._records,
             credential.account_id,
             event,
             source,
             subject=credential.name or credential.credential_id,
-            now_ms=self._clock.now_ms(),
         )
-
-    async def _commit(self, records: Sequence[Record], preconditions: EntryAt) -> None:
-        if not await commit_entries(
-            self._store,
-            records,
-            preconditions=[preconditions],
-            now_ms=self._clock.now_ms(),
-            randomness=self._randomness,
-        ):
-            raise Overloaded("The account is being changed elsewhere; try again")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from podstead.core.errors import Conflict
 from podstead.idp.records import NOSTR_LINKS, PASSKEYS, Account
-from podstead.storage.protocol import EntryRegistry
+from podstead.storage.record_store import RecordStore
 from podstead.storage.records import EntryAt
-from podstead.storage.registry import Versioned
+from podstead.storage.registry import Records, Versioned
 
 _ENOUGH: Final = 2
 """So many of a kind tell whether there is one besides the one that goes."""
@@ -22,7 +23,7 @@ class LastFactor(Conflict):
 
 
 async def remaining_factor(
-    store: EntryRegistry, account: Versioned[Account], *, without: EntryAt, now_ms: int
+    records: RecordStore, account: Versioned[Account], *, without: EntryAt
 ) -> EntryAt:
     """What a person can sign in with when the factor ``without`` is removed.
 
@@ -32,9 +33,9 @@ async def remaining_factor(
     if account.value.password_hash is not None:
         return account.at
     owner = account.value.account_id
-    for kind in (PASSKEYS, NOSTR_LINKS):
-        listed = await kind.of_owner(store, owner, now_ms=now_ms, limit=_ENOUGH)
-        for each in listed:
+    kinds: Sequence[Records[Any]] = (PASSKEYS, NOSTR_LINKS)
+    for kind in kinds:
+        for each in await records.of_owner(kind, owner, limit=_ENOUGH):
             if each.at != without:
                 return each.at
     raise LastFactor

@@ -12,7 +12,7 @@ from typing import Final
 from podstead.idp.audit import AuditEvent
 from podstead.idp.records import SECURITY_EVENTS, SecurityEvent
 from podstead.idp.source import RequestSource
-from podstead.storage.protocol import EntryRegistry
+from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
 
 MOST_EVENTS: Final = 100
@@ -21,19 +21,18 @@ _MARK_CHARACTERS: Final = 16
 
 
 async def noting(
-    store: EntryRegistry,
+    records: RecordStore,
     account_id: str,
     event: AuditEvent,
     source: RequestSource,
     *,
     subject: str = "",
-    now_ms: int,
 ) -> Sequence[Record]:
     """What notes an event; ``subject`` names what it is about. Raises StorageError."""
-    before = await SECURITY_EVENTS.of_owner(store, account_id, now_ms=now_ms)
+    before = await records.of_owner(SECURITY_EVENTS, account_id)
     surplus = sorted(each.key for each in before)[: max(0, len(before) + 1 - MOST_EVENTS)]
     return [
-        first_event(account_id, event, source, subject=subject, now_ms=now_ms),
+        first_event(account_id, event, source, subject=subject, now_ms=records.now_ms()),
         *(SECURITY_EVENTS.drop(key) for key in surplus),
     ]
 
@@ -54,9 +53,7 @@ def first_event(
     return SECURITY_EVENTS.put(f"{account_id}.{now_ms:015d}.{mark}", noted, owner=account_id)
 
 
-async def security_events(
-    store: EntryRegistry, account_id: str, *, now_ms: int
-) -> Sequence[SecurityEvent]:
+async def security_events(records: RecordStore, account_id: str) -> Sequence[SecurityEvent]:
     """The events of an account, the newest first. Raises StorageError."""
-    kept = await SECURITY_EVENTS.of_owner(store, account_id, now_ms=now_ms)
+    kept = await records.of_owner(SECURITY_EVENTS, account_id)
     return [each.value for each in sorted(kept, key=lambda each: each.key, reverse=True)]

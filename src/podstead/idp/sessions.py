@@ -13,15 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.core.clock import Clock, Randomness
-from podstead.core.errors import Overloaded
 from podstead.idp.accounts import counting_from
 from podstead.idp.records import ACCOUNTS, SESSIONS, Account, BrowserSession
-from podstead.idp.token_service import ProviderStore
 from podstead.idp.ways import reliance_on
-from podstead.storage.records import Precondition, Record
+from podstead.storage.record_store import RecordStore
+from podstead.storage.records import Record
 from podstead.storage.registry import Versioned, secret_key
-from podstead.storage.writing import commit_entries
 
 SHORT_S: Final = 12 * 3600
 IDLE_S: Final = 14 * 24 * 3600
@@ -66,10 +63,8 @@ class NewSession:
 class Sessions:
     """Begins, finds and ends sessions."""
 
-    def __init__(self, *, store: ProviderStore, clock: Clock, randomness: Randomness) -> None:
-        self._store = store
-        self._clock = clock
-        self._randomness = randomness
+    def __init__(self, records: RecordStore) -> None:
+        self._records = records
 
     async def begin(
         self,
@@ -93,36 +88,37 @@ class Sessions:
         ``common_password`` tells that it is a password which is guessed first. Raises WayRemoved if
         that entry is gone, Overloaded, also if the account has changed meanwhile, and StorageError.
         """
-        now_s = counting_from(account.value, self._clock.now_ms() // 1000)
+        now_s = counting_from(account.value, self._records.now_s())
         account_id = account.value.account_id
         goes_on = instead_of is not None and instead_of.session.account_id == account_id
-        secret = self._randomness.token_hex(_SECRET_BYTES)
+        secret = self._records.randomness.token_hex(_SECRET_BYTES)
         session = BrowserSession(
             account_id=account_id,
             authenticated_s=now_s,
             created_s=now_s,
             factor=factor,
-            csrf_token=self._randomness.token_hex(_SECRET_BYTES),
+            csrf_token=self._records.randomness.token_hex(_SECRET_BYTES),
             lasting=lasting,
             user_agent=user_agent[:_MOST_AGENT_CHARACTERS],
             public_id=(
                 instead_of.session.public_id
                 if goes_on and instead_of is not None
-                else self._randomness.token_hex(_PUBLIC_ID_BYTES)
+                else self._records.randomness.token_hex(_PUBLIC_ID_BYTES)
             ),
             amr=amr,
             restricted=restricted,
             way=way,
             common_password=common_password,
         )
-        way_is_there = await reliance_on(
-            self._store, way, account_id=account_id, now_ms=self._clock.now_ms()
-        )
+        way_is_there = await reliance_on(self._records, way, account_id=account_id)
         records = [self._put(secret_key(secret), session, now_s), *await self._surplus(account)]
         if instead_of is not None:
             records.append(SESSIONS.drop(instead_of.kept.key))
-        if not await self._commit(records, preconditions=[account.at, *way_is_there]):
-            raise Overloaded("The account was changed during sign-in; try again")
+        await self._records.commit(
+            records,
+            [account.at, *way_is_there],
+            busy="The account was changed during sign-in; try again",
+        )
         return NewSession(secret, session)
 
     async def read(self, secret: str | None) -> OpenSession | None:
@@ -132,11 +128,11 @@ class Sessions:
         """
         if secret is None:
             return None
-        now_ms = self._clock.now_ms()
-        kept = await SESSIONS.read(self._store, secret_key(secret), now_ms=now_ms)
+        now_ms = self._records.now_ms()
+        kept = await self._records.read(SESSIONS, secret_key(secret))
         if kept is None:
             return None
-        account = await ACCOUNTS.read(self._store, kept.value.account_id, now_ms=now_ms)
+        account = await self._records.read(ACCOUNTS, kept.value.account_id)
         if account is None or account.value.disabled:
             return None
         if not _counts(kept.value, account.value):
@@ -149,26 +145,23 @@ class Sessions:
         changes the account (A-130)."""
         if signed_in.session.restricted:
             return False
-        now_s = self._clock.now_ms() // 1000
+        now_s = self._records.now_s()
         return now_s - signed_in.session.authenticated_s <= RECENT_S
 
     async def of_account(self, account: Account) -> Sequence[Versioned[BrowserSession]]:
         """The sessions that count, the newest first. Raises StorageError."""
-        now_ms = self._clock.now_ms()
-        listed = await SESSIONS.of_owner(self._store, account.account_id, now_ms=now_ms)
+        listed = await self._records.of_owner(SESSIONS, account.account_id)
         counting = [each for each in listed if _counts(each.value, account)]
         return sorted(counting, key=lambda each: each.value.created_s, reverse=True)
 
     async def end(self, kept: Versioned[BrowserSession]) -> None:
         """Sign a browser out. Raises Overloaded, StorageError."""
-        await self._commit([SESSIONS.drop(kept.key)])
+        await self._records.commit([SESSIONS.drop(kept.key)])
 
     async def end_all(self, account: Account) -> None:
         """Sign every browser of an account out. Raises Overloaded, StorageError."""
-        listed = await SESSIONS.of_owner(
-            self._store, account.account_id, now_ms=self._clock.now_ms()
-        )
-        await self._commit([SESSIONS.drop(each.key) for each in listed])
+        listed = await self._records.of_owner(SESSIONS, account.account_id)
+        await self._records.commit([SESSIONS.drop(each.key) for each in listed])
 
     # --- parts --------------------------------------------------------------------------------
 
@@ -183,22 +176,11 @@ class Sessions:
         until_s = _end_s(kept.value, now_s)
         if kept.expires_ms is None or until_s * 1000 < kept.expires_ms + RENEWED_AFTER_S * 1000:
             return
-        await self._commit([self._put(kept.key, kept.value, now_s)], preconditions=[kept.at])
+        await self._records.try_commit([self._put(kept.key, kept.value, now_s)], [kept.at])
 
     def _put(self, key: str, session: BrowserSession, now_s: int) -> Record:
         return SESSIONS.put(
             key, session, owner=session.account_id, expires_ms=_end_s(session, now_s) * 1000
-        )
-
-    async def _commit(
-        self, records: Sequence[Record], *, preconditions: Sequence[Precondition] = ()
-    ) -> bool:
-        return await commit_entries(
-            self._store,
-            records,
-            preconditions=preconditions,
-            now_ms=self._clock.now_ms(),
-            randomness=self._randomness,
         )
 
 

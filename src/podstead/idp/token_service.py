@@ -7,12 +7,10 @@ one at the same time, the second finds it used, and then nothing that came of it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Protocol
 
-from podstead.core.clock import Clock, Randomness
-from podstead.core.errors import Overloaded
 from podstead.idp.audit import Audit
 from podstead.idp.client_authentication import PresentedClient, UnreadableClient, presented_client
+from podstead.idp.clients import ClientDirectory
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.oauth.answers import unknown_client
 from podstead.idp.oauth.messages import OAuthAnswer, Parameters
@@ -28,23 +26,8 @@ from podstead.idp.records import (
     ClientCredential,
 )
 from podstead.idp.token_minting import Mint
-from podstead.storage.protocol import EntryRegistry, ResourceStore
+from podstead.storage.record_store import Changes, RecordStore
 from podstead.storage.registry import secret_key
-from podstead.storage.writing import commit_entries
-
-_ATTEMPTS: Final = 4
-
-
-class ProviderStore(EntryRegistry, ResourceStore, Protocol):
-    """Where the provider's records are kept; every store is one."""
-
-
-class Clients(Protocol):
-    """Finds the clients of this provider."""
-
-    async def find(self, client_id: str) -> Client | None:
-        """The registered client, or the one that a client-ID document describes. ``None`` if there
-        is none, or its document cannot be used."""
 
 
 class TokenService:
@@ -54,20 +37,16 @@ class TokenService:
         self,
         *,
         issuer: str,
-        store: ProviderStore,
-        clients: Clients,
+        records: RecordStore,
+        clients: ClientDirectory,
         keys: ProviderKeys,
         audit: Audit,
-        clock: Clock,
-        randomness: Randomness,
     ) -> None:
         self._issuer = issuer
-        self._store = store
+        self._records = records
         self._clients = clients
         self._keys = keys
         self._audit = audit
-        self._clock = clock
-        self._randomness = randomness
 
     async def respond(
         self, form: Parameters, *, authorization: str | None, jkt: str | None
@@ -80,69 +59,62 @@ class TokenService:
             shown = presented_client(form, authorization)
         except UnreadableClient:
             return unknown_client()
-        for _ in range(_ATTEMPTS):
-            now_ms = self._clock.now_ms()
-            mint = Mint(self._issuer, await self._keys.current(), self._randomness, now_ms // 1000)
-            facts = await self._facts(form, shown, now_ms)
-            request = TokenRequest(form, shown or _by_token(facts), jkt, now_ms // 1000)
+
+        async def compute() -> Changes[tuple[TokenExchange, OAuthAnswer]]:
+            now_s = self._records.now_s()
+            randomness = self._records.randomness
+            mint = Mint(self._issuer, await self._keys.current(), randomness, now_s)
+            facts = await self._facts(form, shown)
+            request = TokenRequest(form, shown or _by_token(facts), jkt, now_s)
             exchange = TokenExchange(request, facts, mint)
             answer = exchange.respond()
-            if await commit_entries(
-                self._store,
-                exchange.records,
-                preconditions=exchange.preconditions,
-                now_ms=now_ms,
-                randomness=self._randomness,
-            ):
-                self._note(exchange)
-                return answer
-        raise Overloaded("Other requests use the same grant; try again")
+            return Changes((exchange, answer), exchange.records, exchange.preconditions)
 
-    def _note(self, exchange: TokenExchange) -> None:
+        exchange, answer = await self._records.transact(compute)
         for event, grant in exchange.events:
             self._audit.note(event, account_id=grant.account_id, client_id=grant.client_id)
+        return answer
 
     async def client(self, client_id: str) -> Client | None:
         """The client of that id; a script's credentials are one too. Raises StorageError."""
-        credential = await self._credential(client_id, self._clock.now_ms())
+        credential = await self._credential(client_id)
         if credential is None:
             return await self._clients.find(client_id)
         return credential_client(credential.credential_id, credential.secret_hash)
 
-    async def _facts(self, form: Parameters, shown: PresentedClient | None, now_ms: int) -> Facts:
+    async def _facts(self, form: Parameters, shown: PresentedClient | None) -> Facts:
         """What is stored about what the request names. One that names a code and a refresh token is
         about that which its grant type says, and about nothing else."""
         code = refresh_token = grant = credential = client = account = None
         account_id: str | None = None
-        store = self._store
         if (secret := _secret(form, "authorization_code", "code")) is not None:
-            code = await CODES.read(store, secret_key(secret), now_ms=now_ms)
+            code = await self._records.read(CODES, secret_key(secret))
         elif (secret := _secret(form, "refresh_token", "refresh_token")) is not None:
-            refresh_token = await REFRESH_TOKENS.read(store, secret_key(secret), now_ms=now_ms)
+            refresh_token = await self._records.read(REFRESH_TOKENS, secret_key(secret))
         named = refresh_token or code
         if named is not None:
-            grant = await GRANTS.read(store, named.value.grant_id, now_ms=now_ms)
+            grant = await self._records.read(GRANTS, named.value.grant_id)
             account_id = None if grant is None else grant.value.account_id
         client_id = None if shown is None else shown.client_id
         if client_id is None and refresh_token is not None:
             client_id = refresh_token.value.client_id
         if client_id is not None:
-            credential = await self._credential(client_id, now_ms)
+            credential = await self._credential(client_id)
             if credential is None:
                 client = await self._clients.find(client_id)
             else:
                 client = credential_client(credential.credential_id, credential.secret_hash)
                 account_id = account_id or credential.account_id
         if account_id is not None:
-            account = await self._account(account_id, now_ms)
+            account = await self._account(account_id)
         return Facts(client, credential, code, refresh_token, grant, account)
 
-    async def _credential(self, client_id: str, now_ms: int) -> ClientCredential | None:
-        kept = await CREDENTIALS.read(self._store, client_id, now_ms=now_ms)
+    async def _credential(self, client_id: str) -> ClientCredential | None:
+        kept = await self._records.read(CREDENTIALS, client_id)
         return None if kept is None else kept.value
 
-    async def _account(self, account_id: str, now_ms: int) -> Account | None:
-        kept = await ACCOUNTS.read(self._store, account_id, now_ms=now_ms)
+    async def _account(self, account_id: str) -> Account | None:
+        kept = await self._records.read(ACCOUNTS, account_id)
         return None if kept is None else kept.value
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-import msgspec
-
 from podstead.authn.claims import (
     ACCESS_TOKEN_TYPES,
     MAX_TOKEN_CHARACTERS,
@@ -19,8 +17,6 @@ from podstead.authn.claims import (
     read_common_claims,
     same_issuer,
 )
-from podstead.core.clock import Clock, Randomness
-from podstead.core.errors import Overloaded
 from podstead.idp.discovery import userinfo_url
 from podstead.idp.own_tokens import OwnTokens
 from podstead.idp.records import (
@@ -32,15 +28,13 @@ from podstead.idp.records import (
     Grant,
     RefreshToken,
     RevokedToken,
+    revoked,
 )
 from podstead.idp.token_minting import ACCESS_TOKEN_S, personal_claims
-from podstead.idp.token_service import ProviderStore
 from podstead.jose.compact import CompactToken, claim_text, read_token, verify_signature
 from podstead.jose.errors import InvalidJose
+from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import Versioned, secret_key
-from podstead.storage.writing import commit_entries
-
-_ATTEMPTS: Final = 4
 
 INACTIVE: Final[dict[str, object]] = {"active": False}
 
@@ -58,16 +52,12 @@ class TokenStatus:
         self,
         *,
         own: OwnTokens,
-        store: ProviderStore,
+        records: RecordStore,
         allow_loopback: bool,
-        clock: Clock,
-        randomness: Randomness,
     ) -> None:
         self._own = own
-        self._store = store
+        self._records = records
         self._allow_loopback = allow_loopback
-        self._clock = clock
-        self._randomness = randomness
 
     async def introspect(self, text: str, client: Client) -> dict[str, object]:
         """What a client may know of a token (RFC 7662 section 2.2). Raises StorageError."""
@@ -101,14 +91,14 @@ class TokenStatus:
     async def revoke(self, text: str, client: Client) -> None:
         """End one of the client's tokens; a refresh token with all that came of its grant
         (RFC 7009). Nothing happens for any other. Raises StorageError, Overloaded."""
-        now_ms = self._clock.now_ms()
+        now_ms = self._records.now_ms()
         access = await self._access_token(text, to_end=True)
         if access is not None and access.claims.client_id == client.client_id:
             await self._revoke_access(access, now_ms)
             return
         refresh = await self._refresh_token(text)
         if refresh is not None and refresh.value.client_id == client.client_id:
-            await self._revoke_grant(refresh.value.grant_id)
+            await self._records.update(GRANTS, refresh.value.grant_id, revoked)
 
     async def userinfo(self, text: str, issuer: str | None) -> dict[str, object] | None:
         """The claims about the person of a token that was just verified (OpenID Connect Core 5.3).
@@ -121,7 +111,7 @@ class TokenStatus:
         token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
         scopes = (claim_text(token.claims, "scope") or "").split()
         subject = claim_text(token.claims, "sub") or ""
-        account = await ACCOUNTS.read(self._store, subject, now_ms=self._clock.now_ms())
+        account = await self._records.read(ACCOUNTS, subject)
         if account is None or "openid" not in scopes:
             return None
         shown: dict[str, object] = {"sub": subject}
@@ -137,22 +127,6 @@ class TokenStatus:
             return None
         return access.claims
 
-    async def _revoke_grant(self, grant_id: str) -> None:
-        for _ in range(_ATTEMPTS):
-            now_ms = self._clock.now_ms()
-            grant = await GRANTS.read(self._store, grant_id, now_ms=now_ms)
-            if grant is None or grant.value.revoked:
-                return
-            if await commit_entries(
-                self._store,
-                [GRANTS.replace(grant, msgspec.structs.replace(grant.value, revoked=True))],
-                preconditions=[grant.at],
-                now_ms=now_ms,
-                randomness=self._randomness,
-            ):
-                return
-        raise Overloaded("The token is in use by another request; try again")
-
     async def _revoke_access(self, access: _AccessToken, now_ms: int) -> None:
         token_id = access.claims.token_id
         if token_id is None:
@@ -163,12 +137,12 @@ class TokenStatus:
             # Kept for as long as the token would be accepted, with room for clocks.
             expires_ms=now_ms + 2 * ACCESS_TOKEN_S * 1000,
         )
-        await commit_entries(self._store, [record], now_ms=now_ms, randomness=self._randomness)
+        await self._records.commit([record])
 
     async def _access_token(self, text: str, *, to_end: bool = False) -> _AccessToken | None:
         """A token of our own that counts; ``None`` for any other text. One that is to end may be
         refused at the time because its WebID does not name this provider, which may pass."""
-        now_s = self._clock.now_ms() // 1000
+        now_s = self._records.now_s()
         try:
             token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
             key = await self._own.key(token.key_id)
@@ -193,14 +167,13 @@ class TokenStatus:
         return token.claims.get("aud") == userinfo_url(self._own.issuer)
 
     async def _refresh_token(self, text: str) -> Versioned[RefreshToken] | None:
-        return await REFRESH_TOKENS.read(self._store, secret_key(text), now_ms=self._clock.now_ms())
+        return await self._records.read(REFRESH_TOKENS, secret_key(text))
 
     async def _live_grant(self, grant_id: str) -> Grant | None:
-        now_ms = self._clock.now_ms()
-        kept = await GRANTS.read(self._store, grant_id, now_ms=now_ms)
+        kept = await self._records.read(GRANTS, grant_id)
         if kept is None or kept.value.revoked:
             return None
-        account = await ACCOUNTS.read(self._store, kept.value.account_id, now_ms=now_ms)
+        account = await self._records.read(ACCOUNTS, kept.value.account_id)
         if account is None or account.value.disabled:
             return None
         return kept.value if kept.value.authenticated_s >= account.value.valid_after_s else None

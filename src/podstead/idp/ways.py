@@ -13,7 +13,7 @@ from typing import Final
 
 from podstead.core.errors import AccessDenied
 from podstead.idp.records import GRANTS, SESSIONS, BrowserSession, Grant, revoked
-from podstead.storage.protocol import EntryRegistry
+from podstead.storage.record_store import RecordStore
 from podstead.storage.records import EntryAt, EntryId, Precondition, Record
 
 _METHODS: Final = {"passkey": "user", "nostr-key": "pop"}
@@ -28,14 +28,12 @@ class WayRemoved(AccessDenied):
         super().__init__("What you signed in with was removed meanwhile: sign in in another way")
 
 
-async def reliance_on(
-    store: EntryRegistry, way: str, *, account_id: str, now_ms: int
-) -> Sequence[Precondition]:
+async def reliance_on(records: RecordStore, way: str, *, account_id: str) -> Sequence[Precondition]:
     """That the way is there, for what begins by it; nothing for a password. Raises WayRemoved,
     StorageError."""
     if not way:
         return ()
-    entry = await store.read_entry(EntryId(way), now_ms=now_ms)
+    entry = await records.store.read_entry(EntryId(way), now_ms=records.now_ms())
     if entry is None or entry.owner != account_id:
         raise WayRemoved
     return (EntryAt(entry.entry, entry.version),)
@@ -48,12 +46,10 @@ def began_by(way: str, begun: BrowserSession | Grant) -> bool:
     return _METHODS.get(way.partition("/")[0]) in begun.amr
 
 
-async def ending(
-    store: EntryRegistry, account_id: str, way: str, *, now_ms: int
-) -> Sequence[Record]:
+async def ending(records: RecordStore, account_id: str, way: str) -> Sequence[Record]:
     """What ends everything that began by a way. Raises StorageError."""
-    sessions = await SESSIONS.of_owner(store, account_id, now_ms=now_ms)
-    grants = await GRANTS.of_owner(store, account_id, now_ms=now_ms)
+    sessions = await records.of_owner(SESSIONS, account_id)
+    grants = await records.of_owner(GRANTS, account_id)
     return [
         *(SESSIONS.drop(each.key) for each in sessions if began_by(way, each.value)),
         *(

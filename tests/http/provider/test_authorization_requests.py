@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podstead.core.errors import AccessDenied, BadRequest, NotFound, Overloaded
-from podstead.idp.authorizations import AuthorizationReply, Interact
+from podstead.idp.authorization_replies import AuthorizationReply, Interact
 from podstead.idp.interactions import Stage
 from podstead.idp.oauth.authorization import UnusableClient
 from podstead.idp.records import CLIENTS, CODES, CONSENTS, GRANTS, INTERACTIONS

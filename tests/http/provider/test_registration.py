@@ -11,6 +11,7 @@ from podstead.app.adapters.system import SystemRandomness
 from podstead.idp.clients import COUNTED_MS, REGISTRATION_MS, ClientDirectory, ClientDocument
 from podstead.idp.records import CLIENTS
 from podstead.rdf.graph import Graph
+from podstead.storage.record_store import RecordStore
 from podstead.storage.records import DropEntry, Entry, EntryId
 from tests.support.application import BASE
 from tests.support.provider_flows import (
@@ -213,12 +214,10 @@ async def kept_of(provider: Provider, client_ids: list[str]) -> list[bool]:
 
 def directory_of(provider: Provider, store: Any = None) -> ClientDirectory:  # noqa: ANN401
     return ClientDirectory(
-        store=store or provider.store,
+        records=RecordStore(store or provider.store, provider.clock, SystemRandomness()),
         documents=_NoDocuments(),
         parse=_NoDocuments().parse,
         allow_http=True,
-        clock=provider.clock,
-        randomness=SystemRandomness(),
     )
 
 

@@ -12,14 +12,12 @@ from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.documents import build_documents
 from podstead.config import Settings
-from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import BadRequest
 from podstead.idp.nostr.profile_keys import ProfileKeyRecords
 from podstead.resources.documents import Documents
-from podstead.storage.protocol import Store
+from podstead.storage.record_store import RecordStore
 from podstead.storage.records import AtVersion, PodRecord
 from podstead.storage.sqlite import SqliteStore
-from podstead.storage.writing import commit_entries
 
 logger = logging.getLogger("podstead.app")
 
@@ -31,7 +29,7 @@ async def index_profiles(settings: Settings) -> None:
     await store.open()
     try:
         documents = build_documents(settings, store=store, foreign=foreign)
-        index = ProfileIndex(store, documents, clock=clock, randomness=SystemRandomness())
+        index = ProfileIndex(RecordStore(store, clock, SystemRandomness()), documents)
         for pod in await store.list_pods():
             await index.read(pod)
     finally:
@@ -42,19 +40,15 @@ async def index_profiles(settings: Settings) -> None:
 class ProfileIndex:
     """Makes the records of profiles as they are stored."""
 
-    def __init__(
-        self, store: Store, documents: Documents, *, clock: Clock, randomness: Randomness
-    ) -> None:
-        self._store = store
+    def __init__(self, records: RecordStore, documents: Documents) -> None:
+        self._records = records
         self._documents = documents
-        self._records = ProfileKeyRecords(store=store, clock=clock)
-        self._clock = clock
-        self._randomness = randomness
+        self._keys = ProfileKeyRecords(records)
 
     async def read(self, pod: PodRecord) -> None:
         """Make the records of one pod's profile. One that cannot be read has none, until it is
         written again. Raises StorageError."""
-        metadata = (await self._store.read_metadata([pod.root]))[pod.root]
+        metadata = (await self._records.store.read_metadata([pod.root]))[pod.root]
         if metadata is None or metadata.size_bytes == 0:
             return
         content = await self._documents.read_bytes(metadata)
@@ -63,10 +57,7 @@ class ProfileIndex:
         except BadRequest:
             logger.warning("The profile %s cannot be read for its keys", pod.root)
             return
-        await commit_entries(
-            self._store,
-            await self._records.of(pod.root, document.dataset),
-            preconditions=[AtVersion(pod.root, metadata.version)],
-            now_ms=self._clock.now_ms(),
-            randomness=self._randomness,
+        await self._records.try_commit(
+            await self._keys.of(pod.root, document.dataset),
+            [AtVersion(pod.root, metadata.version)],
         )

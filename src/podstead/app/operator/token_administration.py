@@ -19,12 +19,13 @@ from podstead.idp.audit import Audit, AuditEvent
 from podstead.pods.provision import IssuedToken, TokenPolicy, issue_and_record
 from podstead.storage.layout import RootLayout
 from podstead.storage.protocol import Store
+from podstead.storage.record_store import RecordStore
 from podstead.storage.records import (
     PodRecord,
     TokenRecord,
 )
 from podstead.storage.sqlite import SqliteStore
-from podstead.storage.tokens import revoke_tokens
+from podstead.storage.tokens import revocations
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +84,8 @@ class TokenAdministration:
 
     async def _revoke(self, tokens: Sequence[TokenRecord]) -> None:
         valid = [token for token in tokens if token.revoked_s is None]
-        if not await revoke_tokens(
-            self.store, valid, now_ms=self.clock.now_ms(), randomness=self.randomness
-        ):
+        records = RecordStore(self.store, self.clock, self.randomness)
+        if not await records.try_commit(revocations(valid, now_s=records.now_s())):
             raise StorageError("The revocation could not be recorded.")
         for token in valid:
             self.audit.note(AuditEvent.POD_TOKEN_REVOKED, token=token.token_id)

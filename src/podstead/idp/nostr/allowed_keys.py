@@ -12,20 +12,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from podstead.core.clock import Clock, Randomness
-from podstead.core.errors import Conflict, NotFound, Overloaded
+from podstead.core.errors import Conflict, NotFound
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.nostr.finding import StatedKeys
 from podstead.idp.records import ALLOWED_KEYS, Account, AllowedKey
 from podstead.idp.security_events import noting
 from podstead.idp.source import RequestSource
-from podstead.idp.token_service import ProviderStore
 from podstead.idp.ways import ending
 from podstead.nostr.npub import npub
-from podstead.storage.protocol import EntryRegistry
-from podstead.storage.records import Precondition, Record
+from podstead.storage.record_store import RecordStore
+from podstead.storage.records import Record
 from podstead.storage.registry import Versioned
-from podstead.storage.writing import commit_entries
 
 MOST_OF_ONE_ACCOUNT: Final = 50
 
@@ -36,27 +33,23 @@ class AllowedKeys:
     def __init__(
         self,
         *,
-        store: ProviderStore,
+        records: RecordStore,
         stated: StatedKeys,
         audit: Audit,
-        clock: Clock,
-        randomness: Randomness,
     ) -> None:
-        self._store = store
+        self._records = records
         self._stated = stated
         self._audit = audit
-        self._clock = clock
-        self._randomness = randomness
 
     async def of_account(self, account_id: str) -> Sequence[Versioned[AllowedKey]]:
         """The keys that an account's owner has allowed. Raises StorageError."""
-        return await ALLOWED_KEYS.of_owner(self._store, account_id, now_ms=self._clock.now_ms())
+        return await self._records.of_owner(ALLOWED_KEYS, account_id)
 
     async def find(self, account: Account, public_key: str) -> Versioned[AllowedKey] | None:
         """The permission of a key to sign in to an account, while the profile names the key.
         Raises StorageError, Overloaded."""
         key = allowed_key(account.account_id, public_key)
-        kept = await ALLOWED_KEYS.read(self._store, key, now_ms=self._clock.now_ms())
+        kept = await self._records.read(ALLOWED_KEYS, key)
         if kept is None or not await self._stated.states(account, public_key):
             return None
         return kept
@@ -69,7 +62,7 @@ class AllowedKeys:
         if not await self._stated.states(account.value, public_key):
             raise NotFound("Your profile does not state this key; it may have been removed")
         owner = account.value.account_id
-        key, now_ms = allowed_key(owner, public_key), self._clock.now_ms()
+        key, now_ms = allowed_key(owner, public_key), self._records.now_ms()
         present = await self.of_account(owner)
         if any(each.key == key for each in present):
             return
@@ -80,12 +73,10 @@ class AllowedKeys:
             )
         allowed = AllowedKey(public_key, owner, created_s=now_ms // 1000)
         event = AuditEvent.PROFILE_KEY_ALLOWED
-        await self._commit(
+        await self._records.commit(
             [
                 ALLOWED_KEYS.put(key, allowed, owner=owner),
-                *await noting(
-                    self._store, owner, event, source, subject=npub(public_key), now_ms=now_ms
-                ),
+                *await noting(self._records, owner, event, source, subject=npub(public_key)),
             ],
             [account.at, ALLOWED_KEYS.absent(key)],
         )
@@ -94,29 +85,15 @@ class AllowedKeys:
     async def end(self, account: Account, public_key: str, source: RequestSource) -> None:
         """Let a key sign in no more, and end what began by it. Raises NotFound, Overloaded,
         StorageError."""
-        owner, now_ms = account.account_id, self._clock.now_ms()
+        owner = account.account_id
         key = allowed_key(owner, public_key)
-        kept = await ALLOWED_KEYS.read(self._store, key, now_ms=now_ms)
+        kept = await self._records.read(ALLOWED_KEYS, key)
         if kept is None:
             raise NotFound("This key cannot sign in; its permission may have been removed")
-        await self._commit(
-            await ending_allowed_key(self._store, kept, source, now_ms=now_ms), [kept.at]
-        )
+        await self._records.commit(await ending_allowed_key(self._records, kept, source), [kept.at])
         # What began by it while it was being removed:
-        await self._commit(await ending(self._store, owner, kept.at.entry, now_ms=now_ms), [])
+        await self._records.commit(await ending(self._records, owner, kept.at.entry))
         self._audit.note(AuditEvent.PROFILE_KEY_ENDED, account_id=owner, key=public_key)
-
-    async def _commit(
-        self, records: Sequence[Record], preconditions: Sequence[Precondition]
-    ) -> None:
-        if not await commit_entries(
-            self._store,
-            records,
-            preconditions=preconditions,
-            now_ms=self._clock.now_ms(),
-            randomness=self._randomness,
-        ):
-            raise Overloaded("The account is being changed elsewhere; try again")
 
 
 def allowed_key(account_id: str, public_key: str) -> str:
@@ -125,13 +102,13 @@ def allowed_key(account_id: str, public_key: str) -> str:
 
 
 async def ending_allowed_key(
-    store: EntryRegistry, kept: Versioned[AllowedKey], source: RequestSource, *, now_ms: int
+    records: RecordStore, kept: Versioned[AllowedKey], source: RequestSource
 ) -> Sequence[Record]:
     """What ends a permission, with everything that began by it. Raises StorageError."""
     owner, subject = kept.value.account_id, npub(kept.value.public_key)
     event = AuditEvent.PROFILE_KEY_ENDED
     return [
         ALLOWED_KEYS.drop(kept.key),
-        *await ending(store, owner, kept.at.entry, now_ms=now_ms),
-        *await noting(store, owner, event, source, subject=subject, now_ms=now_ms),
+        *await ending(records, owner, kept.at.entry),
+        *await noting(records, owner, event, source, subject=subject),
     ]

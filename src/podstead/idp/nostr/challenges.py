@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from podstead.core.clock import Clock, Randomness
-from podstead.idp.challenges import Challenges, ChallengeStore, Issued
+from podstead.idp.challenges import Challenges, Issued
 from podstead.idp.records import NOSTR_CHALLENGES
 from podstead.nostr.http_auth import KIND
+from podstead.storage.record_store import RecordStore
 
 CHALLENGE_S: Final = 120
 """How long a person may take to sign; the event itself counts for less (A-143)."""
@@ -21,15 +21,9 @@ LINKING: Final = "link"
 SIGNING_IN: Final = "sign-in"
 
 
-def nostr_challenges(store: ChallengeStore, *, clock: Clock, randomness: Randomness) -> Challenges:
+def nostr_challenges(records: RecordStore) -> Challenges:
     """The challenges of this kind."""
-    return Challenges(
-        NOSTR_CHALLENGES,
-        lifetime_s=CHALLENGE_S,
-        store=store,
-        clock=clock,
-        randomness=randomness,
-    )
+    return Challenges(NOSTR_CHALLENGES, lifetime_s=CHALLENGE_S, records=records)
 
 
 def described(issued: Issued, *, url: str) -> Mapping[str, object]:

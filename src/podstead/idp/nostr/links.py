@@ -13,22 +13,19 @@ from typing import Final, Protocol
 
 import msgspec
 
-from podstead.core.clock import Clock, Randomness
-from podstead.core.errors import Conflict, NotFound, Overloaded, PodsteadError, RequestRefused
+from podstead.core.errors import Conflict, NotFound, PodsteadError, RequestRefused
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.factors import remaining_factor
 from podstead.idp.records import NOSTR_LINKS, Account, NostrLink
 from podstead.idp.security_events import noting
 from podstead.idp.source import RequestSource
-from podstead.idp.token_service import ProviderStore
 from podstead.idp.ways import ending
 from podstead.nostr.npub import npub
+from podstead.storage.record_store import BUSY, Changes, Contention, RecordStore
 from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Versioned
-from podstead.storage.writing import commit_entries
 
 MOST_OF_ONE_ACCOUNT: Final = 50
-_ATTEMPTS: Final = 4
 
 
 class LinkedElsewhere(Conflict):
@@ -71,25 +68,21 @@ class NostrLinks:
     def __init__(
         self,
         *,
-        store: ProviderStore,
+        records: RecordStore,
         profiles: ProfileNames,
         audit: Audit,
-        clock: Clock,
-        randomness: Randomness,
     ) -> None:
-        self._store = store
+        self._records = records
         self._profiles = profiles
         self._audit = audit
-        self._clock = clock
-        self._randomness = randomness
 
     async def find(self, public_key: str) -> Versioned[NostrLink] | None:
         """The link of a key (64 hexadecimal digits in lower case). Raises StorageError."""
-        return await NOSTR_LINKS.read(self._store, public_key, now_ms=self._clock.now_ms())
+        return await self._records.read(NOSTR_LINKS, public_key)
 
     async def of_account(self, account_id: str) -> Sequence[Versioned[NostrLink]]:
         """The links of an account, oldest first. Raises StorageError."""
-        kept = await NOSTR_LINKS.of_owner(self._store, account_id, now_ms=self._clock.now_ms())
+        kept = await self._records.of_owner(NOSTR_LINKS, account_id)
         return sorted(kept, key=lambda each: (each.value.created_s, each.key))
 
     async def link(
@@ -137,18 +130,15 @@ class NostrLinks:
         kept = await self.find(public_key)
         if kept is None or kept.value.account_id != account.value.account_id:
             raise NotFound("There is no such key; it may have been removed")
-        stays = await remaining_factor(
-            self._store, account, without=kept.at, now_ms=self._clock.now_ms()
-        )
+        stays = await remaining_factor(self._records, account, without=kept.at)
         await self._unpublish(account.value, public_key)
         await self._drop(kept, [account.at, kept.at, stays], source)
         return kept.at.entry
 
-    async def note_use(self, kept: Versioned[NostrLink], account: Versioned[Account]) -> bool:
-        """Note that somebody signed in to the account with the key; False if either has changed
-        meanwhile. Raises Overloaded, StorageError."""
-        used = msgspec.structs.replace(kept.value, last_used_s=self._clock.now_ms() // 1000)
-        return await self._try([NOSTR_LINKS.replace(kept, used)], [kept.at, account.at])
+    def use(self, kept: Versioned[NostrLink], account: Versioned[Account]) -> Changes[None]:
+        """What notes that somebody signed in to the account with the key."""
+        used = msgspec.structs.replace(kept.value, last_used_s=self._records.now_s())
+        return Changes(None, [NOSTR_LINKS.replace(kept, used)], [kept.at, account.at])
 
     # --- parts --------------------------------------------------------------------------------
 
@@ -160,8 +150,8 @@ class NostrLinks:
             raise Conflict(
                 f"An account can have at most {MOST_OF_ONE_ACCOUNT} keys; unlink one first"
             )
-        link = NostrLink(public_key, owner, created_s=self._clock.now_ms() // 1000)
-        await self._commit(
+        link = NostrLink(public_key, owner, created_s=self._records.now_s())
+        await self._records.commit(
             [
                 NOSTR_LINKS.put(public_key, link, owner=owner),
                 *await self._noting(AuditEvent.NOSTR_KEY_LINKED, link, source),
@@ -171,7 +161,7 @@ class NostrLinks:
         self._note(AuditEvent.NOSTR_KEY_LINKED, link)
         kept = await self.find(public_key)
         if kept is None:
-            raise _busy()
+            raise Contention(BUSY)
         return kept
 
     async def _take_back(
@@ -188,29 +178,33 @@ class NostrLinks:
         source: RequestSource,
     ) -> None:
         """Remove a link with everything that began by it."""
-        owner, way, now_ms = kept.value.account_id, kept.at.entry, self._clock.now_ms()
+        owner, way = kept.value.account_id, kept.at.entry
         removal = [
             NOSTR_LINKS.drop(kept.key),
-            *await ending(self._store, owner, way, now_ms=now_ms),
+            *await ending(self._records, owner, way),
             *await self._noting(AuditEvent.NOSTR_KEY_UNLINKED, kept.value, source),
         ]
-        await self._commit(removal, preconditions)
+        await self._records.commit(removal, preconditions)
         # What began by it while it was being removed:
-        await self._commit(await ending(self._store, owner, way, now_ms=now_ms), [])
+        await self._records.commit(await ending(self._records, owner, way))
         self._note(AuditEvent.NOSTR_KEY_UNLINKED, kept.value)
 
     async def _publish(self, account: Account, public_key: str) -> NostrLink:
         """Nobody is told that a key is published before the profile names it."""
         await self._profiles.add_name(account.web_id, did_of(public_key))
-        for _ in range(_ATTEMPTS):
+
+        async def compute() -> Changes[NostrLink | None]:
             kept = await self.find(public_key)
             if kept is None or kept.value.account_id != account.account_id:
-                await self._unpublish(account, public_key)
-                break  # it was unlinked at the same time
+                return Changes(None)
             published = msgspec.structs.replace(kept.value, published=True)
-            if await self._try([NOSTR_LINKS.replace(kept, published)], [kept.at]):
-                return published
-        raise _busy()
+            return Changes(published, [NOSTR_LINKS.replace(kept, published)], [kept.at])
+
+        published = await self._records.transact(compute)
+        if published is None:  # it was unlinked at the same time
+            await self._unpublish(account, public_key)
+            raise Contention(BUSY)
+        return published
 
     async def _unpublish(self, account: Account, public_key: str) -> None:
         """Whatever the table says: the profile may name the key although it was not noted. One that
@@ -222,37 +216,13 @@ class NostrLinks:
         self, event: AuditEvent, link: NostrLink, source: RequestSource
     ) -> Sequence[Record]:
         return await noting(
-            self._store,
-            link.account_id,
-            event,
-            source,
-            subject=npub(link.public_key),
-            now_ms=self._clock.now_ms(),
+            self._records, link.account_id, event, source, subject=npub(link.public_key)
         )
 
     def _note(self, event: AuditEvent, link: NostrLink) -> None:
         self._audit.note(event, account_id=link.account_id, key=link.public_key)
 
-    async def _commit(
-        self, records: Sequence[Record], preconditions: Sequence[Precondition]
-    ) -> None:
-        if not await self._try(records, preconditions):
-            raise _busy()
-
-    async def _try(self, records: Sequence[Record], preconditions: Sequence[Precondition]) -> bool:
-        return await commit_entries(
-            self._store,
-            records,
-            preconditions=preconditions,
-            now_ms=self._clock.now_ms(),
-            randomness=self._randomness,
-        )
-
 
 def did_of(public_key: str) -> str:
     """The name of a key as an agent (did:nostr)."""
     return f"did:nostr:{public_key}"
-
-
-def _busy() -> Overloaded:
-    return Overloaded("The account is being changed elsewhere; try again")

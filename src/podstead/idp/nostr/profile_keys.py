@@ -9,9 +9,8 @@ not be there lets nobody in.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final
 
-from podstead.core.clock import Clock
 from podstead.core.errors import BadRequest, RequestRefused, StorageError
 from podstead.core.identifiers import ResourcePath, parse_path, storage_root
 from podstead.idp.accounts import Accounts
@@ -33,7 +32,7 @@ from podstead.rdf.graph import Dataset
 from podstead.rdf.nostr_keys import stated_keys
 from podstead.rdf.parser import RdfParser
 from podstead.storage.document_reader import DocumentReader
-from podstead.storage.protocol import DocumentSource, EntryRegistry, PodRegistry
+from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Metadata, Record
 from podstead.storage.registry import Versioned
 
@@ -43,16 +42,11 @@ CACHE_CHARACTERS: Final = 1024 * 1024
 """Of WebIDs and the keys in their profiles."""
 
 
-class ProfileStore(EntryRegistry, PodRegistry, DocumentSource, Protocol):
-    """Where profiles and the records of their keys are kept; every store is one."""
-
-
 class ProfileKeyRecords:
     """Which keys each profile states, as records that its writes take along."""
 
-    def __init__(self, *, store: ProfileStore, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
+    def __init__(self, records: RecordStore) -> None:
+        self._records = records
 
     def applies_to(self, path: ResourcePath) -> bool:
         """Whether the document is a profile: WebIDs of this server are ``{base}/<pod>/#me``."""
@@ -60,8 +54,8 @@ class ProfileKeyRecords:
 
     async def of(self, path: ResourcePath, content: Dataset) -> Sequence[Record]:
         """What to change when the profile is to say this. Raises StorageError."""
-        pod = await self._store.read_pod(path.strip("/"))
-        before = await PROFILE_KEYS.of_owner(self._store, path, now_ms=self._clock.now_ms())
+        pod = await self._records.store.read_pod(path.strip("/"))
+        before = await self._records.of_owner(PROFILE_KEYS, path)
         keys = stated_keys(content.default, pod.owner) if pod is not None else frozenset[str]()
         named = {f"{key}{path}": ProfileKey(key) for key in sorted(keys)}
         known = {each.key for each in before}
@@ -84,20 +78,18 @@ class ProfileKeyRecords:
         latter sign in. Of a key that is linked they are told when that is done or undone."""
         if not came and not gone:
             return ()
-        now_ms, name = self._clock.now_ms(), name_key(path.strip("/"))
-        account = await USERNAMES.read(self._store, name, now_ms=now_ms)
+        name = name_key(path.strip("/"))
+        account = await self._records.read(USERNAMES, name)
         if account is None:
             return ()
         owner = account.value.account_id
         records: list[Record] = []
         for public_key in gone:
             key = allowed_key(owner, public_key)
-            allowed = await ALLOWED_KEYS.read(self._store, key, now_ms=now_ms)
+            allowed = await self._records.read(ALLOWED_KEYS, key)
             if allowed is not None:
-                records += await ending_allowed_key(
-                    self._store, allowed, profile_change(), now_ms=now_ms
-                )
-        kept = await NOSTR_LINKS.of_owner(self._store, owner, now_ms=now_ms)
+                records += await ending_allowed_key(self._records, allowed, profile_change())
+        kept = await self._records.of_owner(NOSTR_LINKS, owner)
         linked = {each.key for each in kept}
         for event, keys in (
             (AuditEvent.PROFILE_KEY_NAMED, came),
@@ -106,7 +98,7 @@ class ProfileKeyRecords:
             told = [key for key in keys if key not in linked]
             if told:
                 records += await noting(
-                    self._store, owner, event, profile_change(), subject=_shown(told), now_ms=now_ms
+                    self._records, owner, event, profile_change(), subject=_shown(told)
                 )
         return records
 
@@ -124,18 +116,16 @@ class ProfileKeys:
         self,
         *,
         base_url: str,
-        store: ProfileStore,
+        records: RecordStore,
         accounts: Accounts,
         parse: RdfParser,
-        clock: Clock,
     ) -> None:
         self._base_url = base_url
-        self._store = store
+        self._records = records
         self._accounts = accounts
         self._parse = parse
-        self._clock = clock
         self._profiles: DocumentReader[frozenset[str]] = DocumentReader(
-            store,
+            records.store,
             self._interpret,
             kind="profiles",
             weigh=lambda _, keys: sum(map(len, keys)),
@@ -146,7 +136,7 @@ class ProfileKeys:
         """The accounts whose profile states the key (64 hexadecimal digits in lower case), also
         disabled ones. Raises StorageError, Overloaded."""
         listed = await PROFILE_KEYS.page(
-            self._store, after=public_key, now_ms=self._clock.now_ms(), limit=MOST_CLAIMS
+            self._records.store, after=public_key, now_ms=self._records.now_ms(), limit=MOST_CLAIMS
         )
         found = []
         for record in listed:

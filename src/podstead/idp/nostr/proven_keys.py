@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Conflict
-from podstead.idp.accounts import Joined
+from podstead.idp.account_creation import Joined
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.nostr.events import KeyProof
 from podstead.idp.records import NOSTR_LINKS, PROVEN_KEYS, Account, NostrLink, ProvenKey
 from podstead.idp.security_events import first_event
 from podstead.idp.source import RequestSource
-from podstead.idp.token_service import ProviderStore
 from podstead.nostr.npub import npub
+from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import Versioned, secret_key
-from podstead.storage.writing import commit_entries
 
 PROVEN_S: Final = 30 * 60
 """How long a person may take to fill in the form."""
@@ -39,28 +37,24 @@ class ProofGone(Conflict):
 class ProvenKeys:
     """Remembers proven keys by the secrets of browsers."""
 
-    def __init__(
-        self, *, store: ProviderStore, audit: Audit, clock: Clock, randomness: Randomness
-    ) -> None:
-        self._store = store
+    def __init__(self, *, records: RecordStore, audit: Audit) -> None:
+        self._records = records
         self._audit = audit
-        self._clock = clock
-        self._randomness = randomness
 
     async def keep(self, proof: KeyProof, *, browser: str) -> None:
         """Remember that the browser has proven to hold a key. Raises Overloaded, StorageError."""
-        now_ms = self._clock.now_ms()
+        now_ms = self._records.now_ms()
         record = PROVEN_KEYS.put(
             secret_key(browser),
             ProvenKey(proof.public_key),
             expires_ms=now_ms + PROVEN_S * 1000,
         )
-        await commit_entries(self._store, [record], now_ms=now_ms, randomness=self._randomness)
+        await self._records.commit([record])
 
     async def of(self, browser: str) -> Versioned[ProvenKey] | None:
         """The key that a browser has proven last. Raises StorageError."""
         key = secret_key(browser)
-        return await PROVEN_KEYS.read(self._store, key, now_ms=self._clock.now_ms())
+        return await self._records.read(PROVEN_KEYS, key)
 
     def joined(
         self, proven: Versioned[ProvenKey], source: RequestSource, account: Account
@@ -77,7 +71,7 @@ class ProvenKeys:
                     AuditEvent.NOSTR_KEY_LINKED,
                     source,
                     subject=npub(public_key),
-                    now_ms=self._clock.now_ms(),
+                    now_ms=self._records.now_ms(),
                 ),
             ),
             preconditions=(NOSTR_LINKS.absent(public_key), proven.at),

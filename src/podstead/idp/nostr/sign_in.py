@@ -10,19 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.core.errors import AccessDenied, Overloaded
+from podstead.core.errors import AccessDenied
 from podstead.idp.accounts import Accounts
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.names import MOST_EMAIL_CHARACTERS
 from podstead.idp.nostr.allowed_keys import AllowedKeys
 from podstead.idp.nostr.events import KeyProof
 from podstead.idp.nostr.links import NostrLinks
-from podstead.idp.records import Account, NostrLink
+from podstead.idp.records import Account
 from podstead.idp.sign_in import AccountDisabled
+from podstead.storage.record_store import Changes, RecordStore
 from podstead.storage.registry import Versioned
 
 FACTOR: Final = "nostr"
-_ATTEMPTS: Final = 4
 
 
 class KeyUnknown(AccessDenied):
@@ -63,11 +63,18 @@ class NostrSignIn:
     """Signs in by keys that were proven."""
 
     def __init__(
-        self, *, links: NostrLinks, allowed: AllowedKeys, accounts: Accounts, audit: Audit
+        self,
+        *,
+        links: NostrLinks,
+        allowed: AllowedKeys,
+        accounts: Accounts,
+        records: RecordStore,
+        audit: Audit,
     ) -> None:
         self._links = links
         self._allowed = allowed
         self._accounts = accounts
+        self._records = records
         self._audit = audit
 
     async def sign_in(
@@ -80,9 +87,8 @@ class NostrSignIn:
         KeyNotEnough for a key that is not linked where ``only_linked`` will do, Overloaded,
         StorageError.
         """
-        link = await self._links.find(proof.public_key)
-        if link is not None:
-            return await self._by_link(link)
+        if await self._links.find(proof.public_key) is not None:
+            return await self._by_link(proof.public_key)
         account = (
             await self._accounts.find(name) if 0 < len(name) <= MOST_EMAIL_CHARACTERS else None
         )
@@ -102,18 +108,19 @@ class NostrSignIn:
         """Note that somebody could not sign in with a key."""
         self._audit.note(AuditEvent.SIGN_IN_FAILED, account_id=account_id, factor=FACTOR)
 
-    async def _by_link(self, found: Versioned[NostrLink]) -> SignedInByKey:
-        link: Versioned[NostrLink] | None = found
-        for _ in range(_ATTEMPTS):
+    async def _by_link(self, public_key: str) -> SignedInByKey:
+        async def compute() -> Changes[SignedInByKey]:
+            link = await self._links.find(public_key)
             account = None if link is None else await self._accounts.read(link.value.account_id)
             if link is None or account is None:
                 self.failed()
                 raise KeyUnknown
             self._check_usable(account.value)
-            if await self._links.note_use(link, account):
-                return self._signed_in(SignedInByKey(account, link.at.entry, restricted=False))
-            link = await self._links.find(found.key)
-        raise Overloaded("The account is being changed elsewhere; try again")
+            use = self._links.use(link, account)
+            signed_in = SignedInByKey(account, link.at.entry, restricted=False)
+            return Changes(signed_in, use.records, use.preconditions)
+
+        return self._signed_in(await self._records.transact(compute))
 
     def _check_usable(self, account: Account) -> None:
         if account.disabled:

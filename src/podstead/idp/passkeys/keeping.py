@@ -12,10 +12,9 @@ from typing import Final
 
 import msgspec
 
-from podstead.core.clock import Clock, Randomness
-from podstead.core.errors import BadRequest, Conflict, NotFound, Overloaded
+from podstead.core.errors import BadRequest, Conflict, NotFound
 from podstead.idp.audit import Audit, AuditEvent
-from podstead.idp.challenges import Challenges, ChallengeStore, Issued, challenge_of
+from podstead.idp.challenges import Challenges, Issued, challenge_of
 from podstead.idp.factors import remaining_factor
 from podstead.idp.passkeys.ceremonies import (
     ADDING,
@@ -30,9 +29,9 @@ from podstead.idp.security_events import noting
 from podstead.idp.sessions import OpenSession
 from podstead.idp.source import RequestSource
 from podstead.idp.ways import ending
-from podstead.storage.records import Precondition, Record
+from podstead.storage.record_store import RecordStore
+from podstead.storage.records import Record
 from podstead.storage.registry import Versioned, secret_key
-from podstead.storage.writing import commit_entries
 
 MOST_OF_ONE_ACCOUNT: Final = 50
 MOST_NAME_CHARACTERS: Final = 64
@@ -57,23 +56,19 @@ class Passkeys:
     def __init__(
         self,
         *,
-        store: ChallengeStore,
+        records: RecordStore,
         challenges: Challenges,
         verifier: CeremonyVerifier,
         audit: Audit,
-        clock: Clock,
-        randomness: Randomness,
     ) -> None:
-        self._store = store
+        self._records = records
         self._challenges = challenges
         self._verifier = verifier
         self._audit = audit
-        self._clock = clock
-        self._randomness = randomness
 
     async def of_account(self, account_id: str) -> Sequence[Versioned[Passkey]]:
         """The passkeys of an account, oldest first. Raises StorageError."""
-        kept = await PASSKEYS.of_owner(self._store, account_id, now_ms=self._clock.now_ms())
+        kept = await self._records.of_owner(PASSKEYS, account_id)
         return sorted(kept, key=lambda each: (each.value.created_s, each.key))
 
     # --- adding -------------------------------------------------------------------------------
@@ -133,7 +128,7 @@ class Passkeys:
             raise BadRequest("A passkey must have a name")
         kept = await self._existing(account_id, key)
         changed = msgspec.structs.replace(kept.value, name=label)
-        await self._commit([PASSKEYS.replace(kept, changed)], [kept.at])
+        await self._records.commit([PASSKEYS.replace(kept, changed)], [kept.at])
 
     async def remove(self, account: Versioned[Account], key: str, source: RequestSource) -> str:
         """Let nobody sign in by a passkey any more, and end what began by it; the way that it was
@@ -144,18 +139,16 @@ class Passkeys:
         """
         account_id = account.value.account_id
         kept = await self._existing(account_id, key)
-        stays = await remaining_factor(
-            self._store, account, without=kept.at, now_ms=self._clock.now_ms()
-        )
-        way, now_ms = kept.at.entry, self._clock.now_ms()
+        stays = await remaining_factor(self._records, account, without=kept.at)
+        way = kept.at.entry
         removal = [
             PASSKEYS.drop(key),
-            *await ending(self._store, account_id, way, now_ms=now_ms),
+            *await ending(self._records, account_id, way),
             *await self._noting(AuditEvent.PASSKEY_REMOVED, kept.value, source),
         ]
-        await self._commit(removal, [account.at, kept.at, stays])
+        await self._records.commit(removal, [account.at, kept.at, stays])
         # What began by it while it was being removed:
-        await self._commit(await ending(self._store, account_id, way, now_ms=now_ms), [])
+        await self._records.commit(await ending(self._records, account_id, way))
         self._audit.note(
             AuditEvent.PASSKEY_REMOVED, account_id=account_id, aaguid=kept.value.aaguid
         )
@@ -164,7 +157,7 @@ class Passkeys:
     # --- parts --------------------------------------------------------------------------------
 
     def _new_handle(self) -> str:
-        return base64url_encoded(bytes.fromhex(self._randomness.token_hex(_HANDLE_BYTES)))
+        return base64url_encoded(bytes.fromhex(self._records.randomness.token_hex(_HANDLE_BYTES)))
 
     def _made(
         self,
@@ -185,49 +178,30 @@ class Passkeys:
             backup_eligible=created.backup_eligible,
             backed_up=created.backed_up,
             name=name,
-            created_s=self._clock.now_ms() // 1000,
+            created_s=self._records.now_s(),
         )
 
     async def _noting(
         self, event: AuditEvent, passkey: Passkey, source: RequestSource
     ) -> Sequence[Record]:
-        return await noting(
-            self._store,
-            passkey.account_id,
-            event,
-            source,
-            subject=passkey.name,
-            now_ms=self._clock.now_ms(),
-        )
+        return await noting(self._records, passkey.account_id, event, source, subject=passkey.name)
 
     async def _keep(
         self, account: Versioned[Account], passkey: Passkey, source: RequestSource
     ) -> None:
         key = passkey_key(passkey.credential_id)
-        known = await PASSKEYS.read(self._store, key, now_ms=self._clock.now_ms())
+        known = await self._records.read(PASSKEYS, key)
         if known is not None:
             raise Conflict("This passkey is already registered")
         record = PASSKEYS.put(key, passkey, owner=account.value.account_id)
         noted = await self._noting(AuditEvent.PASSKEY_ADDED, passkey, source)
-        await self._commit([record, *noted], [account.at, PASSKEYS.absent(key)])
+        await self._records.commit([record, *noted], [account.at, PASSKEYS.absent(key)])
 
     async def _existing(self, account_id: str, key: str) -> Versioned[Passkey]:
-        kept = await PASSKEYS.read(self._store, key, now_ms=self._clock.now_ms())
+        kept = await self._records.read(PASSKEYS, key)
         if kept is None or kept.value.account_id != account_id:
             raise NotFound("There is no such passkey; it may have been removed")
         return kept
-
-    async def _commit(
-        self, records: Sequence[Record], preconditions: Sequence[Precondition]
-    ) -> None:
-        if not await commit_entries(
-            self._store,
-            records,
-            preconditions=preconditions,
-            now_ms=self._clock.now_ms(),
-            randomness=self._randomness,
-        ):
-            raise Overloaded("The account is being changed elsewhere; try again")
 
 
 def passkey_key(credential_id: str) -> str:

@@ -12,11 +12,9 @@ from typing import Final
 
 import msgspec
 
-from podstead.core.clock import Clock, Randomness
-from podstead.core.errors import Overloaded
 from podstead.idp import methods
 from podstead.idp.audit import Audit, AuditEvent
-from podstead.idp.challenges import Challenges, ChallengeStore, Issued, challenge_of, suffix_of
+from podstead.idp.challenges import Challenges, Issued, challenge_of, suffix_of
 from podstead.idp.passkeys.ceremonies import (
     SIGNING_IN,
     Assertion,
@@ -30,12 +28,10 @@ from podstead.idp.passkeys.ceremonies import (
 from podstead.idp.passkeys.keeping import passkey_key
 from podstead.idp.records import ACCOUNTS, PASSKEYS, Account, Passkey
 from podstead.idp.sign_in import AccountDisabled
-from podstead.storage.records import Precondition
+from podstead.storage.record_store import Changes, RecordStore
 from podstead.storage.registry import Versioned
-from podstead.storage.writing import commit_entries
 
 FACTOR: Final = "passkey"
-_ATTEMPTS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +53,15 @@ class PasskeySignIn:
     def __init__(
         self,
         *,
-        store: ChallengeStore,
+        records: RecordStore,
         challenges: Challenges,
         verifier: CeremonyVerifier,
         audit: Audit,
-        clock: Clock,
-        randomness: Randomness,
     ) -> None:
-        self._store = store
+        self._records = records
         self._challenges = challenges
         self._verifier = verifier
         self._audit = audit
-        self._clock = clock
-        self._randomness = randomness
 
     async def ask(self, *, browser: str, uid: str = "") -> Issued:
         """A challenge for a browser, in the interaction of a uid if there is one. Raises
@@ -90,7 +82,7 @@ class PasskeySignIn:
             assertion = await self._check(
                 kept.value, credential, bytes.fromhex(challenge_of(challenge_key))
             )
-            account = await self._note_use(kept.key, assertion)
+            account = await self._note_use(kept, assertion)
         except (VerificationFailed, AccountDisabled):
             self._note(AuditEvent.SIGN_IN_FAILED, kept.value)
             raise
@@ -121,53 +113,46 @@ class PasskeySignIn:
             raise VerificationFailed
         return assertion
 
-    async def _note_use(self, key: str, assertion: Assertion) -> Versioned[Account]:
+    async def _note_use(
+        self, found: Versioned[Passkey], assertion: Assertion
+    ) -> Versioned[Account]:
         """Count the use, against the passkey as it is now: of two signatures with one count the
         second is refused, whenever they come."""
-        for _ in range(_ATTEMPTS):
-            kept = await self._read(key)
+
+        async def compute() -> Changes[Versioned[Account] | None]:
+            kept = await self._read(found.key)
             account = await self._account(kept.value.account_id)
-            now_s = self._clock.now_ms() // 1000
+            now_s = self._records.now_s()
             if not counts_up(kept.value.sign_count, assertion.sign_count):
                 suspected = msgspec.structs.replace(kept.value, suspected_s=now_s)
-                if await self._replace(kept, suspected):
-                    self._note(AuditEvent.PASSKEY_COPIED, kept.value)
-                    raise VerificationFailed
-                continue
+                return Changes(None, [PASSKEYS.replace(kept, suspected)], [kept.at])
             used = msgspec.structs.replace(
                 kept.value,
                 sign_count=assertion.sign_count,
                 backed_up=assertion.backed_up,
                 last_used_s=now_s,
             )
-            if await self._replace(kept, used, account.at):
-                return account
-        raise Overloaded("The account is being changed elsewhere; try again")
+            return Changes(account, [PASSKEYS.replace(kept, used)], [kept.at, account.at])
+
+        account = await self._records.transact(compute)
+        if account is None:
+            self._note(AuditEvent.PASSKEY_COPIED, found.value)
+            raise VerificationFailed
+        return account
 
     async def _read(self, key: str) -> Versioned[Passkey]:
-        kept = await PASSKEYS.read(self._store, key, now_ms=self._clock.now_ms())
+        kept = await self._records.read(PASSKEYS, key)
         if kept is None:
             raise UnknownCredential
         return kept
 
     async def _account(self, account_id: str) -> Versioned[Account]:
-        kept = await ACCOUNTS.read(self._store, account_id, now_ms=self._clock.now_ms())
+        kept = await self._records.read(ACCOUNTS, account_id)
         if kept is None:
             raise UnknownCredential
         if kept.value.disabled:
             raise AccountDisabled
         return kept
-
-    async def _replace(
-        self, kept: Versioned[Passkey], changed: Passkey, *preconditions: Precondition
-    ) -> bool:
-        return await commit_entries(
-            self._store,
-            [PASSKEYS.replace(kept, changed)],
-            preconditions=[kept.at, *preconditions],
-            now_ms=self._clock.now_ms(),
-            randomness=self._randomness,
-        )
 
     def _note(self, event: AuditEvent, passkey: Passkey) -> None:
         self._audit.note(event, account_id=passkey.account_id, factor=FACTOR)

@@ -6,7 +6,8 @@ from typing import Final
 from urllib.parse import urlencode
 
 from podstead.core.clock import Clock
-from podstead.idp.authorizations import AuthorizationReply, Authorizations
+from podstead.idp.authorization_replies import AuthorizationReply
+from podstead.idp.authorizations import Authorizations
 from podstead.idp.discovery import AUTHORIZATION_PATH
 from podstead.idp.records import Client
 from podstead.idp.redirects import redirect_origin

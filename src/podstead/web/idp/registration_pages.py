@@ -7,7 +7,8 @@ from functools import partial
 from typing import Final
 
 from podstead.core.errors import NotFound, PodsteadError
-from podstead.idp.accounts import Accounts, Joined, NewAccount
+from podstead.idp.account_creation import Joined, NewAccount
+from podstead.idp.accounts import Accounts
 from podstead.idp.authorizations import Authorizations, Pending
 from podstead.idp.interactions import signing_in_consents
 from podstead.idp.names import EmailTaken, UnusableEmail

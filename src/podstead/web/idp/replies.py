@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from podstead.idp.authorizations import AuthorizationReply, Interact, Next
+from podstead.idp.authorization_replies import AuthorizationReply, Interact, Next
 from podstead.web.idp.rendering import Renderer, see_other
 from podstead.web.response import Response
 

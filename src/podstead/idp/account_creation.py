@@ -1,0 +1,79 @@
+"""What does the creation of an account consist of? The plan of its pod, and its records.
+
+:class:`podstead.idp.accounts.Accounts` commits all of it in one write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from podstead.core.errors import Conflict
+from podstead.idp.names import name_key
+from podstead.idp.records import ACCOUNTS, EMAILS, USERNAMES, Account, AccountName
+from podstead.storage.records import Precondition, Record, Write
+
+
+class PodPlan(Protocol):
+    """A pod that does not exist yet, and the write that makes it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def web_id(self) -> str: ...
+
+    @property
+    def pod_uri(self) -> str: ...
+
+    @property
+    def write(self) -> Write: ...
+
+
+class PodPlanner(Protocol):
+    """Plans pods; that of ``pods.provision`` is one."""
+
+    def plan(self, name: object) -> PodPlan:
+        """A pod of that name. Raises BadRequest for a name that no pod may have."""
+
+    def name_taken(self) -> Conflict:
+        """What to raise when another pod has the name."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewAccount:
+    """An account that exists now, with its pod."""
+
+    account: Account
+    pod_uri: str
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What else is made in the write that makes an account; ``refusal`` is raised, and there is no
+    account, if one of ``preconditions`` does not hold."""
+
+    records: Sequence[Record]
+    preconditions: Sequence[Precondition]
+    refusal: Conflict
+
+
+NOTHING_JOINED: Final = Joined((), (), Conflict("There was nothing to merge"))
+
+
+def records_of_new(account: Account) -> tuple[list[Record], list[Precondition]]:
+    """The records of a new account, and that nobody has its names."""
+    owner = account.account_id
+    leads_here = AccountName(owner)
+    name = name_key(account.pod)
+    records: list[Record] = [
+        ACCOUNTS.put(owner, account, owner=owner),
+        USERNAMES.put(name, leads_here, owner=owner),
+    ]
+    preconditions: list[Precondition] = [ACCOUNTS.absent(owner), USERNAMES.absent(name)]
+    if account.email is not None:
+        email = name_key(account.email)
+        records.append(EMAILS.put(email, leads_here, owner=owner))
+        preconditions.append(EMAILS.absent(email))
+    return records, preconditions

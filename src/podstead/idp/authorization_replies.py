@@ -1,0 +1,69 @@
+"""How does the answer to an authorization request reach the client? By way of the browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from podstead.idp.oauth.authorization import ReplyAddress, UnusableClient
+from podstead.idp.records import Client
+
+_ADDRESS: Final = re.compile(r"https?://[!-~]{1,500}")
+"""An identifier that a page may repeat: whoever made the link wrote it, so no sentences."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationReply:
+    """An answer to the client, by way of the browser."""
+
+    redirect_uri: str
+    response_mode: str
+    parameters: Mapping[str, str]
+    stranger: Client | None = None
+    """The client, if nobody has agreed to be sent to it: a page names the address first, so that
+    an error is no way to have this server redirect anywhere (RFC 9700 section 4.11.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interact:
+    """The person has something to do, at the interaction of this uid."""
+
+    uid: str
+
+
+Next = AuthorizationReply | Interact
+
+
+@dataclass(frozen=True, slots=True)
+class Replies:
+    """Creates the replies of one issuer."""
+
+    issuer: str
+
+    def refusal(self, address: ReplyAddress, error: str, description: str) -> AuthorizationReply:
+        """An error response (RFC 6749 section 4.1.2.1)."""
+        return self.reply(address, {"error": error, "error_description": description})
+
+    def reply(self, address: ReplyAddress, parameters: Mapping[str, str]) -> AuthorizationReply:
+        """With the issuer in it, by which a client tells providers apart (RFC 9207)."""
+        state = {} if address.state is None else {"state": address.state}
+        return AuthorizationReply(
+            address.redirect_uri,
+            address.response_mode,
+            {**parameters, **state, "iss": self.issuer},
+        )
+
+
+def unusable_client(client_id: str) -> UnusableClient:
+    """A client that there is not, or whose document is of no use."""
+    if _ADDRESS.fullmatch(client_id):
+        return UnusableClient(
+            f"The document that describes the application is not valid: {client_id}. Everybody "
+            "must be able to read it, and its client_id must be the same URL."
+        )
+    return UnusableClient(
+        "This server does not know the application. If you have used it here before, clear the "
+        "data that your browser stores for the application's site, and try again."
+    )
