@@ -16,8 +16,9 @@ from pathlib import Path
 
 from podstead.outbound.addresses import IPAddress
 from podstead.outbound.fetch import Fetcher, trusted_certificates
+from podstead.outbound.foreign_documents import Purpose
 from podstead.outbound.guard import Guard
-from podstead.outbound.policies import FetchPolicy, OutboundLimits, Purpose
+from podstead.outbound.policies import FetchPolicy, OutboundLimits
 from podstead.outbound.resolver import Resolver
 from podstead.outbound.urls import Origin, UrlRules
 from tests.support.clock import FakeClock

@@ -21,8 +21,9 @@ from podstead.config import Settings
 from podstead.core.errors import OutboundError
 from podstead.idp.authorization_replies import AuthorizationReply, Interact, Next
 from podstead.idp.authorizations import Authorizations
-from podstead.idp.clients import ClientDirectory, ClientDocument
+from podstead.idp.clients import ClientDirectory
 from podstead.idp.records import ACCOUNTS, CREDENTIALS, Account, BrowserSession, ClientCredential
+from podstead.outbound.foreign_documents import FetchedDocument, Purpose
 from podstead.rdf.codecs import parse
 from podstead.rdf.graph import Graph
 from podstead.storage.layout import RootLayout
@@ -284,14 +285,15 @@ class _OwnDocuments:
     def __init__(self, public: Client) -> None:
         self._public = public
 
-    async def client_document_origin(self, url: str) -> None:
+    async def origin_of(self, url: str) -> None:
         """It is not asked over the network."""
 
-    async def fetch_client_document(self, url: str) -> ClientDocument:
+    async def fetch(self, url: str, purpose: Purpose) -> FetchedDocument:
+        assert purpose is Purpose.CLIENT
         answer = await self._public.get(url.removeprefix(BASE), accept="*/*")
         if answer.status != 200:
             raise OutboundError("There is no such document")
-        return ClientDocument(answer.body, answer.header("content-type") or "", url)
+        return FetchedDocument(answer.body, answer.header("content-type") or "", url)
 
     async def parse(self, content: bytes, content_type: str, base_iri: str) -> Graph:
         return parse(content, content_type, base_iri=base_iri).graph

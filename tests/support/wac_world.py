@@ -21,6 +21,7 @@ from podstead.core.errors import (
 )
 from podstead.core.identifiers import ResourcePath, acl_of, storage_root
 from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.outbound.foreign_documents import FetchedDocument, Purpose
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Graph
 from podstead.rdf.terms import BlankNode, Iri, Literal, Triple
@@ -92,20 +93,13 @@ class MemoryBody:
             yield bytes([byte])
 
 
-@dataclass(frozen=True)
-class RemoteDocument:
-    content: bytes
-    media_type: str
-    final_url: str
-
-
 @dataclass
 class World:
     """What is stored, who owns it, what others serve, and what goes wrong."""
 
     resources: dict[ResourcePath, tuple[Metadata, MemoryBody]] = field(default_factory=dict)
     owners: dict[ResourcePath, str] = field(default_factory=dict)
-    remote: dict[str, RemoteDocument] = field(default_factory=dict)
+    remote: dict[str, FetchedDocument] = field(default_factory=dict)
     fetched: list[str] = field(default_factory=list)
     bodies_opened: list[ResourcePath] = field(default_factory=list)
     broken: set[ResourcePath] = field(default_factory=set)
@@ -165,7 +159,7 @@ class World:
     def serve(self, url: str, turtle: str, *, final_url: str | None = None) -> None:
         """Have another server serve a document."""
         content = (PREFIXES + turtle).encode()
-        self.remote[url] = RemoteDocument(content, "text/turtle", final_url or url)
+        self.remote[url] = FetchedDocument(content, "text/turtle", final_url or url)
 
     # --- asking ---------------------------------------------------------------------------
 
@@ -229,7 +223,8 @@ class World:
         except SyntaxError as error:
             raise BadRequest("Malformed Turtle") from error
 
-    async def fetch_rdf_document(self, url: str) -> RemoteDocument:
+    async def fetch(self, url: str, purpose: Purpose) -> FetchedDocument:
+        assert purpose is Purpose.GROUP
         self.fetched.append(url)
         self.clock.time_ms += self.fetch_takes_ms
         if url not in self.remote:

@@ -123,7 +123,7 @@ async def test_w_27_nobody_is_asked_about_who_signs(
         fetched.append(url)
         raise OutboundError("Nobody is to be asked")
 
-    monkeypatch.setattr(ForeignDocuments, "_fetch", fetch)
+    monkeypatch.setattr(ForeignDocuments, "fetch", fetch)
     async with _signers(tmp_path / "root") as signers:
         keys = (signers.unknown, signers.linked, signers.stated, signers.stated_twice)
         assert [await signers.ask(key) for key in keys] == [200, 200, 200, 200]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Protocol
 
 from podstead.app.accounts import AccountServices
 from podstead.app.adapters.own_certificates import make_in_thread
@@ -15,20 +14,22 @@ from podstead.authn.event_uses import EventUses
 from podstead.authn.identity_status import LocalWebIds
 from podstead.authn.proofs import Proofs
 from podstead.authn.resource_tokens import ResourceTokens
-from podstead.authn.web_id_documents import ForeignProfiles, ProfileSources
+from podstead.authn.web_id_documents import ProfileSources
 from podstead.config import Settings
 from podstead.core.errors import OutboundError, RequestRefused
 from podstead.core.identifiers import ResourcePath, parse_path
+from podstead.core.media_types import essence
 from podstead.core.operation import GivenBody, Operation
 from podstead.idp import discovery
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.certificates import CertificateKeys
-from podstead.idp.clients import ClientDirectory, ClientDocument
+from podstead.idp.clients import ClientDirectory, ClientDocuments
 from podstead.idp.own_tokens import OwnTokens
 from podstead.idp.passkeys.ceremonies import relying_party
 from podstead.idp.profile_issuer import IssuerRestoration, ProfileIssuer
 from podstead.idp.token_service import TokenService
 from podstead.idp.token_status import TokenStatus
+from podstead.outbound.foreign_documents import DocumentFetcher, FetchedDocument, Purpose
 from podstead.rdf.parser import RdfParser
 from podstead.resources.outcome import Representation, ResourceRequest
 from podstead.resources.service import ResourceService
@@ -47,16 +48,6 @@ from podstead.web.routes import Access, Endpoint, Route
 _MAX_CLIENT_DOCUMENT_BYTES = 64 * 1024
 
 
-class ForeignClients(Protocol):
-    """Reads client-ID documents of other servers."""
-
-    async def client_document_origin(self, url: str) -> str:
-        """Raises OutboundError."""
-
-    async def fetch_client_document(self, url: str) -> ClientDocument:
-        """Raises OutboundError."""
-
-
 class Provider:
     """The identity provider of one worker."""
 
@@ -65,7 +56,7 @@ class Provider:
         settings: Settings,
         *,
         accounts: AccountServices,
-        foreign: ForeignProfiles,
+        foreign: DocumentFetcher,
         parse: RdfParser,
     ) -> None:
         store, clock = accounts.records.store, accounts.records.clock
@@ -92,7 +83,7 @@ class Provider:
         proofs: Proofs,
         resource_tokens: ResourceTokens,
         resources: ResourceService,
-        foreign: ForeignClients,
+        foreign: ClientDocuments,
         parse: RdfParser,
         registration: Registration,
         nostr: NostrServices | None,
@@ -259,25 +250,23 @@ class ClientDocumentReader:
     This server never asks itself over the network (A-190).
     """
 
-    def __init__(self, base_url: str, resources: ResourceService, foreign: ForeignClients) -> None:
+    def __init__(self, base_url: str, resources: ResourceService, foreign: ClientDocuments) -> None:
         self._base_url = base_url
         self._resources = resources
         self._foreign = foreign
 
-    async def client_document_origin(self, url: str) -> str | None:
-        """The origin that it is fetched from; ``None`` for one of this server. Raises
+    async def origin_of(self, url: str) -> str | None:
+        """The origin that a document is fetched from; ``None`` for one of this server. Raises
         OutboundError."""
-        if self._is_own(url):
-            return None
-        return await self._foreign.client_document_origin(url)
+        return None if self._is_own(url) else await self._foreign.origin_of(url)
 
     def _is_own(self, url: str) -> bool:
         return url.startswith(f"{self._base_url}/")
 
-    async def fetch_client_document(self, url: str) -> ClientDocument:
-        """Raises OutboundError for a document that cannot be had."""
+    async def fetch(self, url: str, purpose: Purpose) -> FetchedDocument:
+        """Fetch the document at the URL. Raises OutboundError."""
         if not self._is_own(url):
-            return await self._foreign.fetch_client_document(url)
+            return await self._foreign.fetch(url, purpose)
         try:
             path = parse_path(url[len(self._base_url) :].encode())
             operation = Operation("GET", path, GivenBody(), accept="*/*")  # as it is stored
@@ -287,7 +276,8 @@ class ClientDocumentReader:
         if outcome.representation is None:
             raise OutboundError("The client's document cannot be read")
         representation = outcome.representation
-        return ClientDocument(await _content(representation), representation.content_type, url)
+        media_type = essence(representation.content_type)
+        return FetchedDocument(await _content(representation), media_type, url)
 
 
 async def _content(representation: Representation) -> bytes:

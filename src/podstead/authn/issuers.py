@@ -9,7 +9,7 @@ once a minute, since providers change their keys.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
 from podstead.authn.claims import same_issuer
 from podstead.core.bounded_cache import BoundedCache
@@ -19,6 +19,7 @@ from podstead.jose.compact import CompactToken
 from podstead.jose.errors import InvalidJose
 from podstead.jose.keys import PublicKey, import_public_key
 from podstead.jose.strict_json import Json, read_object
+from podstead.outbound.foreign_documents import DocumentFetcher, Purpose
 
 CONFIGURATION_PATH: Final = "/.well-known/openid-configuration"
 LIFETIME_S: Final = 15 * 60
@@ -33,21 +34,6 @@ MOST_KEPT: Final = 4096
 MOST_FAILURES: Final = 4096
 
 _UNVERIFIABLE: Final = "The token's issuer could not be verified"
-
-
-@dataclass(frozen=True, slots=True)
-class ProviderDocument:
-    """A JSON document of a provider; ``max_age_s`` is how long it says that it stays fresh."""
-
-    content: bytes
-    max_age_s: int | None
-
-
-class ProviderDocuments(Protocol):
-    """Reads other providers' documents through the guarded way out."""
-
-    async def fetch_provider_document(self, url: str) -> ProviderDocument:
-        """Raises OutboundError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +58,8 @@ class _KeySet:
 class IssuerKeys:
     """The keys of every provider that was asked for, as far as they are fresh."""
 
-    def __init__(self, documents: ProviderDocuments, clock: Clock) -> None:
-        self._documents = documents
+    def __init__(self, foreign: DocumentFetcher, clock: Clock) -> None:
+        self._foreign = foreign
         self._clock = clock
         self._sets = BoundedCache[str, _KeySet](MOST_KEPT)
         self._failures = BoundedCache[str, int](MOST_FAILURES)
@@ -143,15 +129,15 @@ class IssuerKeys:
             raise InvalidJose(_UNVERIFIABLE) from error
 
     async def _fetch(self, issuer: str) -> _KeySet:
-        fetch = self._documents.fetch_provider_document
-        described = await fetch(issuer.removesuffix("/") + CONFIGURATION_PATH)
+        url = issuer.removesuffix("/") + CONFIGURATION_PATH
+        described = await self._foreign.fetch(url, Purpose.PROVIDER)
         configuration = read_object(described.content)
         named, jwks_uri = configuration.get("issuer"), configuration.get("jwks_uri")
         if not isinstance(named, str) or not same_issuer(named, issuer):
             raise InvalidJose(_UNVERIFIABLE)
         if not isinstance(jwks_uri, str):
             raise InvalidJose(_UNVERIFIABLE)
-        published = await fetch(jwks_uri)
+        published = await self._foreign.fetch(jwks_uri, Purpose.PROVIDER)
         now_ms = self._clock.now_ms()
         ages_s = [age for age in (described.max_age_s, published.max_age_s) if age is not None]
         lifetime_s = max(SHORTEST_LIFETIME_S, min([LIFETIME_S, *ages_s]))

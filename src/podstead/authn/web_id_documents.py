@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 from urllib.parse import urljoin
 
 from podstead.authn.identity_status import LocalWebIds
@@ -24,6 +24,7 @@ from podstead.core.errors import (
     RequestRefused,
 )
 from podstead.core.media_types import HTML, JSON_LD
+from podstead.outbound.foreign_documents import DocumentFetcher, FetchedDocument, Purpose
 from podstead.rdf.graph import Graph
 from podstead.rdf.html_islands import data_islands
 from podstead.rdf.parser import RdfParser
@@ -66,28 +67,12 @@ UNLIMITED: Final = DocumentLimits(None, None)
 
 
 @dataclass(frozen=True, slots=True)
-class ProfileDocument:
-    """A WebID's document as fetched; ``final_url`` is the base of its relative references."""
-
-    content: bytes
-    media_type: str
-    final_url: str
-
-
-class ForeignProfiles(Protocol):
-    """Reads WebID documents of other servers through the guarded way out."""
-
-    async def fetch_profile(self, url: str) -> ProfileDocument:
-        """Raises OutboundError."""
-
-
-@dataclass(frozen=True, slots=True)
 class ProfileSources:
     """Where WebID documents come from, here and elsewhere."""
 
     local: LocalWebIds
     store: DocumentSource
-    foreign: ForeignProfiles
+    foreign: DocumentFetcher
     parse: RdfParser
     clock: Clock
 
@@ -152,7 +137,7 @@ class WebIdDocuments(Generic[T]):
         if sources.clock.now_ms() < (self._failures.get(name) or 0):
             raise UnusableDocument
         try:
-            document = await sources.foreign.fetch_profile(_url_of(name))
+            document = await sources.foreign.fetch(_url_of(name), Purpose.WEB_ID)
         except OwnDocument as error:
             raise UnusableDocument(_MISNAMED) from error
         except RemoteUnavailable:
@@ -170,7 +155,7 @@ class WebIdDocuments(Generic[T]):
     async def _read(self, content: bytes, content_type: str, base_iri: str, name: str) -> T:
         return self._extract(await self._parse(content, content_type, base_iri), name)
 
-    async def _islands(self, document: ProfileDocument) -> Graph:
+    async def _islands(self, document: FetchedDocument) -> Graph:
         """What the data islands of a page say together.
 
         Pages of this server are not read so: here, statements of identity need Control, which is

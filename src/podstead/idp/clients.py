@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.errors import OutboundError, Overloaded, RemoteUnavailable, RequestRefused
-from podstead.core.media_types import JSON, JSON_LD, essence
+from podstead.core.media_types import JSON, JSON_LD
 from podstead.core.requester import requester
 from podstead.idp.client_graphs import client_members
 from podstead.idp.client_metadata import (
@@ -28,6 +28,7 @@ from podstead.idp.client_metadata import (
 from podstead.idp.records import CLIENTS, Client
 from podstead.jose.errors import InvalidJose
 from podstead.jose.strict_json import Json, read_object
+from podstead.outbound.foreign_documents import DocumentFetcher, FetchedDocument, Purpose
 from podstead.rdf.parser import RdfParser
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
@@ -63,15 +64,6 @@ _ID_BYTES: Final = 16
 _SECRET_BYTES: Final = 32
 
 
-@dataclass(frozen=True, slots=True)
-class ClientDocument:
-    """A client's document as it was read; ``url`` is the base of its relative references."""
-
-    content: bytes
-    content_type: str
-    url: str
-
-
 class ClientUnavailable(RemoteUnavailable):
     """The client's document cannot be had at present (RFC 6749 section 4.1.2.1)."""
 
@@ -82,15 +74,12 @@ class ClientUnavailable(RemoteUnavailable):
         self.retry_after_s = retry_after_s
 
 
-class ClientDocuments(Protocol):
-    """Reads the documents that clients' identifiers lead to."""
+class ClientDocuments(DocumentFetcher, Protocol):
+    """Fetches the documents that client identifiers lead to, those of this server included."""
 
-    async def client_document_origin(self, url: str) -> str | None:
-        """The origin that the document would be fetched from; ``None`` for one of this server.
-        Raises OutboundError."""
-
-    async def fetch_client_document(self, url: str) -> ClientDocument:
-        """Raises OutboundError."""
+    async def origin_of(self, url: str) -> str | None:
+        """The origin that a document is fetched from; ``None`` for one of this server. Raises
+        OutboundError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,9 +230,9 @@ class ClientDirectory:
                 raise ClientUnavailable(ceil((known.until_ms - now_ms) / 1000))
             return known.client
         try:
-            origin = await self._documents.client_document_origin(client_id)
+            origin = await self._documents.origin_of(client_id)
             await self._take_one(origin, now_ms)
-            document = await self._documents.fetch_client_document(client_id)
+            document = await self._documents.fetch(client_id, Purpose.CLIENT)
             client = read_client_document(
                 await self._members(document, client_id),
                 client_id=client_id,
@@ -261,11 +250,11 @@ class ClientDirectory:
         self._known.put(client_id, _KnownDocument(client, now_ms + lasts_s * 1000))
         return client
 
-    async def _members(self, document: ClientDocument, client_id: str) -> Json:
+    async def _members(self, document: FetchedDocument, client_id: str) -> Json:
         """What a document says. Raises InvalidJose, RequestRefused or OutboundError."""
-        if essence(document.content_type) in (JSON, JSON_LD):
+        if document.media_type in (JSON, JSON_LD):
             return read_object(document.content)
-        graph = await self._parse(document.content, document.content_type, document.url)
+        graph = await self._parse(document.content, document.media_type, document.final_url)
         return client_members(graph, client_id)
 
     async def _take_one(self, origin: str | None, now_ms: int) -> None:

@@ -14,7 +14,7 @@ from math import ceil
 
 from podstead.outbound.cache import ExpiringCache
 from podstead.outbound.errors import CircuitOpen
-from podstead.outbound.policies import Purpose
+from podstead.outbound.foreign_documents import Purpose
 from podstead.outbound.urls import Origin
 
 MAX_CIRCUITS = 4096

@@ -7,17 +7,19 @@ the media type and the URL that is the base of relative references.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from podstead.core.clock import Clock
 from podstead.outbound.cache import ExpiringCache
-from podstead.outbound.fetch import Fetches
-from podstead.outbound.policies import FetchPolicy, Purpose
+from podstead.outbound.fetch import Fetcher
+from podstead.outbound.foreign_documents import FetchedDocument, Purpose
+from podstead.outbound.policies import FetchPolicy
 from podstead.outbound.urls import Origin
 
 _KIB = 1024
 _MIB = 1024 * _KIB
 
-RDF_POLICY = FetchPolicy(
+GROUP_POLICY = FetchPolicy(
     purpose=Purpose.GROUP,
     accept="text/turtle, application/ld+json;q=0.9, application/n-triples;q=0.8",
     content_types=frozenset({"text/turtle", "application/ld+json", "application/n-triples"}),
@@ -29,10 +31,10 @@ RDF_POLICY = FetchPolicy(
 """Documents that an ACL names by ``acl:agentGroup`` (W-14)."""
 
 PROFILE_POLICY = replace(
-    RDF_POLICY,
+    GROUP_POLICY,
     purpose=Purpose.WEB_ID,
-    accept=f"{RDF_POLICY.accept}, text/html;q=0.3",
-    content_types=RDF_POLICY.content_types | {"text/html"},
+    accept=f"{GROUP_POLICY.accept}, text/html;q=0.3",
+    content_types=GROUP_POLICY.content_types | {"text/html"},
 )
 """WebID documents, which may be pages with data islands (A-109, A-167, A-189)."""
 
@@ -46,7 +48,6 @@ CONTEXT_POLICY = FetchPolicy(
     cross_origin_redirects=True,
 )
 """JSON-LD contexts; every hop must lie in an origin that the operator listed (R-11)."""
-
 
 PROVIDER_POLICY = FetchPolicy(
     purpose=Purpose.PROVIDER,
@@ -71,6 +72,12 @@ CLIENT_POLICY = FetchPolicy(
 """Documents that a client's identifier leads to (A-51)."""
 
 
+POLICIES: Final = {
+    policy.purpose: policy
+    for policy in (GROUP_POLICY, PROFILE_POLICY, CONTEXT_POLICY, PROVIDER_POLICY, CLIENT_POLICY)
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Freshness:
     """For how long a document is used again; its own max-age counts between the bounds."""
@@ -88,88 +95,52 @@ class Freshness:
         return min(max(max_age_s, self.floor_s), self.ceiling_s)
 
 
-GROUP_FRESHNESS = Freshness(floor_s=10, default_s=60, ceiling_s=300)
-"""W-14, "cache of minutes": a member who was removed keeps access for the ceiling at most."""
+FRESHNESS: Final = {
+    # A member who was removed keeps access for the ceiling at most (W-14).
+    Purpose.GROUP: Freshness(floor_s=10, default_s=60, ceiling_s=300),
+    Purpose.CONTEXT: Freshness(floor_s=300, default_s=3600, ceiling_s=86_400),
+}
+"""The documents that are kept here. The others are kept by their callers, as what they say."""
 
-CONTEXT_FRESHNESS = Freshness(floor_s=300, default_s=3600, ceiling_s=86_400)
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteDocument:
-    """A foreign document as its bytes."""
-
-    content: bytes
-    media_type: str
-    """Lower case, without parameters."""
-    final_url: str
-    """The base of relative references; has no fragment."""
+_OVERHEAD_BYTES: Final = 4 * _KIB
+"""What a kept document takes besides its content: its key, object and place, rounded up."""
 
 
 class RemoteDocuments:
-    """Reads the kinds of foreign documents that the server knows, each through its own cache."""
+    """Fetches each kind of foreign document by its policy, and keeps those that are kept here."""
 
     def __init__(
         self,
-        fetcher: Fetches,
+        fetcher: Fetcher,
         clock: Clock,
         *,
         context_origins: frozenset[Origin] = frozenset(),
         cache_bytes: int = 16 * _MIB,
     ) -> None:
-        """Each kind may keep ``cache_bytes`` of content in memory."""
-        self._groups = _Kind(fetcher, clock, RDF_POLICY, GROUP_FRESHNESS, cache_bytes)
-        self._contexts = _Kind(
-            fetcher,
-            clock,
-            replace(CONTEXT_POLICY, only_origins=context_origins),
-            CONTEXT_FRESHNESS,
-            cache_bytes,
-        )
-
-    async def fetch_rdf_document(self, url: str) -> RemoteDocument:
-        """The RDF document of an agent group. Raises FetchFailed.
-
-        No failure may count as absence of the group's rules (W-14: nobody is a member then).
-        """
-        return await self._groups.read(url)
-
-    async def fetch_jsonld_context(self, url: str) -> RemoteDocument:
-        """A JSON-LD context from an origin that the operator listed. Raises FetchFailed."""
-        return await self._contexts.read(url)
-
-
-class _Kind:
-    """One policy and its cache."""
-
-    # What an entry costs beside its content: its key, object and place in the map, rounded up.
-    _OVERHEAD_BYTES = 4 * _KIB
-
-    def __init__(
-        self,
-        fetcher: Fetches,
-        clock: Clock,
-        policy: FetchPolicy,
-        freshness: Freshness,
-        cache_bytes: int,
-    ) -> None:
+        """``cache_bytes`` bounds the content that is kept of each kind."""
         self._fetcher = fetcher
         self._clock = clock
-        self._policy = policy
-        self._freshness = freshness
-        self._cache: ExpiringCache[str, RemoteDocument] = ExpiringCache(max_weight=cache_bytes)
+        contexts = replace(CONTEXT_POLICY, only_origins=context_origins)
+        self._policies = {**POLICIES, Purpose.CONTEXT: contexts}
+        self._caches = {
+            purpose: ExpiringCache[str, FetchedDocument](max_weight=cache_bytes)
+            for purpose in FRESHNESS
+        }
 
-    async def read(self, url: str) -> RemoteDocument:
+    async def fetch(self, url: str, purpose: Purpose) -> FetchedDocument:
+        """The document at the URL. Raises FetchFailed, also if an outdated copy is still here."""
+        cache = self._caches.get(purpose)
+        if cache is None:
+            return await self._fetcher.fetch(url, self._policies[purpose])
         key = url.partition("#")[0]
-        cached = self._cache.get(key, self._clock.now_ms())
-        if cached is not None:
-            return cached
-        fetched = await self._fetcher.fetch(url, self._policy)
-        document = RemoteDocument(fetched.content, fetched.content_type, fetched.final_url)
-        lifetime_s = self._freshness.lifetime_s(fetched.max_age_s)
-        self._cache.put(
-            key,
-            document,
-            expires_at_ms=self._clock.now_ms() + lifetime_s * 1000,
-            weight=len(document.content) + self._OVERHEAD_BYTES,
-        )
+        document = cache.get(key, self._clock.now_ms())
+        if document is None:
+            document = await self._fetcher.fetch(url, self._policies[purpose])
+            lifetime_s = FRESHNESS[purpose].lifetime_s(document.max_age_s)
+            cache.put(
+                key,
+                document,
+                expires_at_ms=self._clock.now_ms() + lifetime_s * 1000,
+                weight=len(document.content) + _OVERHEAD_BYTES,
+            )
         return document

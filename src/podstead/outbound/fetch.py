@@ -19,7 +19,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from typing import Protocol
 
 from podstead.core.clock import Clock
 from podstead.core.errors import RemoteUnavailable
@@ -40,6 +39,7 @@ from podstead.outbound.errors import (
     Unreachable,
     WrongType,
 )
+from podstead.outbound.foreign_documents import FetchedDocument
 from podstead.outbound.guard import Guard
 from podstead.outbound.policies import FetchPolicy, OutboundLimits
 from podstead.outbound.slots import FetchSlots, Share
@@ -55,27 +55,6 @@ _LOWEST_SERVER_ERROR = 500
 _PASSING_STATUSES = frozenset({408, 425, 429})
 # Longer numbers are nobody's size or age, and Python refuses to parse the longest.
 _NUMBER = re.compile(r"[0-9]{1,18}")
-
-
-@dataclass(frozen=True, slots=True)
-class FetchedDocument:
-    """A complete document, decompressed."""
-
-    final_url: str
-    """Where it was found after redirects, without a fragment: the base of relative references."""
-    content_type: str
-    """Media type, lower case, without parameters."""
-    content: bytes
-    etag: str | None
-    max_age_s: int | None
-    """How long it stays fresh by its Cache-Control; ``None`` if that says nothing."""
-
-
-class Fetches(Protocol):
-    """Fetches foreign documents."""
-
-    async def fetch(self, url: str, policy: FetchPolicy) -> FetchedDocument:
-        """Fetch the document at the URL. Raises FetchFailed."""
 
 
 _Flight = tuple[str, FetchPolicy]
@@ -267,8 +246,8 @@ def _may_pass(status: int) -> bool:
 async def _document(target: Target, answer: Answer, policy: FetchPolicy) -> FetchedDocument:
     if answer.status != _OK:
         raise ServerFailed(answer.status) if _may_pass(answer.status) else BadStatus(answer.status)
-    content_type = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    if content_type not in policy.content_types:
+    media_type = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if media_type not in policy.content_types:
         raise WrongType
     announced_bytes = answer.headers.get("Content-Length", "")
     if _NUMBER.fullmatch(announced_bytes) and int(announced_bytes) > policy.max_wire_bytes:
@@ -280,10 +259,9 @@ async def _document(target: Target, answer: Answer, policy: FetchPolicy) -> Fetc
         max_content_bytes=policy.max_content_bytes,
     )
     return FetchedDocument(
-        final_url=target.url,
-        content_type=content_type,
         content=content,
-        etag=answer.headers.get("ETag"),
+        media_type=media_type,
+        final_url=target.url,
         max_age_s=freshness_s(answer.headers.get("Cache-Control"), answer.headers.get("Age")),
     )
 

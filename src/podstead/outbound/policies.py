@@ -3,20 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
+from podstead.outbound.foreign_documents import Purpose
 from podstead.outbound.urls import Origin
-
-
-class Purpose(Enum):
-    """What something is fetched or sent for. Trouble with one purpose leaves the others alone."""
-
-    GROUP = "group"
-    WEB_ID = "webid"
-    CONTEXT = "context"
-    PROVIDER = "provider"
-    CLIENT = "client"
-    WEBHOOK = "webhook"
 
 
 @dataclass(frozen=True, slots=True)

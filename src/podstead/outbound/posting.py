@@ -16,8 +16,8 @@ from podstead.core.requester import requester
 from podstead.outbound.circuit_breaker import Circuit
 from podstead.outbound.errors import TooSlow
 from podstead.outbound.fetch import USER_AGENT
+from podstead.outbound.foreign_documents import Purpose
 from podstead.outbound.guard import Guard
-from podstead.outbound.policies import Purpose
 from podstead.outbound.slots import FetchSlots, Share
 from podstead.outbound.transport import exchange
 from podstead.outbound.urls import Origin

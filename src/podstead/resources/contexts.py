@@ -4,20 +4,13 @@ that the operator has listed; no others are ever fetched (R-11, A-187)."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 from urllib.parse import urlsplit
 
 from podstead.core.errors import BadRequest, OutboundError, RemoteUnavailable
+from podstead.outbound.foreign_documents import DocumentFetcher, Purpose
 from podstead.rdf.errors import UnavailableContext, UnknownContext
 from podstead.rdf.jsonld_contexts import Context, read_context
 from podstead.rdf.limits import RdfLimits
-
-
-class ContextFetcher(Protocol):
-    """Fetches context documents through the guarded outbound client."""
-
-    async def fetch_context(self, url: str) -> bytes:
-        """The bytes of the context document at the URL. Raises OutboundError."""
 
 
 class ContextLibrary:
@@ -27,7 +20,7 @@ class ContextLibrary:
         self,
         bundled: Mapping[str, Context],
         *,
-        fetcher: ContextFetcher,
+        fetcher: DocumentFetcher,
         allowed_origins: frozenset[str],
         limits: RdfLimits,
     ) -> None:
@@ -46,8 +39,8 @@ class ContextLibrary:
         if f"{parts.scheme}://{parts.netloc}".lower() not in self._allowed_origins:
             raise unknown
         try:
-            content = await self._fetcher.fetch_context(unknown.url)
-            return read_context(content, url=unknown.url, limits=self._limits)
+            fetched = await self._fetcher.fetch(unknown.url, Purpose.CONTEXT)
+            return read_context(fetched.content, url=unknown.url, limits=self._limits)
         except RemoteUnavailable as error:
             raise UnavailableContext(unknown.url, error.retry_after_s) from error
         except (OutboundError, BadRequest) as error:

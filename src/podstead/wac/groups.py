@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 from podstead.core import vocab
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.errors import BodyTooLarge, OutboundError, RequestRefused
 from podstead.core.identifiers import ResourcePath
+from podstead.outbound.foreign_documents import DocumentFetcher, Purpose
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.graph import Graph
 from podstead.rdf.parser import RdfParser
@@ -59,27 +59,6 @@ _NO_MEMBERS: Members = {}
 
 _TRANSIENT = (OutboundError, UnknownContext)
 """Failures to understand a document that may be gone the next time."""
-
-
-class GroupDocument(Protocol):
-    """A foreign document as its bytes."""
-
-    @property
-    def content(self) -> bytes: ...
-
-    @property
-    def media_type(self) -> str: ...
-
-    @property
-    def final_url(self) -> str:
-        """The base of relative references."""
-
-
-class GroupDocuments(Protocol):
-    """Fetches foreign documents, guarded: no private addresses, limited in size and time."""
-
-    async def fetch_rdf_document(self, url: str) -> GroupDocument:
-        """Fetch a document. Raises OutboundError, also if it must not be fetched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +128,7 @@ class GroupMemberships:
         self,
         source: DocumentSource,
         parse: RdfParser,
-        remote: GroupDocuments,
+        foreign: DocumentFetcher,
         clock: Clock,
         *,
         base_url: str,
@@ -158,7 +137,7 @@ class GroupMemberships:
         """``base_url`` is the server's origin without a trailing slash; ``cache_bytes`` bounds the
         documents remembered, of each kind, by their length."""
         self._parse = parse
-        self._remote = remote
+        self._foreign = foreign
         self._clock = clock
         self._base_url = base_url
         self._stored: DocumentReader[_Stated] = DocumentReader(
@@ -294,7 +273,7 @@ class GroupMemberships:
             return _NO_MEMBERS
         size_bytes = 0
         try:
-            document = await self._remote.fetch_rdf_document(url)
+            document = await self._foreign.fetch(url, Purpose.GROUP)
             size_bytes = len(document.content)
             members = await self._understand(
                 document.content, document.media_type, document.final_url

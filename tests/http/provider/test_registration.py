@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from podstead.app.adapters.system import SystemRandomness
-from podstead.idp.clients import COUNTED_MS, REGISTRATION_MS, ClientDirectory, ClientDocument
+from podstead.idp.clients import COUNTED_MS, REGISTRATION_MS, ClientDirectory
 from podstead.idp.records import CLIENTS
+from podstead.outbound.foreign_documents import FetchedDocument
 from podstead.rdf.graph import Graph
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import DropEntry, Entry, EntryId
@@ -358,11 +359,11 @@ async def test_a_client_that_is_removed_while_it_is_used_stays_removed(
 
 
 class _NoDocuments:
-    async def client_document_origin(self, url: str) -> str:
+    async def origin_of(self, url: str) -> str:
         raise AssertionError(url)
 
-    async def fetch_client_document(self, url: str) -> ClientDocument:
-        raise AssertionError(url)
+    async def fetch(self, url: str, purpose: object) -> FetchedDocument:
+        raise AssertionError((url, purpose))
 
     async def parse(self, content: bytes, content_type: str, base_iri: str) -> Graph:
         raise AssertionError((content, content_type, base_iri))

@@ -12,6 +12,8 @@ from podstead.app.adapters.blocked_fetches import NOTED_AGAIN_AFTER_MS
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.config import Settings
 from podstead.core.errors import OutboundError, OwnDocument
+from podstead.outbound.documents import POLICIES
+from podstead.outbound.foreign_documents import Purpose
 from podstead.outbound.urls import parse_origin
 from tests.support.clock import FakeClock
 
@@ -39,17 +41,12 @@ async def test_no_document_is_fetched_from_a_name_of_our_own(
         root=tmp_path, base_url=base_url, port=port, host_aliases=ALIASES, private_origins=listed
     )
     foreign = ForeignDocuments(settings, FakeClock())
-    ways = [
-        foreign.fetch_profile,
-        foreign.fetch_client_document,
-        foreign.fetch_provider_document,
-    ]
     try:
-        for fetch in ways:
+        for purpose in POLICIES:
             with pytest.raises(OwnDocument):
-                await fetch(url)
+                await foreign.fetch(url, purpose)
         with pytest.raises(OwnDocument):
-            await foreign.fetch_rdf_document(url)
+            await foreign.origin_of(url)
     finally:
         await foreign.close()
 
@@ -60,7 +57,7 @@ async def test_a_neighbour_on_this_machine_is_another_server(tmp_path: Path) -> 
     foreign = ForeignDocuments(settings, FakeClock())
     try:
         with pytest.raises(OutboundError) as caught:
-            await foreign.fetch_profile("http://localhost:1/")  # where nobody listens
+            await foreign.fetch("http://localhost:1/", Purpose.WEB_ID)  # where nobody listens
         assert not isinstance(caught.value, OwnDocument)
     finally:
         await foreign.close()
@@ -93,15 +90,13 @@ async def test_a_request_into_the_own_network_is_blocked_and_noted(
     clock = FakeClock()
     foreign = ForeignDocuments(Settings(root=tmp_path, base_url="https://pod.example"), clock)
     try:
-        for fetch in (foreign.fetch_profile, foreign.fetch_provider_document):
+        for purpose in (Purpose.WEB_ID, Purpose.PROVIDER, Purpose.GROUP):
             with pytest.raises(OutboundError):
-                await fetch(url)
-        with pytest.raises(OutboundError):
-            await foreign.fetch_rdf_document(url)
+                await foreign.fetch(url, purpose)
         assert _noted(caplog) == [(host, rule)]
         clock.advance(NOTED_AGAIN_AFTER_MS / 1000)
         with pytest.raises(OutboundError):
-            await foreign.fetch_client_document(url)
+            await foreign.fetch(url, Purpose.CLIENT)
         assert _noted(caplog) == [(host, rule)] * 2
     finally:
         await foreign.close()
@@ -118,7 +113,7 @@ async def test_what_is_no_request_into_the_own_network_is_not_noted(
     foreign = ForeignDocuments(settings, FakeClock())
     try:
         with pytest.raises(OutboundError):
-            await foreign.fetch_profile(url)
+            await foreign.fetch(url, Purpose.WEB_ID)
     finally:
         await foreign.close()
     assert _noted(caplog) == []

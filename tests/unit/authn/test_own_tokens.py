@@ -14,16 +14,17 @@ import pytest
 from podstead.authn.claims import TokenClaims
 from podstead.authn.credentials import UnverifiedBearer, UnverifiedDpop
 from podstead.authn.identity_status import LocalWebIds
-from podstead.authn.issuers import IssuerKeys, ProviderDocument
+from podstead.authn.issuers import IssuerKeys
 from podstead.authn.lookups import LookupLimit
 from podstead.authn.proofs import Proofs
 from podstead.authn.resource_tokens import ResourceTokens, TokenRules
-from podstead.authn.web_id_documents import ProfileDocument, ProfileSources
+from podstead.authn.web_id_documents import ProfileSources
 from podstead.authn.web_ids import WebIdIssuers
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.jose.errors import InvalidJose
 from podstead.jose.keys import PublicKey, import_public_key
+from podstead.outbound.foreign_documents import FetchedDocument
 from tests.support.clock import FakeClock
 from tests.support.signing import Change, Json, Signer, proof_claims, set_to, without
 
@@ -61,11 +62,8 @@ class Own:
 class Nobody:
     """Whoever asks another server, or reads a document, has gone wrong."""
 
-    async def fetch_provider_document(self, url: str) -> ProviderDocument:
-        raise AssertionError(url)
-
-    async def fetch_profile(self, url: str) -> ProfileDocument:
-        raise AssertionError(url)
+    async def fetch(self, url: str, purpose: object) -> FetchedDocument:
+        raise AssertionError((url, purpose))
 
     async def parse(self, content: bytes, content_type: str, base_iri: str) -> Any:  # noqa: ANN401
         raise AssertionError((content, content_type, base_iri))

@@ -6,7 +6,7 @@ import pytest
 
 from podstead.outbound.circuit_breaker import Circuit, CircuitBreaker
 from podstead.outbound.errors import CircuitOpen
-from podstead.outbound.policies import Purpose
+from podstead.outbound.foreign_documents import Purpose
 from podstead.outbound.urls import Origin
 
 ORIGIN = Origin("https://peer.example")

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from podstead.outbound.documents import RemoteDocument, RemoteDocuments
+from podstead.outbound.documents import RemoteDocuments
 from podstead.outbound.errors import (
     BadStatus,
     FetchFailed,
@@ -15,12 +15,14 @@ from podstead.outbound.errors import (
     TooLarge,
     WrongType,
 )
+from podstead.outbound.foreign_documents import FetchedDocument, Purpose
 from podstead.outbound.urls import parse_origin
 from tests.support.peer import Deployment, Gate, Peer, answer, redirect
 
 pytestmark = pytest.mark.anyio
 
 JSON_LD = "application/ld+json"
+GROUP, CONTEXT = Purpose.GROUP, Purpose.CONTEXT
 
 
 def documents(
@@ -35,13 +37,6 @@ def documents(
     )
 
 
-async def read(remote: RemoteDocuments, kind: str, url: str) -> RemoteDocument:
-    """Read a document of the kind."""
-    if kind == "group":
-        return await remote.fetch_rdf_document(url)
-    return await remote.fetch_jsonld_context(url)
-
-
 @pytest.mark.parametrize("media_type", ["text/turtle", JSON_LD, "application/n-triples"])
 async def test_a_group_document_comes_with_its_type_and_final_url(
     deployment: Deployment, peer: Peer, other_peer: Peer, media_type: str
@@ -49,7 +44,7 @@ async def test_a_group_document_comes_with_its_type_and_final_url(
     """W-14: redirects as for profiles (A-189); the final URL is the base."""
     peer.replies["/group"] = redirect(other_peer.url("/moved"))
     other_peer.replies["/moved"] = answer(content_type=f"{media_type}; charset=utf-8")
-    assert await documents(deployment).fetch_rdf_document(peer.url("/group#it")) == RemoteDocument(
+    assert await documents(deployment).fetch(peer.url("/group#it"), GROUP) == FetchedDocument(
         content=b"<#a> <#b> <#c> .", media_type=media_type, final_url=other_peer.url("/moved")
     )
 
@@ -60,8 +55,8 @@ async def test_a_context_comes_from_a_listed_origin(
 ) -> None:
     """R-11."""
     peer.replies["/v1"] = answer(content_type=media_type, body=b"{}")
-    context = await documents(deployment, peer).fetch_jsonld_context(peer.url("/v1"))
-    assert context == RemoteDocument(b"{}", media_type, peer.url("/v1"))
+    context = await documents(deployment, peer).fetch(peer.url("/v1"), CONTEXT)
+    assert context == FetchedDocument(b"{}", media_type, peer.url("/v1"))
 
 
 async def test_a_context_of_an_unlisted_origin_is_not_asked_for(
@@ -76,75 +71,75 @@ async def test_a_context_of_an_unlisted_origin_is_not_asked_for(
         (listed, peer.url("/v1")),
     ):
         with pytest.raises(Refused) as caught:
-            await remote.fetch_jsonld_context(url)
+            await remote.fetch(url, CONTEXT)
         assert caught.value.refusal is Refusal.ORIGIN_NOT_LISTED
     assert (peer.connections, other_peer.connections) == (1, 0)
 
 
-@pytest.mark.parametrize("kind", ["group", "context"])
+@pytest.mark.parametrize("purpose", [GROUP, CONTEXT])
 async def test_another_type_of_document_is_refused(
-    deployment: Deployment, peer: Peer, kind: str
+    deployment: Deployment, peer: Peer, purpose: Purpose
 ) -> None:
     """A-189, content-type checked."""
     peer.replies["/"] = answer(content_type="text/html")
     with pytest.raises(WrongType):
-        await read(documents(deployment, peer), kind, peer.url())
+        await documents(deployment, peer).fetch(peer.url(), purpose)
 
 
-@pytest.mark.parametrize(("kind", "limit"), [("group", 1_048_576), ("context", 262_144)])
+@pytest.mark.parametrize(("purpose", "limit"), [(GROUP, 1_048_576), (CONTEXT, 262_144)])
 async def test_the_size_is_limited(
-    deployment: Deployment, peer: Peer, kind: str, limit: int
+    deployment: Deployment, peer: Peer, purpose: Purpose, limit: int
 ) -> None:
     """A-111: 1 MiB as for profiles, 256 KiB for contexts; the limit itself fits."""
     peer.replies["/fits"] = answer(content_type=JSON_LD, body=b" " * limit)
     peer.replies["/over"] = answer(content_type=JSON_LD, body=b" " * (limit + 1))
     remote = documents(deployment, peer)
-    assert len((await read(remote, kind, peer.url("/fits"))).content) == limit
+    assert len((await remote.fetch(peer.url("/fits"), purpose)).content) == limit
     with pytest.raises(TooLarge):
-        await read(remote, kind, peer.url("/over"))
+        await remote.fetch(peer.url("/over"), purpose)
 
 
 @pytest.mark.parametrize(
-    ("kind", "cache_control", "lifetime_s"),
+    ("purpose", "cache_control", "lifetime_s"),
     [
-        ("group", "X-None: x", 60),
-        ("group", "Cache-Control: no-store", 10),
-        ("group", "Cache-Control: max-age=5", 10),
-        ("group", "Cache-Control: max-age=120", 120),
-        ("group", "Cache-Control: max-age=301", 300),
-        ("context", "X-None: x", 3600),
-        ("context", "Cache-Control: no-store", 300),
-        ("context", "Cache-Control: max-age=7200", 7200),
-        ("context", "Cache-Control: max-age=31536000", 86_400),
+        (GROUP, "X-None: x", 60),
+        (GROUP, "Cache-Control: no-store", 10),
+        (GROUP, "Cache-Control: max-age=5", 10),
+        (GROUP, "Cache-Control: max-age=120", 120),
+        (GROUP, "Cache-Control: max-age=301", 300),
+        (CONTEXT, "X-None: x", 3600),
+        (CONTEXT, "Cache-Control: no-store", 300),
+        (CONTEXT, "Cache-Control: max-age=7200", 7200),
+        (CONTEXT, "Cache-Control: max-age=31536000", 86_400),
     ],
 )
 async def test_a_document_is_used_again_for_its_max_age_between_two_bounds(
-    deployment: Deployment, peer: Peer, kind: str, cache_control: str, lifetime_s: int
+    deployment: Deployment, peer: Peer, purpose: Purpose, cache_control: str, lifetime_s: int
 ) -> None:
     """W-14, cache of minutes; floor, default and ceiling of each kind, to the millisecond."""
     peer.replies["/"] = answer("200 OK", cache_control, content_type=JSON_LD)
     remote = documents(deployment, peer)
-    await read(remote, kind, peer.url("/#a"))
+    await remote.fetch(peer.url("/#a"), purpose)
     deployment.clock.advance(lifetime_s - 0.001)
-    await read(remote, kind, peer.url("/#b"))
+    await remote.fetch(peer.url("/#b"), purpose)
     assert len(peer.requests) == 1
     deployment.clock.advance(0.001)
-    await read(remote, kind, peer.url("/"))
+    await remote.fetch(peer.url("/"), purpose)
     assert len(peer.requests) == 2
 
 
-@pytest.mark.parametrize("kind", ["group", "context"])
+@pytest.mark.parametrize("purpose", [GROUP, CONTEXT])
 async def test_a_document_gone_bad_is_not_served_from_memory(
-    deployment: Deployment, peer: Peer, kind: str
+    deployment: Deployment, peer: Peer, purpose: Purpose
 ) -> None:
     """W-14: a failure is an error, so that nobody counts as a member by an outdated document."""
     peer.replies["/"] = answer(content_type=JSON_LD)
     remote = documents(deployment, peer)
-    await read(remote, kind, peer.url())
+    await remote.fetch(peer.url(), purpose)
     peer.replies["/"] = answer("410 Gone")
     deployment.clock.advance(86_400)
     with pytest.raises(BadStatus):
-        await read(remote, kind, peer.url())
+        await remote.fetch(peer.url(), purpose)
 
 
 async def test_the_two_kinds_do_not_share_what_they_keep(
@@ -153,9 +148,9 @@ async def test_the_two_kinds_do_not_share_what_they_keep(
     """A document accepted as a group's was not checked as a context."""
     peer.replies["/"] = answer(content_type=JSON_LD)
     remote = documents(deployment)
-    await remote.fetch_rdf_document(peer.url())
+    await remote.fetch(peer.url(), GROUP)
     with pytest.raises(FetchFailed):
-        await remote.fetch_jsonld_context(peer.url())
+        await remote.fetch(peer.url(), CONTEXT)
 
 
 async def test_what_is_kept_in_memory_is_bounded(deployment: Deployment, peer: Peer) -> None:
@@ -164,9 +159,9 @@ async def test_what_is_kept_in_memory_is_bounded(deployment: Deployment, peer: P
         peer.replies[f"/{name}"] = answer(body=b" " * 30_000)
     remote = documents(deployment, cache_bytes=80_000)
     for name in ("a", "b", "a", "c", "a"):
-        await remote.fetch_rdf_document(peer.url(f"/{name}"))
+        await remote.fetch(peer.url(f"/{name}"), GROUP)
     assert [request.path for request in peer.requests] == ["/a", "/b", "/c"]
-    await remote.fetch_rdf_document(peer.url("/b"))
+    await remote.fetch(peer.url("/b"), GROUP)
     assert len(peer.requests) == 4
 
 
@@ -177,7 +172,7 @@ async def test_many_readers_of_a_document_cause_one_fetch(
     gate = Gate()
     peer.replies["/"] = gate.reply
     remote = documents(deployment)
-    readers = [asyncio.create_task(remote.fetch_rdf_document(peer.url())) for _ in range(20)]
+    readers = [asyncio.create_task(remote.fetch(peer.url(), GROUP)) for _ in range(20)]
     await gate.arrivals(1)
     gate.opened.set()
     await asyncio.gather(*readers)

@@ -15,8 +15,9 @@ from podstead.core.errors import RemoteUnavailable
 from podstead.core.requester import set_requester
 from podstead.outbound.errors import CircuitOpen, Congested, ServerFailed, Unreachable
 from podstead.outbound.fetch import Fetcher, trusted_certificates
+from podstead.outbound.foreign_documents import Purpose
 from podstead.outbound.guard import Guard
-from podstead.outbound.policies import FetchPolicy, OutboundLimits, Purpose
+from podstead.outbound.policies import FetchPolicy, OutboundLimits
 from podstead.outbound.posting import Poster, PostLimits
 from podstead.outbound.resolver import MAX_LOOKUPS_PER_REQUESTER, SystemResolver
 from podstead.outbound.slots import FetchSlots, Share

@@ -20,7 +20,7 @@ from podstead.outbound.errors import (
     Unreachable,
     WrongType,
 )
-from podstead.outbound.fetch import FetchedDocument
+from podstead.outbound.foreign_documents import FetchedDocument
 from podstead.outbound.policies import OutboundLimits
 from tests.support.peer import (
     HASTY,
@@ -68,7 +68,7 @@ async def test_fetches_under_different_policies_are_not_shared(
     gate.opened.set()
     with pytest.raises(WrongType):
         await strict
-    assert (await fitting).content_type == "text/turtle"
+    assert (await fitting).media_type == "text/turtle"
 
 
 async def test_a_caller_who_leaves_does_not_end_the_fetch_of_the_others(
@@ -187,7 +187,7 @@ async def test_a_failed_fetch_is_answered_from_memory_for_a_while(
         await fetcher.fetch(peer.url(), PATIENT)
     assert len(peer.requests) == asked
     deployment.clock.advance(seconds=0.001)
-    assert (await fetcher.fetch(peer.url(), PATIENT)).content_type == "text/turtle"
+    assert (await fetcher.fetch(peer.url(), PATIENT)).media_type == "text/turtle"
 
 
 async def test_a_remembered_failure_tells_what_the_first_one_told(

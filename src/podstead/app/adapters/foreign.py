@@ -8,25 +8,33 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from podstead.app.adapters.audit import LogAudit
 from podstead.app.adapters.blocked_fetches import BlockedFetches
-from podstead.authn.issuers import ProviderDocument
-from podstead.authn.web_id_documents import ProfileDocument
 from podstead.config import Settings
 from podstead.core.clock import Clock
-from podstead.core.errors import RemoteUnavailable
 
 if TYPE_CHECKING:
-    from podstead.idp.clients import ClientDocument
-    from podstead.outbound.documents import RemoteDocument, RemoteDocuments
-    from podstead.outbound.fetch import FetchedDocument, Fetcher
+    from podstead.outbound.documents import RemoteDocuments
+    from podstead.outbound.fetch import Fetcher
+    from podstead.outbound.foreign_documents import FetchedDocument, Purpose
     from podstead.outbound.guard import Guard
-    from podstead.outbound.policies import FetchPolicy
     from podstead.outbound.posting import Poster
     from podstead.outbound.resolver import SystemResolver
     from podstead.outbound.urls import Origin
+
+
+@dataclass(frozen=True, slots=True)
+class _Outbound:
+    """What sends requests to other servers, once it is set up."""
+
+    documents: RemoteDocuments
+    fetcher: Fetcher
+    guard: Guard
+    poster: Poster
+    resolver: SystemResolver
 
 
 class ForeignDocuments:
@@ -36,113 +44,65 @@ class ForeignDocuments:
         self._settings = settings
         self._clock = clock
         self._blocked = BlockedFetches(LogAudit(), clock)
-        self._documents: RemoteDocuments | None = None
-        self._fetcher: Fetcher | None = None
-        self._guard: Guard | None = None
-        self._poster: Poster | None = None
-        self._resolver: SystemResolver | None = None
+        self._set_up: _Outbound | None = None
 
-    async def fetch_rdf_document(self, url: str) -> RemoteDocument:
-        """A document that an ACL names by acl:agentGroup (W-14). Raises OutboundError."""
-        documents = self._load()
+    async def fetch(self, url: str, purpose: Purpose) -> FetchedDocument:
+        """Fetch the document at the URL. Raises OutboundError."""
         with self._blocked.noting(url):
-            return await documents.fetch_rdf_document(url)
+            return await self._outbound().documents.fetch(url, purpose)
 
-    async def fetch_context(self, url: str) -> bytes:
-        """A JSON-LD context of an origin that the operator listed (R-11). Raises OutboundError."""
-        documents = self._load()
+    async def origin_of(self, url: str) -> str:
+        """The origin that a document is fetched from. Raises OutboundError."""
         with self._blocked.noting(url):
-            return (await documents.fetch_jsonld_context(url)).content
-
-    async def fetch_profile(self, url: str) -> ProfileDocument:
-        """The document of a WebID (A-109). Raises OutboundError."""
-        from podstead.outbound.documents import PROFILE_POLICY
-
-        fetched = await self._fetch(url, PROFILE_POLICY)
-        return ProfileDocument(fetched.content, fetched.content_type, fetched.final_url)
-
-    async def fetch_provider_document(self, url: str) -> ProviderDocument:
-        """A discovery document or key set of a provider (A-108). Raises OutboundError."""
-        from podstead.outbound.documents import PROVIDER_POLICY
-
-        fetched = await self._fetch(url, PROVIDER_POLICY)
-        return ProviderDocument(fetched.content, fetched.max_age_s)
-
-    async def fetch_client_document(self, url: str) -> ClientDocument:
-        """The document of a client's identifier (A-51). Raises OutboundError."""
-        from podstead.idp.clients import ClientDocument
-        from podstead.outbound.documents import CLIENT_POLICY
-
-        fetched = await self._fetch(url, CLIENT_POLICY)
-        return ClientDocument(fetched.content, fetched.content_type, fetched.final_url)
-
-    async def client_document_origin(self, url: str) -> str:
-        """The origin that such a document is fetched from. Raises OutboundError."""
-        self._load()
-        if self._guard is None:
-            raise RemoteUnavailable("The server is stopping")
-        with self._blocked.noting(url):
-            return self._guard.admit(url).origin
+            return self._outbound().guard.admit(url).origin
 
     async def check_receiver(self, url: str) -> None:
-        """Raises OutboundError for a URL to which this server sends nothing, as its text tells."""
-        await self._poster_in_use().check(url)
+        """Raises OutboundError, with the reason as its text, if nothing may be sent to the URL."""
+        await self._outbound().poster.check(url)
 
     async def post(self, url: str, content: bytes, headers: Mapping[str, str]) -> int:
-        """Send something; the status of the answer. Raises OutboundError."""
-        return await self._poster_in_use().post(url, content, headers)
-
-    def _poster_in_use(self) -> Poster:
-        self._load()
-        if self._poster is None:
-            raise RemoteUnavailable("The server is stopping")
-        return self._poster
-
-    async def _fetch(self, url: str, policy: FetchPolicy) -> FetchedDocument:
-        self._load()
-        if self._fetcher is None:
-            raise RemoteUnavailable("The server is stopping")
-        with self._blocked.noting(url):
-            return await self._fetcher.fetch(url, policy)
+        """Send the content to the URL and return the status of the response. Raises
+        OutboundError."""
+        return await self._outbound().poster.post(url, content, headers)
 
     async def close(self) -> None:
         """Stop what is under way."""
-        if self._fetcher is not None:
-            await self._fetcher.close()
-        if self._resolver is not None:
-            self._resolver.close()
+        if self._set_up is not None:
+            await self._set_up.fetcher.close()
+            self._set_up.resolver.close()
 
-    def _load(self) -> RemoteDocuments:
-        if self._documents is None:
-            self._documents = self._make()
-        return self._documents
+    def _outbound(self) -> _Outbound:
+        if self._set_up is None:
+            self._set_up = _set_up(self._settings, self._clock)
+        return self._set_up
 
-    def _make(self) -> RemoteDocuments:
-        from podstead.outbound.documents import RemoteDocuments
-        from podstead.outbound.fetch import Fetcher, trusted_certificates
-        from podstead.outbound.guard import Guard
-        from podstead.outbound.policies import OutboundLimits
-        from podstead.outbound.posting import Poster, PostLimits
-        from podstead.outbound.resolver import SystemResolver
-        from podstead.outbound.urls import UrlRules
-        from podstead.web.authority import is_loopback_url
 
-        base_url = self._settings.base_url
-        rules = UrlRules(
-            own_origins=_own_origins(self._settings),
-            private_origins=frozenset(self._settings.private_origins),
-            loopback_allowed=is_loopback_url(base_url),
-        )
-        self._resolver = SystemResolver()
-        guard, tls = Guard(rules, self._resolver), trusted_certificates()
-        self._guard = guard
-        self._fetcher = Fetcher(guard, self._clock, tls=tls, limits=OutboundLimits())
-        self._poster = Poster(guard, tls=tls, limits=PostLimits())
-        return RemoteDocuments(
-            self._fetcher,
-            self._clock,
-            context_origins=frozenset(self._settings.context_origins),
-        )
+def _set_up(settings: Settings, clock: Clock) -> _Outbound:
+    from podstead.outbound.documents import RemoteDocuments
+    from podstead.outbound.fetch import Fetcher, trusted_certificates
+    from podstead.outbound.guard import Guard
+    from podstead.outbound.policies import OutboundLimits
+    from podstead.outbound.posting import Poster, PostLimits
+    from podstead.outbound.resolver import SystemResolver
+    from podstead.outbound.urls import UrlRules
+    from podstead.web.authority import is_loopback_url
+
+    rules = UrlRules(
+        own_origins=_own_origins(settings),
+        private_origins=frozenset(settings.private_origins),
+        loopback_allowed=is_loopback_url(settings.base_url),
+    )
+    resolver = SystemResolver()
+    guard, tls = Guard(rules, resolver), trusted_certificates()
+    fetcher = Fetcher(guard, clock, tls=tls, limits=OutboundLimits())
+    origins = frozenset(settings.context_origins)
+    return _Outbound(
+        documents=RemoteDocuments(fetcher, clock, context_origins=origins),
+        fetcher=fetcher,
+        guard=guard,
+        poster=Poster(guard, tls=tls, limits=PostLimits()),
+        resolver=resolver,
+    )
 
 
 def _own_origins(settings: Settings) -> frozenset[Origin]:

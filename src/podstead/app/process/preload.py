@@ -22,7 +22,6 @@ from podstead.web.pages import load_templates
 
 _ALWAYS = (
     "podstead.app.adapters.provider_keys",
-    "podstead.idp.clients",
     "podstead.outbound.addresses",
     "podstead.outbound.documents",
     "podstead.outbound.errors",
