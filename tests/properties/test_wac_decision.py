@@ -85,7 +85,7 @@ def turtle(document: list[Rule]) -> str:
 def rules(text: str, *, access_to: bool) -> Rules:
     acl = read_acl(graph_of(text, ACL_URL), subject_url=CONTAINER)
     applying = acl.about_subject() if access_to else acl.about_contents()
-    return Rules.of(applying, key="test")
+    return Rules.of(applying)
 
 
 def held(text: str, names: set[str], origin: str | None, *, access_to: bool) -> Modes:

@@ -29,21 +29,16 @@ def _union(rules: Iterable[Authorization]) -> Modes:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The authorizations that apply to a resource, and what they say whoever asks.
+    """The authorizations that apply to a resource, and what they grant regardless of the agent."""
 
-    ``key`` names them: rules with the same key are the same. It stands for them in caches.
-    """
-
-    key: str
     authorizations: tuple[Authorization, ...]
     public: Modes
     groups: frozenset[str]
     name_origins: bool
 
     @classmethod
-    def of(cls, authorizations: tuple[Authorization, ...], *, key: str) -> Rules:
+    def of(cls, authorizations: tuple[Authorization, ...]) -> Rules:
         return cls(
-            key,
             authorizations,
             public=_union(rule for rule in authorizations if rule.public),
             groups=frozenset[str]().union(*(rule.groups for rule in authorizations)),
@@ -51,7 +46,7 @@ class Rules:
         )
 
 
-NO_RULES = Rules.of((), key="none")
+NO_RULES = Rules.of(())
 """What applies where there is no ACL at all: nothing is granted."""
 
 

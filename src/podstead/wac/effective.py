@@ -153,7 +153,7 @@ class EffectiveAcls:
         try:
             acl = await self._acls.read(metadata.path, metadata)
         except UnknownContext:
-            # Not cached, and under the key of other rules: the context may become available.
+            # Not cached: the context may become available again.
             version = AtVersion(metadata.path, metadata.version)
             acl = _KnownAcl(NO_RULES, NO_RULES, version, lasting=False)
         return _effective(subject, depth, acl)
@@ -168,10 +168,9 @@ class EffectiveAcls:
             document = DENYING_ACL
         else:
             document = read_acl(graph, subject_url=self._base_url + subject_of(metadata.path))
-        name = f"{path} {metadata.version}"
         return _KnownAcl(
-            own=Rules.of(document.about_subject(), key=f"{name} own"),
-            inherited=Rules.of(document.about_contents(), key=f"{name} inherited"),
+            own=Rules.of(document.about_subject()),
+            inherited=Rules.of(document.about_contents()),
             version=AtVersion(metadata.path, metadata.version),
         )
 

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Protocol
 
-from podstead.core.bounded_cache import BoundedCache
 from podstead.core.errors import AccessDenied, NotAuthenticated
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import Identity
 from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Precondition
-from podstead.wac.decision import Requester, Rules, agent_modes
+from podstead.wac.decision import Requester, agent_modes
 from podstead.wac.effective import EffectiveAcl, EffectiveAcls
 from podstead.wac.groups import NO_MEMBERSHIPS, GroupMemberships, Memberships, Readable
 from podstead.wac.iris import agent_name, origin_of
@@ -32,8 +31,8 @@ OPAQUE_ORIGIN = "null"
 
 
 class StorageOwners(Protocol):
-    """Who owns each storage. Asked about every identity that the rules give no Control, so it
-    should be remembered; what the gate remembers does not depend on it."""
+    """Who owns each storage. The gate asks for every identity that the rules give no Control, so
+    an answer should be cheap."""
 
     async def owner_of(self, storage: ResourcePath) -> str | None:
         """The owner's IRI; ``None`` for a path that is no storage's root. Raises StorageError."""
@@ -77,26 +76,17 @@ class Gate:
     """Decides about every operation."""
 
     def __init__(
-        self,
-        *,
-        acls: EffectiveAcls,
-        groups: GroupMemberships,
-        owners: StorageOwners,
-        max_cached: int = 16_384,
+        self, *, acls: EffectiveAcls, groups: GroupMemberships, owners: StorageOwners
     ) -> None:
-        """``max_cached`` bounds the decisions remembered."""
         self._acls = acls
         self._group_acls = acls
         self._groups = groups
         self._owners = owners
-        self._decisions: BoundedCache[tuple[str, Requester], Modes] = BoundedCache(max_cached)
 
     def over(self, source: DocumentSource) -> Gate:
-        """The same gate on ACLs of another source, sharing its decisions; groups and owners stay
-        those of now."""
+        """The same gate on ACLs of another source; groups and owners stay those of now."""
         other = Gate(acls=self._acls.over(source), groups=self._groups, owners=self._owners)
         other._group_acls = self._group_acls
-        other._decisions = self._decisions  # by the versions of the rules
         return other
 
     async def authorize(
@@ -198,11 +188,11 @@ class Gate:
         """What somebody of these names holds under the rules, being in these groups."""
         rules = effective.rules
         asked_from = canonical_origin(origin) if rules.name_origins else None
-        held = self._decide(rules, Requester(names, memberships.groups, asked_from))
+        held = agent_modes(rules, Requester(names, memberships.groups, asked_from))
         # Owning adds nothing but Control, so nobody who holds it anyway is looked up.
         if Mode.CONTROL not in held and await self._owns(names, subject):
             owner = Requester(names, memberships.groups, asked_from, owns_storage=True)
-            held = self._decide(rules, owner)
+            held = agent_modes(rules, owner)
         return Grant(
             held,
             rules.public,
@@ -231,14 +221,6 @@ class Gate:
                 )
                 held = await self._held_by(names, None, place.subject, effective, memberships)
         return Readable(_shows(held.on(place)), held.preconditions, held.lasting)
-
-    def _decide(self, rules: Rules, requester: Requester) -> Modes:
-        key = (rules.key, requester)
-        modes = self._decisions.get(key)
-        if modes is None:
-            modes = agent_modes(rules, requester)
-            self._decisions.put(key, modes)
-        return modes
 
     async def _owns(self, names: frozenset[str], subject: ResourcePath) -> bool:
         """Whether one of the names is the owner's of the storage that the resource lies in."""

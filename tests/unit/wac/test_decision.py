@@ -23,7 +23,7 @@ FROM_APP = f"acl:origin <{APP}>"
 def rules(*turtle: str, inherited: bool = False) -> Rules:
     document = read_acl(graph_of("".join(turtle), SUBJECT + ".acl"), subject_url=SUBJECT)
     applying = document.about_contents() if inherited else document.about_subject()
-    return Rules.of(applying, key="test")
+    return Rules.of(applying)
 
 
 def held(applying: Rules, requester: Requester) -> str:

@@ -236,7 +236,7 @@ async def test_a_grant_lasts_only_if_all_that_it_took_lasts() -> None:
 
 
 async def test_an_owner_who_changes_is_owner_no_longer_at_once() -> None:
-    """W-18: decisions are remembered, ownership is not."""
+    """W-18: ACLs are cached, ownership is not."""
     world = pod()
     world.store("/pod/.acl", "")
     assert await world.held("/pod/doc", identity(OWNER)) == "control"
@@ -245,7 +245,7 @@ async def test_an_owner_who_changes_is_owner_no_longer_at_once() -> None:
     assert await world.held("/pod/doc", identity(CAROL)) == "control"
 
 
-async def test_remembered_decisions_keep_agents_origins_and_levels_apart() -> None:
+async def test_a_cached_acl_keeps_agents_origins_and_levels_apart() -> None:
     """One ACL, many askers, each asked twice and in turn."""
     world = pod()
     world.acl(

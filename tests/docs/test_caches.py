@@ -1,0 +1,27 @@
+"""Does decision 0005 show what the command that it names measures?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench import caches
+
+_DECISION = Path(__file__).resolve().parents[2] / "docs/decisions/0005-kept-answers.md"
+
+
+def test_the_table_of_caches_has_the_rows_and_columns_that_are_measured(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert caches.main(["--requests", "1", "--rounds", "1"]) == 0
+    measured = _table(capsys.readouterr().out)
+    shown = _table(_DECISION.read_text(encoding="utf-8"))
+    assert [row[0] for row in shown] == [row[0] for row in measured]
+    assert {len(row) for row in shown} == {len(row) for row in measured}
+    assert measured[0][2:] == shown[0][2:]
+
+
+def _table(text: str) -> list[list[str]]:
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
