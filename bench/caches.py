@@ -30,7 +30,7 @@ from podstead.app.build import build_application
 from podstead.authn.authenticate import PodTokens
 from podstead.config import Settings
 from podstead.core.bounded_cache import BoundedCache
-from podstead.resources.renderings import Renderings
+from podstead.resources.rendering_cache import RenderingCache
 from podstead.storage.root import prepare_root
 from podstead.storage.sqlite.reads import ReadConnection
 from podstead.wac.effective import EffectiveAcls
@@ -93,7 +93,7 @@ def _without_acls(stack: ExitStack) -> None:
 
 
 def _without_renderings(stack: ExitStack) -> None:
-    stack.enter_context(patch.object(Renderings, "get", lambda *_: None))
+    stack.enter_context(patch.object(RenderingCache, "get", lambda *_: None))
 
 
 def _without_tokens(stack: ExitStack) -> None:
