@@ -15,7 +15,8 @@ from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.documents import build_documents
 from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath
-from podstead.idp.nostr.profile_keys import ProfileKeyRecords, ProfileKeys
+from podstead.idp.nostr.profile_key_records import ProfileKeyRecords
+from podstead.idp.nostr.profile_keys import ProfileKeys
 from podstead.idp.records import PROFILE_KEYS
 from podstead.rdf.graph import Graph
 from podstead.storage.record_store import RecordStore

@@ -7,7 +7,8 @@ import msgspec
 from podstead.app.adapters.system import SystemRandomness
 from podstead.idp.records import ACCOUNTS
 from podstead.storage.protocol import Store
-from podstead.storage.writing import commit_entries
+from podstead.storage.record_store import RecordStore
+from tests.support.clock import FakeClock
 
 
 async def change_account(store: Store, **changes: object) -> None:
@@ -15,4 +16,4 @@ async def change_account(store: Store, **changes: object) -> None:
     for kept in await ACCOUNTS.page(store, now_ms=0):
         if kept.value.pod == "alice":
             records = [ACCOUNTS.replace(kept, msgspec.structs.replace(kept.value, **changes))]
-            assert await commit_entries(store, records, now_ms=1, randomness=SystemRandomness())
+            await RecordStore(store, FakeClock(), SystemRandomness()).commit(records)

@@ -24,6 +24,7 @@ from podstead.notifications.webhook_lines import Sending
 from podstead.notifications.webhooks import Webhooks
 from podstead.resources.entity_tags import stored_tag
 from podstead.storage.protocol import Store
+from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Metadata
 from podstead.web.notifications.addresses import SENDER, Addresses, channel_path, receiving_path
 from podstead.web.notifications.channel_endpoint import ChannelEndpoint
@@ -64,13 +65,12 @@ class ChannelParts:
     ) -> None:
         base_url = settings.base_url
         self.messages = Messages(base_url=base_url)
+        records = RecordStore(store, clock, randomness)
         self.channels = Channels(
-            store=store,
+            records=records,
             limits=ChannelLimits(
                 per_agent=settings.channels_per_agent, in_all=settings.max_channels
             ),
-            clock=clock,
-            randomness=randomness,
         )
         history = History(store, readers, state_tag)
         self.listeners = Listeners(
@@ -107,7 +107,7 @@ class ChannelParts:
         self._has_provider = settings.idp
         self.webhooks = Webhooks(
             Sending(
-                store=store,
+                records=records,
                 listeners=self.listeners,
                 history=history,
                 messages=self.messages,
@@ -119,9 +119,7 @@ class ChannelParts:
                     clock=clock,
                     randomness=randomness,
                 ),
-                lease=Lease("webhooks", store=store, clock=clock, randomness=randomness),
-                clock=clock,
-                randomness=randomness,
+                lease=Lease("webhooks", records),
             )
         )
         self._gateway = GatewayEndpoint(subscriptions=self._subscriptions, clock=clock)

@@ -16,6 +16,7 @@ from podstead.app.live_updates import LiveUpdates
 from podstead.core.clock import Clock
 from podstead.core.errors import ServerTrouble
 from podstead.storage.protocol import Store
+from podstead.storage.record_store import RecordStore
 from podstead.web.application import Lifespan
 
 if TYPE_CHECKING:
@@ -53,9 +54,7 @@ class Life:
         _settle_memory()
         sweeping = sweep_regularly(self.store, self.repositories, self.provider, self.clock)
         self._sweeping.append(asyncio.create_task(sweeping))
-        logging_acts = log_acts_regularly(
-            self.store, clock=self.clock, randomness=SystemRandomness()
-        )
+        logging_acts = log_acts_regularly(RecordStore(self.store, self.clock, SystemRandomness()))
         self._sweeping.append(asyncio.create_task(logging_acts))
 
     async def _stop(self) -> None:

@@ -8,7 +8,7 @@ from podstead.app.documents import rdf_limits
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.identifiers import ResourcePath
-from podstead.idp.nostr.profile_keys import ProfileKeyRecords
+from podstead.idp.nostr.profile_key_records import ProfileKeyRecords
 from podstead.resources.committer import Committer
 from podstead.resources.content_validation import ContentValidator
 from podstead.resources.documents import Documents

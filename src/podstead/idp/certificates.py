@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from podstead.authn.web_id_documents import ProfileSources, WebIdDocuments
 from podstead.core.errors import Conflict, NotFound
 from podstead.core.media_types import N3, SPARQL_UPDATE
 from podstead.idp.audit import Audit, AuditEvent
+from podstead.idp.profile_issuer import ProfilePatcher
 from podstead.idp.records import Account
 from podstead.idp.security_events import noting
 from podstead.idp.source import RequestSource
@@ -28,13 +29,6 @@ VALID_S: Final = 365 * 24 * 3600
 
 MakeCertificate = Callable[[str, int, int], Awaitable[MadeCertificate]]
 """Makes a certificate for a WebID, from now (Unix seconds) and for so many seconds."""
-
-
-class ProfilePatcher(Protocol):
-    """Changes profiles in the stead of their owners."""
-
-    async def patch(self, web_id: str, patch: str, media_type: str) -> None:
-        """Raises RequestRefused, ServerTrouble."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from podstead.rdf.terms import Iri
 _WEIGHT: Final = 1
 
 
-class Profiles(Protocol):
+class ProfilePatcher(Protocol):
     """Changes profiles in the stead of their owners."""
 
     async def patch(self, web_id: str, patch: str, media_type: str) -> None:
@@ -56,7 +56,7 @@ class ProfileIssuer:
 class IssuerRestoration:
     """Has profiles name this provider again."""
 
-    def __init__(self, *, issuer: str, profiles: Profiles, audit: Audit) -> None:
+    def __init__(self, *, issuer: str, profiles: ProfilePatcher, audit: Audit) -> None:
         self._issuer = issuer
         self._profiles = profiles
         self._audit = audit

@@ -8,13 +8,11 @@ no channel.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
-from podstead.core.clock import Clock, Randomness
 from podstead.core.counting import counted
 from podstead.core.errors import Overloaded, PodsteadError, RateLimited
 from podstead.core.identifiers import ResourcePath
@@ -27,10 +25,9 @@ from podstead.notifications.channel_requests import (
 from podstead.notifications.listening import Terms
 from podstead.notifications.readers import Subscriber
 from podstead.notifications.webhook_records import WEBHOOKS, Webhook
-from podstead.storage.protocol import EntryCounts, EntryRegistry, ResourceStore
+from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
 from podstead.storage.registry import Records, Versioned, secret_key
-from podstead.storage.writing import commit_entries
 
 KEY_BYTES: Final = 16
 """Of randomness in the key of a channel."""
@@ -88,10 +85,6 @@ class TooManyChannels(RateLimited):
         )
 
 
-class ChannelStore(EntryRegistry, EntryCounts, ResourceStore, Protocol):
-    """What channels are kept in."""
-
-
 @dataclass(frozen=True, slots=True)
 class ChannelLimits:
     """How many channels there may be; 0 is without limit (N-31)."""
@@ -111,13 +104,9 @@ class OpenedChannel:
 class Channels:
     """Keeps the channels of all workers."""
 
-    def __init__(
-        self, *, store: ChannelStore, limits: ChannelLimits, clock: Clock, randomness: Randomness
-    ) -> None:
-        self._store = store
+    def __init__(self, *, records: RecordStore, limits: ChannelLimits) -> None:
+        self._records = records
         self._limits = limits
-        self._clock = clock
-        self._randomness = randomness
 
     async def open(
         self, request: ChannelRequest, subscriber: Subscriber, *, counted_as: str, began: int
@@ -131,12 +120,12 @@ class Channels:
         Raises Unprocessable for a channel that ends before it begins, TooManyChannels, Overloaded
         and StorageError.
         """
-        now_ms = self._clock.now_ms()
+        now_ms = self._records.now_ms()
         is_public = subscriber.agent is None
         longest_ms = LONGEST_ANONYMOUS_MS if is_public else LONGEST_MS
         request = request.within(now_ms=now_ms, longest_ms=longest_ms)
         surplus = await self._surplus(counted_as, is_public=is_public, now_ms=now_ms)
-        key = self._randomness.token_hex(KEY_BYTES)
+        key = self._records.randomness.token_hex(KEY_BYTES)
         channel = _channel(request, subscriber, made_ms=now_ms, began=began)
         record = CHANNELS.put(secret_key(key), channel, owner=counted_as, expires_ms=channel.end_ms)
         records: list[Record] = [record, *map(CHANNELS.drop, surplus)]
@@ -145,47 +134,41 @@ class Channels:
             records.append(
                 WEBHOOKS.put(secret_key(key), webhook, owner=counted_as, expires_ms=channel.end_ms)
             )
-        await self._write(records, now_ms)
+        await self._records.commit(records)
         return OpenedChannel(key, channel)
 
     async def find(self, key: str) -> Channel | None:
         """The channel of that key, ``None`` if there is none or it has ended. Raises
         StorageError."""
-        kept = await CHANNELS.read(self._store, secret_key(key), now_ms=self._clock.now_ms())
+        kept = await self._records.read(CHANNELS, secret_key(key))
         return None if kept is None else kept.value
 
     async def note_use(self, key: str) -> None:
         """Note that a receiver has come for a channel of the public, of which those without one go
         first. Raises nothing: it is heard all the same."""
-        now_ms = self._clock.now_ms()
+        now_ms = self._records.now_ms()
         with contextlib.suppress(PodsteadError):
-            kept = await CHANNELS.read(self._store, secret_key(key), now_ms=now_ms)
+            kept = await self._records.read(CHANNELS, secret_key(key))
             if kept is None or kept.value.agent is not None:
                 return
             noted_ms = kept.value.last_used_ms
             if noted_ms is not None and now_ms - noted_ms < _NOTED_MS:
                 return
             used = msgspec.structs.replace(kept.value, last_used_ms=now_ms)
-            await commit_entries(
-                self._store,
-                [CHANNELS.replace(kept, used)],
-                preconditions=[kept.at],
-                now_ms=now_ms,
-                randomness=self._randomness,
-            )
+            await self._records.try_commit([CHANNELS.replace(kept, used)], [kept.at])
 
     async def close(self, key: str) -> bool:
         """Remove the channel; False if there is none. Raises StorageError, Overloaded."""
         if await self.find(key) is None:
             return False
         records = [CHANNELS.drop(secret_key(key)), WEBHOOKS.drop(secret_key(key))]
-        await self._write(records, self._clock.now_ms())
+        await self._records.commit(records)
         return True
 
     async def given_up(self, key: str) -> str | None:
         """Why nothing is sent on a channel any more, ``None`` where that is not so. Raises
         StorageError."""
-        kept = await WEBHOOKS.read(self._store, secret_key(key), now_ms=self._clock.now_ms())
+        kept = await self._records.read(WEBHOOKS, secret_key(key))
         return None if kept is None else kept.value.given_up
 
     async def _surplus(self, counted_as: str, *, is_public: bool, now_ms: int) -> set[str]:
@@ -193,9 +176,7 @@ class Channels:
         per_agent, in_all = self._limits.per_agent, self._limits.in_all
         surplus: set[str] = set()
         if per_agent:
-            own = await CHANNELS.of_owner(
-                self._store, counted_as, now_ms=now_ms, limit=2 * per_agent
-            )
+            own = await self._records.of_owner(CHANNELS, counted_as, limit=2 * per_agent)
             too_many = len(own) + 1 - per_agent
             if too_many > 0 and not is_public:
                 first_end_ms = min(kept.value.end_ms for kept in own)
@@ -203,22 +184,23 @@ class Channels:
                 raise TooManyChannels(most=per_agent, retry_after_s=retry_after_s)
             if too_many > 0:
                 surplus.update(kept.key for kept in sorted(own, key=_last_used)[:too_many])
-        if in_all and await CHANNELS.count(self._store, at_most=in_all) >= in_all and not surplus:
+        if (
+            in_all
+            and await CHANNELS.count(self._records.store, at_most=in_all) >= in_all
+            and not surplus
+        ):
             surplus.add(await self._any_of_the_public(now_ms))
         return surplus
 
     async def _any_of_the_public(self, now_ms: int) -> str:
         """The key of the channel of the public, of some that chance names, that is the first to go.
         Raises Overloaded if there is none."""
-        start = self._randomness.token_hex(KEY_BYTES)
-        some = await CHANNELS.sample(self._store, start=start, now_ms=now_ms, limit=_SAMPLE)
+        start = self._records.randomness.token_hex(KEY_BYTES)
+        some = await CHANNELS.sample(self._records.store, start=start, now_ms=now_ms, limit=_SAMPLE)
         of_the_public = [kept for kept in some if kept.value.agent is None]
         if not of_the_public:
             raise Overloaded("The server has reached its limit of notification channels")
         return min(of_the_public, key=_last_used).key
-
-    async def _write(self, records: Iterable[Record], now_ms: int) -> None:
-        await commit_entries(self._store, records, now_ms=now_ms, randomness=self._randomness)
 
 
 def _last_used(kept: Versioned[Channel]) -> tuple[bool, int]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
-from podstead.core.clock import Clock, Randomness
-from podstead.storage.protocol import EntryRegistry, ResourceStore
+from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Precondition
 from podstead.storage.registry import Records
-from podstead.storage.writing import commit_entries
 
 LASTS_MS: Final = 20_000
 """How long nobody else takes over from a holder that was killed."""
@@ -27,48 +25,34 @@ class Held(msgspec.Struct, frozen=True):
 LEASES: Final = Records("lease", Held)
 
 
-class LeaseStore(EntryRegistry, ResourceStore, Protocol):
-    """What leases are kept in."""
-
-
 class Lease:
     """One lease, as one worker sees it."""
 
-    def __init__(
-        self, name: str, *, store: LeaseStore, clock: Clock, randomness: Randomness
-    ) -> None:
+    def __init__(self, name: str, records: RecordStore) -> None:
         self._name = name
-        self._store = store
-        self._clock = clock
-        self._randomness = randomness
+        self._records = records
         self._holder = ""
         self._until_ms = 0
 
     def lasts_for(self, duration_ms: int) -> bool:
         """Whether it is held here, and surely will be for so long."""
-        return self._clock.now_ms() + duration_ms < self._until_ms
+        return self._records.now_ms() + duration_ms < self._until_ms
 
     async def hold(self) -> bool:
         """Take the lease if nobody has it, and renew it; whether it is held here now. Raises
         StorageError, Overloaded."""
         if self.lasts_for(LASTS_MS - _RENEWED_MS):
             return True
-        self._holder = self._holder or self._randomness.token_hex(_HOLDER_BYTES)
-        now_ms = self._clock.now_ms()
-        kept = await LEASES.read(self._store, self._name, now_ms=now_ms)
+        self._holder = self._holder or self._records.randomness.token_hex(_HOLDER_BYTES)
+        now_ms = self._records.now_ms()
+        kept = await self._records.read(LEASES, self._name)
         if kept is not None and kept.value.holder != self._holder:
             self._until_ms = 0
             return False
         preconditions: Precondition = LEASES.absent(self._name) if kept is None else kept.at
         until_ms = now_ms + LASTS_MS
         record = LEASES.put(self._name, Held(self._holder), expires_ms=until_ms)
-        taken = await commit_entries(
-            self._store,
-            [record],
-            preconditions=[preconditions],
-            now_ms=now_ms,
-            randomness=self._randomness,
-        )
+        taken = await self._records.try_commit([record], [preconditions])
         self._until_ms = until_ms if taken else 0
         return taken
 
@@ -76,14 +60,7 @@ class Lease:
         """Let another worker have it at once. Raises StorageError, Overloaded."""
         if not self._holder:
             return
-        now_ms = self._clock.now_ms()
-        kept = await LEASES.read(self._store, self._name, now_ms=now_ms)
+        kept = await self._records.read(LEASES, self._name)
         self._until_ms = 0
         if kept is not None and kept.value.holder == self._holder:
-            await commit_entries(
-                self._store,
-                [LEASES.drop(self._name)],
-                preconditions=[kept.at],
-                now_ms=now_ms,
-                randomness=self._randomness,
-            )
+            await self._records.try_commit([LEASES.drop(self._name)], [kept.at])

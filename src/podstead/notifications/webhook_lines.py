@@ -15,7 +15,6 @@ from typing import Final, Protocol
 
 import msgspec
 
-from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import AccessDenied, NotAuthenticated, OutboundError
 from podstead.core.requester import set_requester
 from podstead.notifications.channels import CHANNELS, Channel, subscriber_of, terms_of
@@ -28,9 +27,8 @@ from podstead.notifications.retries import GONE, DeliveryAttempts
 from podstead.notifications.sender import Sender
 from podstead.notifications.subscriber_queue import EndReason
 from podstead.notifications.webhook_records import WEBHOOKS, Webhook
-from podstead.storage.protocol import EntryRegistry, ResourceStore
+from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import Versioned
-from podstead.storage.writing import commit_entries
 
 logger = logging.getLogger("podstead.notifications")
 
@@ -48,23 +46,17 @@ class Outgoing(Protocol):
         """Send; the status of the answer. Raises OutboundError."""
 
 
-class WebhookStore(EntryRegistry, ResourceStore, Protocol):
-    """What webhooks are kept in."""
-
-
 @dataclass(frozen=True, slots=True)
 class Sending:
     """What all channels are sent with."""
 
-    store: WebhookStore
+    records: RecordStore
     listeners: Listeners
     history: History
     messages: Messages
     outgoing: Outgoing
     sender: Sender
     lease: Lease
-    clock: Clock
-    randomness: Randomness
 
 
 class Line:
@@ -104,9 +96,8 @@ class Line:
 
     async def _find(self) -> bool:
         """Look up the channel; False if there is nothing to send on it any more."""
-        store, now_ms = self._with.store, self._with.clock.now_ms()
-        channel = await CHANNELS.read(store, self._key, now_ms=now_ms)
-        webhook = await WEBHOOKS.read(store, self._key, now_ms=now_ms)
+        channel = await self._with.records.read(CHANNELS, self._key)
+        webhook = await self._with.records.read(WEBHOOKS, self._key)
         if channel is None or webhook is None or webhook.value.given_up is not None:
             return False
         self._channel, self._webhook = channel, webhook.value
@@ -144,7 +135,7 @@ class Line:
 
     async def _wait(self) -> None:
         """Until the next attempt is due, and the lease is sure to last it out."""
-        due_s = (self._webhook.next_ms - self._with.clock.now_ms()) / 1000
+        due_s = (self._webhook.next_ms - self._with.records.now_ms()) / 1000
         if due_s > 0:
             await asyncio.sleep(due_s)
         while not self._with.lease.lasts_for(SENDING_MS):  # noqa: ASYNC110 - the clock decides
@@ -152,7 +143,7 @@ class Line:
 
     async def _attempt(self, notification: Notification) -> None:
         status = await self._sent(notification)
-        now_ms = self._with.clock.now_ms()
+        now_ms = self._with.records.now_ms()
         self._taken = status is not None and 200 <= status < 300
         if self._taken:
             going_on = await self._note(position=notification.sequence, attempts=DeliveryAttempts())
@@ -216,12 +207,8 @@ class Line:
     async def _put(self, webhook: Webhook) -> bool:
         kept: Versioned[Channel] = self._channel
         self._webhook = webhook
-        return await commit_entries(
-            self._with.store,
-            [WEBHOOKS.put(self._key, webhook, expires_ms=kept.expires_ms)],
-            preconditions=[kept.at],
-            now_ms=self._with.clock.now_ms(),
-            randomness=self._with.randomness,
+        return await self._with.records.try_commit(
+            [WEBHOOKS.put(self._key, webhook, expires_ms=kept.expires_ms)], [kept.at]
         )
 
     def _facts(self) -> dict[str, object]:

@@ -66,7 +66,7 @@ class Webhooks:
 
     async def _look(self) -> None:
         """Send on what there is, if that is this worker's to do."""
-        store, lease = self._with.store, self._with.lease
+        store, lease = self._with.records.store, self._with.lease
         mark = store.state_mark()
         unchanged = mark is not None and mark == self._mark
         if unchanged and (not self._channels or await lease.hold()):
@@ -84,8 +84,9 @@ class Webhooks:
     async def _wanted(self) -> set[str]:
         """The keys of the channels on which something is to be sent."""
         wanted: set[str] = set()
-        after, now_ms = "", self._with.clock.now_ms()
-        while page := await WEBHOOKS.page(self._with.store, after=after, now_ms=now_ms):
+        after, records = "", self._with.records
+        now_ms = records.now_ms()
+        while page := await WEBHOOKS.page(records.store, after=after, now_ms=now_ms):
             wanted |= {kept.key for kept in page if kept.value.given_up is None}
             after = page[-1].key
         return wanted

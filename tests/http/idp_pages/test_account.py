@@ -14,9 +14,9 @@ import pytest
 
 from podstead.app.adapters.system import SystemRandomness
 from podstead.idp.records import SESSIONS
+from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import secret_key
 from podstead.storage.sqlite import SqliteStore
-from podstead.storage.writing import commit_entries
 from tests.support.application import BASE, Server, password_of
 from tests.support.asgi import Answer
 from tests.support.browser import FORM, Browser, Page
@@ -161,8 +161,7 @@ async def test_no_session_from_before_a_new_password_counts(
     typed = {"current": password_of("alice"), "new": NEW, "confirm": NEW}
     await browser.send(account, "/idp/account/password", **typed)
     again = [SESSIONS.replace(kept, kept.value)]
-    randomness = SystemRandomness()
-    assert await commit_entries(store, again, now_ms=clock.now_ms(), randomness=randomness)
+    await RecordStore(store, clock, SystemRandomness()).commit(again)
     assert (await old.get("/idp/account")).path == "/idp/login"
     assert (await browser.get("/idp/account")).path == "/idp/account"
 

@@ -20,8 +20,8 @@ from podstead.config import Settings
 from podstead.idp.authorizations import VERIFIED_S
 from podstead.idp.nostr.proven_keys import PROVEN_S
 from podstead.idp.records import ACCOUNTS, NOSTR_LINKS, SESSIONS, NostrLink
+from podstead.storage.record_store import RecordStore
 from podstead.storage.sqlite import SqliteStore
-from podstead.storage.writing import commit_entries
 from tests.support.application import BASE, Server, Start, running
 from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page
@@ -637,9 +637,7 @@ async def test_a_session_that_such_a_key_began_in_an_earlier_version_is_over(
     [kept] = await SESSIONS.page(store, now_ms=clock.now_ms())
     changed = msgspec.structs.replace(kept.value, factor="nostr", restricted=True)
     record = SESSIONS.replace(kept, changed)
-    assert await commit_entries(
-        store, [record], now_ms=clock.now_ms(), randomness=SystemRandomness()
-    )
+    await RecordStore(store, clock, SystemRandomness()).commit([record])
     assert await account_of(browser) is None
 
 
@@ -872,7 +870,7 @@ async def test_a_key_that_was_linked_meanwhile_is_not_linked_again(
     await log_in(browser, clock, key)
     form = await browser.get("/idp/register")
     record = NOSTR_LINKS.put(key.public, NostrLink(key.public, "other", created_s=1))
-    assert await commit_entries(store, [record], now_ms=1, randomness=SystemRandomness())
+    await RecordStore(store, clock, SystemRandomness()).commit([record])
     page = await browser.send(form, "/idp/register", **_typed())
     assert page.status == 409
     assert await store.read_pod("carol") is None

@@ -17,8 +17,8 @@ import pytest
 from podstead.app.adapters.system import SystemRandomness
 from podstead.idp.passkeys.sign_in import counts_up
 from podstead.idp.records import ACCOUNTS, PASSKEY_CHALLENGES, PASSKEYS
+from podstead.storage.record_store import RecordStore
 from podstead.storage.sqlite import SqliteStore
-from podstead.storage.writing import commit_entries
 from tests.support.application import BASE, Start, password_of
 from tests.support.asgi import Answer
 from tests.support.browser import Browser, Page
@@ -90,9 +90,7 @@ async def _changed_account(store: SqliteStore, clock: FakeClock, **changes: obje
     for kept in await ACCOUNTS.page(store, now_ms=clock.now_ms()):
         if kept.value.pod == "alice":
             record = ACCOUNTS.replace(kept, msgspec.structs.replace(kept.value, **changes))
-            assert await commit_entries(
-                store, [record], now_ms=clock.now_ms(), randomness=SystemRandomness()
-            )
+            await RecordStore(store, clock, SystemRandomness()).commit([record])
 
 
 # --- the shapes that clients know ---------------------------------------------------------------

@@ -13,6 +13,7 @@ from podstead.app.operator.token_administration import open_token_administration
 from podstead.config import Settings
 from podstead.idp.common_passwords import MOST_COMMON
 from podstead.idp.passwords import FEWEST_CHARACTERS
+from podstead.storage.record_store import RecordStore
 from tests.http.idp_pages.test_passkeys import SCRIPT, listed, register
 from tests.support.application import BASE, Server, Start, password_of
 from tests.support.browser import Browser, Page
@@ -167,7 +168,8 @@ async def state(server: Server, key: NostrKey) -> None:
 
 async def token_of_the_operator(settings: Settings, clock: FakeClock) -> str:
     async with open_token_administration(replace(settings, simple_tokens=True)) as desk:
-        await replace(desk, clock=clock).create("alice")
+        records = RecordStore(desk.records.store, clock, desk.records.randomness)
+        await replace(desk, records=records).create("alice")
         return (await desk.list("alice"))[0].token_id
 
 

@@ -14,16 +14,15 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
-from podstead.core.clock import Clock, Randomness
+from podstead.core.clock import Clock
 from podstead.core.errors import ServerTrouble
 from podstead.idp.audit import AuditEvent
-from podstead.storage.protocol import EntryRegistry, ResourceStore
+from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import Records
-from podstead.storage.writing import commit_entries
 
 logger = logging.getLogger("podstead.audit")
 
@@ -48,10 +47,6 @@ class OperatorAct(msgspec.Struct, frozen=True):
 OPERATOR_ACTS: Final = Records("operator-act", OperatorAct)
 
 
-class ActStore(EntryRegistry, ResourceStore, Protocol):
-    """Where acts are kept; every store is one."""
-
-
 class OperatorAudit:
     """Implements Audit of ``idp.audit`` for a command: gathers, to be kept when the command is
     done."""
@@ -69,58 +64,49 @@ class OperatorAudit:
 
 
 @asynccontextmanager
-async def operator_audit(
-    store: ActStore, *, clock: Clock, randomness: Randomness
-) -> AsyncIterator[OperatorAudit]:
+async def operator_audit(records: RecordStore) -> AsyncIterator[OperatorAudit]:
     """An audit for one command, whose acts are kept in the end, whatever else went wrong.
 
     An act that cannot be kept is told on standard error: it is done all the same.
     """
-    audit = OperatorAudit(clock)
+    audit = OperatorAudit(records.clock)
     try:
         yield audit
     finally:
         puts = [
             OPERATOR_ACTS.put(
-                f"{act.at_ms:015d}.{randomness.token_hex(_MARK_BYTES)}",
+                f"{act.at_ms:015d}.{records.randomness.token_hex(_MARK_BYTES)}",
                 act,
                 expires_ms=act.at_ms + KEPT_MS,
             )
             for act in audit.acts
         ]
         try:
-            if puts:
-                await commit_entries(store, puts, now_ms=clock.now_ms(), randomness=randomness)
+            await records.commit(puts)
         except ServerTrouble:
             for act in audit.acts:
                 logger.warning("Not kept for the server's log: %s", _line(act))
 
 
-async def log_acts(store: ActStore, *, clock: Clock, randomness: Randomness) -> None:
+async def log_acts(records: RecordStore) -> None:
     """Write what commands have left to the log, and remove it. Raises StorageError."""
-    while kept := await OPERATOR_ACTS.page(store, now_ms=clock.now_ms(), limit=_PAGE):
+    while kept := await OPERATOR_ACTS.page(records.store, now_ms=records.now_ms(), limit=_PAGE):
         for each in kept:
-            if await commit_entries(
-                store,
-                [OPERATOR_ACTS.drop(each.key)],
-                preconditions=[each.at],
-                now_ms=clock.now_ms(),
-                randomness=randomness,
-            ):
+            if await records.try_commit([OPERATOR_ACTS.drop(each.key)], [each.at]):
                 act = each.value
                 extra = {**act.facts, "at": _time_text(act.at_ms)}
                 logger.info("%s", act.what, extra=extra)
 
 
-async def log_acts_regularly(store: ActStore, *, clock: Clock, randomness: Randomness) -> None:
+async def log_acts_regularly(records: RecordStore) -> None:
     """For ever, whatever trouble there is. To be run in a task of its own."""
     seen: int | None = None
     while True:
         wait_s = LOOK_S
         try:
-            mark = store.state_mark()
+            mark = records.store.state_mark()
             if mark is None or mark != seen:
-                await log_acts(store, clock=clock, randomness=randomness)
+                await log_acts(records)
                 seen = mark
         except ServerTrouble:
             logger.exception("What the operator did could not be logged; it is tried again")

@@ -13,7 +13,7 @@ from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.documents import build_documents
 from podstead.config import Settings
 from podstead.core.errors import BadRequest
-from podstead.idp.nostr.profile_keys import ProfileKeyRecords
+from podstead.idp.nostr.profile_key_records import ProfileKeyRecords
 from podstead.resources.documents import Documents
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import AtVersion, PodRecord

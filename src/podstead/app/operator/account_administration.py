@@ -22,6 +22,7 @@ from podstead.idp.audit import AuditEvent
 from podstead.idp.credentials import NewCredential
 from podstead.idp.records import Account
 from podstead.storage.layout import RootLayout
+from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import Versioned
 
 _PAGE = 1000
@@ -112,7 +113,7 @@ async def open_account_administration(settings: Settings) -> AsyncIterator[Accou
                 f"The data root {settings.root} has no base URL yet. Start the server once first."
             )
         clock, randomness = SystemClock(), SystemRandomness()
-        async with operator_audit(store, clock=clock, randomness=randomness) as audit:
+        async with operator_audit(RecordStore(store, clock, randomness)) as audit:
             services = build_accounts(
                 dataclasses.replace(settings, base_url=base_url, idp_base_url=issuer),
                 store=store,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from podstead.app.adapters.operator_audit import operator_audit
 from podstead.app.adapters.provider_keys import KeyFolder
-from podstead.app.adapters.system import SystemClock, SystemRandomness
-from podstead.app.operator.token_administration import opened_store
+from podstead.app.adapters.system import SystemClock
+from podstead.app.operator.token_administration import opened_records
 from podstead.config import Settings
 from podstead.core.clock import Clock
 from podstead.core.errors import RootUnusable
@@ -79,12 +79,8 @@ async def open_key_desk(settings: Settings) -> AsyncIterator[KeyAdministration]:
     if not RootLayout(settings.root).database.exists():
         yield KeyAdministration(settings)
         return
-    clock, randomness = SystemClock(), SystemRandomness()
-    async with (
-        opened_store(settings) as store,
-        operator_audit(store, clock=clock, randomness=randomness) as audit,
-    ):
-        yield KeyAdministration(settings, clock, audit)
+    async with opened_records(settings) as records, operator_audit(records) as audit:
+        yield KeyAdministration(settings, records.clock, audit)
 
 
 def _state(roster: KeyRoster, key_id: str, signs_from_s: int) -> str:

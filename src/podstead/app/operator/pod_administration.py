@@ -8,17 +8,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from podstead.app.adapters.operator_audit import operator_audit
-from podstead.app.adapters.system import SystemClock, SystemRandomness
-from podstead.app.operator.token_administration import opened_store
+from podstead.app.operator.token_administration import opened_records
 from podstead.config import Settings
-from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import Conflict, NotFound
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.names import name_key
 from podstead.idp.records import USERNAMES
-from podstead.pods.provision import VERSION_BYTES
-from podstead.storage.protocol import Store
-from podstead.storage.records import PodRecord, PodRemoval, Version
+from podstead.storage.record_store import RecordStore
+from podstead.storage.records import PodRecord, PodRemoval
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +30,17 @@ class ListedPod:
 class PodAdministration:
     """Lists and deletes pods."""
 
-    store: Store
+    records: RecordStore
     audit: Audit
-    clock: Clock
-    randomness: Randomness
 
     async def list(self) -> Sequence[ListedPod]:
         """All pods, by name. Raises StorageError."""
-        pods = await self.store.list_pods()
+        pods = await self.records.store.list_pods()
         return [ListedPod(pod, await self._has_account(pod)) for pod in pods]
 
     async def find(self, name: str) -> PodRecord:
         """A pod that has no account. Raises NotFound, Conflict, StorageError."""
-        pod = await self.store.read_pod(name)
+        pod = await self.records.store.read_pod(name)
         if pod is None:
             raise NotFound(f"There is no pod '{name}'.")
         if await self._has_account(pod):
@@ -61,22 +56,19 @@ class PodAdministration:
         pod = await self.find(name)
         removal = PodRemoval(
             name=pod.name,
-            version=Version(self.randomness.token_hex(VERSION_BYTES)),
-            at_ms=self.clock.now_ms(),
+            version=self.records.new_version(),
+            at_ms=self.records.now_ms(),
         )
-        if not await self.store.remove_pod(removal):
+        if not await self.records.store.remove_pod(removal):
             raise NotFound(f"There is no pod '{name}'.")
         self.audit.note(AuditEvent.POD_DELETED, pod=pod.name)
 
     async def _has_account(self, pod: PodRecord) -> bool:
-        now_ms = self.clock.now_ms()
-        return await USERNAMES.read(self.store, name_key(pod.name), now_ms=now_ms) is not None
+        return await self.records.read(USERNAMES, name_key(pod.name)) is not None
 
 
 @asynccontextmanager
 async def open_pod_administration(settings: Settings) -> AsyncIterator[PodAdministration]:
     """Open the store of an existing data root. Raises RootUnusable, StorageError."""
-    async with opened_store(settings) as store:
-        clock, randomness = SystemClock(), SystemRandomness()
-        async with operator_audit(store, clock=clock, randomness=randomness) as audit:
-            yield PodAdministration(store, audit, clock, randomness)
+    async with opened_records(settings) as records, operator_audit(records) as audit:
+        yield PodAdministration(records, audit)

@@ -13,7 +13,6 @@ from podstead.app.adapters.keys import load_token_keys
 from podstead.app.adapters.operator_audit import operator_audit
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.config import Settings, StartRefused
-from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import NotFound, RootUnusable, StorageError
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.pods.provision import IssuedToken, TokenPolicy, issue_and_record
@@ -33,9 +32,7 @@ class TokenAdministration:
     """Issues, lists and revokes simple tokens."""
 
     settings: Settings
-    store: Store
-    clock: Clock
-    randomness: Randomness
+    records: RecordStore
     audit: Audit
 
     async def create(self, pod_name: str) -> IssuedToken:
@@ -49,9 +46,9 @@ class TokenAdministration:
         issued = await issue_and_record(
             TokenPolicy(key=keys[0], lifetime_s=self.settings.token_lifetime_s),
             pod=pod,
-            store=self.store,
-            clock=self.clock,
-            randomness=self.randomness,
+            store=self.records.store,
+            clock=self.records.clock,
+            randomness=self.records.randomness,
         )
         self.audit.note(AuditEvent.POD_TOKEN_CREATED, pod=pod.name)
         return issued
@@ -59,13 +56,13 @@ class TokenAdministration:
     async def list(self, pod_name: str | None = None) -> Sequence[TokenRecord]:
         """All tokens, or those of one pod, newest first. Raises NotFound, StorageError."""
         if pod_name is None:
-            return await self.store.list_tokens()
+            return await self.records.store.list_tokens()
         pod = await self._pod(pod_name)
-        return await self.store.list_tokens(pod=pod.name)
+        return await self.records.store.list_tokens(pod=pod.name)
 
     async def revoke(self, token_id: str) -> None:
         """Revoke one token; doing it again changes nothing. Raises NotFound, StorageError."""
-        record = await self.store.read_token(token_id)
+        record = await self.records.store.read_token(token_id)
         if record is None:
             raise NotFound(f"There is no token with the id '{token_id}'.")
         await self._revoke([record])
@@ -77,15 +74,14 @@ class TokenAdministration:
         return len(valid)
 
     async def _pod(self, name: str) -> PodRecord:
-        pod = await self.store.read_pod(name)
+        pod = await self.records.store.read_pod(name)
         if pod is None:
             raise NotFound(f"There is no pod '{name}'.")
         return pod
 
     async def _revoke(self, tokens: Sequence[TokenRecord]) -> None:
         valid = [token for token in tokens if token.revoked_s is None]
-        records = RecordStore(self.store, self.clock, self.randomness)
-        if not await records.try_commit(revocations(valid, now_s=records.now_s())):
+        if not await self.records.try_commit(revocations(valid, now_s=self.records.now_s())):
             raise StorageError("The revocation could not be recorded.")
         for token in valid:
             self.audit.note(AuditEvent.POD_TOKEN_REVOKED, token=token.token_id)
@@ -94,10 +90,16 @@ class TokenAdministration:
 @asynccontextmanager
 async def open_token_administration(settings: Settings) -> AsyncIterator[TokenAdministration]:
     """Open the store of an existing data root. Raises RootUnusable, StorageError."""
+    async with opened_records(settings) as records, operator_audit(records) as audit:
+        yield TokenAdministration(settings, records, audit)
+
+
+@asynccontextmanager
+async def opened_records(settings: Settings) -> AsyncIterator[RecordStore]:
+    """The records of an existing data root, while it is open. Raises RootUnusable,
+    StorageError."""
     async with opened_store(settings) as store:
-        clock, randomness = SystemClock(), SystemRandomness()
-        async with operator_audit(store, clock=clock, randomness=randomness) as audit:
-            yield TokenAdministration(settings, store, clock, randomness, audit)
+        yield RecordStore(store, SystemClock(), SystemRandomness())
 
 
 @asynccontextmanager

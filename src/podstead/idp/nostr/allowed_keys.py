@@ -14,7 +14,7 @@ from typing import Final
 
 from podstead.core.errors import Conflict, NotFound
 from podstead.idp.audit import Audit, AuditEvent
-from podstead.idp.nostr.finding import StatedKeys
+from podstead.idp.nostr.profile_keys import ProfileKeys
 from podstead.idp.records import ALLOWED_KEYS, Account, AllowedKey
 from podstead.idp.security_events import noting
 from podstead.idp.source import RequestSource
@@ -34,7 +34,7 @@ class AllowedKeys:
         self,
         *,
         records: RecordStore,
-        stated: StatedKeys,
+        stated: ProfileKeys,
         audit: Audit,
     ) -> None:
         self._records = records

@@ -8,27 +8,13 @@ is meant. This is about requests to resources only: who signs in is for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from podstead.idp.accounts import Accounts
 from podstead.idp.nostr.links import NostrLinks
+from podstead.idp.nostr.profile_keys import ProfileKeys
 from podstead.idp.records import Account, NostrLink
 from podstead.storage.registry import Versioned
-
-
-class StatedKeys(Protocol):
-    """Knows what the profiles of accounts say about keys."""
-
-    async def accounts_of(self, public_key: str) -> Sequence[Versioned[Account]]:
-        """The accounts whose profile states the key. Raises StorageError, Overloaded."""
-
-    async def keys_of(self, account: Account) -> frozenset[str]:
-        """The keys that the profile of the account states. Raises StorageError, Overloaded."""
-
-    async def states(self, account: Account, public_key: str) -> bool:
-        """Whether the profile of the account states the key. Raises StorageError, Overloaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +28,7 @@ class KeyOwner:
 class KeyOwners:
     """Finds the accounts of keys."""
 
-    def __init__(self, *, links: NostrLinks, stated: StatedKeys, accounts: Accounts) -> None:
+    def __init__(self, *, links: NostrLinks, stated: ProfileKeys, accounts: Accounts) -> None:
         self._links = links
         self._stated = stated
         self._accounts = accounts

@@ -12,8 +12,8 @@ from podstead.core.errors import BadRequest, NotFound, ServerTrouble
 from podstead.idp.challenges import Challenges
 from podstead.idp.nostr.challenges import LINKING, SIGNING_IN, described
 from podstead.idp.nostr.events import SignedEvents
-from podstead.idp.nostr.finding import StatedKeys
 from podstead.idp.nostr.links import NostrLinks, did_of
+from podstead.idp.nostr.profile_keys import ProfileKeys
 from podstead.idp.records import Account, NostrLink
 from podstead.idp.sessions import OpenSession, Sessions
 from podstead.nostr.npub import npub
@@ -43,7 +43,7 @@ class NostrKeyEndpoints:
         self,
         *,
         links: NostrLinks,
-        stated: StatedKeys,
+        stated: ProfileKeys,
         events: SignedEvents,
         challenges: Challenges,
         sessions: Sessions,

@@ -11,8 +11,8 @@ from typing import Final
 
 from podstead.core.errors import NotFound, ServerTrouble
 from podstead.idp.nostr.allowed_keys import AllowedKeys
-from podstead.idp.nostr.finding import StatedKeys
 from podstead.idp.nostr.links import NostrLinks, did_of
+from podstead.idp.nostr.profile_keys import ProfileKeys
 from podstead.idp.records import Account
 from podstead.idp.sessions import Sessions
 from podstead.nostr.npub import npub
@@ -45,7 +45,7 @@ class ProfileKeyEndpoints:
     def __init__(
         self,
         *,
-        stated: StatedKeys,
+        stated: ProfileKeys,
         links: NostrLinks,
         allowed: AllowedKeys,
         sessions: Sessions,

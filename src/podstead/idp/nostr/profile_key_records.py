@@ -1,0 +1,94 @@
+"""Which profile states which Nostr key? Records of it, which change in the write of the profile.
+
+They are found by the key, and tell :mod:`podstead.idp.nostr.profile_keys` which profiles to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podstead.core.identifiers import ResourcePath, storage_root
+from podstead.idp.audit import AuditEvent
+from podstead.idp.names import name_key
+from podstead.idp.nostr.allowed_keys import allowed_key, ending_allowed_key
+from podstead.idp.records import (
+    ALLOWED_KEYS,
+    NOSTR_LINKS,
+    PROFILE_KEYS,
+    USERNAMES,
+    ProfileKey,
+)
+from podstead.idp.security_events import noting
+from podstead.idp.source import profile_change
+from podstead.nostr.npub import npub
+from podstead.rdf.graph import Dataset
+from podstead.rdf.nostr_keys import stated_keys
+from podstead.storage.record_store import RecordStore
+from podstead.storage.records import Record
+
+
+class ProfileKeyRecords:
+    """Which keys each profile states, as records that its writes take along."""
+
+    def __init__(self, records: RecordStore) -> None:
+        self._records = records
+
+    def applies_to(self, path: ResourcePath) -> bool:
+        """Whether the document is a profile: WebIDs of this server are ``{base}/<pod>/#me``."""
+        return storage_root(path) == path
+
+    async def of(self, path: ResourcePath, content: Dataset) -> Sequence[Record]:
+        """What to change when the profile is to say this. Raises StorageError."""
+        pod = await self._records.store.read_pod(path.strip("/"))
+        before = await self._records.of_owner(PROFILE_KEYS, path)
+        keys = stated_keys(content.default, pod.owner) if pod is not None else frozenset[str]()
+        named = {f"{key}{path}": ProfileKey(key) for key in sorted(keys)}
+        known = {each.key for each in before}
+        gone = sorted(known - named.keys())
+        came = [key for key in named if key not in known]
+        return (
+            *(PROFILE_KEYS.drop(key) for key in gone),
+            *(PROFILE_KEYS.put(key, named[key], owner=path) for key in came),
+            *await self._of_account(
+                path,
+                came=[key.removesuffix(path) for key in came],
+                gone=[key.removesuffix(path) for key in gone],
+            ),
+        )
+
+    async def _of_account(
+        self, path: ResourcePath, *, came: Sequence[str], gone: Sequence[str]
+    ) -> Sequence[Record]:
+        """What tells the owner of keys that the profile names now, or no more, and ends that the
+        latter sign in. Of a key that is linked they are told when that is done or undone."""
+        if not came and not gone:
+            return ()
+        name = name_key(path.strip("/"))
+        account = await self._records.read(USERNAMES, name)
+        if account is None:
+            return ()
+        owner = account.value.account_id
+        records: list[Record] = []
+        for public_key in gone:
+            key = allowed_key(owner, public_key)
+            allowed = await self._records.read(ALLOWED_KEYS, key)
+            if allowed is not None:
+                records += await ending_allowed_key(self._records, allowed, profile_change())
+        kept = await self._records.of_owner(NOSTR_LINKS, owner)
+        linked = {each.key for each in kept}
+        for event, keys in (
+            (AuditEvent.PROFILE_KEY_NAMED, came),
+            (AuditEvent.PROFILE_KEY_UNNAMED, gone),
+        ):
+            told = [key for key in keys if key not in linked]
+            if told:
+                records += await noting(
+                    self._records, owner, event, profile_change(), subject=_shown(told)
+                )
+        return records
+
+
+def _shown(keys: Sequence[str]) -> str:
+    """The keys of one change, in one event however many they are."""
+    more = "" if len(keys) == 1 else f" and {len(keys) - 1} more"
+    return npub(keys[0]) + more
