@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,24 @@ from hypothesis import HealthCheck, settings
 pytest.register_assert_rewrite("tests.storage.engine_suite")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+MEMORY = Path("/dev/shm")
+MEMORY_BYTES = 3 * 1024**3
+"""What all tests together need at a time, with some to spare."""
+
+
+def _has_room_in_memory() -> bool:
+    if not os.access(MEMORY, os.W_OK | os.X_OK):
+        return False
+    status = os.statvfs(MEMORY)
+    is_executable = not status.f_flag & os.ST_NOEXEC  # some tests write programs
+    return is_executable and status.f_bavail * status.f_frsize >= MEMORY_BYTES
+
+
+# Files of tests are in memory where that is possible: a server waits for the disk at each commit.
+# What is to be shown on a disk asks for `disk_path`. A TMPDIR that is set applies to all others.
+if "TMPDIR" not in os.environ and _has_room_in_memory():
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 # No test depends on time taken: the machine may be busy.
 settings.register_profile(
@@ -27,6 +46,13 @@ settings.load_profile("podstead")
 def anyio_backend() -> tuple[str, dict[str, object]]:
     """Asynchronous tests run on the event loop that the server runs on."""
     return "asyncio", {"use_uvloop": True}
+
+
+@pytest.fixture
+def disk_path() -> Iterator[Path]:
+    """A new folder on a disk, for tests of what is left after a process was killed."""
+    with tempfile.TemporaryDirectory(prefix="podstead-", dir="/var/tmp") as folder:
+        yield Path(folder)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -53,8 +53,8 @@ def chance() -> random.Random:
 
 
 @pytest.fixture(params=[1, 2], ids="{} workers".format)
-def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ServerProcess]:
-    server = ServerProcess(root=tmp_path / "root", options=("--workers", str(request.param)))
+def server(request: pytest.FixtureRequest, disk_path: Path) -> Iterator[ServerProcess]:
+    server = ServerProcess(root=disk_path / "root", options=("--workers", str(request.param)))
     try:
         server.start()
         yield server

@@ -139,10 +139,10 @@ async def test_counting_together_misses_no_number(tmp_path: Path) -> None:
     await store.close()
 
 
-async def test_no_acknowledged_write_is_lost_and_none_torn_by_a_kill(tmp_path: Path) -> None:
-    await (await prepared(tmp_path)).close()
+async def test_no_acknowledged_write_is_lost_and_none_torn_by_a_kill(disk_path: Path) -> None:
+    await (await prepared(disk_path)).close()
     for number in range(ROUNDS):
-        (process,) = start(_REPLACE.replace("/alice/c/", f"/alice/c/{number}-"), tmp_path, 1)
+        (process,) = start(_REPLACE.replace("/alice/c/", f"/alice/c/{number}-"), disk_path, 1)
         with process:
             assert process.stdout is not None
             lines = [process.stdout.readline() for _ in range(20 * (number + 1))]
@@ -153,7 +153,7 @@ async def test_no_acknowledged_write_is_lost_and_none_torn_by_a_kill(tmp_path: P
             if line.endswith("\n"):
                 target, write_number = line.split()
                 acknowledged[target] = int(write_number)
-        await _check(tmp_path, acknowledged)
+        await _check(disk_path, acknowledged)
 
 
 async def _check(root: Path, acknowledged: dict[str, int]) -> None:
