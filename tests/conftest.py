@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,10 @@ from hypothesis import HealthCheck, settings
 pytest.register_assert_rewrite("tests.storage.engine_suite")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+# Compiled modules are kept: the tests start hundreds of processes, each of which imports them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES = 3 * 1024**3
