@@ -15,6 +15,7 @@ from podstead.authn.claims import same_issuer
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.errors import OutboundError, RemoteUnavailable
+from podstead.core.expiring_cache import ExpiringCache
 from podstead.jose.compact import CompactToken
 from podstead.jose.errors import InvalidJose
 from podstead.jose.keys import PublicKey, import_public_key
@@ -62,7 +63,7 @@ class IssuerKeys:
         self._foreign = foreign
         self._clock = clock
         self._sets = BoundedCache[str, _KeySet](MOST_KEPT)
-        self._failures = BoundedCache[str, int](MOST_FAILURES)
+        self._unusable = ExpiringCache[str, bool](MOST_FAILURES)
 
     def knows(self, issuer: str) -> bool:
         """Whether the issuer's keys are known without asking it."""
@@ -100,7 +101,7 @@ class IssuerKeys:
     async def _read(self, name: str, issuer: str, known: _KeySet | None) -> _KeySet:
         now_ms = self._clock.now_ms()
         try:
-            if now_ms < (self._failures.get(name) or 0):
+            if self._unusable.get(name, now_ms):
                 raise InvalidJose(_UNVERIFIABLE)
             read = await self._try_to_fetch(name, issuer)
         except (InvalidJose, RemoteUnavailable):
@@ -125,7 +126,8 @@ class IssuerKeys:
         except OutboundError as error:
             raise InvalidJose(_UNVERIFIABLE) from error
         except InvalidJose as error:
-            self._failures.put(name, self._clock.now_ms() + FAILURE_S * 1000)
+            expires_at_ms = self._clock.now_ms() + FAILURE_S * 1000
+            self._unusable.put(name, value=True, expires_at_ms=expires_at_ms)
             raise InvalidJose(_UNVERIFIABLE) from error
 
     async def _fetch(self, issuer: str) -> _KeySet:

@@ -14,7 +14,6 @@ from typing import Final, Generic, TypeVar
 from urllib.parse import urljoin
 
 from podstead.authn.identity_status import LocalWebIds
-from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.errors import (
     BodyTooLarge,
@@ -23,6 +22,7 @@ from podstead.core.errors import (
     RemoteUnavailable,
     RequestRefused,
 )
+from podstead.core.expiring_cache import ExpiringCache
 from podstead.core.media_types import HTML, JSON_LD
 from podstead.outbound.foreign_documents import DocumentFetcher, FetchedDocument, Purpose
 from podstead.rdf.graph import Graph
@@ -101,7 +101,7 @@ class WebIdDocuments(Generic[T]):
             max_weight=KEPT_CHARACTERS,
             max_bytes=limits.max_bytes,
         )
-        self._failures = BoundedCache[str, int](MOST_FAILURES)
+        self._unusable = ExpiringCache[str, bool](MOST_FAILURES)
 
     def is_local(self, name: str) -> bool:
         """Whether the document of a WebID is one of this server."""
@@ -134,7 +134,7 @@ class WebIdDocuments(Generic[T]):
         remembered by who fetches.
         """
         sources = self._sources
-        if sources.clock.now_ms() < (self._failures.get(name) or 0):
+        if self._unusable.get(name, sources.clock.now_ms()):
             raise UnusableDocument
         try:
             document = await sources.foreign.fetch(_url_of(name), Purpose.WEB_ID)
@@ -149,7 +149,8 @@ class WebIdDocuments(Generic[T]):
                 return self._extract(await self._islands(document), name)
             return await self._read(document.content, document.media_type, document.final_url, name)
         except UnusableDocument:
-            self._failures.put(name, sources.clock.now_ms() + FAILURE_S * 1000)
+            expires_at_ms = sources.clock.now_ms() + FAILURE_S * 1000
+            self._unusable.put(name, value=True, expires_at_ms=expires_at_ms)
             raise
 
     async def _read(self, content: bytes, content_type: str, base_iri: str, name: str) -> T:

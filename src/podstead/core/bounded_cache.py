@@ -1,4 +1,4 @@
-"""What was worked out lately? A bounded map that forgets the least recently used entries."""
+"""What has been computed already? A bounded map that drops the least recently used entries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Entry(Generic[_Value]):
 class BoundedCache(Generic[_Key, _Value]):
     """Keeps entries up to a total weight, in whatever unit the caller weighs them.
 
-    Keys hold the version of what the value was made from, so that an entry can be forgotten but
+    Keys contain the version of what the value was computed from, so an entry can be dropped but
     never be out of date.
     """
 
@@ -30,7 +30,7 @@ class BoundedCache(Generic[_Key, _Value]):
         self._entries: OrderedDict[_Key, _Entry[_Value]] = OrderedDict()
 
     def get(self, key: _Key) -> _Value | None:
-        """The value, unless it is absent or was forgotten."""
+        """The value, if it is still here."""
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -39,13 +39,17 @@ class BoundedCache(Generic[_Key, _Value]):
 
     def put(self, key: _Key, value: _Value, *, weight: int = 1) -> None:
         """Keep the value; one heavier than the whole cache is not kept."""
-        replaced = self._entries.pop(key, None)
-        if replaced is not None:
-            self._weight -= replaced.weight
+        self.discard(key)
         if weight > self._max_weight:
             return
         self._entries[key] = _Entry(value, weight)
         self._weight += weight
         while self._weight > self._max_weight:
-            _, forgotten = self._entries.popitem(last=False)
-            self._weight -= forgotten.weight
+            _, dropped = self._entries.popitem(last=False)
+            self._weight -= dropped.weight
+
+    def discard(self, key: _Key) -> None:
+        """Remove the entry, if there is one."""
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._weight -= entry.weight

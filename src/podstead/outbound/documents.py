@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from podstead.core.clock import Clock
-from podstead.outbound.cache import ExpiringCache
+from podstead.core.expiring_cache import ExpiringCache
 from podstead.outbound.fetch import Fetcher
 from podstead.outbound.foreign_documents import FetchedDocument, Purpose
 from podstead.outbound.policies import FetchPolicy

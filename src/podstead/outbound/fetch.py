@@ -22,9 +22,9 @@ from math import ceil
 
 from podstead.core.clock import Clock
 from podstead.core.errors import RemoteUnavailable
+from podstead.core.expiring_cache import ExpiringCache
 from podstead.core.requester import requester
 from podstead.outbound.bodies import read_body
-from podstead.outbound.cache import ExpiringCache
 from podstead.outbound.circuit_breaker import Circuit, CircuitBreaker
 from podstead.outbound.errors import (
     BadStatus,

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from podstead.core import vocab
-from podstead.core.bounded_cache import BoundedCache
 from podstead.core.clock import Clock
 from podstead.core.errors import BodyTooLarge, OutboundError, RequestRefused
+from podstead.core.expiring_cache import ExpiringCache
 from podstead.core.identifiers import ResourcePath
 from podstead.outbound.foreign_documents import DocumentFetcher, Purpose
 from podstead.rdf.errors import UnknownContext
@@ -113,14 +113,6 @@ class _LocalDocuments:
         return self.rules_last and all(stated.lasting for stated in self.documents.values())
 
 
-@dataclass(frozen=True, slots=True)
-class _Remembered:
-    """What a foreign document stated, for as long as that is trusted."""
-
-    members: Members
-    until_ms: int
-
-
 class GroupMemberships:
     """Looks up members in local and foreign group documents."""
 
@@ -148,7 +140,7 @@ class GroupMemberships:
             max_weight=cache_bytes,
             max_bytes=MAX_GROUP_DOCUMENT_BYTES,
         )
-        self._fetched: BoundedCache[str, _Remembered] = BoundedCache(cache_bytes)
+        self._fetched: ExpiringCache[str, Members] = ExpiringCache(cache_bytes)
 
     async def of(
         self,
@@ -266,9 +258,9 @@ class GroupMemberships:
 
     async def _fetch(self, url: str, deadline_ms: int) -> Members:
         now_ms = self._clock.now_ms()
-        remembered = self._fetched.get(url)
-        if remembered is not None and now_ms < remembered.until_ms:
-            return remembered.members
+        known = self._fetched.get(url, now_ms)
+        if known is not None:
+            return known
         if now_ms >= deadline_ms:
             return _NO_MEMBERS
         size_bytes = 0
@@ -282,8 +274,12 @@ class GroupMemberships:
         except _TRANSIENT:
             members, kept_ms = _NO_MEMBERS, REMOTE_RETRY_MS
         # From the end of the fetch, which may have taken as long as the document is valid.
-        remembered = _Remembered(members, self._clock.now_ms() + kept_ms)
-        self._fetched.put(url, remembered, weight=size_bytes + CACHE_OVERHEAD_BYTES)
+        self._fetched.put(
+            url,
+            members,
+            expires_at_ms=self._clock.now_ms() + kept_ms,
+            weight=size_bytes + CACHE_OVERHEAD_BYTES,
+        )
         return members
 
     async def _understand(self, content: bytes, content_type: str, base_iri: str) -> Members:

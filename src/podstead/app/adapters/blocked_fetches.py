@@ -13,8 +13,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from podstead.core.clock import Clock
+from podstead.core.expiring_cache import ExpiringCache
 from podstead.idp.audit import Audit, AuditEvent
-from podstead.outbound.cache import ExpiringCache
 from podstead.outbound.errors import Refusal, Refused
 
 NOTED_AGAIN_AFTER_MS: Final = 3_600_000
