@@ -33,8 +33,7 @@ N_TRIPLES = '<http://a.example/> <http://a.example/p> "x\\u00e9"@en .\n'
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     root = tmp_path_factory.mktemp("mutated") / "root"
-    options = (*OPTIONS, "--max-rdf-depth", "20")
-    with running_server(ServerProcess(root=root, options=options)) as server:
+    with running_server(ServerProcess(root=root, options=OPTIONS)) as server:
         yield server
 
 

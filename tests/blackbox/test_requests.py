@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from tests.support.limited_server import MAX_HEADER_BYTES, MAX_TARGET_BYTES, Owner
+from podstead.app.process.serve import MAX_HEADER_BYTES
+from podstead.core.identifiers import MAX_TARGET_BYTES
+from tests.support.limited_server import Owner
 from tests.support.server import ServerProcess
 from tests.support.wire import Wire, compose
 

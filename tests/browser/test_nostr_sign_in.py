@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections.abc import Iterator
@@ -24,15 +25,24 @@ NO_ACCOUNT = (
 )
 NOT_SIGNED = "Nothing was done: the extension did not sign."
 
+_addresses = (f"192.0.2.{number}" for number in itertools.count(1))
+
 pytestmark = pytest.mark.needs("chromium")
 
 
 @pytest.fixture(scope="module")
 def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     root = tmp_path_factory.mktemp("nostr") / "root"
-    options = ["--idp", "--nostr-requests-per-minute", "0"]
+    options = ["--idp", "--trusted-proxy", "127.0.0.1", "--trusted-proxy", "::1"]
     with running_server(ServerProcess(root=root, options=options)) as server:
         yield server
+
+
+@pytest.fixture
+def context(context: BrowserContext) -> BrowserContext:
+    """At an address of its own, since the requests of an address with keys are limited."""
+    context.set_extra_http_headers({"X-Forwarded-For": next(_addresses)})
+    return context
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from podstead.app.process.serve import MAX_HEADER_BYTES
+from podstead.core.identifiers import MAX_TARGET_BYTES
 from tests.conformance.agents import Agent, create_agent
 from tests.support.rdf import TURTLE
 from tests.support.server import ServerProcess, running_server
@@ -14,14 +16,10 @@ from tests.support.wire import Wire, compose
 
 MAX_BODY_BYTES = 100_000
 MAX_RDF_BYTES = 10_000
-MAX_TARGET_BYTES = 1_000
-MAX_HEADER_BYTES = 8_192
 QUOTA_BYTES = 150_000
 OPTIONS = (
     *("--max-body-bytes", str(MAX_BODY_BYTES)),
     *("--max-rdf-bytes", str(MAX_RDF_BYTES)),
-    *("--max-target-bytes", str(MAX_TARGET_BYTES)),
-    *("--max-header-bytes", str(MAX_HEADER_BYTES)),
     *("--quota-bytes", str(QUOTA_BYTES)),
     *("--pod-creations-per-hour", "0"),
 )

@@ -7,7 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from podstead.config import Settings
+from podstead.core.identifiers import MAX_TARGET_BYTES
 from podstead.core.media_types import SPARQL_UPDATE
+from podstead.rdf.limits import MAX_TRIPLES
+from podstead.resources.patching import MAX_PATCH_BYTES
+from podstead.storage.sqlite.store import DEFAULT_INLINE_BODY_BYTES
 from tests.support.application import Server, Start
 from tests.support.asgi import Answer, Client
 from tests.support.rdf import JSON_LD, N3, N_TRIPLES, RDF_XML, TURTLE
@@ -59,10 +63,9 @@ async def test_containers_and_acls_have_the_limit_of_rdf(start: Start, target: s
         (SPARQL_UPDATE, b"INSERT DATA { <#a> <#b> <#c> } #"),
     ],
 )
-async def test_a_patch_has_so_many_bytes(start: Start, content_type: str, patch: bytes) -> None:
+async def test_a_patch_has_so_many_bytes(server: Server, content_type: str, patch: bytes) -> None:
     """X-34: whatever an RDF document may have, announced or not."""
-    server = await start(max_patch_bytes=BYTES, max_rdf_bytes=2 * BYTES)
-    for length, status in ((BYTES + 1, 413), (BYTES, 201)):
+    for length, status in ((MAX_PATCH_BYTES + 1, 413), (MAX_PATCH_BYTES, 201)):
         body = patch.ljust(length, b"#")
         for pieces in ([body], [body[:100], body[100:]]):
             path = f"{PATH}{length}-{len(pieces)}"
@@ -111,19 +114,16 @@ def nested_xml(depth: int) -> bytes:
     [(JSON_LD, nested_json), (JSON_LD, nested_lists), (RDF_XML, nested_xml)],
 )
 async def test_rdf_is_nested_so_deep(
-    start: Start, content_type: str, nested: Callable[[int], bytes]
+    server: Server, content_type: str, nested: Callable[[int], bytes]
 ) -> None:
-    server = await start(max_rdf_depth=20)
-    found = await statuses(server.alice, content_type, nested(20), nested(21))
+    found = await statuses(server.alice, content_type, nested(100), nested(101))
     assert found == [201, 400]
-    refused = await server.alice.put(PATH, nested(21), content_type)
-    assert "20" in refused.json()["message"]
+    refused = await server.alice.put(PATH, nested(101), content_type)
+    assert "100" in refused.json()["message"]
 
 
-@pytest.mark.parametrize("content_type", [TURTLE, JSON_LD, N_TRIPLES])
-async def test_rdf_has_so_many_triples(start: Start, content_type: str) -> None:
-    server = await start(max_rdf_triples=100)
-
+@pytest.mark.parametrize("content_type", [JSON_LD, N_TRIPLES])
+async def test_rdf_has_so_many_triples(server: Server, content_type: str) -> None:
     def content(count: int) -> bytes:
         if content_type == JSON_LD:
             return b'{"@id":"http://e/","http://e/p":[%s]}' % b",".join(
@@ -131,7 +131,9 @@ async def test_rdf_has_so_many_triples(start: Start, content_type: str) -> None:
             )
         return b"".join(b'<http://e/> <http://e/p> "%d" .\n' % n for n in range(count))
 
-    found = await statuses(server.alice, content_type, content(100), content(101))
+    found = await statuses(
+        server.alice, content_type, content(MAX_TRIPLES), content(MAX_TRIPLES + 1)
+    )
     assert found == [201, 413]
 
 
@@ -164,14 +166,14 @@ async def test_deeply_nested_turtle_is_had_in_every_form(server: Server, opened:
         assert (await server.alice.get(PATH, accept=accept)).status == 200
 
 
-async def test_a_target_has_so_many_bytes(start: Start) -> None:
+async def test_a_target_has_so_many_bytes(server: Server) -> None:
     """P-54: path, question mark and query together."""
-    server = await start(max_target_bytes=256)
-    longest = "/alice/private/".ljust(256, "x")
+    longest = "/alice/private/".ljust(MAX_TARGET_BYTES, "x")
+    longest_query = "/alice/private/?".ljust(MAX_TARGET_BYTES, "x")
     assert (await server.alice.get(longest)).status == 404
     assert (await server.alice.get(f"{longest}x")).status == 414
-    assert (await server.alice.get("/alice/private/?" + "x" * 240)).status == 200
-    assert (await server.alice.get("/alice/private/?" + "x" * 241)).status == 414
+    assert (await server.alice.get(f"{longest_query}")).status == 200
+    assert (await server.alice.get(f"{longest_query}x")).status == 414
 
 
 async def test_a_resource_lies_so_deep(server: Server) -> None:
@@ -186,30 +188,29 @@ async def test_a_resource_lies_so_deep(server: Server) -> None:
         assert deeper.status == 414
 
 
-async def test_a_slug_has_so_many_bytes(start: Start) -> None:
+async def test_a_slug_has_so_many_bytes(server: Server) -> None:
     """C-5."""
-    server = await start(max_slug_bytes=8)
-    taken = await server.alice.post("/alice/private/", "x", "text/plain", slug="12345678")
-    assert (taken.header("location") or "").endswith("/12345678")
-    refused = await server.alice.post("/alice/private/", "x", "text/plain", slug="123456789")
+    longest = "n" * 255
+    taken = await server.alice.post("/alice/private/", "x", "text/plain", slug=longest)
+    assert (taken.header("location") or "").endswith(f"/{longest}")
+    refused = await server.alice.post("/alice/private/", "x", "text/plain", slug=f"{longest}n")
     assert refused.status == 400
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
 @pytest.mark.parametrize("ending", ["", "/"])
 async def test_a_path_is_created_only_if_its_auxiliaries_can_be_requested(
-    start: Start, method: str, ending: str
+    server: Server, method: str, ending: str
 ) -> None:
     """A resource whose ACL or description has a longer URL than the server takes could not be
     managed afterwards."""
-    server = await start(max_target_bytes=256)
     headers = {"Content-Type": TURTLE if method == "PUT" else SPARQL_UPDATE}
     body = b"<#a> <#b> <#c>." if method == "PUT" else b"INSERT DATA { <#a> <#b> <#c> }"
-    longest = "/alice/private/".ljust(251 - len(ending), "x") + ending
+    longest = "/alice/private/".ljust(MAX_TARGET_BYTES - 5 - len(ending), "x") + ending
     too_long = longest.replace("private/", "private/x")
     refused = await server.alice.request(method, too_long, headers=headers, body=body)
     assert refused.status == 414
-    assert "251" in refused.json()["message"]
+    assert str(MAX_TARGET_BYTES - 5) in refused.json()["message"]
     assert (await server.alice.get(too_long)).status == 404
     created = await server.alice.request(method, longest, headers=headers, body=body)
     assert created.status == 201
@@ -218,9 +219,10 @@ async def test_a_path_is_created_only_if_its_auxiliaries_can_be_requested(
     assert (await server.alice.delete(longest)).status == 204
 
 
-async def test_a_path_sent_without_escapes_is_measured_as_it_is_stored(start: Start) -> None:
-    server = await start(max_target_bytes=256)
-    unescaped = ("\N{LATIN SMALL LETTER E WITH ACUTE}" * 100).encode().decode("latin-1")
+async def test_a_path_sent_without_escapes_is_measured_as_it_is_stored(server: Server) -> None:
+    unescaped = (
+        ("\N{LATIN SMALL LETTER E WITH ACUTE}" * (MAX_TARGET_BYTES // 3)).encode().decode("latin-1")
+    )
     path = f"/alice/private/{unescaped}"
     refused = await server.alice.request(
         "PUT", path, headers={"Content-Type": "text/plain"}, body=b"x"
@@ -232,11 +234,10 @@ async def test_a_path_sent_without_escapes_is_measured_as_it_is_stored(start: St
 
 @pytest.mark.parametrize("link", [None, '<http://www.w3.org/ns/ldp#BasicContainer>; rel="type"'])
 async def test_a_slug_creates_no_path_that_cannot_be_requested(
-    start: Start, link: str | None
+    server: Server, link: str | None
 ) -> None:
     """What POST creates can be read, described and deleted; a name is never cut."""
-    server = await start(max_target_bytes=512)
-    container = "/alice/private/".ljust(399, "c") + "/"
+    container = "/alice/private/".ljust(MAX_TARGET_BYTES - 113, "c") + "/"
     assert (await server.alice.put(container, None, TURTLE)).status == 201
     headers = {"Content-Type": TURTLE} | ({"Link": link} if link else {})
 
@@ -259,9 +260,8 @@ async def test_a_slug_creates_no_path_that_cannot_be_requested(
     assert "contains" not in listing.text
 
 
-async def test_a_container_too_long_for_any_member_refuses_post(start: Start) -> None:
-    server = await start(max_target_bytes=256)
-    container = "/alice/private/".ljust(250, "c") + "/"
+async def test_a_container_too_long_for_any_member_refuses_post(server: Server) -> None:
+    container = "/alice/private/".ljust(MAX_TARGET_BYTES - 6, "c") + "/"
     assert (await server.alice.put(container, None, TURTLE)).status == 201
     refused = await server.alice.post(container, "x", "text/plain")
     assert refused.status == 414
@@ -309,38 +309,39 @@ async def test_a_body_of_another_length_than_announced_leaves_nothing(
     assert "contains" not in listing.text
 
 
-async def test_a_patched_document_stays_within_the_limits_of_one_that_is_sent(start: Start) -> None:
+async def test_a_patched_document_stays_within_the_limits_of_one_that_is_sent(
+    server: Server,
+) -> None:
     """Else it could be neither read in another form nor patched again."""
-    server = await start(max_rdf_triples=100)
 
-    async def insert(first: int, count: int) -> int:
-        numbers = ", ".join(str(number) for number in range(first, first + count))
-        body = f"INSERT DATA {{ <#a> <#b> {numbers} }}".encode()
+    async def insert(number: int) -> int:
+        body = f"INSERT DATA {{ <#a> <#b> {number} }}".encode()
         headers = {"Content-Type": "application/sparql-update"}
         return (await server.alice.request("PATCH", PATH, headers=headers, body=body)).status
 
-    assert await insert(0, 60) == 201
-    assert await insert(60, 40) == 204
-    assert await insert(100, 1) == 413
+    lines = (b"<http://e/> <http://e/p> %d .\n" % n for n in range(MAX_TRIPLES - 1))
+    assert (await server.alice.put(PATH, b"".join(lines), TURTLE)).status == 201
+    assert await insert(1) == 204
+    assert await insert(2) == 413
     read = await server.alice.get(PATH, accept=N_TRIPLES)
     assert read.status == 200
-    assert len(read.body.splitlines()) == 100
+    assert len(read.body.splitlines()) == MAX_TRIPLES
 
 
 async def test_a_body_that_is_stored_in_another_form_leaves_nothing_on_the_disk(
-    start: Start, settings: Settings
+    server: Server, settings: Settings
 ) -> None:
     """R-12, C-12: what is sent is staged, and given back where something else is stored."""
-    server = await start(inline_body_bytes=64)
+    large = DEFAULT_INLINE_BODY_BYTES + 1
     container = "<> a <http://www.w3.org/ns/ldp#Container>."
     for _ in range(2):
         answer = await server.alice.put(
-            f"{PATH}/", turtle(256) + b"\n" + container.encode(), TURTLE
+            f"{PATH}/", turtle(large) + b"\n" + container.encode(), TURTLE
         )
         assert answer.status in (201, 204)
-    unfinished = b"#".ljust(256, b"#") + b"\n<#a> <#b> <#c>"
+    unfinished = b"#".ljust(large, b"#") + b"\n<#a> <#b> <#c>"
     assert (await server.alice.post(f"{PATH}/", unfinished, TURTLE)).status == 201
     blobs = [path for path in (settings.root / "blobs").rglob("*") if path.is_file()]
     assert blobs == []
-    assert (await server.alice.put(f"{PATH}.bin", bytes(256), "image/png")).status == 201
+    assert (await server.alice.put(f"{PATH}.bin", bytes(large), "image/png")).status == 201
     assert any(path.is_file() for path in (settings.root / "blobs").rglob("*"))

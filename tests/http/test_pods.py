@@ -11,6 +11,7 @@ import pytest
 
 from podstead.config import Settings
 from podstead.pods.names import NAME_RULE, RESERVED_NAMES
+from podstead.web.json_bodies import MAX_JSON_BYTES
 from tests.support.application import BASE, Server, Start, running
 from tests.support.asgi import Answer, Client
 from tests.support.clock import FakeClock
@@ -197,9 +198,8 @@ async def test_what_is_no_json_object_makes_no_pod(
     assert (await server.public.get("/carol/")).status == 401
 
 
-async def test_a_body_has_so_many_bytes(start: Start) -> None:
-    server = await start(max_json_bytes=1024)
-    for size_bytes, status in ((1024, 201), (1025, 413)):
+async def test_a_body_has_so_many_bytes(server: Server) -> None:
+    for size_bytes, status in ((MAX_JSON_BYTES, 201), (MAX_JSON_BYTES + 1, 413)):
         body = f'{{"name": "carol-{status}"}}'.ljust(size_bytes)
         assert (await server.public.post("/.pods", body, JSON)).status == status
         chunked = await server.public.request(

@@ -11,20 +11,15 @@ import pytest
 
 from podstead.app.adapters.passwords import Argon2Passwords, HashCost
 from podstead.core.errors import RateLimited
-from podstead.idp.attempts import attempt_at
+from podstead.idp.attempts import FailureLimits, attempt_at
 from podstead.idp.passwords import PasswordCheck
 from podstead.idp.sign_in import SignInFailed
 from tests.support.accounts import ADDRESS, CHEAP, Office, office, password_of
 
 OTHER_ADDRESS = "192.0.2.2"
 WRONG = "a wrong password"
-OFF = {
-    "sign_in_failures_per_minute": 0,
-    "account_failures_per_minute": 0,
-    "account_failures_in_a_row": 0,
-    "account_failures_per_hour": 0,
-}
-UNLIMITED_IN_A_ROW = {"account_failures_in_a_row": 0, "account_failures_per_hour": 0}
+OFF = FailureLimits(per_minute=0, per_minute_of_account=0, in_a_row=0, per_hour=0)
+UNLIMITED_IN_A_ROW = FailureLimits(in_a_row=0, per_hour=0)
 
 
 @pytest.fixture
@@ -119,7 +114,7 @@ class Counting:
 async def test_unknown_and_known_accounts_take_the_same_steps(tmp_path: Path) -> None:
     """A-182, W-15: exactly one hash, whoever is named and whatever is typed."""
     counting = Counting()
-    async with office(tmp_path / "root", passwords=counting, changes=OFF) as desk:
+    async with office(tmp_path / "root", passwords=counting, limits=OFF) as desk:
         await desk.new_account()
         cases = [("alice", WRONG), ("bob", WRONG), ("a" * 300, WRONG), ("alice", "a" * 5000)]
         for login, password in cases:
@@ -164,7 +159,7 @@ async def test_an_attempt_that_has_to_wait_costs_no_hash(tmp_path: Path) -> None
 async def test_limits_are_there_from_the_first_request_on(tmp_path: Path) -> None:
     """A-180, W-8: ten guesses a minute of one address at one account, and no eleventh is looked
     at, right or wrong; others are not in the way."""
-    async with office(tmp_path / "root", changes=UNLIMITED_IN_A_ROW) as desk:
+    async with office(tmp_path / "root", limits=UNLIMITED_IN_A_ROW) as desk:
         await desk.new_account("alice")
         await desk.new_account("bob")
         assert [await outcome(desk) for _ in range(11)] == ["wrong"] * 10 + [6]
@@ -182,7 +177,7 @@ async def test_an_address_has_sixty_guesses_a_minute_at_all_accounts_together(
     tmp_path: Path,
 ) -> None:
     """A-181: those that do not exist count as well."""
-    async with office(tmp_path / "root", changes=UNLIMITED_IN_A_ROW) as desk:
+    async with office(tmp_path / "root", limits=UNLIMITED_IN_A_ROW) as desk:
         await desk.new_account()
         guesses = [await outcome(desk, login=f"name{index}") for index in range(61)]
         assert guesses == ["wrong"] * 60 + [1]
@@ -223,7 +218,7 @@ async def test_successes_never_count(desk: Office) -> None:
 
 async def test_limits_of_zero_are_off(tmp_path: Path) -> None:
     """A-181"""
-    async with office(tmp_path / "root", changes=OFF) as desk:
+    async with office(tmp_path / "root", limits=OFF) as desk:
         await desk.new_account()
         assert [await outcome(desk) for _ in range(150)] == ["wrong"] * 150
         assert await right(desk) == "in"
@@ -254,7 +249,7 @@ async def test_a_right_guess_among_many_at_once_is_not_told_either(tmp_path: Pat
                     await desk.services.sign_in._attempts.failed(attempt)
             return await super().verify(password_hash, password, network=network)
 
-    async with office(tmp_path / "root", passwords=Crowded(), changes=UNLIMITED_IN_A_ROW) as desk:
+    async with office(tmp_path / "root", passwords=Crowded(), limits=UNLIMITED_IN_A_ROW) as desk:
         account = await desk.new_account()
         attempt = attempt_at("alice", account, address=ADDRESS)
         assert await right(desk) == 6

@@ -216,7 +216,7 @@ def test_an_address_holds_its_share_unless_it_is_a_trusted_proxy(
     make_server: MakeServer, options: tuple[str, ...], kept: int
 ) -> None:
     server = make_server(
-        *("--max-connections", "100", "--address-share-percent", "5"),
+        *("--max-connections", "20"),
         *("--header-read-timeout-s", "3600"),
         *options,
     )

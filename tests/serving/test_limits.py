@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from podstead.app.process.serve import MAX_HEADER_BYTES
 from tests.support.listeners import MakeServer
 from tests.support.server import DEADLINE_S, ServerProcess
 
 pytestmark = pytest.mark.usefixtures("listener")
-
-MAX_HEADER_BYTES = 8192
 
 
 def exchange(server: ServerProcess, request: bytes) -> bytes:
@@ -35,7 +34,7 @@ def read_to_end(connection: socket.socket) -> None:
 def test_headers_up_to_the_limit_are_taken(
     make_server: MakeServer, excess_bytes: int, status: bytes
 ) -> None:
-    server = make_server("--max-header-bytes", str(MAX_HEADER_BYTES))
+    server = make_server()
     server.start()
     empty = b"GET /pid HTTP/1.1\r\nHost: localhost\r\nX: \r\n\r\n"
     padding = b"a" * (MAX_HEADER_BYTES - len(empty) + excess_bytes)
@@ -64,16 +63,8 @@ def test_connections_beyond_the_limit_wait(make_server: MakeServer) -> None:
         assert ask(late).startswith(b"HTTP/1.1 200")
 
 
-def test_keep_alive_can_be_switched_off(make_server: MakeServer) -> None:
-    server = make_server("--no-keep-alive")
-    server.start()
-    with server.open_socket() as connection:
-        connection.sendall(b"GET /pid HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        read_to_end(connection)
-
-
 def test_a_body_of_many_megabytes_goes_through(make_server: MakeServer) -> None:
-    server = make_server("--max-header-bytes", str(MAX_HEADER_BYTES))
+    server = make_server()
     server.start()
     assert server.request("PUT", "/body", b"x" * 20_000_000).text == "20000000"
 

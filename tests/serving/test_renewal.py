@@ -135,16 +135,6 @@ def test_new_connections_get_the_renewed_certificate_and_old_ones_go_on(
 
 
 @for_both
-def test_it_is_noticed_without_being_told(make_renewable: Callable[..., Renewable]) -> None:
-    renewable = make_renewable("--ssl-check-interval-s", "1")
-    renewable.start(for_localhost(0))
-    renewable.replace(for_localhost(1))
-    renewable.wait_for_renewal(0)
-    renewed = ssl.PEM_cert_to_DER_cert(renewable.certificate.read_text(encoding="ascii"))
-    wait_until(lambda: renewable.shown() == renewed, "the end of the old certificate")
-
-
-@for_both
 def test_a_certificate_that_does_not_serve_is_reported_and_left_alone(
     make_renewable: Callable[..., Renewable],
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -15,6 +14,7 @@ from podstead.app.accounts import AccountServices, build_accounts
 from podstead.app.adapters.passwords import Argon2Passwords, HashCost
 from podstead.app.adapters.system import SystemRandomness
 from podstead.config import Settings
+from podstead.idp.attempts import FailureLimits
 from podstead.idp.passwords import PasswordHasher
 from podstead.idp.records import Account
 from podstead.storage.layout import RootLayout
@@ -83,20 +83,21 @@ async def office(
     *,
     clock: FakeClock | None = None,
     passwords: PasswordHasher | None = None,
-    changes: Mapping[str, int] | None = None,
+    limits: FailureLimits | None = None,
 ) -> AsyncIterator[Office]:
-    """Open the services of one worker; ``changes`` are settings."""
+    """Open the services of one worker."""
     prepare_root(root)
     clock = clock or FakeClock()
     store = SqliteStore(root)
     await store.open()
-    settings = dataclasses.replace(Settings(root=root, base_url=BASE, idp=True), **changes or {})  # type: ignore[arg-type]
+    settings = Settings(root=root, base_url=BASE, idp=True)
     services = build_accounts(
         settings,
         store=store,
         clock=clock,
         randomness=SystemRandomness(),
         passwords=passwords or Argon2Passwords(CHEAP),
+        limits=limits,
     )
     try:
         yield Office(store, services, clock, root)

@@ -39,6 +39,12 @@ class Socket:
     """Whether the client takes nothing from now on."""
     _to_server: asyncio.Queue[Message] = field(default_factory=asyncio.Queue)
     _to_client: asyncio.Queue[Message] = field(default_factory=asyncio.Queue)
+    _resumed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def resume(self) -> None:
+        """Take again what the server sends."""
+        self.stalled = False
+        self._resumed.set()
 
     async def send(self, message: str | bytes) -> None:
         key = "text" if isinstance(message, str) else "bytes"
@@ -65,7 +71,7 @@ class Socket:
 
     async def _take(self, message: Message) -> None:
         if self.stalled and message["type"] == "websocket.send":
-            await asyncio.Event().wait()
+            await self._resumed.wait()
         await self._to_client.put(message)
 
     async def _handshake(self) -> None:

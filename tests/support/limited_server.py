@@ -13,15 +13,11 @@ from tests.support.wire import Wire, WireAnswer, compose
 
 MAX_BODY_BYTES = 200_000
 MAX_RDF_BYTES = 20_000
-MAX_TARGET_BYTES = 1024
-MAX_HEADER_BYTES = 8192
 LARGE_BYTES = 100_000
 """More than is kept in the database, so such a body goes to a file of its own."""
 OPTIONS = (
     *("--max-body-bytes", str(MAX_BODY_BYTES)),
     *("--max-rdf-bytes", str(MAX_RDF_BYTES)),
-    *("--max-target-bytes", str(MAX_TARGET_BYTES)),
-    *("--max-header-bytes", str(MAX_HEADER_BYTES)),
     *("--body-idle-timeout-s", "1"),
     *("--invalid-credentials-per-minute", "0"),
 )

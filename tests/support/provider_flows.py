@@ -307,7 +307,6 @@ def provider_settings(root: Path) -> Settings:
         idp=True,
         pod_creations_per_hour=0,
         registrations_per_hour=0,
-        token_failures_per_minute=0,
         invalid_credentials_per_minute=0,
     )
 

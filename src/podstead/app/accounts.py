@@ -41,13 +41,14 @@ def build_accounts(
     randomness: Randomness,
     passwords: PasswordHasher | None = None,
     audit: Audit | None = None,
+    limits: FailureLimits | None = None,
     signing_keys: Sequence[bytes] = (),
 ) -> AccountServices:
     """The services of one process; new accounts name this server as their provider.
 
-    ``passwords`` is for tests that want cheaper hashes, ``audit`` for the operator's commands. The
-    first of the ``signing_keys`` signs the marks by which browsers are known; without any, no
-    browser is.
+    ``passwords`` and ``limits`` are for tests, ``audit`` is for the operator's commands. The first
+    of the ``signing_keys`` signs the cookies that identify known browsers; without any, no browser
+    is known.
     """
     passwords = passwords or Argon2Passwords()
     audit = audit or LogAudit()
@@ -71,7 +72,11 @@ def build_accounts(
         sign_in=PasswordSignIn(
             accounts=accounts,
             passwords=passwords,
-            attempts=Attempts(records=records, limits=_limits(settings), audit=audit),
+            attempts=Attempts(
+                records=records,
+                limits=limits or FailureLimits(per_minute=settings.sign_in_failures_per_minute),
+                audit=audit,
+            ),
             known_browsers=known_browsers,
             audit=audit,
             clock=clock,
@@ -80,13 +85,4 @@ def build_accounts(
         credentials=ClientCredentials(records=records, audit=audit),
         audit=audit,
         records=records,
-    )
-
-
-def _limits(settings: Settings) -> FailureLimits:
-    return FailureLimits(
-        per_minute=settings.sign_in_failures_per_minute,
-        per_minute_of_account=settings.account_failures_per_minute,
-        in_a_row=settings.account_failures_in_a_row,
-        per_hour=settings.account_failures_per_hour,
     )

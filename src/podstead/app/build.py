@@ -43,7 +43,6 @@ from podstead.web.favicon_endpoint import FaviconEndpoint
 from podstead.web.limits import InvalidCredentialLimit, PodCreationLimit
 from podstead.web.pods_endpoint import PodsAlone, PodsEndpoint
 from podstead.web.registration import Registration
-from podstead.web.request import RequestLimits
 from podstead.web.resource_endpoint import ResourceEndpoint
 from podstead.web.response import Responder
 from podstead.web.response_cache import ResponseCache
@@ -75,7 +74,6 @@ def build_application(
     space = DiskSpace(settings.root, min_free_bytes=settings.min_free_bytes)
     store = SqliteStore(
         settings.root,
-        inline_body_bytes=settings.inline_body_bytes,
         change_log_days=settings.change_log_days,
         space=space,
     )
@@ -150,7 +148,6 @@ def build_application(
     pods = PodsEndpoint(
         maker=provider.pod_maker if provider else PodsAlone(provisioner),
         registration=registration,
-        max_body_bytes=settings.max_json_bytes,
     )
     description = StorageDescriptionEndpoint(
         base_url=base_url, store=store, channel_types=CHANNEL_TYPES
@@ -256,10 +253,7 @@ def build_application(
         authenticator=authenticator,
         challenges=challenges,
         authorities=authorities,
-        limits=RequestLimits(
-            target_bytes=settings.max_target_bytes,
-            body_pace=BodyPace(settings.body_idle_timeout_s, settings.min_upload_bytes_per_s),
-        ),
+        body_pace=BodyPace(settings.body_idle_timeout_s),
         invalid_credentials=invalid_credentials,
         responses=ResponseCache(
             store=store,

@@ -84,7 +84,6 @@ class ChannelParts:
             parse=parse,
             addresses=addresses,
             check_receiver=partial(_check_receiver, foreign),
-            max_body_bytes=settings.max_json_bytes,
         )
         self._endpoint = ChannelEndpoint(channels=self.channels, addresses=addresses)
         self._streams = Streams(

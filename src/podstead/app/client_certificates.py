@@ -21,10 +21,7 @@ def certificate_verifier(
     from podstead.authn.certificates import CertificateRules
     from podstead.authn.web_id_tls import WebIdTls
 
-    rules = CertificateRules(
-        allow_loopback=is_loopback_url(settings.base_url),
-        least_key_bits=settings.client_cert_least_bits,
-    )
+    rules = CertificateRules(allow_loopback=is_loopback_url(settings.base_url))
     return WebIdTls(profiles, rules=rules, lookups=lookups)
 
 

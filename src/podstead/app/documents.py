@@ -11,20 +11,11 @@ from podstead.resources.documents import Documents
 from podstead.storage.protocol import ResourceStore
 
 
-def rdf_limits(settings: Settings) -> RdfLimits:
-    """What one document may cost."""
-    return RdfLimits(
-        max_bytes=settings.max_rdf_bytes,
-        max_depth=settings.max_rdf_depth,
-        max_triples=settings.max_rdf_triples,
-    )
-
-
 def build_documents(
     settings: Settings, *, store: ResourceStore, foreign: ForeignDocuments
 ) -> Documents:
     """What reads and converts RDF documents."""
-    limits = rdf_limits(settings)
+    limits = RdfLimits(max_bytes=settings.max_rdf_bytes)
     contexts = ContextLibrary(
         bundled_contexts(),
         fetcher=foreign,

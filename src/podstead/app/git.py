@@ -69,9 +69,7 @@ class Answering:
         randomness: Randomness,
     ) -> None:
         """Raises StartRefused."""
-        self._processes = GitProcesses(
-            find_git(), most=settings.git_processes, idle_timeout_s=settings.git_idle_timeout_s
-        )
+        self._processes = GitProcesses(find_git(), most=settings.git_processes)
         self._repositories = Repositories(
             store=store,
             directories=directories,

@@ -39,7 +39,7 @@ from podstead.web.cors import Sharing
 from podstead.web.idp.credentials_endpoint import CREDENTIALS_PATH, CredentialsEndpoint
 from podstead.web.idp.did_documents import DOCUMENT_PATH, DidDocumentEndpoint
 from podstead.web.idp.pods_with_accounts import PodsWithAccounts
-from podstead.web.idp.protocol import ProtocolEndpoints, ProtocolLimits
+from podstead.web.idp.protocol import ProtocolEndpoints
 from podstead.web.idp.userinfo_endpoint import UserinfoEndpoint
 from podstead.web.limits import InvalidCredentialLimit
 from podstead.web.registration import Registration
@@ -127,10 +127,7 @@ class Provider:
             keys=self.keys,
             proofs=proofs,
             counters=store,
-            limits=ProtocolLimits(
-                registrations_per_hour=settings.registrations_per_hour,
-                token_failures_per_minute=settings.token_failures_per_minute,
-            ),
+            registrations_per_hour=settings.registrations_per_hour,
             registration_open=registration.is_open,
             clock=clock,
         )
@@ -164,7 +161,6 @@ class Provider:
                 ),
                 nostr=nostr,
                 passkey_requests_per_minute=settings.passkey_requests_per_minute,
-                nostr_requests_per_minute=settings.nostr_requests_per_minute,
                 certificates=(
                     CertificateKeys(
                         sources=profiles,

@@ -53,7 +53,7 @@ from podstead.web.idp.profile_key_endpoints import ProfileKeyEndpoints
 from podstead.web.idp.registration_pages import RegistrationPages
 from podstead.web.idp.remaining_ways import RemainingWays
 from podstead.web.idp.rendering import Renderer
-from podstead.web.idp.request_limit import RequestLimit
+from podstead.web.idp.request_limit import NOSTR_REQUESTS_PER_MINUTE, RequestLimit
 from podstead.web.idp.self_service import SelfService
 from podstead.web.idp.session_guard import SessionGuard
 from podstead.web.idp.verified_sign_in import VerifiedSignIn
@@ -75,7 +75,6 @@ class PageServices:
     """For whom browsers hold passkeys; ``None`` where they know none (A-115)."""
     nostr: NostrServices | None
     passkey_requests_per_minute: int
-    nostr_requests_per_minute: int
     certificates: CertificateKeys | None
     profile_issuer: ProfileIssuer
     restoration: IssuerRestoration
@@ -235,7 +234,7 @@ def build_pages(
         issuer_route(guard, issuer_pages),
     )
     if nostr is not None and profile_keys is not None:
-        nostr_limit = RequestLimit("nostr", store, clock, services.nostr_requests_per_minute)
+        nostr_limit = RequestLimit("nostr", store, clock, NOSTR_REQUESTS_PER_MINUTE)
         keys = NostrKeyEndpoints(
             links=nostr.links,
             stated=nostr.stated,

@@ -44,13 +44,8 @@ class LiveUpdates:
         self._hub = Hub(
             log=store,
             delivering=Delivering(readers=readers, clock=clock, state_of=state_tag),
-            max_watches=settings.max_watches,
         )
-        self._sockets = OpenSockets(
-            per_address=settings.sockets_per_address,
-            per_agent=settings.sockets_per_agent,
-            mailbox_capacity=settings.max_waiting_notices,
-        )
+        self._sockets = OpenSockets(per_address=settings.sockets_per_address)
         self._updates = UpdatesSocket(
             base_url=settings.base_url,
             hub=self._hub,
@@ -59,7 +54,6 @@ class LiveUpdates:
             sockets=self._sockets,
             clock=clock,
             rules=SocketRules(
-                max_urls=settings.subscriptions_per_socket,
                 heartbeat_s=settings.heartbeat_s,
                 is_open=settings.legacy_notifications_open,
                 is_alone=settings.workers == 1,

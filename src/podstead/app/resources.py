@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from podstead.app.documents import rdf_limits
 from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.identifiers import ResourcePath
@@ -72,14 +71,7 @@ def build_resources(
         identity_changes=identity_changes,
         clock=clock,
         randomness=randomness,
-        patches=Patches(
-            documents=documents,
-            content_validator=content_validator,
-            limits=replace(rdf_limits(settings), max_bytes=settings.max_patch_bytes),
-            budget_steps=settings.max_patch_steps,
-        ),
+        patches=Patches(documents=documents, content_validator=content_validator),
         committer=Committer(store=store, quota_bytes=settings.quota_bytes),
         capacity=capacity,
-        max_slug_bytes=settings.max_slug_bytes,
-        max_target_bytes=settings.max_target_bytes,
     )

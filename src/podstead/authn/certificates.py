@@ -18,6 +18,10 @@ SKEW_S: Final = 60
 _SCHEMES: Final = ("https:", "http:")
 
 
+MIN_RSA_KEY_BITS = 2048
+"""Shorter keys might be broken (NIST SP 800-57 part 1, section 5.6.2)."""
+
+
 class InvalidCertificate(Exception):
     """The certificate is no proof of its WebID; ``str()`` is a fixed public reason."""
 
@@ -28,7 +32,6 @@ class CertificateRules:
 
     allow_loopback: bool = False
     """Take WebIDs of plain http on this machine (A-162)."""
-    least_key_bits: int = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ def read_claim(
     key = certificate.key
     if key is None:
         raise InvalidCertificate("unsupported key type")
-    if key.modulus.bit_length() < rules.least_key_bits:
+    if key.modulus.bit_length() < MIN_RSA_KEY_BITS:
         raise InvalidCertificate("its key is too short")
     if key.exponent < 3 or key.exponent % 2 == 0:
         raise InvalidCertificate("its key is malformed")

@@ -23,20 +23,18 @@ _NOT_IN_A_NAME = re.compile(r"[/\x00-\x1f\x7f-\x9f]+")
 _REPLACEMENT = "-"
 
 
-def proposed_name(
-    slug_header: bytes | None, *, wants_container: bool, max_bytes: int = MAX_NAME_BYTES
-) -> str | None:
+def proposed_name(slug_header: bytes | None, *, wants_container: bool) -> str | None:
     """The percent-encoded path segment that the header proposes; a container's ends in ``/``.
 
     ``None`` if it proposes nothing usable. Raises AccessDenied for a name that ends like an
-    auxiliary resource's, and BadRequest for one with a NUL or of more than ``max_bytes`` of UTF-8.
+    auxiliary resource's, and BadRequest for one with a NUL or of more than MAX_NAME_BYTES of UTF-8.
     """
     name = _readable_name(slug_header or b"")
     if name in ("", ".", ".."):
         return None
     encoded = name.encode("utf-8")
-    if len(encoded) > max_bytes:
-        raise BadRequest(f"The Slug is longer than {max_bytes} bytes")
+    if len(encoded) > MAX_NAME_BYTES:
+        raise BadRequest(f"The Slug is longer than {MAX_NAME_BYTES} bytes")
     # Also for containers: without its slash, `x.acl/` would be the ACL of `x`.
     if any(name.endswith(kind.value) for kind in Auxiliary):
         raise AccessDenied("The Slug names an auxiliary resource")

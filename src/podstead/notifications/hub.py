@@ -18,6 +18,9 @@ from podstead.notifications.readers import Subscriber
 from podstead.notifications.subscriber_queue import EndReason, SubscriberQueue
 from podstead.storage.records import LoggedChange
 
+MAX_WATCHES = 100_000
+"""The maximum number of subscriptions of all kinds at each worker. Each uses about a kilobyte of
+memory."""
 _MOST_RECENT = 256
 """Changes that are looked back at."""
 
@@ -49,7 +52,9 @@ class Watch:
 class Hub:
     """Brings each change to those who watch. Used from one event loop only."""
 
-    def __init__(self, *, log: ChangeLog, delivering: Delivering, max_watches: int) -> None:
+    def __init__(
+        self, *, log: ChangeLog, delivering: Delivering, max_watches: int = MAX_WATCHES
+    ) -> None:
         """No more than ``max_watches`` at once."""
         self._log = log
         self._feed = Feed(log, self._publish)

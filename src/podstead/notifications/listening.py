@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from podstead.core.clock import Clock
 from podstead.core.identifiers import ResourcePath
@@ -25,9 +24,6 @@ from podstead.notifications.subscriber_queue import (
     WatchEnded,
 )
 from podstead.notifications.throttling import Throttle
-
-CAPACITY: Final = 1000
-"""Notices that may wait for a receiver that brings no mailbox (N-31)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +189,7 @@ class Listeners:
         Raises NotAuthenticated and AccessDenied for who may not read the topic; Overloaded,
         StorageError.
         """
-        queue = queue or SubscriberQueue(capacity=CAPACITY)
+        queue = queue or SubscriberQueue()
         watch = await self._hub.watch(terms.topic, terms.subscriber, queue)
         return Listening(
             terms,

@@ -32,6 +32,9 @@ HEARTBEAT: Final = "ping"
 UNKNOWN_PROTOCOL: Final = f"error Client does not support protocol {PROTOCOL}"
 
 LONGEST_URL: Final = 2048
+MAX_URLS: Final = 2000
+"""The maximum number of URLs that one socket may subscribe to. Data browsers subscribe to every
+document that they display."""
 """Characters (L-11)."""
 
 _SHOWN = 100
@@ -95,7 +98,9 @@ class _Subscription:
 class Conversation:
     """One socket's side of the protocol."""
 
-    def __init__(self, *, origin: str, aliases: Sequence[str] = (), max_urls: int) -> None:
+    def __init__(
+        self, *, origin: str, aliases: Sequence[str] = (), max_urls: int = MAX_URLS
+    ) -> None:
         """``origin`` is the server's, such as ``https://pods.example``, to which relative URLs
         belong; ``aliases`` are further origins that mean it. A client may subscribe to
         ``max_urls`` URLs at once."""

@@ -10,10 +10,14 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Final, Protocol
 
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications.notification import Notification
+
+CAPACITY: Final = 1000
+"""The maximum number of messages that may wait for a slow client. When it is exceeded, the server
+closes the connection: a client that misses messages on an open connection would not notice."""
 
 
 class EndReason(Enum):
@@ -55,7 +59,7 @@ class QueueSource(Protocol):
 class SubscriberQueue:
     """The letters of one listener, of all that it watches, in their order."""
 
-    def __init__(self, *, capacity: int) -> None:
+    def __init__(self, *, capacity: int = CAPACITY) -> None:
         """``capacity`` letters may wait; one more closes the mailbox as SLOW."""
         self._capacity = capacity
         self._items: deque[QueueItem] = deque()

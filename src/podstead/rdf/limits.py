@@ -14,22 +14,27 @@ from podstead.core.media_types import RDF_XML
 from podstead.rdf.errors import RdfTooComplex, RdfTooLarge
 from podstead.rdf.xml_text import check_xml
 
+MAX_DEPTH_LEVELS = 100
+"""How deep objects and arrays (JSON-LD), definitions of a context that refer to one another, or
+elements (RDF/XML) may be nested. Each level uses parser stack: with a stack of 1 MiB, the JSON-LD
+parser overflowed at 360. Documents written by people have fewer than 20."""
+
+MAX_TRIPLES = 100_000
+"""About as many as four MiB of ordinary Turtle contain."""
+
+MAX_CONTEXT_WORK = 5_000_000
+"""The number of terms that JSON-LD contexts define, times how often a context takes effect. The
+parser needs 100 ns for each."""
+
 
 @dataclass(frozen=True, slots=True)
 class RdfLimits:
-    """What one RDF document may cost.
-
-    ``max_depth`` counts nested objects and arrays (JSON-LD), definitions of a context that lead to
-    one another, or nested elements (RDF/XML); on a stack of 1 MiB the JSON-LD parser was seen to
-    overflow at 360, so keep it below 256. Documents written by people stay under 20.
-    ``max_context_work`` bounds JSON-LD contexts: the number of defined terms, times how often a
-    context comes into force. The parser needs 100 ns for each.
-    """
+    """What one RDF document may cost."""
 
     max_bytes: int = 8 * 1024 * 1024
-    max_depth: int = 128
-    max_triples: int = 250_000
-    max_context_work: int = 5_000_000
+    max_depth: int = MAX_DEPTH_LEVELS
+    max_triples: int = MAX_TRIPLES
+    max_context_work: int = MAX_CONTEXT_WORK
 
 
 DEFAULT_LIMITS = RdfLimits()

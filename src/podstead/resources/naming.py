@@ -19,15 +19,12 @@ class NameProposal:
         *,
         wants_container: bool,
         randomness: Randomness,
-        max_slug_bytes: int,
     ) -> None:
         """Raises AccessDenied for a Slug that names an auxiliary resource (C-5), and BadRequest for
         a Slug longer than ``max_slug_bytes``."""
         self._container = operation.target
         self._slash = "/" if wants_container else ""
-        self._slug = proposed_name(
-            operation.slug, wants_container=wants_container, max_bytes=max_slug_bytes
-        )
+        self._slug = proposed_name(operation.slug, wants_container=wants_container)
         self._randomness = randomness
         self._name = self._slug or self._random() + self._slash
 

@@ -35,6 +35,10 @@ _PARSERS: dict[str, Callable[..., Patch]] = {
     SPARQL_UPDATE: parse_sparql_update,
 }
 
+MAX_PATCH_BYTES = 1024 * 1024
+"""A patch of this size takes about half a second to parse."""
+_LIMITS = RdfLimits(max_bytes=MAX_PATCH_BYTES)
+
 _UNPATCHABLE = "This document cannot be patched"
 
 
@@ -67,14 +71,9 @@ class Patches:
         *,
         documents: Documents,
         content_validator: ContentValidator,
-        limits: RdfLimits,
-        budget_steps: int,
     ) -> None:
-        """``budget_steps`` bounds the matching steps of one patch."""
         self._documents = documents
         self._content_validator = content_validator
-        self._limits = limits
-        self._budget_steps = budget_steps
 
     async def receive(self, operation: Operation) -> Patch:
         """Read the patch of a request that passed :func:`check_patch_type`.
@@ -82,12 +81,12 @@ class Patches:
         Raises MalformedRdf, PatchRefused for a patch that breaks a rule of its format,
         BodyTooLarge and the other errors of receiving a body.
         """
-        content = await operation.body.read(limit_bytes=self._limits.max_bytes)
+        content = await operation.body.read(limit_bytes=MAX_PATCH_BYTES)
         parse = partial(
             _PARSERS[essence(operation.content_type or "")],
             content,
             base_iri=self._documents.url_of(operation.target),
-            limits=self._limits,
+            limits=_LIMITS,
         )
         return await run_work(parse, size_bytes=len(content))
 
@@ -141,9 +140,7 @@ class Patches:
         path = state.stored_path
         if not is_container(path):
             elsewhere = tuple(document.dataset.named.values())
-            return partial(
-                apply, patch, document.graph, budget_steps=self._budget_steps, elsewhere=elsewhere
-            )
+            return partial(apply, patch, document.graph, elsewhere=elsewhere)
         managed = EMPTY_GRAPH
         if patch.reads_managed:
             managed = await self._content_validator.all_server_statements(state)
@@ -153,7 +150,6 @@ class Patches:
             document.graph,
             managed=managed,
             container_url=self._documents.url_of(path),
-            budget_steps=self._budget_steps,
         )
 
     async def _current(self, state: TargetState, patch: Patch, *, may_read: bool) -> Document:

@@ -74,11 +74,7 @@ class ResourceService:
         capacity: StorageCapacity,
         clock: Clock,
         randomness: Randomness,
-        max_slug_bytes: int,
-        max_target_bytes: int,
     ) -> None:
-        """``max_target_bytes`` bounds the target of every request, and so the paths of
-        resources."""
         self._store = store
         self._gate = gate
         self._reader = reader
@@ -90,8 +86,6 @@ class ResourceService:
         self._capacity = capacity
         self._clock = clock
         self._randomness = randomness
-        self._max_slug_bytes = max_slug_bytes
-        self._max_target_bytes = max_target_bytes
         self._operations = {
             "GET": self._read,
             "HEAD": self._read,
@@ -219,7 +213,6 @@ class ResourceService:
             operation,
             wants_container=wants_container,
             randomness=self._randomness,
-            max_slug_bytes=self._max_slug_bytes,
         )
         # Checks the first proposal. If it is taken, _free_member checks the next one.
         self._check_length(proposal.path())
@@ -390,7 +383,7 @@ class ResourceService:
             self._check_length(state.target)
 
     def _check_length(self, path: ResourcePath) -> None:
-        check_new_path_length(path, max_target_bytes=self._max_target_bytes)
+        check_new_path_length(path)
 
     def _new_version(self) -> NewVersion:
         return NewVersion(

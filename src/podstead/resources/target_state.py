@@ -10,6 +10,7 @@ from __future__ import annotations
 from podstead.core.errors import Conflict, StorageError, TargetTooLong
 from podstead.core.identifiers import (
     LONGEST_SUFFIX_BYTES,
+    MAX_TARGET_BYTES,
     Auxiliary,
     ResourcePath,
     ancestors,
@@ -139,12 +140,12 @@ class TargetState:
         return tuple(preconditions)
 
 
-def check_new_path_length(path: ResourcePath, *, max_target_bytes: int) -> None:
+def check_new_path_length(path: ResourcePath) -> None:
     """Refuse to create a resource whose ACL or description could not be requested afterwards.
 
-    ``max_target_bytes`` bounds the request target. Raises TargetTooLong.
+    Raises TargetTooLong.
     """
-    max_bytes = max_target_bytes - LONGEST_SUFFIX_BYTES
+    max_bytes = MAX_TARGET_BYTES - LONGEST_SUFFIX_BYTES
     if len(path) > max_bytes:
         raise TargetTooLong(
             f"The path of a new resource can have at most {max_bytes} bytes, so that the URLs of "

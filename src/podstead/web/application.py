@@ -36,7 +36,7 @@ from podstead.web import websocket
 from podstead.web.asgi import Headers, Receive, Scope, Send
 from podstead.web.authentication import LimitedAuthentication
 from podstead.web.authority import Authorities
-from podstead.web.body import Incoming
+from podstead.web.body import BodyPace, Incoming
 from podstead.web.challenges import AuthenticateChallenges
 from podstead.web.client_certificates import ClientCertificates
 from podstead.web.cors import Sharing, cors_headers
@@ -44,7 +44,7 @@ from podstead.web.errors import refusal
 from podstead.web.git_endpoint import GitEndpoint
 from podstead.web.limits import InvalidCredentialLimit, address_key
 from podstead.web.rechecked_body import RecheckedBody
-from podstead.web.request import Request, RequestLimits, read_request
+from podstead.web.request import Request, read_request
 from podstead.web.response import Response, options_response
 from podstead.web.response_cache import ResponseCache
 from podstead.web.routes import Access, Route, Routes, is_reserved
@@ -86,7 +86,7 @@ class Application:
         routes: Routes,
         authenticator: Authenticator,
         authorities: Authorities,
-        limits: RequestLimits,
+        body_pace: BodyPace,
         invalid_credentials: InvalidCredentialLimit,
         challenges: AuthenticateChallenges,
         responses: ResponseCache,
@@ -108,7 +108,7 @@ class Application:
         self.provider_routes = provider_routes
         self._authenticator = authenticator
         self._authorities = authorities
-        self._limits = limits
+        self._body_pace = body_pace
         self._authentication = LimitedAuthentication(authenticator, invalid_credentials)
         self._responses = responses
         self.lifespan = lifespan
@@ -125,7 +125,7 @@ class Application:
         if scope["type"] == "http":
             incoming = Incoming(receive)
             response = await self._respond(scope, incoming)
-            take_timeout_s = self._limits.body_pace.idle_timeout_s
+            take_timeout_s = self._body_pace.idle_timeout_s
             await send_response(response, scope, incoming, send, take_timeout_s=take_timeout_s)
             await incoming.linger(scope)
         elif scope["type"] == "lifespan":
@@ -145,7 +145,7 @@ class Application:
 
         try:
             request = await read_request(
-                scope, receive, limits=self._limits, authorities=self._authorities
+                scope, receive, body_pace=self._body_pace, authorities=self._authorities
             )
             set_requester(address_key(request.client_address), request.client_address)
             service = self._routes_at(request.host).service(request.path)
@@ -186,7 +186,7 @@ class Application:
             request = await read_request(
                 scope,
                 receive,
-                limits=self._limits,
+                body_pace=self._body_pace,
                 authorities=self._authorities,
                 certificates=self._certificates,
             )

@@ -27,6 +27,11 @@ _MAX_LENGTH_DIGITS = 19
 _BODY_HEADERS = (b"content-length", b"transfer-encoding")
 
 
+MIN_BYTES_PER_S = 100
+"""A client that sends a body more slowly holds the connection deliberately or has no chance of
+finishing."""
+
+
 class Incoming:
     """What the server hands over of one request, noting whether more of its body is to come."""
 
@@ -78,7 +83,7 @@ class BodyPace:
     """
 
     idle_timeout_s: float
-    min_bytes_per_s: float = 0
+    min_bytes_per_s: float = MIN_BYTES_PER_S
 
     def patience_s(self, before_s: float, *, waited_s: float, received_bytes: int) -> float:
         """How long the next piece is waited for, after one for which there were ``before_s``;

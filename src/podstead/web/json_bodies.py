@@ -8,6 +8,9 @@ import msgspec
 
 from podstead.core.errors import BadRequest
 
+MAX_JSON_BYTES = 64 * 1024
+"""The maximum size of a request body for the server's own API, such as ``POST /.pods``."""
+
 
 def json_object(content: bytes) -> dict[str, Any]:
     """The members of a JSON object. Raises BadRequest."""

@@ -14,16 +14,20 @@ from contextlib import contextmanager
 
 from podstead.core.errors import RateLimited
 from podstead.core.identity import Identity
-from podstead.notifications.subscriber_queue import EndReason, SubscriberQueue
+from podstead.notifications.subscriber_queue import CAPACITY, EndReason, SubscriberQueue
 from podstead.web.limits import address_key
 
 _RETRY_S = 30
+MAX_PER_AGENT = 100
+"""The maximum number of WebSockets that one authenticated agent may hold open at each worker."""
 
 
 class OpenSockets:
     """The listeners of one worker."""
 
-    def __init__(self, *, per_address: int, per_agent: int, mailbox_capacity: int) -> None:
+    def __init__(
+        self, *, per_address: int, per_agent: int = MAX_PER_AGENT, mailbox_capacity: int = CAPACITY
+    ) -> None:
         """At most so many of one address and of one agent; 0 for any number. Each gets a mailbox
         for ``mailbox_capacity`` messages."""
         self._per_address = per_address

@@ -10,7 +10,7 @@ import msgspec
 from podstead.core.errors import BadRequest, UnsupportedMediaType
 from podstead.core.identity import Identity
 from podstead.pods.provision import PodProvisioner
-from podstead.web.json_bodies import json_object
+from podstead.web.json_bodies import MAX_JSON_BYTES, json_object
 from podstead.web.registration import Registration
 from podstead.web.request import Request
 from podstead.web.response import Response
@@ -52,10 +52,9 @@ class PodsAlone:
 class PodsEndpoint:
     """Creates pods for whoever asks, if anybody may, within the rate limit."""
 
-    def __init__(self, *, maker: PodMaker, registration: Registration, max_body_bytes: int) -> None:
+    def __init__(self, *, maker: PodMaker, registration: Registration) -> None:
         self._maker = maker
         self._registration = registration
-        self._max_body_bytes = max_body_bytes
 
     async def post(self, request: Request, _: Identity | None) -> Response:
         """Raises BadRequest, UnsupportedMediaType, RegistrationClosed, RateLimited, Conflict."""
@@ -67,7 +66,7 @@ class PodsEndpoint:
             raise UnsupportedMediaType(
                 "The body must be a JSON object with Content-Type: application/json"
             )
-        sent = json_object(await request.body.read(limit_bytes=self._max_body_bytes))
+        sent = json_object(await request.body.read(limit_bytes=MAX_JSON_BYTES))
         await self._registration.count(request.client_address)
         return _answer(await self._maker.make(sent, request))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from podstead.core.conditional import UNCONDITIONAL, Conditions
 from podstead.core.errors import BadRequest, TargetTooLong
-from podstead.core.identifiers import ResourcePath, parse_path
+from podstead.core.identifiers import MAX_TARGET_BYTES, ResourcePath, parse_path
 from podstead.core.identity import Identity
 from podstead.core.links import type_links
 from podstead.core.operation import Operation, RequestBody
@@ -19,14 +19,6 @@ from podstead.web.client_certificates import ClientCertificates
 from podstead.web.fields import HeaderFields
 
 METHODS_WITH_BODY = frozenset({"PUT", "POST", "PATCH"})
-
-
-@dataclass(frozen=True, slots=True)
-class RequestLimits:
-    """Bounds on what a request may be before anything of it is looked at."""
-
-    target_bytes: int
-    body_pace: BodyPace
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +48,7 @@ async def read_request(
     scope: Scope,
     receive: Receive,
     *,
-    limits: RequestLimits,
+    body_pace: BodyPace,
     authorities: Authorities,
     certificates: ClientCertificates | None = None,
 ) -> Request:
@@ -67,13 +59,13 @@ async def read_request(
     """
     raw_path: bytes = scope["raw_path"]
     query: bytes = scope["query_string"]
-    if len(raw_path) + len(query) + (1 if query else 0) > limits.target_bytes:
-        raise TargetTooLong(f"The request target can have at most {limits.target_bytes} bytes")
+    if len(raw_path) + len(query) + (1 if query else 0) > MAX_TARGET_BYTES:
+        raise TargetTooLong(f"The request target can have at most {MAX_TARGET_BYTES} bytes")
     fields = HeaderFields(scope["headers"])
     peer: str = (scope.get("client") or ("",))[0]
     host = authorities.check_host(fields, peer=peer)
     method: str = scope["method"]
-    body = AsgiBody(receive, fields, pace=limits.body_pace)
+    body = AsgiBody(receive, fields, pace=body_pace)
     if body.size_bytes is None and scope["http_version"] == "2" and method in METHODS_WITH_BODY:
         await body.look_ahead()
     certificate = None

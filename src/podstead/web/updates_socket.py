@@ -55,7 +55,6 @@ class SocketRules:
     ``heartbeat_s`` is how often an idle one hears something; ``is_alone`` says that no other worker
     commits changes."""
 
-    max_urls: int
     heartbeat_s: float
     is_open: bool
     is_alone: bool = True
@@ -120,7 +119,6 @@ class UpdatesSocket:
         conversation = Conversation(
             origin=self._base_url,
             aliases=[f"{scheme}://{request.host}"],
-            max_urls=self._rules.max_urls,
         )
         listener = Listener(
             socket,

@@ -102,14 +102,6 @@ async def test_a_certificate_that_was_good_ends_with_its_time(
         assert (await world.send(shown)).status == status
 
 
-async def test_the_operator_may_take_short_keys(start: Start, clock: FakeClock) -> None:
-    """A-165."""
-    world = await prepared(start, clock, client_cert_least_bits=1024)
-    key = rsa_key(2, bits=1024)
-    await world.say(key_turtle(key))
-    assert (await world.send(world.holder(key=key))).status == 200
-
-
 @pytest.mark.parametrize("bits", [2048, 3072, 4096])
 async def test_long_keys_are_taken(world: World, bits: int) -> None:
     key = rsa_key(3, bits=bits, exponent=3)

@@ -13,10 +13,10 @@ from podstead.idp.known_browsers import MARK_S
 from tests.http.idp_pages.test_nostr_sign_in import log_in
 from tests.http.idp_pages.test_passkeys import log_in as log_in_by_passkey
 from tests.http.idp_pages.test_passkeys import register as add_passkey
-from tests.support.application import BASE, Server, Start, password_of, running
+from tests.support.application import BASE, Server, password_of, running
 from tests.support.browser import Browser, Page
 from tests.support.clock import FakeClock
-from tests.support.idp_pages import csrf_token, sign_in
+from tests.support.idp_pages import sign_in
 from tests.support.nostr import NostrKey
 from tests.support.nostr_pages import link
 from tests.support.passkeys import SoftAuthenticator
@@ -218,13 +218,3 @@ async def test_unknown_names_wait_like_known_ones(server: Server) -> None:
         for login in ("alice", "alice@example.org", "nobody", "nobody@example.org")
     }
     assert set(map(tuple, statuses.values())) == {(401,) * 5 + (429,) * 2}
-
-
-async def test_where_nobody_waits_nothing_is_different(start: Start, clock: FakeClock) -> None:
-    server = await start(
-        clock=clock, idp=True, account_failures_in_a_row=0, account_failures_per_hour=0
-    )
-    browser = Browser(server.application)
-    page = await sign_in(browser)
-    assert csrf_token(page)
-    assert {await guess(server, "alice", peer=f"198.51.100.{n}") for n in range(20)} == {401}

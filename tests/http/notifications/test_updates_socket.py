@@ -5,20 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
+from contextlib import AsyncExitStack
 
 import pytest
 
 from podstead.core.identifiers import ResourcePath
 from podstead.notifications.readers import Readers, Subscriber
+from podstead.notifications.solid_0_1 import MAX_URLS
+from podstead.notifications.subscriber_queue import CAPACITY
 from podstead.storage.records import PodRemoval, Version
 from podstead.storage.sqlite import SqliteStore
 from podstead.web import updates_socket
+from podstead.web.open_sockets import MAX_PER_AGENT
 from podstead.web.response import UPDATES_PATH
 from tests.http.nostr import world as nostr_world
 from tests.http.tokens import world as tokens
 from tests.support.application import BASE, Server, Start, acl_turtle
 from tests.support.asgi import Client
-from tests.support.asgi_sockets import Closed, Refused, connected
+from tests.support.asgi_sockets import Closed, Refused, Socket, connected
 from tests.support.clock import FakeClock
 from tests.support.nostr import nostr
 from tests.support.notification_sockets import PROTOCOL, SENTINEL, heard, pubs, watching
@@ -629,40 +633,31 @@ async def test_sockets_of_one_address_are_limited(start: Start) -> None:
         pass
 
 
-async def test_sockets_of_one_agent_are_limited(start: Start) -> None:
+async def test_sockets_of_one_agent_are_limited(server: Server) -> None:
     """N-31."""
-    server = await start(sockets_per_agent=1)
-    async with watching(server, peer="192.0.2.1"), watching(server, token_of=None):
+    async with AsyncExitStack() as stack:
+        for number in range(MAX_PER_AGENT):
+            await stack.enter_async_context(watching(server, peer=f"192.0.2.{number}"))
+        await stack.enter_async_context(watching(server, token_of=None))
         with pytest.raises(Refused) as refused:
-            async with watching(server, peer="192.0.2.2"):
+            async with watching(server, peer="198.51.100.1"):
                 pass
         assert refused.value.status == 429
         async with watching(server, token_of="bob"):
             pass
 
 
-async def test_subscriptions_are_limited_by_socket_and_in_all(start: Start) -> None:
-    """L-11, N-31."""
-    server = await start(subscriptions_per_socket=2, max_watches=3)
-    async with (
-        watching(server, "/alice/1", "/alice/2") as first,
-        watching(server, "/alice/1") as second,
-    ):
-        await first.send("sub /alice/3")
-        assert await first.receive() == "error: Subscription limit exceeded"
-        await second.send("sub /alice/2")
-        assert await second.receive() == "error: The server cannot take this on at the moment"
-        await first.send("unsub http://localhost:3000/alice/2")
-        await first.send("sub /alice/2")
-        assert await first.receive() == "ack /alice/2"
-
-
-async def test_at_least_a_thousand_subscriptions_fit_one_socket(server: Server) -> None:
-    """L-11."""
+async def test_subscriptions_of_one_socket_are_limited(server: Server) -> None:
+    """L-11, N-31: at least a thousand fit."""
     async with watching(server) as socket:
-        for number in range(1000):
+        for number in range(MAX_URLS):
             await socket.send(f"sub /alice/public/{number}")
             assert await socket.receive() == f"ack /alice/public/{number}"
+        await socket.send("sub /alice/public/more")
+        assert await socket.receive() == "error: Subscription limit exceeded"
+        await socket.send("unsub /alice/public/7")
+        await socket.send("sub /alice/public/more")
+        assert await socket.receive() == "ack /alice/public/more"
 
 
 async def test_who_takes_nothing_is_closed_and_others_hear_on(
@@ -682,13 +677,22 @@ async def test_who_takes_nothing_is_closed_and_others_hear_on(
         assert await quick.receive() == f"pub {BASE}{DOC}"
 
 
-async def test_who_is_behind_by_too_much_is_closed(start: Start) -> None:
+async def read_to_end(socket: Socket) -> None:
+    """Raises Closed."""
+    while True:
+        await socket.receive()
+
+
+async def test_who_is_behind_by_too_much_is_closed(server: Server) -> None:
     """N-31."""
-    server = await start(max_waiting_notices=3)
     async with watching(server) as socket:
-        await socket.send("\n".join(["hello"] * 5))
+        socket.stalled = True
+        await socket.send("\n".join(["hello"] * (CAPACITY + 2)))
+        for _ in range(10 * CAPACITY):  # the server reads the lines in turns of the event loop
+            await asyncio.sleep(0)
+        socket.resume()
         with pytest.raises(Closed) as closed:
-            await socket.receive()
+            await read_to_end(socket)
         assert closed.value.code == 1013
 
 

@@ -255,11 +255,13 @@ async def test_the_addresses_of_one_ipv6_network_share_their_limit(
     start_provider: StartProvider,
 ) -> None:
     """A-180"""
-    provider = await start_provider(account_failures_in_a_row=0)
+    provider = await start_provider(sign_in_failures_per_minute=10)
     statuses = [
         (
             await ask(
-                provider, {"email": EMAIL, "password": "wrong"}, peer=f"2001:db8:0:1::{index:x}"
+                provider,
+                {"email": f"{index}@example.com", "password": "wrong"},
+                peer=f"2001:db8:0:1::{index:x}",
             )
         ).status
         for index in range(11)

@@ -14,6 +14,7 @@ import pytest
 from podstead.idp.interactions import Stage
 from podstead.idp.records import CODES, CREDENTIALS, GRANTS, REFRESH_TOKENS
 from podstead.storage.registry import secret_key
+from podstead.web.idp.protocol import TOKEN_FAILURES_PER_MINUTE
 from tests.support.application import BASE
 from tests.support.provider_flows import (
     CALLBACK,
@@ -709,10 +710,10 @@ async def test_failures_are_counted_and_success_is_not_held_up(
     start_provider: StartProvider,
 ) -> None:
     """A-181"""
-    provider: Provider = await start_provider(token_failures_per_minute=3)
+    provider: Provider = await start_provider()
     app = await provider.register()
     code = await provider.code(app)
-    for _ in range(3):
+    for _ in range(TOKEN_FAILURES_PER_MINUTE):
         assert_refused(await provider.redeem(app, "x"), "invalid_grant")
     limited = await provider.redeem(app, "x")
     assert (limited.status, limited.header("retry-after") is not None) == (429, True)

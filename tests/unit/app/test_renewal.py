@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -131,6 +132,45 @@ def test_what_does_not_serve_is_reported_once_and_what_follows_is_judged_anew(
     for _ in range(2):
         renewal.look(at_once=False)
     assert len(files.adopted) == 1
+
+
+class Waits(threading.Event):
+    """Lets so many waits pass without a signal, and ends the thread."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.waited_s: list[float | None] = []
+        self._most = most
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if len(self.waited_s) == self._most:
+            raise Finished
+        self.waited_s.append(timeout)
+        return self.is_set()
+
+
+class Finished(Exception):
+    """The thread would look for ever."""
+
+
+def test_the_files_are_looked_at_every_minute_without_being_told(files: Files) -> None:
+    renewal, asked = files.renewal(), Waits(2)
+    new = holder(key=rsa_key(1))
+    files.write(new)
+    with pytest.raises(Finished):
+        renewal.look_regularly(asked)
+    assert asked.waited_s == [60, 60]
+    assert files.contents() == [new.pem]
+
+
+def test_a_signal_has_the_files_judged_at_once(files: Files) -> None:
+    renewal, asked = files.renewal(), Waits(1)
+    files.write(holder(key=rsa_key(1)))
+    asked.set()
+    with pytest.raises(Finished):
+        renewal.look_regularly(asked)
+    assert len(files.adopted) == 1
+    assert not asked.is_set()
 
 
 def test_without_tls_there_is_nothing_to_prepare() -> None:

@@ -62,7 +62,7 @@ def test_options_win_over_variables_over_the_file_over_the_default(toml: Toml) -
     assert settings.port == 4003
     assert settings.workers == 3
     assert settings.quota_bytes == 7
-    assert settings.max_target_bytes == 8192
+    assert settings.max_rdf_bytes == 4 * 1024 * 1024
 
 
 def test_the_file_may_be_named_by_a_variable(toml: Toml) -> None:
@@ -239,13 +239,12 @@ def test_a_switch_that_says_neither_is_refused() -> None:
         ("log_level", "loud"),
         ("root", ""),
         ("workers", "0"),
-        ("max_target_bytes", "60001"),
+        ("heartbeat_s", "3601"),
         ("client_cert_header", "Client Cert"),
         ("client_cert_header", ""),
         ("client_cert_header", "Authorization"),
         ("client_cert_format", "der"),
         ("client_cert_origins", "app.example"),
-        ("client_cert_least_bits", "1023"),
     ],
 )
 def test_values_that_cannot_be_used_are_refused(setting: str, text: str) -> None:

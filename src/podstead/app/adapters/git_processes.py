@@ -36,6 +36,9 @@ _CHUNK_BYTES: Final = 64 * 1024
 _WAIT_FOR_SLOT_S: Final = 10
 _PATIENCE_S: Final = 2
 _TERM_LIMIT_S: Final = 5
+IDLE_TIMEOUT_S: Final = 60
+"""How long git, or a client that reads its response, may be idle before the server aborts the
+request: a client that stops reading must not hold a process forever."""
 _END_OF_HEAD: Final = b"\r\n\r\n"
 _MAX_LOGGED_LINES: Final = 20
 _NO_SPACE: Final = os.strerror(errno.ENOSPC).encode()
@@ -79,7 +82,7 @@ def _said(git: Path, argument: str) -> str:
 class GitProcesses:
     """Runs git (:class:`podstead.git.processes.Processes`)."""
 
-    def __init__(self, git: Path, *, most: int, idle_timeout_s: float) -> None:
+    def __init__(self, git: Path, *, most: int, idle_timeout_s: float = IDLE_TIMEOUT_S) -> None:
         """``most`` processes answer at once, half of them for one asker; who comes later waits a
         little."""
         self._git = str(git)

@@ -12,7 +12,7 @@ import signal
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from podstead.app.process.certificate import CertificatePair, read_key_pair
 from podstead.config import Settings, StartRefused
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("podstead.app")
 
 RENEWAL_SIGNAL = signal.SIGHUP
+CHECK_INTERVAL_S: Final = 60
+"""How often the server checks the files for a renewed certificate."""
 
 Signature = tuple[tuple[int, ...], ...]
 """What changes with files."""
@@ -77,8 +79,12 @@ class Renewal:
         """Look for ever. To be called in a thread of its own, with RENEWAL_SIGNAL blocked."""
         asked = threading.Event()
         threading.Thread(target=_note_signals, args=(asked,), daemon=True).start()
+        self.look_regularly(asked)
+
+    def look_regularly(self, asked: threading.Event) -> NoReturn:
+        """Look every CHECK_INTERVAL_S, and at once when ``asked``."""
         while True:
-            is_asked = asked.wait(self._settings.ssl_check_interval_s)
+            is_asked = asked.wait(CHECK_INTERVAL_S)
             asked.clear()
             self.look(at_once=is_asked)
 

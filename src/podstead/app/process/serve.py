@@ -46,6 +46,10 @@ from podstead.core.counting import counted
 
 logger = logging.getLogger("podstead.app")
 
+MAX_HEADER_BYTES = 64 * 1024
+"""The maximum size of a request line and its headers together, several times the size of the
+largest signed tokens; larger ones get 431."""
+
 _STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 _POLL_S = 0.1
 _LEAST_TLS = str(SSLProtocols.tls12)
@@ -127,10 +131,9 @@ class _Server(MPServer):
             backpressure=settings.max_connections,
             http1_settings=HTTP1Settings(
                 header_read_timeout=settings.header_read_timeout_s * 1000,
-                keep_alive=settings.keep_alive,
-                max_buffer_size=settings.max_header_bytes,
+                max_buffer_size=MAX_HEADER_BYTES,
             ),
-            http2_settings=HTTP2Settings(max_headers_size=settings.max_header_bytes),
+            http2_settings=HTTP2Settings(max_headers_size=MAX_HEADER_BYTES),
             log_access=False,
             log_level=LogLevels(server_level(settings)),
             log_dictconfig=logging_config(settings),

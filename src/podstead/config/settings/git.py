@@ -37,15 +37,3 @@ class GitSettings:
             "Each runs a process that may occupy one core and use several hundred MiB of memory."
         ),
     )
-    git_idle_timeout_s: int = setting(
-        60,
-        "git-idle-timeout-s",
-        value_types.integer(5, 3600),
-        Group.GIT,
-        (
-            "How long git, or a client that reads its response, may be idle before the server "
-            "aborts the request."
-        ),
-        unit="seconds",
-        reason="A client that stops reading must not hold a process forever.",
-    )

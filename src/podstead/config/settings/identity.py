@@ -182,14 +182,3 @@ class IdentitySettings:
             "requests from pages of other sites as anonymous."
         ),
     )
-    client_cert_least_bits: int = setting(
-        2048,
-        "client-cert-least-bits",
-        value_types.integer(1024, 16384),
-        Group.IDENTITY,
-        "The minimum size of a client certificate's RSA key.",
-        unit="bits",
-        reason=(
-            "Shorter keys might be broken; 1024 is meant for devices that support nothing longer."
-        ),
-    )

@@ -40,50 +40,6 @@ class NotificationSettings:
         unit="sockets",
         reason="A page opens one or two; a household or an office shares one address.",
     )
-    sockets_per_agent: int = setting(
-        100,
-        "sockets-per-agent",
-        value_types.integer(0, 1_000_000),
-        Group.NOTIFICATIONS,
-        (
-            "The maximum number of WebSockets that one authenticated agent may hold open at "
-            "each worker; 0 means no limit."
-        ),
-        unit="sockets",
-    )
-    subscriptions_per_socket: int = setting(
-        2000,
-        "subscriptions-per-socket",
-        value_types.integer(1, 1_000_000),
-        Group.NOTIFICATIONS,
-        "The maximum number of URLs that one solid-0.1 socket may subscribe to.",
-        unit="URLs",
-        reason="Data browsers subscribe to every document that they display.",
-    )
-    max_watches: int = setting(
-        100_000,
-        "max-watches",
-        value_types.integer(1),
-        Group.NOTIFICATIONS,
-        (
-            "The maximum number of subscriptions of all kinds at each worker; further ones "
-            "are rejected."
-        ),
-        unit="subscriptions",
-        reason="Each uses about a kilobyte of memory.",
-    )
-    max_waiting_notices: int = setting(
-        1000,
-        "max-waiting-notices",
-        value_types.integer(1, 1_000_000),
-        Group.NOTIFICATIONS,
-        (
-            "The maximum number of messages that may wait for a slow client; when the limit "
-            "is exceeded, the server closes the connection."
-        ),
-        unit="messages",
-        reason="A client that misses messages on an open connection would not notice.",
-    )
     heartbeat_s: int = setting(
         30,
         "heartbeat-s",

@@ -122,16 +122,3 @@ class ServerSettings:
         Group.SERVER,
         "The private key for ssl-cert in PEM format, without a passphrase.",
     )
-
-    ssl_check_interval_s: int = setting(
-        60,
-        "ssl-check-interval-s",
-        value_types.integer(1, 86_400),
-        Group.SERVER,
-        (
-            "How often the server checks the files of ssl-cert and ssl-key for a renewed "
-            "certificate. The server uses it from the second check on, or immediately after "
-            "it receives the signal SIGHUP."
-        ),
-        unit="seconds",
-    )

@@ -8,7 +8,6 @@ from pathlib import Path
 from podstead.config import value_types
 from podstead.config.table import Group, optional, setting
 
-_KIB = 1024
 _MIB = 1024 * 1024
 
 
@@ -51,15 +50,6 @@ class StorageSettings:
         unit="bytes",
         shown_default="64 MiB, or 1 % of a file system smaller than 6.25 GiB",
         reason="The database needs room to work, and so does the operator while freeing space.",
-    )
-    inline_body_bytes: int = setting(
-        64 * _KIB,
-        "inline-body-bytes",
-        value_types.integer(0, _MIB),
-        Group.STORAGE,
-        "Bodies up to this size are stored in the database, larger ones in files.",
-        unit="bytes",
-        reason="A small body is then written to disk together with its metadata.",
     )
     change_log_days: int = setting(
         30,

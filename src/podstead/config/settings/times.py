@@ -34,19 +34,6 @@ class TimeSettings:
         ),
         unit="seconds",
     )
-    min_upload_bytes_per_s: int = setting(
-        100,
-        "min-upload-bytes-per-s",
-        value_types.integer(0, 1_000_000),
-        Group.TIMES,
-        (
-            "The minimum rate at which a request body must arrive. A body may be slower, or "
-            "stop, for a total of body-idle-timeout-s; faster data restores that time. When "
-            "the time is used up, the server aborts the request. 0 means no minimum."
-        ),
-        unit="bytes per second",
-        reason="A slower client holds the connection deliberately or has no chance of finishing.",
-    )
     drain_timeout_s: int = setting(
         10,
         "drain-timeout-s",
@@ -55,11 +42,4 @@ class TimeSettings:
         ("How long requests in progress may take to finish after the server is told to stop."),
         unit="seconds",
         reason="Container platforms kill a process after ten seconds.",
-    )
-    keep_alive: bool = setting(
-        True,
-        "keep-alive",
-        value_types.SWITCH,
-        Group.TIMES,
-        "Whether a connection may carry more than one request.",
     )

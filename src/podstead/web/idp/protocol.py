@@ -40,22 +40,17 @@ from podstead.jose.strict_json import Json, read_object
 from podstead.storage.protocol import RateCounters
 from podstead.web.idp.forms import Fields, only, read_form
 from podstead.web.idp.oauth_responses import NO_STORE, oauth_json_response
+from podstead.web.json_bodies import MAX_JSON_BYTES
 from podstead.web.limits import address_key, network_key, take
 from podstead.web.public_document import public_document
 from podstead.web.request import Request
 from podstead.web.response import Response
 
-MAX_JSON_BYTES: Final = 64 * 1024
+TOKEN_FAILURES_PER_MINUTE: Final = 30
+"""The maximum number of token requests from one address that may fail in a minute."""
 SECRET_S: Final = 10 * 365 * 24 * 3600
 """How far ahead the stated expiry of a client secret lies. Secrets do not expire, but some clients
 read the 0 of RFC 7591 section 3.2.1 as a date in the past."""
-
-
-class ProtocolLimits(msgspec.Struct, frozen=True):
-    """How often an address may do what costs us; 0 is without limit (A-181)."""
-
-    registrations_per_hour: int
-    token_failures_per_minute: int
 
 
 class ProtocolEndpoints:
@@ -71,7 +66,7 @@ class ProtocolEndpoints:
         keys: ProviderKeys,
         proofs: Proofs,
         counters: RateCounters,
-        limits: ProtocolLimits,
+        registrations_per_hour: int,
         registration_open: bool,
         clock: Clock,
     ) -> None:
@@ -83,7 +78,7 @@ class ProtocolEndpoints:
         self._keys = keys
         self._proofs = proofs
         self._counters = counters
-        self._limits = limits
+        self._registrations_per_hour = registrations_per_hour
         self._clock = clock
         self._description = msgspec.json.encode(
             discovery.provider_description(issuer, registration_open=registration_open)
@@ -161,7 +156,7 @@ class ProtocolEndpoints:
         await take(
             self._counters,
             f"registration:{address_key(request.client_address)}",
-            capacity=self._limits.registrations_per_hour,
+            capacity=self._registrations_per_hour,
             period_s=3600,
             clock=self._clock,
         )
@@ -242,7 +237,7 @@ class ProtocolEndpoints:
         await take(
             self._counters,
             f"token-failure:{address_key(request.client_address)}",
-            capacity=self._limits.token_failures_per_minute,
+            capacity=TOKEN_FAILURES_PER_MINUTE,
             period_s=60,
             clock=self._clock,
         )

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from podstead.core.clock import Clock
 from podstead.storage.protocol import RateCounters
 from podstead.web.idp.session_guard import BrowserRequest
 from podstead.web.limits import address_key, take
+
+NOSTR_REQUESTS_PER_MINUTE: Final = 30
+"""The maximum number of requests to link a Nostr key or to sign in with one that an address may
+send in a minute. Each of the two operations takes two requests."""
 
 
 @dataclass(frozen=True, slots=True)

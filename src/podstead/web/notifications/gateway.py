@@ -22,7 +22,7 @@ from podstead.notifications.channel_requests import (
     topic_path,
 )
 from podstead.notifications.channel_types import GATEWAY, ChannelType
-from podstead.web.json_bodies import json_object
+from podstead.web.json_bodies import MAX_JSON_BYTES, json_object
 from podstead.web.notifications.services import Subscriptions
 from podstead.web.request import Request
 from podstead.web.response import Response
@@ -86,7 +86,7 @@ class GatewayEndpoint:
         )
 
     async def _members(self, request: Request) -> dict[str, Any]:
-        return json_object(await request.body.read(limit_bytes=self._with.max_body_bytes))
+        return json_object(await request.body.read(limit_bytes=MAX_JSON_BYTES))
 
 
 def _milliseconds(asked: dict[str, Any], name: str) -> int | None:

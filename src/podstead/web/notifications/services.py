@@ -33,6 +33,7 @@ from podstead.notifications.readers import Readers, Subscriber
 from podstead.rdf.errors import UnavailableContext, UnknownContext
 from podstead.rdf.graph import Graph
 from podstead.web.generated_document import GeneratedDocument, generated_document
+from podstead.web.json_bodies import MAX_JSON_BYTES
 from podstead.web.limits import network_key
 from podstead.web.notifications.addresses import Addresses
 from podstead.web.request import Request
@@ -65,7 +66,6 @@ class Subscriptions:
     parse: Parse
     addresses: Addresses
     check_receiver: CheckReceiver
-    max_body_bytes: int
 
     async def subscribe(
         self, wanted: ChannelRequest, request: Request, agent: Identity | None
@@ -124,7 +124,7 @@ class SubscriptionService:
         if content_type is None:
             raise BadRequest(f"The body must describe the channel, with Content-Type: {JSON_LD}")
         _check_profile(content_type)
-        content = await request.body.read(limit_bytes=self._with.max_body_bytes)
+        content = await request.body.read(limit_bytes=MAX_JSON_BYTES)
         try:
             graph = await self._with.parse(content, content_type, base_url + request.path)
         except UnavailableContext:

@@ -24,17 +24,18 @@ _LOOK_WHEN_CONTENDED_S = 0.1
 _LOOK_WHEN_FULL_S = 0.25
 _FULL = 0.875
 """The part of all connections above which the worker is nearly full."""
-_PERCENT = 100
+ADDRESS_SHARE = 0.25
+"""The part of all connections that one client address (for IPv6, one /64 network) may hold: enough
+for a whole office behind one address, and a single attacker cannot take the rest."""
 
 Network = IPv4Network | IPv6Network
 
 
 def bounds_of(settings: Settings) -> Bounds:
     """The bounds of one worker."""
-    share = settings.max_connections * settings.address_share_percent // _PERCENT
     return Bounds(
         connections=settings.max_connections,
-        per_address=max(1, share),
+        per_address=max(1, int(settings.max_connections * ADDRESS_SHARE)),
         idle_timeout_s=settings.header_read_timeout_s,
         stall_timeout_s=settings.body_idle_timeout_s,
     )
