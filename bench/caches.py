@@ -27,7 +27,7 @@ from unittest.mock import patch
 from bench.processes import NotStarted
 from podstead.app.adapters.keys import ensure_token_key
 from podstead.app.build import build_application
-from podstead.authn.authenticate import PodTokens
+from podstead.authn.authenticate import PodTokenVerifier
 from podstead.config import Settings
 from podstead.core.bounded_cache import BoundedCache
 from podstead.resources.rendering_cache import RenderingCache
@@ -97,7 +97,7 @@ def _without_renderings(stack: ExitStack) -> None:
 
 
 def _without_tokens(stack: ExitStack) -> None:
-    for tokens in _instances(PodTokens):
+    for tokens in _instances(PodTokenVerifier):
         stack.enter_context(patch.object(tokens, "_verified", _Forgetful()))
 
 

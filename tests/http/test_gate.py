@@ -16,7 +16,7 @@ from podstead.config import Settings
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.records import Body, CommitOutcome, Write
 from podstead.storage.sqlite import SqliteStore
-from podstead.wac.gate import Gate, Grant
+from podstead.wac.gate import Gate, GrantedAccess
 from podstead.wac.modes import NO_MODES
 from podstead.web import application as web_application
 from podstead.web.routes import Access
@@ -94,9 +94,9 @@ class DenyingGate(Gate):
 
     asked = 0
 
-    async def _held(self, *_: object, **__: object) -> Grant:
+    async def _held(self, *_: object, **__: object) -> GrantedAccess:
         DenyingGate.asked += 1
-        return Grant(NO_MODES, NO_MODES)
+        return GrantedAccess(NO_MODES, NO_MODES)
 
 
 @dataclass

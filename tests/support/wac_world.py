@@ -27,7 +27,7 @@ from podstead.rdf.graph import Graph
 from podstead.rdf.terms import BlankNode, Iri, Literal, Triple
 from podstead.storage.records import Metadata, ResourceKind, Version
 from podstead.wac.effective import EffectiveAcls, paths_to_read
-from podstead.wac.gate import Gate, Grant
+from podstead.wac.gate import Gate, GrantedAccess
 from podstead.wac.groups import GroupMemberships
 from podstead.wac.modes import Requirements
 from tests.support.clock import FakeClock
@@ -166,7 +166,9 @@ class World:
     def snapshot_for(self, name: str) -> dict[ResourcePath, Metadata | None]:
         return self._snapshot(paths_to_read(path(name)))
 
-    async def grant(self, name: str, agent: Identity | None, origin: str | None = None) -> Grant:
+    async def grant(
+        self, name: str, agent: Identity | None, origin: str | None = None
+    ) -> GrantedAccess:
         return await self.gate.grant(agent, origin, path(name), self.snapshot_for(name))
 
     async def held(self, name: str, agent: Identity | None, origin: str | None = None) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from podstead.app.adapters.foreign import ForeignDocuments
 from podstead.app.client_certificates import certificate_verifier
-from podstead.authn.authenticate import Authenticator, PodTokens
+from podstead.authn.authenticate import Authenticator, PodTokenVerifier
 from podstead.authn.event_uses import EventUses
 from podstead.authn.identity_status import AccountStatus, IdentityStatus, LocalWebIds
 from podstead.authn.issuers import IssuerKeys
@@ -50,7 +50,7 @@ class CredentialVerification:
         is one."""
         self._settings = settings
         self._clock = clock
-        self._pod_tokens = PodTokens(
+        self._pod_tokens = PodTokenVerifier(
             keys=keys, registries=store, clock=clock, enabled=settings.simple_tokens
         )
         self._lookups = LookupLimit(store, clock)

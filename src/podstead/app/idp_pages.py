@@ -14,7 +14,7 @@ from podstead.idp.authorizations import Authorizations
 from podstead.idp.certificates import CertificateKeys
 from podstead.idp.challenges import Challenges
 from podstead.idp.clients import ClientDirectory
-from podstead.idp.connections import Connections
+from podstead.idp.connected_clients import ConnectedClients
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.passkeys.ceremonies import CHALLENGE_S, RelyingParty
 from podstead.idp.passkeys.keeping import Passkeys
@@ -51,7 +51,7 @@ from podstead.web.idp.passkey_pages import PasskeyPages
 from podstead.web.idp.pod_token_pages import PodTokenPages
 from podstead.web.idp.profile_key_endpoints import ProfileKeyEndpoints
 from podstead.web.idp.registration_pages import RegistrationPages
-from podstead.web.idp.remaining_ways import RemainingWays
+from podstead.web.idp.remaining_credentials import RemainingCredentials
 from podstead.web.idp.rendering import Renderer
 from podstead.web.idp.request_limit import NOSTR_REQUESTS_PER_MINUTE, RequestLimit
 from podstead.web.idp.self_service import SelfService
@@ -101,7 +101,7 @@ def build_pages(
     cookies = Cookies(secure=url.scheme == "https")
     renderer = Renderer(url.netloc, randomness)
     sessions = Sessions(records)
-    connections = Connections(records)
+    connected_clients = ConnectedClients(records)
     sign_in = BrowserSignIn(
         passwords=accounts.sign_in,
         known_browsers=accounts.known_browsers,
@@ -128,7 +128,7 @@ def build_pages(
         )
 
     pod_tokens = PodTokens(records=records, audit=audit)
-    remaining = RemainingWays(
+    remaining = RemainingCredentials(
         credentials=accounts.credentials,
         tokens=pod_tokens,
         passkeys=None if known is None else known.passkeys,
@@ -175,7 +175,7 @@ def build_pages(
         account=AccountPages(
             accounts=accounts.accounts,
             sessions=sessions,
-            connections=connections,
+            connected_clients=connected_clients,
             credentials=accounts.credentials,
             passkeys=None if known is None else known.passkeys,
             nostr_links=None if nostr is None else nostr.links,
@@ -193,7 +193,7 @@ def build_pages(
         ),
         self_service=SelfService(
             sessions=sessions,
-            connections=connections,
+            connected_clients=connected_clients,
             credentials=accounts.credentials,
             cookies=cookies,
             renderer=renderer,
@@ -208,7 +208,7 @@ def build_pages(
             keys=services.keys,
             clients=services.clients,
             sessions=sessions,
-            connections=connections,
+            connected_clients=connected_clients,
             cookies=cookies,
             renderer=renderer,
             audit=audit,

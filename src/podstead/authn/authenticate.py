@@ -74,7 +74,7 @@ class Authenticator:
     def __init__(
         self,
         *,
-        pod_tokens: PodTokens,
+        pod_tokens: PodTokenVerifier,
         resource_tokens: ResourceTokens,
         signed_requests: SignedRequests,
         certificates: CertificateVerifier | None = None,
@@ -154,7 +154,7 @@ def _sequence_of_git(credentials: RequestCredentials) -> str | None:
     return f"{credentials.client_address} {credentials.repository}"
 
 
-class PodTokens:
+class PodTokenVerifier:
     """Verifies simple tokens against our signing keys and the store's registries."""
 
     def __init__(

@@ -25,7 +25,7 @@ from podstead.core.bounded_cache import BoundedCache
 from podstead.core.errors import NotAuthenticated, RemoteUnavailable
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.rdf.graph import Graph
-from podstead.rdf.rsa_keys import StatedKey, stated_rsa_keys
+from podstead.rdf.rsa_keys import StatedRsaKey, stated_rsa_keys
 from podstead.x509.certificate import Certificate, UnreadableCertificate, read_certificate
 
 POSITIVE_S: Final = 300
@@ -40,7 +40,7 @@ _BYTES_OF_A_CERTIFICATE: Final = 2048
 _BYTES_OF_A_NAME: Final = 64
 """What a name takes beside its characters: a certificate has room for thousands of short ones."""
 
-StatedKeys: TypeAlias = frozenset[StatedKey]
+StatedRsaKeys: TypeAlias = frozenset[StatedRsaKey]
 
 
 def holder_of(web_id: str, holders: Collection[str]) -> str:
@@ -172,14 +172,14 @@ class WebIdTls:
         return holders
 
 
-def _keys_of(graph: Graph, _: str) -> StatedKeys:
+def _keys_of(graph: Graph, _: str) -> StatedRsaKeys:
     keys = stated_rsa_keys(graph)
     if len(keys) > MOST_KEYS:
         raise UnusableDocument
     return keys
 
 
-def _weight(keys: StatedKeys) -> int:
+def _weight(keys: StatedRsaKeys) -> int:
     return sum(
         len(key.subject) + sum(n.bit_length() // 4 for n in key.moduli | key.exponents)
         for key in keys
@@ -190,7 +190,7 @@ def _weight_of(certificate: Certificate) -> int:
     return _BYTES_OF_A_CERTIFICATE + sum(len(uri) + _BYTES_OF_A_NAME for uri in certificate.uris)
 
 
-def _holders_among(keys: StatedKeys, claim: CertificateClaim) -> frozenset[str]:
+def _holders_among(keys: StatedRsaKeys, claim: CertificateClaim) -> frozenset[str]:
     rsa = claim.key
     return frozenset(key.subject for key in keys if key.is_key(rsa.modulus, rsa.exponent))
 

@@ -25,7 +25,7 @@ from podstead.storage.capacity import StorageCapacity
 from podstead.storage.repositories import RepositoryName
 from podstead.wac import modes
 from podstead.wac.effective import paths_to_read
-from podstead.wac.gate import Gate, Grant
+from podstead.wac.gate import Gate, GrantedAccess
 
 _MAX_ATTEMPTS: Final = 16
 
@@ -65,7 +65,7 @@ class _Admitted:
 
     exists: bool
     repository: RepositoryName | None
-    grant: Grant
+    grant: GrantedAccess
 
 
 class GitService:

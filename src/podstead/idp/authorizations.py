@@ -46,8 +46,8 @@ from podstead.idp.records import (
     VerifiedFactor,
 )
 from podstead.idp.redirects import matches_redirect, redirect_host
+from podstead.idp.sign_in_methods import precondition_on
 from podstead.idp.signing_out import read_hint
-from podstead.idp.ways import reliance_on
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Precondition, Record
 from podstead.storage.registry import Versioned, secret_key
@@ -161,7 +161,7 @@ class Authorizations:
             account_id=session.account_id,
             authenticated_s=session.authenticated_s,
             amr=session.amr,
-            way=session.way,
+            sign_in_method=session.sign_in_method,
             here=True,
             # Whoever agreed before may have been somebody else.
             consented=False,
@@ -251,7 +251,9 @@ class Authorizations:
         if kept is None or kept.value.disabled:
             raise BadRequest("The account cannot be used")
         account = kept.value
-        way = await reliance_on(self._records, interaction.way, account_id=account.account_id)
+        method_exists = await precondition_on(
+            self._records, interaction.sign_in_method, account_id=account.account_id
+        )
         done = msgspec.structs.replace(interaction, finished=True)
         await self._commit(
             [
@@ -260,7 +262,7 @@ class Authorizations:
                     interaction, client, account, session_id=session.public_id, code=code
                 ),
             ],
-            [pending.kept.at, kept.at, *way],
+            [pending.kept.at, kept.at, *method_exists],
         )
         await self._clients.note_use(client.client_id, account.account_id)
 

@@ -69,7 +69,7 @@ class Grants:
             last_used_s=now_s,
             nonce=request.nonce,
             amr=interaction.amr,
-            way=interaction.way,
+            sign_in_method=interaction.sign_in_method,
         )
         lasts_s = GRANT_S if "offline_access" in scopes else SHORT_GRANT_S
         consent = Consent(

@@ -56,7 +56,7 @@ def begun(
         account_id=session.account_id,
         authenticated_s=session.authenticated_s,
         amr=session.amr,
-        way=session.way,
+        sign_in_method=session.sign_in_method,
     )
 
 

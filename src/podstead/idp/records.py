@@ -55,14 +55,14 @@ class BrowserSession(msgspec.Struct, frozen=True):
     public_id: str = ""
     """By which the account page names it; not the secret of the cookie."""
     amr: tuple[str, ...] = ()
-    """How it signed in as tokens tell it (:mod:`podstead.idp.methods`); empty if that is not
-    known, as of sessions of earlier versions."""
+    """How the browser signed in, as tokens say it (:mod:`podstead.idp.authentication_methods`);
+    empty if that is not known, as for sessions of earlier versions."""
     restricted: bool = False
     """Whether the factor is one that whoever writes the profile can give themselves: it does not
     change how the account is signed in to, nor end it (A-130)."""
-    way: str = ""
-    """The entry of the passkey or key that it began by (:mod:`podstead.idp.ways`); empty for a
-    password, and for sessions of earlier versions."""
+    sign_in_method: str = msgspec.field(default="", name="way")
+    """The entry of the passkey or key that it began with (:mod:`podstead.idp.sign_in_methods`);
+    empty for a password, and for sessions of earlier versions."""
     common_password: bool = False
     """Whether it began by a password that is guessed first, of which the person is warned."""
 
@@ -93,7 +93,7 @@ class VerifiedFactor(msgspec.Struct, frozen=True):
     amr: tuple[str, ...] = ()
     factor: str = "passkey"
     restricted: bool = False
-    way: str = ""
+    sign_in_method: str = msgspec.field(default="", name="way")
 
 
 class Interaction(msgspec.Struct, frozen=True):
@@ -114,7 +114,7 @@ class Interaction(msgspec.Struct, frozen=True):
     finished: bool = False
     verified: VerifiedFactor | None = msgspec.field(default=None, name="passkey")
     amr: tuple[str, ...] = ()
-    way: str = ""
+    sign_in_method: str = msgspec.field(default="", name="way")
     may_state_identity: bool = False
     """Whether the person ticked the box that lets the application change who can act as them."""
     had_session: bool = False
@@ -174,7 +174,7 @@ class Grant(msgspec.Struct, frozen=True):
     nonce: str | None = None
     revoked: bool = False
     amr: tuple[str, ...] = ()
-    way: str = ""
+    sign_in_method: str = msgspec.field(default="", name="way")
     """The entry of the passkey or key that the person signed in with; empty for a password."""
 
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from podstead.idp.accounts import counting_from
 from podstead.idp.records import ACCOUNTS, SESSIONS, Account, BrowserSession
-from podstead.idp.ways import reliance_on
+from podstead.idp.sign_in_methods import precondition_on
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
 from podstead.storage.registry import Versioned, secret_key
@@ -76,17 +76,18 @@ class Sessions:
         amr: tuple[str, ...] = (),
         instead_of: OpenSession | None = None,
         restricted: bool = False,
-        way: str = "",
+        sign_in_method: str = "",
         common_password: bool = False,
     ) -> NewSession:
-        """Sign a browser in by a factor that was just verified for the account as it is kept.
+        """Sign a browser in with a factor that was just verified for this version of the account.
 
-        ``amr`` is what tokens tell of it (:mod:`podstead.idp.methods`).
-        ``instead_of`` is the session that the browser had. One of the same account goes on under
-        a new secret, so that clients recognise it. ``restricted`` is for a factor that whoever
-        writes the profile can give themselves; ``way`` is the entry of the factor, and
-        ``common_password`` tells that it is a password which is guessed first. Raises WayRemoved if
-        that entry is gone, Overloaded, also if the account has changed meanwhile, and StorageError.
+        ``amr`` is what tokens say about it (:mod:`podstead.idp.authentication_methods`).
+        ``instead_of`` is the session that the browser had. If it is of the same account, the new
+        one keeps its public id, by which clients recognise it. ``restricted`` marks a factor that
+        anyone who can write the profile can give themselves. ``sign_in_method`` is the entry of the
+        factor (:mod:`podstead.idp.sign_in_methods`), and ``common_password`` says that the password
+        is a common one. Raises SignInMethodRemoved if that entry is gone, Overloaded, also if the
+        account has changed meanwhile, and StorageError.
         """
         now_s = counting_from(account.value, self._records.now_s())
         account_id = account.value.account_id
@@ -107,16 +108,16 @@ class Sessions:
             ),
             amr=amr,
             restricted=restricted,
-            way=way,
+            sign_in_method=sign_in_method,
             common_password=common_password,
         )
-        way_is_there = await reliance_on(self._records, way, account_id=account_id)
+        method_exists = await precondition_on(self._records, sign_in_method, account_id=account_id)
         records = [self._put(secret_key(secret), session, now_s), *await self._surplus(account)]
         if instead_of is not None:
             records.append(SESSIONS.drop(instead_of.kept.key))
         await self._records.commit(
             records,
-            [account.at, *way_is_there],
+            [account.at, *method_exists],
             busy="The account was changed during sign-in; try again",
         )
         return NewSession(secret, session)
@@ -187,7 +188,7 @@ class Sessions:
 def _counts(session: BrowserSession, account: Account) -> bool:
     """Whether the session began after everything of the account was ended last, and in a way that
     there still is: a key that only a profile named once signed in without being allowed to."""
-    if session.restricted and not session.way:
+    if session.restricted and not session.sign_in_method:
         return False
     return session.created_s >= account.valid_after_s
 

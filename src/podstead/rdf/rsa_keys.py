@@ -48,7 +48,7 @@ _INTEGER_TYPES: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class StatedKey:
+class StatedRsaKey:
     """A document says that a key is the subject's, which has a name.
 
     A key with several moduli or exponents stands for each pair of them, as it does in the query of
@@ -99,7 +99,7 @@ def keys_of(graph: Graph, web_id: str) -> tuple[OwnKey, ...]:
     return tuple(found.values())
 
 
-def stated_rsa_keys(graph: Graph) -> frozenset[StatedKey]:
+def stated_rsa_keys(graph: Graph) -> frozenset[StatedRsaKey]:
     """Every RSA key that the graph states, whatever is said to have it."""
     numbers: dict[Subject, tuple[frozenset[int], frozenset[int]]] = {}
     stated = set()
@@ -112,7 +112,7 @@ def stated_rsa_keys(graph: Graph) -> frozenset[StatedKey]:
             numbers[key] = _numbers_of(graph, key)
         moduli, exponents = numbers[key]
         if moduli and exponents:
-            stated.add(StatedKey(subject.value, moduli, exponents))
+            stated.add(StatedRsaKey(subject.value, moduli, exponents))
     return frozenset(stated)
 
 

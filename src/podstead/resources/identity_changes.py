@@ -44,7 +44,7 @@ from podstead.resources.documents import EMPTY_DATASET, Documents
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.target_state import TargetState
 from podstead.storage.records import Metadata, Precondition, ResourceKind, Version
-from podstead.wac.gate import Gate, Grant
+from podstead.wac.gate import Gate, GrantedAccess
 from podstead.wac.modes import Mode, identity_change
 
 _CACHED_STATEMENTS: Final = 16_384
@@ -153,7 +153,7 @@ class IdentityChanges:
             identity_change(path), agent, request.operation.origin, change.state.snapshot
         )
 
-    async def _grant(self, request: ResourceRequest, state: TargetState) -> Grant:
+    async def _grant(self, request: ResourceRequest, state: TargetState) -> GrantedAccess:
         grant = request.grant_for(state)
         if grant is not None:
             return grant

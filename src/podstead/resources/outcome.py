@@ -13,7 +13,7 @@ from podstead.core.ranges import ByteRange
 from podstead.resources.target_state import TargetState
 from podstead.storage.protocol import OpenBody
 from podstead.storage.records import AtVersion, MembersAt, Metadata, Precondition
-from podstead.wac.gate import Grant
+from podstead.wac.gate import GrantedAccess
 from podstead.wac.modes import Mode
 
 
@@ -71,17 +71,17 @@ class ResourceRequest:
 
     operation: Operation
     agent: Identity | None
-    grant: Grant | None = None
+    grant: GrantedAccess | None = None
     existing: Metadata | None = None
     identity_preconditions: tuple[Precondition, ...] = ()
     state_preconditions: tuple[Precondition, ...] = ()
     _grant_state: TargetState | None = None
 
-    def set_grant(self, state: TargetState, grant: Grant) -> None:
+    def set_grant(self, state: TargetState, grant: GrantedAccess) -> None:
         """Set what the agent may do with the target, as decided on this state."""
         self.grant, self._grant_state = grant, state
 
-    def grant_for(self, state: TargetState) -> Grant | None:
+    def grant_for(self, state: TargetState) -> GrantedAccess | None:
         """The grant that was decided on exactly this state object, else ``None``."""
         return self.grant if self._grant_state is state else None
 

@@ -39,7 +39,7 @@ class StorageOwners(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class GrantedAccess:
     """What the agent (``user``) and everyone (``public``) may do with the target of a request.
 
     ``user`` holds the public modes too, and both hold Append where they hold Write. For an ACL
@@ -65,11 +65,13 @@ class Grant:
         """The value of the ``WAC-Allow`` header."""
         return wac_allow(self.user, self.public)
 
-    def on(self, place: Governed) -> Grant:
+    def on(self, place: Governed) -> GrantedAccess:
         """What these modes on a subject mean on a path that it governs (W-40, W-54)."""
         if not place.is_acl:
             return self
-        return Grant(_on_acl(self.user), _on_acl(self.public), self.preconditions, self.lasting)
+        return GrantedAccess(
+            _on_acl(self.user), _on_acl(self.public), self.preconditions, self.lasting
+        )
 
 
 class Gate:
@@ -96,7 +98,7 @@ class Gate:
         target: ResourcePath,
         requirements: Requirements,
         snapshot: Snapshot,
-    ) -> Grant:
+    ) -> GrantedAccess:
         """Let the operation pass with what it relied on, or refuse it.
 
         ``origin`` is the request's Origin header as received; ``snapshot`` holds
@@ -111,7 +113,7 @@ class Gate:
         await self._check(requirements, agent, origin, snapshot, holdings)
         if len(holdings) > 1:
             lasting = all(other.lasting for other in holdings.values())
-            held = Grant(held.user, held.public, _preconditions(holdings), lasting)
+            held = GrantedAccess(held.user, held.public, _preconditions(holdings), lasting)
         return held.on(place)
 
     async def require(
@@ -122,13 +124,13 @@ class Gate:
         snapshot: Snapshot,
     ) -> tuple[Precondition, ...]:
         """As :meth:`authorize`, of operations that have no one target; returns the reliances."""
-        holdings: dict[ResourcePath, Grant] = {}
+        holdings: dict[ResourcePath, GrantedAccess] = {}
         await self._check(requirements, agent, origin, snapshot, holdings)
         return _preconditions(holdings)
 
     async def grant(
         self, agent: Identity | None, origin: str | None, target: ResourcePath, snapshot: Snapshot
-    ) -> Grant:
+    ) -> GrantedAccess:
         """What the agent may do with the target, nothing at all included; refuses nothing."""
         place = governed(target)
         held = await self._held(agent, origin, place.subject, snapshot)
@@ -146,7 +148,7 @@ class Gate:
         agent: Identity | None,
         origin: str | None,
         snapshot: Snapshot,
-        holdings: dict[ResourcePath, Grant],
+        holdings: dict[ResourcePath, GrantedAccess],
     ) -> None:
         """Check every requirement, adding to ``holdings`` what is held on each subject."""
         if not requirements:
@@ -161,12 +163,12 @@ class Gate:
 
     async def _held(
         self, agent: Identity | None, origin: str | None, subject: ResourcePath, snapshot: Snapshot
-    ) -> Grant:
+    ) -> GrantedAccess:
         """The modes on a resource that is no auxiliary."""
         effective = await self._acls.find(subject, snapshot)
         rules, preconditions = effective.rules, effective.preconditions
         if agent is None:
-            return Grant(rules.public, rules.public, preconditions, effective.lasting)
+            return GrantedAccess(rules.public, rules.public, preconditions, effective.lasting)
         names = _names(agent.iri, agent.aliases)
         memberships = NO_MEMBERSHIPS
         if rules.groups:
@@ -184,7 +186,7 @@ class Gate:
         subject: ResourcePath,
         effective: EffectiveAcl,
         memberships: Memberships,
-    ) -> Grant:
+    ) -> GrantedAccess:
         """What somebody of these names holds under the rules, being in these groups."""
         rules = effective.rules
         asked_from = canonical_origin(origin) if rules.name_origins else None
@@ -193,7 +195,7 @@ class Gate:
         if Mode.CONTROL not in held and await self._owns(names, subject):
             owner = Requester(names, memberships.groups, asked_from, owns_storage=True)
             held = agent_modes(rules, owner)
-        return Grant(
+        return GrantedAccess(
             held,
             rules.public,
             effective.preconditions + memberships.preconditions,
@@ -211,7 +213,7 @@ class Gate:
         place = governed(document)
         effective = await self._group_acls.find(place.subject, snapshot)
         rules = effective.rules
-        held = Grant(rules.public, rules.public, effective.preconditions, effective.lasting)
+        held = GrantedAccess(rules.public, rules.public, effective.preconditions, effective.lasting)
         if not _shows(held.on(place)) and storage is not None:
             owner = await self._owners.owner_of(storage)
             if owner is not None:
@@ -244,7 +246,7 @@ def canonical_origin(origin: str | None) -> str | None:
     return None if origin is None else origin_of(origin) or OPAQUE_ORIGIN
 
 
-def _shows(held: Grant) -> bool:
+def _shows(held: GrantedAccess) -> bool:
     """Whether one may know what a document says: who controls it can let themselves read it."""
     return held.allows(Mode.READ) or held.allows(Mode.CONTROL)
 
@@ -254,7 +256,7 @@ def _on_acl(modes: Modes) -> Modes:
     return ALL_MODES if Mode.CONTROL in modes else NO_MODES
 
 
-def _preconditions(holdings: Mapping[ResourcePath, Grant]) -> tuple[Precondition, ...]:
+def _preconditions(holdings: Mapping[ResourcePath, GrantedAccess]) -> tuple[Precondition, ...]:
     """All that was relied on, each fact once."""
     parts = (held.preconditions for held in holdings.values())
     return tuple(dict.fromkeys(precondition for part in parts for precondition in part))

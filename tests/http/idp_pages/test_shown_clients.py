@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from podstead.idp.connections import Connection
+from podstead.idp.connected_clients import ConnectedClient
 from podstead.web.idp.client_display import place_of, places_of
 from podstead.web.idp.shown_applications import shown_applications
 from tests.support.application import BASE, Server, acl_turtle, password_of
@@ -60,16 +60,18 @@ def test_a_place_is_named_so_that_nobody_passes_for_another(url: str, shown: str
 def test_the_places_of_a_connected_application_are_named_in_the_same_way(
     client_id: str, hosts: tuple[str, ...], shown: list[str]
 ) -> None:
-    connection = Connection("id", client_id, None, hosts, (), since_s=1, last_used_s=None)
+    connection = ConnectedClient("id", client_id, None, hosts, (), since_s=1, last_used_s=None)
     assert list(places_of(connection, base_url="https://pods.example")) == shown
 
 
 PODS = "https://pods.example"
 
 
-def connection(number: int, *redirect_uris: str, name: str | None = None) -> Connection:
+def connection(number: int, *redirect_uris: str, name: str | None = None) -> ConnectedClient:
     hosts = tuple(urlsplit(each).netloc for each in redirect_uris)
-    return Connection(f"i{number}", f"c{number}", name, hosts, (), number, number, redirect_uris)
+    return ConnectedClient(
+        f"i{number}", f"c{number}", name, hosts, (), number, number, redirect_uris
+    )
 
 
 def test_registrations_are_together_where_they_are_at_one_place_and_nowhere_else() -> None:

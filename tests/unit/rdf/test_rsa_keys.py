@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from podstead.rdf.codecs import parse
 from podstead.rdf.graph import Graph
-from podstead.rdf.rsa_keys import StatedKey, stated_rsa_keys
+from podstead.rdf.rsa_keys import StatedRsaKey, stated_rsa_keys
 
 CERT = "http://www.w3.org/ns/auth/cert#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -89,13 +89,13 @@ def graph(turtle: str) -> Graph:
     return parse((prefixes + turtle).encode(), "text/turtle", base_iri=BASE).graph
 
 
-def stated(modulus: str = f'"{HEX}"', exponent: str = "65537") -> frozenset[StatedKey]:
+def stated(modulus: str = f'"{HEX}"', exponent: str = "65537") -> frozenset[StatedRsaKey]:
     return stated_rsa_keys(
         graph(f"<#me> cert:key [ cert:modulus {modulus}; cert:exponent {exponent} ].")
     )
 
 
-THE_KEY = StatedKey(f"{BASE}#me", frozenset({MODULUS}), frozenset({EXPONENT}))
+THE_KEY = StatedRsaKey(f"{BASE}#me", frozenset({MODULUS}), frozenset({EXPONENT}))
 
 
 @pytest.mark.parametrize("how", MODULI)
@@ -132,7 +132,7 @@ def test_a_number_is_itself_however_it_is_written(
     digits = digits.upper() if upper else digits
     text = between.join(digits[at : at + 2] for at in range(0, len(digits), 2))
     found = stated(f'"{text}"', f'"{exponent}"')
-    assert found == {StatedKey(f"{BASE}#me", frozenset({modulus}), frozenset({exponent}))}
+    assert found == {StatedRsaKey(f"{BASE}#me", frozenset({modulus}), frozenset({exponent}))}
     (key,) = found
     assert key.is_key(modulus, exponent)
     assert not key.is_key(modulus + 1, exponent)
@@ -149,8 +149,8 @@ def test_keys_may_have_names_and_may_be_shared_and_need_no_class() -> None:
     """
     assert stated_rsa_keys(graph(said)) == {
         THE_KEY,
-        StatedKey(f"{BASE}#you", frozenset({MODULUS}), frozenset({EXPONENT})),
-        StatedKey(f"{BASE}#me", frozenset({0x11}), frozenset({3})),
+        StatedRsaKey(f"{BASE}#you", frozenset({MODULUS}), frozenset({EXPONENT})),
+        StatedRsaKey(f"{BASE}#me", frozenset({0x11}), frozenset({3})),
     }
 
 

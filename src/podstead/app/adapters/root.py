@@ -77,7 +77,7 @@ def remembered_issuer(layout: RootLayout) -> str | None:
     return facts.read_fact(_ISSUER) or facts.read_fact(_BASE_URL)
 
 
-def change_issuer(layout: RootLayout, issuer: str) -> None:
+def store_issuer(layout: RootLayout, issuer: str) -> None:
     """Have the accounts belong to a provider of another name from the next start on. Raises
     StorageError."""
     SqliteFacts(layout.database).write_fact(_ISSUER, issuer)

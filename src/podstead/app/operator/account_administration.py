@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from podstead.app.accounts import AccountServices, build_accounts
 from podstead.app.adapters.operator_audit import operator_audit
-from podstead.app.adapters.root import change_issuer, remembered_base_url, remembered_issuer
+from podstead.app.adapters.root import remembered_base_url, remembered_issuer, store_issuer
 from podstead.app.adapters.system import SystemClock, SystemRandomness
 from podstead.app.operator.token_administration import opened_store
 from podstead.config import Settings
@@ -86,7 +86,7 @@ class AccountAdministration:
     def change_issuer(self, issuer: str) -> None:
         """Have the accounts belong to a provider of another name from the next start on. Raises
         StorageError."""
-        change_issuer(self.layout, issuer)
+        store_issuer(self.layout, issuer)
         self.services.audit.note(AuditEvent.ISSUER_CHANGED, issuer=issuer)
 
     async def create_credentials(self, name: str, *, label: str) -> NewCredential:

@@ -17,8 +17,8 @@ from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.nostr.profile_keys import ProfileKeys
 from podstead.idp.records import ALLOWED_KEYS, Account, AllowedKey
 from podstead.idp.security_events import noting
+from podstead.idp.sign_in_methods import ending
 from podstead.idp.source import RequestSource
-from podstead.idp.ways import ending
 from podstead.nostr.npub import npub
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record

@@ -18,8 +18,8 @@ from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.factors import remaining_factor
 from podstead.idp.records import NOSTR_LINKS, Account, NostrLink
 from podstead.idp.security_events import noting
+from podstead.idp.sign_in_methods import ending
 from podstead.idp.source import RequestSource
-from podstead.idp.ways import ending
 from podstead.nostr.npub import npub
 from podstead.storage.record_store import BUSY, Changes, Contention, RecordStore
 from podstead.storage.records import Precondition, Record
@@ -120,11 +120,11 @@ class NostrLinks:
     async def unlink(
         self, account: Versioned[Account], public_key: str, *, source: RequestSource
     ) -> str:
-        """Unlink a key of the account, and end what began by it; the way that it was
-        (:mod:`podstead.idp.ways`). The profile may go on to name the key if it cannot be changed.
+        """Unlink a key of the account, and end the sessions and grants that began with it. Returns
+        the sign-in method that was removed (:mod:`podstead.idp.sign_in_methods`).
 
-        The profile is changed first, since requests signed with a key that it names are taken for
-        the account's.
+        The profile is changed first, because a request signed with a key that the profile names is
+        attributed to the account. If the profile cannot be changed, it still names the key.
         Raises NotFound, LastFactor, Overloaded, StorageError.
         """
         kept = await self.find(public_key)
@@ -178,15 +178,15 @@ class NostrLinks:
         source: RequestSource,
     ) -> None:
         """Remove a link with everything that began by it."""
-        owner, way = kept.value.account_id, kept.at.entry
+        owner, method = kept.value.account_id, kept.at.entry
         removal = [
             NOSTR_LINKS.drop(kept.key),
-            *await ending(self._records, owner, way),
+            *await ending(self._records, owner, method),
             *await self._noting(AuditEvent.NOSTR_KEY_UNLINKED, kept.value, source),
         ]
         await self._records.commit(removal, preconditions)
         # What began by it while it was being removed:
-        await self._records.commit(await ending(self._records, owner, way))
+        await self._records.commit(await ending(self._records, owner, method))
         self._note(AuditEvent.NOSTR_KEY_UNLINKED, kept.value)
 
     async def _publish(self, account: Account, public_key: str) -> NostrLink:

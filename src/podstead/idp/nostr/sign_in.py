@@ -51,11 +51,11 @@ class KeyNotEnough(AccessDenied):
 
 @dataclass(frozen=True, slots=True)
 class SignedInByKey:
-    """The account that a key is of, and the entry of the key (:mod:`podstead.idp.ways`);
+    """The account that a key is of, and the entry of the key (:mod:`podstead.idp.sign_in_methods`);
     ``restricted`` if only the account's profile names the key (A-130)."""
 
     account: Versioned[Account]
-    way: str
+    sign_in_method: str
     restricted: bool
 
 

@@ -27,8 +27,8 @@ from podstead.idp.passkeys.ceremonies import (
 from podstead.idp.records import PASSKEYS, Account, Challenge, Passkey
 from podstead.idp.security_events import noting
 from podstead.idp.sessions import OpenSession
+from podstead.idp.sign_in_methods import ending
 from podstead.idp.source import RequestSource
-from podstead.idp.ways import ending
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
 from podstead.storage.registry import Versioned, secret_key
@@ -131,8 +131,8 @@ class Passkeys:
         await self._records.commit([PASSKEYS.replace(kept, changed)], [kept.at])
 
     async def remove(self, account: Versioned[Account], key: str, source: RequestSource) -> str:
-        """Let nobody sign in by a passkey any more, and end what began by it; the way that it was
-        (:mod:`podstead.idp.ways`).
+        """Remove a passkey, and end the sessions and grants that began with it. Returns the sign-in
+        method that was removed (:mod:`podstead.idp.sign_in_methods`).
 
         Raises NotFound, Conflict if it is the only way to sign in to the account, Overloaded,
         StorageError.
@@ -140,19 +140,19 @@ class Passkeys:
         account_id = account.value.account_id
         kept = await self._existing(account_id, key)
         stays = await remaining_factor(self._records, account, without=kept.at)
-        way = kept.at.entry
+        method = kept.at.entry
         removal = [
             PASSKEYS.drop(key),
-            *await ending(self._records, account_id, way),
+            *await ending(self._records, account_id, method),
             *await self._noting(AuditEvent.PASSKEY_REMOVED, kept.value, source),
         ]
         await self._records.commit(removal, [account.at, kept.at, stays])
         # What began by it while it was being removed:
-        await self._records.commit(await ending(self._records, account_id, way))
+        await self._records.commit(await ending(self._records, account_id, method))
         self._audit.note(
             AuditEvent.PASSKEY_REMOVED, account_id=account_id, aaguid=kept.value.aaguid
         )
-        return way
+        return method
 
     # --- parts --------------------------------------------------------------------------------
 

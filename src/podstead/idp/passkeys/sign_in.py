@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from podstead.idp import methods
+from podstead.idp import authentication_methods
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.challenges import Challenges, Issued, challenge_of, suffix_of
 from podstead.idp.passkeys.ceremonies import (
@@ -41,10 +41,10 @@ class SignedInByPasskey:
     kept: Versioned[Account]
     uid: str
     """Empty for signing in without an application."""
-    way: str
-    """The entry of the passkey (:mod:`podstead.idp.ways`)."""
+    sign_in_method: str
+    """The entry of the passkey (:mod:`podstead.idp.sign_in_methods`)."""
     amr: tuple[str, ...]
-    """What tokens tell of it (:mod:`podstead.idp.methods`)."""
+    """What tokens tell of it (:mod:`podstead.idp.authentication_methods`)."""
 
 
 class PasskeySignIn:
@@ -91,7 +91,7 @@ class PasskeySignIn:
             account,
             suffix_of(challenge_key),
             kept.at.entry,
-            methods.of_passkey(backup_eligible=assertion.backup_eligible),
+            authentication_methods.of_passkey(backup_eligible=assertion.backup_eligible),
         )
 
     async def _find(self, credential: Credential) -> Versioned[Passkey]:

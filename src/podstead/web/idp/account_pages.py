@@ -22,7 +22,7 @@ from podstead.core.identity import IDENTITY_SCOPE
 from podstead.idp.accounts import Accounts
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.certificates import CertificateKeys
-from podstead.idp.connections import Connections
+from podstead.idp.connected_clients import ConnectedClients
 from podstead.idp.credentials import ClientCredentials
 from podstead.idp.names import EmailTaken, UnusableEmail
 from podstead.idp.nostr.links import NostrLinks
@@ -40,7 +40,7 @@ from podstead.web.idp.cookies import Cookies, FlashMessage, Header
 from podstead.web.idp.display import browser_name, format_day, machine_time, shown_time
 from podstead.web.idp.login_page import again_path
 from podstead.web.idp.profile_key_endpoints import ProfileKeyEndpoints
-from podstead.web.idp.remaining_ways import RemainingWays
+from podstead.web.idp.remaining_credentials import RemainingCredentials
 from podstead.web.idp.rendering import Renderer, json_response, see_other
 from podstead.web.idp.self_service import EventsOf
 from podstead.web.idp.session_guard import ACCOUNT_PATH, LOGIN_PATH, BrowserRequest
@@ -77,7 +77,7 @@ class AccountPages:
         *,
         accounts: Accounts,
         sessions: Sessions,
-        connections: Connections,
+        connected_clients: ConnectedClients,
         credentials: ClientCredentials,
         passkeys: Passkeys | None,
         nostr_links: NostrLinks | None,
@@ -85,7 +85,7 @@ class AccountPages:
         certificates: CertificateKeys | None,
         profile_issuer: ProfileIssuer,
         pod_tokens: PodTokens,
-        remaining: RemainingWays,
+        remaining: RemainingCredentials,
         events: EventsOf,
         sign_in: BrowserSignIn,
         cookies: Cookies,
@@ -95,7 +95,7 @@ class AccountPages:
     ) -> None:
         self._accounts = accounts
         self._sessions = sessions
-        self._connections = connections
+        self._connected_clients = connected_clients
         self._credentials = credentials
         self._passkeys = passkeys
         self._nostr_links = nostr_links
@@ -293,7 +293,8 @@ class AccountPages:
             current=owner.session.public_id,
             sessions=[(each.value, browser_name(each.value.user_agent)) for each in sessions],
             applications=shown_applications(
-                await self._connections.of_account(account.account_id), base_url=self._base_url
+                await self._connected_clients.of_account(account.account_id),
+                base_url=self._base_url,
             ),
             credentials=await self._credentials.of(account.account_id),
             passkeys=(

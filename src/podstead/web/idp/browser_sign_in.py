@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.idp import methods
+from podstead.idp import authentication_methods
 from podstead.idp.audit import AuditEvent
 from podstead.idp.common_passwords import is_common
 from podstead.idp.known_browsers import KnownBrowsers
@@ -81,14 +81,15 @@ class BrowserSignIn:
         factor: str = PASSWORD,
         amr: tuple[str, ...] | None = None,
         restricted: bool = False,
-        way: str = "",
+        sign_in_method: str = "",
         password: str = "",
     ) -> SignedInHere:
-        """Begin a session for an account of which a factor was just verified, or just chosen;
-        ``amr`` is what tokens tell of a factor that is no password, and it is ``restricted`` if it
-        is a weaker one (A-130); ``way`` is the entry of a factor that is no password
-        (:mod:`podstead.idp.ways`), and ``password`` is what was typed. Who has asked to stay
-        signed in does, also when they sign in again."""
+        """Begin a session for an account whose factor was just verified, or just chosen.
+
+        For a factor other than a password, ``amr`` is what tokens say about it, and
+        ``sign_in_method`` its entry (:mod:`podstead.idp.sign_in_methods`); it is ``restricted`` if
+        it is a weaker one (A-130). ``password`` is the password as typed. A person who has asked to
+        stay signed in stays so when they sign in again."""
         before = browser_request.open_session
         lasting = lasting or (
             before is not None
@@ -98,12 +99,12 @@ class BrowserSignIn:
         begun = await self._sessions.begin(
             account,
             factor=factor,
-            amr=amr or (methods.PASSWORD if factor == PASSWORD else ()),
+            amr=amr or (authentication_methods.PASSWORD if factor == PASSWORD else ()),
             lasting=lasting,
             user_agent=browser_request.user_agent,
             instead_of=browser_request.open_session,
             restricted=restricted,
-            way=way,
+            sign_in_method=sign_in_method,
             common_password=is_common(password),
         )
         cookies = [self._cookies.set_session(begun.secret, lasting=lasting)]

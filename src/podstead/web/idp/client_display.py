@@ -14,7 +14,7 @@ from typing import Final
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from podstead.idp.client_metadata import is_document_url
-from podstead.idp.connections import Connection
+from podstead.idp.connected_clients import ConnectedClient
 from podstead.idp.records import Client
 from podstead.idp.redirects import is_on_this_device, redirect_host
 
@@ -44,17 +44,17 @@ def client_display(client: Client, redirect_uri: str, *, base_url: str) -> Clien
     )
 
 
-def places_of(connection: Connection, *, base_url: str) -> Sequence[str]:
+def places_of(client: ConnectedClient, *, base_url: str) -> Sequence[str]:
     """Where a connected application is, on the account page: where its document is, if it has one,
     and where the person was sent. A host that all pods of this server share names none of them, so
     of an application in a pod the pod is shown instead."""
-    told = {redirect_host(each) for each in connection.redirect_uris}
-    named = [place_of(each, base_url=base_url) for each in connection.redirect_uris]
-    named += [_as_the_network_knows_it(h.lower()) for h in connection.hosts if h not in told]
+    told = {redirect_host(each) for each in client.redirect_uris}
+    named = [place_of(each, base_url=base_url) for each in client.redirect_uris]
+    named += [_as_the_network_knows_it(h.lower()) for h in client.hosts if h not in told]
     hosts = list(dict.fromkeys(named))
-    if not is_document_url(connection.client_id):
+    if not is_document_url(client.client_id):
         return hosts
-    place = place_of(connection.client_id, base_url=base_url)
+    place = place_of(client.client_id, base_url=base_url)
     shared = place_of(base_url, base_url=base_url)
     in_a_pod = place.startswith(f"{shared}/")
     onward = [host for host in hosts if not (in_a_pod and host == shared)]

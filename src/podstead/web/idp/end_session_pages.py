@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.clients import ClientDirectory
-from podstead.idp.connections import Connections
+from podstead.idp.connected_clients import ConnectedClients
 from podstead.idp.discovery import END_SESSION_PATH
 from podstead.idp.keys import ProviderKeys
 from podstead.idp.records import Client
@@ -64,7 +64,7 @@ class EndSessionPages:
         keys: ProviderKeys,
         clients: ClientDirectory,
         sessions: Sessions,
-        connections: Connections,
+        connected_clients: ConnectedClients,
         cookies: Cookies,
         renderer: Renderer,
         audit: Audit,
@@ -74,7 +74,7 @@ class EndSessionPages:
         self._keys = keys
         self._clients = clients
         self._sessions = sessions
-        self._connections = connections
+        self._connected_clients = connected_clients
         self._cookies = cookies
         self._renderer = renderer
         self._audit = audit
@@ -119,7 +119,7 @@ class EndSessionPages:
             return self._signed_out_before(_Return(None, None, None))
         sent = await browser_request.submission()
         if sent.ticked("applications"):
-            await self._connections.end_of_session(
+            await self._connected_clients.end_of_session(
                 session.account.account_id, session.session.public_id
             )
         fields = {

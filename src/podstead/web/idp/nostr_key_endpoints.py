@@ -20,7 +20,7 @@ from podstead.nostr.npub import npub
 from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.display import machine_time
 from podstead.web.idp.login_page import again_path
-from podstead.web.idp.removed_ways import way_removed
+from podstead.web.idp.removed_sign_in_methods import sign_in_method_removed
 from podstead.web.idp.rendering import json_response
 from podstead.web.idp.request_limit import RequestLimit
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
@@ -124,12 +124,14 @@ class NostrKeyEndpoints:
         await browser_request.submission()
         owner = browser_request.owner()
         check_recent(self._sessions, owner, again_at=again_path("nostr"))
-        way = await self._links.unlink(
+        method = await self._links.unlink(
             owner.owner, browser_request.segment, source=browser_request.source
         )
         is_stated = await self._is_stated(owner.account, browser_request.segment)
         flash_message = "nostr-key-stated" if is_stated else "nostr-key-unlinked"
-        response = way_removed(browser_request, self._cookies, way, flash_message=flash_message)
+        response = sign_in_method_removed(
+            browser_request, self._cookies, method, flash_message=flash_message
+        )
         if is_stated and not browser_request.wants_page:
             return json_response(200, {"inProfile": True}, *response.headers)
         return response

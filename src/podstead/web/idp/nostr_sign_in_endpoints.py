@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable
 from functools import wraps
 
 from podstead.core.errors import RateLimited, RequestRefused
+from podstead.idp.authentication_methods import NOSTR_KEY
 from podstead.idp.authorizations import Authorizations
-from podstead.idp.methods import NOSTR_KEY
 from podstead.idp.nostr.challenges import SIGNING_IN
 from podstead.idp.nostr.events import EventInvalid, KeyProof, SignedEvents
 from podstead.idp.nostr.proven_keys import ProvenKeys
@@ -93,7 +93,7 @@ class NostrSignInEndpoints:
             amr=NOSTR_KEY,
             lasting=sent.ticked("remember"),
             restricted=signed_in.restricted,
-            way=signed_in.way,
+            sign_in_method=signed_in.sign_in_method,
         )
         return _succeeded(f"{path}/schnorr-complete")
 
@@ -118,7 +118,7 @@ class NostrSignInEndpoints:
             factor=FACTOR,
             amr=NOSTR_KEY,
             restricted=signed_in.restricted,
-            way=signed_in.way,
+            sign_in_method=signed_in.sign_in_method,
         )
         return _succeeded(ACCOUNT_PATH, *begun.cookies)
 

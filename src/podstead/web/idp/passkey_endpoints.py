@@ -143,7 +143,7 @@ class PasskeyEndpoints:
             lasting=lasting,
             factor=FACTOR,
             amr=verified.amr,
-            way=verified.way,
+            sign_in_method=verified.sign_in_method,
         )
         return self._succeeded(verified, ACCOUNT_PATH, *signed_in.cookies)
 
@@ -162,7 +162,7 @@ class PasskeyEndpoints:
             factor=FACTOR,
             lasting=lasting,
             amr=verified.amr,
-            way=verified.way,
+            sign_in_method=verified.sign_in_method,
         )
         return self._succeeded(verified, f"{INTERACTION_PATH}/{pending.uid}/passkey-complete")
 

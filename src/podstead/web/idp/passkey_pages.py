@@ -12,7 +12,7 @@ from podstead.storage.registry import Versioned
 from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.display import machine_time
 from podstead.web.idp.login_page import again_path
-from podstead.web.idp.removed_ways import way_removed
+from podstead.web.idp.removed_sign_in_methods import sign_in_method_removed
 from podstead.web.idp.rendering import json_response, see_other
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest, path_segment
 from podstead.web.idp.step_up import check_recent
@@ -56,8 +56,10 @@ class PasskeyPages:
         owner = browser_request.owner()
         check_recent(self._sessions, owner, again_at=again_path("passkeys"))
         key = path_segment(browser_request, _KEY_SEGMENT)
-        way = await self._passkeys.remove(owner.owner, key, browser_request.source)
-        return way_removed(browser_request, self._cookies, way, flash_message="passkey-removed")
+        method = await self._passkeys.remove(owner.owner, key, browser_request.source)
+        return sign_in_method_removed(
+            browser_request, self._cookies, method, flash_message="passkey-removed"
+        )
 
     def _done(self, browser_request: BrowserRequest, flash_message: str) -> Response:
         if browser_request.wants_page:

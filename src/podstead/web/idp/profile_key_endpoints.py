@@ -20,7 +20,7 @@ from podstead.storage.records import EntryId
 from podstead.web.idp.cookies import Cookies, FlashMessage
 from podstead.web.idp.display import machine_time
 from podstead.web.idp.login_page import again_path
-from podstead.web.idp.removed_ways import way_removed
+from podstead.web.idp.removed_sign_in_methods import sign_in_method_removed
 from podstead.web.idp.rendering import json_response, see_other
 from podstead.web.idp.session_guard import ACCOUNT_PATH, BrowserRequest
 from podstead.web.idp.step_up import check_recent
@@ -30,13 +30,13 @@ PROFILE_KEYS_PATH: Final = f"{ACCOUNT_PATH}/profile-keys"
 
 
 @dataclass(frozen=True, slots=True)
-class StatedKey:
+class ListedProfileKey:
     """A key that is not linked: whether the profile names it, and since when it may sign in."""
 
     public_key: str
     is_stated: bool
     allowed_s: int | None
-    way: EntryId | None
+    sign_in_method: EntryId | None
 
 
 class ProfileKeyEndpoints:
@@ -57,7 +57,7 @@ class ProfileKeyEndpoints:
         self._sessions = sessions
         self._cookies = cookies
 
-    async def of(self, account: Account) -> Sequence[StatedKey]:
+    async def of(self, account: Account) -> Sequence[ListedProfileKey]:
         """The keys that are not linked to the account and that its profile names, or that may sign
         in once it does. Raises StorageError, Overloaded."""
         linked = {each.key for each in await self._links.of_account(account.account_id)}
@@ -68,16 +68,16 @@ class ProfileKeyEndpoints:
         }
         keys = sorted((stated - linked) | allowed.keys())
         return [
-            StatedKey(
+            ListedProfileKey(
                 key,
                 is_stated=key in stated,
                 allowed_s=allowed[key].value.created_s if key in allowed else None,
-                way=allowed[key].at.entry if key in allowed else None,
+                sign_in_method=allowed[key].at.entry if key in allowed else None,
             )
             for key in keys
         ]
 
-    async def shown(self, account: Account) -> Sequence[StatedKey] | None:
+    async def shown(self, account: Account) -> Sequence[ListedProfileKey] | None:
         """The same for the account page; ``None`` where the profile cannot be read, which keeps
         nobody from the rest."""
         try:
@@ -113,18 +113,21 @@ class ProfileKeyEndpoints:
         account = browser_request.owner().account
         key = await self._named(browser_request)
         await self._allowed.end(account, key.public_key, browser_request.source)
-        return way_removed(
-            browser_request, self._cookies, key.way or "", flash_message="profile-key-ended"
+        return sign_in_method_removed(
+            browser_request,
+            self._cookies,
+            key.sign_in_method or "",
+            flash_message="profile-key-ended",
         )
 
-    async def _named(self, browser_request: BrowserRequest) -> StatedKey:
+    async def _named(self, browser_request: BrowserRequest) -> ListedProfileKey:
         for each in await self.of(browser_request.owner().account):
             if each.public_key == browser_request.segment:
                 return each
         raise NotFound("There is no such key; it may have been removed")
 
 
-def _shown(key: StatedKey) -> dict[str, object]:
+def _shown(key: ListedProfileKey) -> dict[str, object]:
     allowed_s = key.allowed_s
     return {
         "pubkey": key.public_key,

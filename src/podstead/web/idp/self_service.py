@@ -10,7 +10,7 @@ from typing import Final
 
 from podstead.core.errors import AccessDenied, NotFound
 from podstead.idp.audit import Audit, AuditEvent
-from podstead.idp.connections import Connection, Connections
+from podstead.idp.connected_clients import ConnectedClient, ConnectedClients
 from podstead.idp.credentials import ClientCredentials
 from podstead.idp.records import BrowserSession, SecurityEvent
 from podstead.idp.sessions import Sessions
@@ -39,7 +39,7 @@ class SelfService:
         self,
         *,
         sessions: Sessions,
-        connections: Connections,
+        connected_clients: ConnectedClients,
         credentials: ClientCredentials,
         cookies: Cookies,
         renderer: Renderer,
@@ -49,7 +49,7 @@ class SelfService:
         pods_url: str,
     ) -> None:
         self._sessions = sessions
-        self._connections = connections
+        self._connected_clients = connected_clients
         self._credentials = credentials
         self._cookies = cookies
         self._renderer = renderer
@@ -103,10 +103,10 @@ class SelfService:
         Raises NotAuthenticated, WrongFormToken, NotFound."""
         await browser_request.submission()
         account_id = browser_request.owner().account.account_id
-        connections = await self._connections.of_account(account_id)
+        connected_clients = await self._connected_clients.of_account(account_id)
         ended = False
-        for connection_id in self._shown_as(browser_request.segment, connections):
-            client_id = await self._connections.end(account_id, connection_id)
+        for connection_id in self._shown_as(browser_request.segment, connected_clients):
+            client_id = await self._connected_clients.end(account_id, connection_id)
             if client_id is not None:
                 ended = True
                 self._audit.note(
@@ -116,10 +116,12 @@ class SelfService:
             raise NotFound("There is no such application; it may have been removed")
         return self._gone(browser_request, "disconnected")
 
-    def _shown_as(self, shown_id: str, connections: Sequence[Connection]) -> Sequence[str]:
-        """The ids of the connections that an id of the account page, or of the list for programs,
-        stands for."""
-        for application in shown_applications(connections, base_url=self._pods_url):
+    def _shown_as(
+        self, shown_id: str, connected_clients: Sequence[ConnectedClient]
+    ) -> Sequence[str]:
+        """The connection ids that an id on the account page, or in the list for programs, stands
+        for."""
+        for application in shown_applications(connected_clients, base_url=self._pods_url):
             if application.application_id == shown_id:
                 return application.connection_ids
         return (shown_id,)
@@ -203,7 +205,9 @@ class SelfService:
         return [_shown_session(each.value, current=current) for each in listed]
 
     async def _shown_grants(self, browser_request: BrowserRequest) -> list[dict[str, object]]:
-        listed = await self._connections.of_account(browser_request.owner().account.account_id)
+        listed = await self._connected_clients.of_account(
+            browser_request.owner().account.account_id
+        )
         return [_shown_grant(each) for each in listed]
 
     def _gone(self, browser_request: BrowserRequest, flash_message: str) -> Response:
@@ -254,7 +258,7 @@ def _shown_session(session: BrowserSession, *, current: str) -> dict[str, object
     }
 
 
-def _shown_grant(connection: Connection) -> dict[str, object]:
+def _shown_grant(connection: ConnectedClient) -> dict[str, object]:
     used_s = connection.last_used_s
     return {
         "id": connection.connection_id,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.idp.client_metadata import is_document_url
-from podstead.idp.connections import Connection
+from podstead.idp.connected_clients import ConnectedClient
 from podstead.web.idp.client_display import places_of
 
 _ID_CHARACTERS: Final = 32
@@ -38,23 +38,23 @@ class ShownApplication:
 
 
 def shown_applications(
-    connections: Sequence[Connection], *, base_url: str
+    connected_clients: Sequence[ConnectedClient], *, base_url: str
 ) -> Sequence[ShownApplication]:
-    """The entries for the connections of an account at the server at ``base_url``, in their
+    """The entries for the connected clients of an account at the server at ``base_url``, in their
     order, which is by last use."""
-    groups: dict[tuple[str, ...], list[Connection]] = {}
-    for connection in connections:
-        places = tuple(sorted(places_of(connection, base_url=base_url)))
-        alone = is_document_url(connection.client_id) or not places
-        key = (connection.client_id,) if alone else ("", *places)
-        groups.setdefault(key, []).append(connection)
+    groups: dict[tuple[str, ...], list[ConnectedClient]] = {}
+    for client in connected_clients:
+        places = tuple(sorted(places_of(client, base_url=base_url)))
+        alone = is_document_url(client.client_id) or not places
+        key = (client.client_id,) if alone else ("", *places)
+        groups.setdefault(key, []).append(client)
     return [
         _shown(key, group, places_of(group[0], base_url=base_url)) for key, group in groups.items()
     ]
 
 
 def _shown(
-    key: tuple[str, ...], group: Sequence[Connection], places: Sequence[str]
+    key: tuple[str, ...], group: Sequence[ConnectedClient], places: Sequence[str]
 ) -> ShownApplication:
     names = list(dict.fromkeys(each.client_name for each in group if each.client_name))
     name = names[0] if names else next(iter(places), group[0].client_id)

@@ -40,7 +40,7 @@ class VerifiedSignIn:
         lasting: bool,
         amr: tuple[str, ...] = (),
         restricted: bool = False,
-        way: str,
+        sign_in_method: str,
     ) -> None:
         """Note it in the interaction; ``amr`` is what tokens tell of it. Raises Overloaded,
         StorageError."""
@@ -51,7 +51,7 @@ class VerifiedSignIn:
             factor=factor,
             amr=amr,
             restricted=restricted,
-            way=way,
+            sign_in_method=sign_in_method,
         )
         await self.authorizations.factor_verified(pending, verified)
 
@@ -76,7 +76,7 @@ class VerifiedSignIn:
             factor=factor,
             amr=verified.amr,
             restricted=verified.restricted,
-            way=verified.way,
+            sign_in_method=verified.sign_in_method,
         )
         pending = await self.authorizations.pending(uid, browser=browser_request.browser)
         await self.authorizations.signed_in(pending, signed_in.session)

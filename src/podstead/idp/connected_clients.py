@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class ConnectedClient:
     """An application that a person has let act for them. Times are Unix seconds."""
 
     connection_id: str
@@ -37,25 +37,25 @@ class Connection:
     """Where the person was sent, of consents that say so; ``hosts`` are of all."""
 
 
-class Connections:
-    """Lists and ends connections."""
+class ConnectedClients:
+    """Lists the connected clients of accounts, and disconnects them."""
 
     def __init__(self, records: RecordStore) -> None:
         self._records = records
 
-    async def of_account(self, account_id: str) -> Sequence[Connection]:
+    async def of_account(self, account_id: str) -> Sequence[ConnectedClient]:
         """The applications of an account, the last used first. Raises StorageError."""
         consents, grants = await self._read(account_id)
         found = []
         for client_id in _client_ids(consents, grants):
             given = [each.value for each in consents if each.value.client_id == client_id]
             going_on = [each.value for each in grants if each.value.client_id == client_id]
-            found.append(_connection(client_id, given, going_on))
+            found.append(_connected_client(client_id, given, going_on))
         return sorted(found, key=lambda each: each.last_used_s or each.since_s, reverse=True)
 
     async def end(self, account_id: str, connection_id: str) -> str | None:
         """End everything that an application was let do; its client id, ``None`` if there is no
-        such connection. Raises Overloaded, StorageError."""
+        such client. Raises Overloaded, StorageError."""
 
         async def compute() -> Changes[str | None]:
             consents, grants = await self._read(account_id)
@@ -115,10 +115,12 @@ def _client_ids(
     return tuple(dict.fromkeys(named + [each.value.client_id for each in grants]))
 
 
-def _connection(client_id: str, given: Sequence[Consent], going_on: Sequence[Grant]) -> Connection:
+def _connected_client(
+    client_id: str, given: Sequence[Consent], going_on: Sequence[Grant]
+) -> ConnectedClient:
     names = [each.client_name for each in given] + [each.client_name for each in going_on]
     asked = [each.scopes for each in given] + [each.scopes for each in going_on]
-    return Connection(
+    return ConnectedClient(
         connection_id=id_of(client_id),
         client_id=client_id,
         client_name=next(filter(None, names), None),

@@ -26,7 +26,7 @@ from podstead.web.idp.self_service import CREDENTIALS_PATH
 
 
 @dataclass(frozen=True, slots=True)
-class RemainingWay:
+class RemainingCredential:
     """Something that acts as the person without the password."""
 
     kind: str
@@ -37,7 +37,7 @@ class RemainingWay:
 
 
 @dataclass(frozen=True, slots=True)
-class RemainingWays:
+class RemainingCredentials:
     """Lists them; what a server does not have is ``None``."""
 
     credentials: ClientCredentials
@@ -47,9 +47,9 @@ class RemainingWays:
     profile_keys: ProfileKeyEndpoints | None
     certificates: CertificateKeys | None
 
-    async def of(self, account: Account) -> Sequence[RemainingWay]:
+    async def of(self, account: Account) -> Sequence[RemainingCredential]:
         """Those of an account. Raises StorageError."""
-        parts: Sequence[Callable[[Account], Awaitable[Sequence[RemainingWay]]]] = (
+        parts: Sequence[Callable[[Account], Awaitable[Sequence[RemainingCredential]]]] = (
             self._passkeys,
             self._nostr_keys,
             self._profile_keys,
@@ -59,27 +59,27 @@ class RemainingWays:
         )
         return [each for part in parts for each in await part(account)]
 
-    async def _passkeys(self, account: Account) -> Sequence[RemainingWay]:
+    async def _passkeys(self, account: Account) -> Sequence[RemainingCredential]:
         if self.passkeys is None:
             return ()
         return [
-            RemainingWay("Passkey", each.value.name, f"{PASSKEYS_PATH}/{each.key}")
+            RemainingCredential("Passkey", each.value.name, f"{PASSKEYS_PATH}/{each.key}")
             for each in await self.passkeys.of_account(account.account_id)
         ]
 
-    async def _nostr_keys(self, account: Account) -> Sequence[RemainingWay]:
+    async def _nostr_keys(self, account: Account) -> Sequence[RemainingCredential]:
         if self.links is None:
             return ()
         return [
-            RemainingWay("Nostr key", npub(each.key), f"{KEYS_PATH}/{each.key}")
+            RemainingCredential("Nostr key", npub(each.key), f"{KEYS_PATH}/{each.key}")
             for each in await self.links.of_account(account.account_id)
         ]
 
-    async def _profile_keys(self, account: Account) -> Sequence[RemainingWay]:
+    async def _profile_keys(self, account: Account) -> Sequence[RemainingCredential]:
         if self.profile_keys is None:
             return ()
         return [
-            RemainingWay(
+            RemainingCredential(
                 "Nostr key of your profile",
                 npub(each.public_key),
                 None if each.allowed_s is None else f"{PROFILE_KEYS_PATH}/{each.public_key}",
@@ -87,7 +87,7 @@ class RemainingWays:
             for each in await self.profile_keys.shown(account) or ()
         ]
 
-    async def _certificates(self, account: Account) -> Sequence[RemainingWay]:
+    async def _certificates(self, account: Account) -> Sequence[RemainingCredential]:
         if self.certificates is None:
             return ()
         try:
@@ -95,13 +95,13 @@ class RemainingWays:
         except UnusableDocument:  # which no certificate is accepted by either
             return ()
         return [
-            RemainingWay("Client certificate", each.mark, f"{CERTIFICATES_PATH}/{each.mark}")
+            RemainingCredential("Client certificate", each.mark, f"{CERTIFICATES_PATH}/{each.mark}")
             for each in keys
         ]
 
-    async def _credentials(self, account: Account) -> Sequence[RemainingWay]:
+    async def _credentials(self, account: Account) -> Sequence[RemainingCredential]:
         return [
-            RemainingWay(
+            RemainingCredential(
                 "Client credentials",
                 each.name or each.credential_id,
                 f"{CREDENTIALS_PATH}/{each.credential_id}",
@@ -109,8 +109,10 @@ class RemainingWays:
             for each in await self.credentials.of(account.account_id)
         ]
 
-    async def _tokens(self, account: Account) -> Sequence[RemainingWay]:
+    async def _tokens(self, account: Account) -> Sequence[RemainingCredential]:
         return [
-            RemainingWay("Token of your pod", each.token_id, f"{POD_TOKENS_PATH}/{each.token_id}")
+            RemainingCredential(
+                "Token of your pod", each.token_id, f"{POD_TOKENS_PATH}/{each.token_id}"
+            )
             for each in await self.tokens.of(account)
         ]
