@@ -12,7 +12,7 @@ from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import StorageError
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
-from podstead.core.operation import GivenBody, Operation
+from podstead.core.operation import InMemoryBody, Operation
 from podstead.core.vocab import LDP_BASIC_CONTAINER
 from podstead.git.directories import Directories
 from podstead.git.repositories import Repositories, sweep_repositories
@@ -46,7 +46,7 @@ class _Containers:
         operation = Operation(
             method="PUT",
             target=container,
-            body=GivenBody(),
+            body=InMemoryBody(),
             link_types=(LDP_BASIC_CONTAINER,),
             origin=origin,
         )

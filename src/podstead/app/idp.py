@@ -19,7 +19,7 @@ from podstead.config import Settings
 from podstead.core.errors import OutboundError, RequestRefused
 from podstead.core.identifiers import ResourcePath, parse_path
 from podstead.core.media_types import essence
-from podstead.core.operation import GivenBody, Operation
+from podstead.core.operation import InMemoryBody, Operation
 from podstead.idp import discovery
 from podstead.idp.authorizations import Authorizations
 from podstead.idp.certificates import CertificateKeys
@@ -265,7 +265,7 @@ class ClientDocumentReader:
             return await self._foreign.fetch(url, purpose)
         try:
             path = parse_path(url[len(self._base_url) :].encode())
-            operation = Operation("GET", path, GivenBody(), accept="*/*")  # as it is stored
+            operation = Operation("GET", path, InMemoryBody(), accept="*/*")  # as it is stored
             outcome = await self._resources.handle(ResourceRequest(operation, None))
         except (RequestRefused, UnicodeEncodeError) as error:
             raise OutboundError("The client's document cannot be read") from error

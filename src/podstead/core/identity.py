@@ -22,7 +22,7 @@ class AuthenticationMethod(Enum):
     WEBID_TLS = "tls"
 
     @property
-    def is_of_one_url(self) -> bool:
+    def is_bound_to_url(self) -> bool:
         """Whether the credential is for the URL of its request only."""
         return self in (AuthenticationMethod.DPOP, AuthenticationMethod.NIP98)
 

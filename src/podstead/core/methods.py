@@ -29,6 +29,6 @@ def allowed_methods(target: ResourcePath) -> tuple[str, ...]:
     return tuple(methods)
 
 
-def takes_only_rdf(target: ResourcePath) -> bool:
+def accepts_only_rdf(target: ResourcePath) -> bool:
     """Whether a body at the target must be RDF: containers, ACLs and descriptions."""
     return is_container(target) or auxiliary_kind(target) is not None

@@ -32,7 +32,7 @@ class RequestBody(Protocol):
         """Receive the whole body at once, with the same errors."""
 
 
-class GivenBody:
+class InMemoryBody:
     """A body that is there already (:class:`RequestBody`)."""
 
     def __init__(self, content: bytes = b"") -> None:

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from podstead.core.errors import Conflict, NotFound, Overloaded
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import Identity
-from podstead.core.operation import GivenBody, RequestBody
+from podstead.core.operation import InMemoryBody, RequestBody
 from podstead.git.cgi import Head, Transfer, read_head, variables
 from podstead.git.configuration import environment
 from podstead.git.content import MOST_WORDS_BYTES, inflated, with_few_commands
@@ -104,7 +104,7 @@ class GitService:
         content = _content(
             asked,
             transfer,
-            GivenBody() if asked.advertises else body,
+            InMemoryBody() if asked.advertises else body,
             limit_bytes=min(self._max_body_bytes, MOST_WORDS_BYTES),
         )
         running = await self._start(

@@ -23,7 +23,7 @@ from podstead.core.identifiers import (
     description_of,
     storage_root,
 )
-from podstead.core.methods import allowed_methods, takes_only_rdf
+from podstead.core.methods import accepts_only_rdf, allowed_methods
 from podstead.core.operation import Operation
 from podstead.rdf.patching import Patch
 from podstead.resources.committer import MAX_ATTEMPTS, Committer
@@ -159,7 +159,7 @@ class ResourceService:
             await self._within_capacity(
                 operation, admitted.stored_path, extra_bytes=admitted.extra_charge_bytes()
             ),
-            only_rdf=takes_only_rdf(operation.target),
+            only_rdf=accepts_only_rdf(operation.target),
         )
 
         # May be called several times for one request. Each call uses a new version: two plans for

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from podstead.core.identity import Identity
-from podstead.core.operation import GivenBody, RequestBody
+from podstead.core.operation import InMemoryBody, RequestBody
 from podstead.git.cgi import Transfer
 from podstead.git.requests import GitRequest
 from podstead.git.service import Caller, GitService
@@ -17,9 +17,9 @@ MAX_SIGNED_BYTES: Final = 4 * 1024 * 1024
 """How much content may be signed with a request of git; its helpers sign none."""
 
 
-async def _whole(body: RequestBody) -> GivenBody:
+async def _whole(body: RequestBody) -> InMemoryBody:
     """Signed content, checked before git gets any of it: git acts on what it has (A-145)."""
-    return GivenBody(await body.read(limit_bytes=MAX_SIGNED_BYTES))
+    return InMemoryBody(await body.read(limit_bytes=MAX_SIGNED_BYTES))
 
 
 class GitEndpoint:

@@ -117,7 +117,7 @@ def operation_of(request: Request, agent: Identity | None) -> Operation:
         link_types=() if link is None else type_links([link]),
         origin=get(b"origin"),
         preferences=parse_prefer(get(b"prefer")),
-        signed_url=bool(fields.proofs) or (agent is not None and agent.method.is_of_one_url),
+        signed_url=bool(fields.proofs) or (agent is not None and agent.method.is_bound_to_url),
     )
 
 

@@ -32,7 +32,7 @@ from podstead.core.identifiers import (
 from podstead.core.links import link_header
 from podstead.core.media_types import RDF_TYPES, essence
 from podstead.core.memoization import memoize_short_keys
-from podstead.core.methods import allowed_methods, takes_only_rdf
+from podstead.core.methods import accepts_only_rdf, allowed_methods
 from podstead.core.prefer import Return
 from podstead.core.vocab import (
     LDP_BASIC_CONTAINER,
@@ -293,5 +293,5 @@ def _method_headers(target: ResourcePath) -> tuple[tuple[bytes, bytes], ...]:
     if "POST" in allowed:
         headers.append((b"accept-post", _ANY_INPUT))
     if "PUT" in allowed:
-        headers.append((b"accept-put", _RDF_INPUT if takes_only_rdf(target) else _ANY_INPUT))
+        headers.append((b"accept-put", _RDF_INPUT if accepts_only_rdf(target) else _ANY_INPUT))
     return tuple(headers)

@@ -6,7 +6,7 @@ import pytest
 
 from podstead.app.adapters.profile_patches import AccountProfiles
 from podstead.core.errors import BodyTooLarge, Conflict
-from podstead.core.operation import GivenBody
+from podstead.core.operation import InMemoryBody
 from podstead.resources.outcome import Outcome, ResourceRequest, Result
 from podstead.resources.service import ResourceService
 
@@ -58,14 +58,14 @@ async def test_a_profile_is_changed_as_its_owner_would() -> None:
 
 @pytest.mark.parametrize("content", [b"", b"content"])
 async def test_a_given_body_is_one_like_any_other(content: bytes) -> None:
-    body = GivenBody(content)
+    body = InMemoryBody(content)
     assert (body.announced, body.size_bytes) == (bool(content), len(content))
     assert await body.read(limit_bytes=7) == content
     assert b"".join([piece async for piece in body.chunks(limit_bytes=7)]) == content
 
 
 async def test_a_given_body_minds_the_limit() -> None:
-    body = GivenBody(b"content")
+    body = InMemoryBody(b"content")
     with pytest.raises(BodyTooLarge):
         await body.read(limit_bytes=6)
     with pytest.raises(BodyTooLarge):

@@ -11,7 +11,7 @@ from podstead.core.errors import BadRequest, Conflict
 from podstead.core.identifiers import ResourcePath, parse_path
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.core.media_types import SPARQL_UPDATE
-from podstead.core.operation import GivenBody, Operation
+from podstead.core.operation import InMemoryBody, Operation
 from podstead.resources.outcome import ResourceRequest
 from podstead.resources.service import ResourceService
 
@@ -38,7 +38,7 @@ class AccountProfiles:
         operation = Operation(
             "PATCH",
             self._path_of(web_id),
-            GivenBody(patch.encode()),
+            InMemoryBody(patch.encode()),
             content_type=media_type,
         )
         owner = Identity(iri=web_id, method=AuthenticationMethod.SESSION, may_state_identity=True)
