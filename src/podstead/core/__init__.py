@@ -1,1 +1,1 @@
-"""Pure vocabulary and rules that every other layer builds on: no I/O, no clock."""
+"""Pure types and rules that every other layer builds on: no I/O, no clock."""

@@ -1,4 +1,4 @@
-"""What time is it, and what is random? Both come in as values, so that cores stay pure."""
+"""Ports for time and randomness. Pure code receives both as values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Wall-clock time; tests move it."""
+    """Wall-clock time, which tests replace."""
 
     def now_ms(self) -> int:
         """Unix time in milliseconds."""

@@ -1,9 +1,9 @@
-"""Do the preconditions of a request hold? RFC 9110 section 13.2.2, one step after the other.
+"""Do the preconditions of a request hold? Implements the steps of RFC 9110, section 13.2.2.
 
-Entity tags here are ``"<version>-<form>"``: the version part names a state of the resource, the
-form the representation (P-24). Reads compare whole tags. Writes compare the version part only,
-because a client may GET Turtle and PUT JSON-LD (P-24); the commit checks that version again inside
-its transaction, so an answer given here cannot be overtaken.
+Entity tags have the form ``"<version>-<form>"``: the version part identifies a state of the
+resource, the form its representation (P-24). Reads compare entire tags. Writes compare the version
+part only, because a client may GET Turtle and PUT JSON-LD (P-24); the commit checks that version
+again inside its transaction.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from podstead.core.errors import BadRequest, PreconditionFailed
 from podstead.core.memoization import memoize_short_keys
 
 _ENTITY_TAG = re.compile(r'(W/)?"([\x21\x23-\x7e\x80-\xff]*)"')
-# No two neighbours can match the same character, so any header takes linear time.
+# No two adjacent parts can match the same character, so matching takes linear time.
 _TAG_LIST = re.compile(
     rf"\s*(?:,\s*)*{_ENTITY_TAG.pattern}\s*(?:,\s*(?:{_ENTITY_TAG.pattern}\s*)?)*\Z"
 )
 MAX_TAGS_CHARS = 4096
-"""A longer list is one that nobody means; it is read as malformed."""
+"""A longer list is treated as malformed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class EntityTag:
 
     @property
     def version(self) -> str:
-        """The part that names the state, whatever the representation."""
+        """The part that identifies the state, independent of the representation."""
         return self.opaque.rpartition("-")[0]
 
 
@@ -66,7 +66,7 @@ UNCONDITIONAL = Conditions()
 
 
 class PreconditionResult(Enum):
-    """What a safe request shall answer with."""
+    """How the server should respond to a safe request."""
 
     PROCEED = "proceed"
     NOT_MODIFIED = "not modified"
@@ -97,15 +97,15 @@ def parse_http_date(value: str) -> int | None:
         date = parsedate_to_datetime(value)
     except (ValueError, TypeError, OverflowError):
         return None
-    # The obsolete asctime form names no zone, and every HTTP date is in UTC.
+    # The obsolete asctime form has no time zone, and every HTTP date is in UTC.
     return int((date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp())
 
 
 def evaluate_read(conditions: Conditions, *, etag: str, modified_ms: int) -> PreconditionResult:
     """Evaluate the conditions of a GET or HEAD of an existing resource.
 
-    ``etag`` is the chosen representation's tag with its quotes (P-23: negotiation comes first).
-    A malformed list matches nothing. Raises PreconditionFailed (steps 1 and 2).
+    ``etag`` is the quoted entity tag of the negotiated representation (P-23). A malformed list
+    matches nothing. Raises PreconditionFailed (steps 1 and 2).
     """
     opaque = etag[1:-1]
     if conditions.if_match is not None:  # step 1, strong comparison
@@ -129,8 +129,8 @@ def check_write(conditions: Conditions, *, version: str | None, modified_ms: int
     """Check the conditions of a state-changing request; P-21, P-22.
 
     ``version`` is the version part of the target's current entity tags, ``None`` if the target
-    does not exist. Raises PreconditionFailed, or BadRequest for a malformed list: a write whose
-    condition cannot be read must not happen.
+    does not exist. Raises PreconditionFailed, or BadRequest for a malformed list, because a write
+    must not happen if its condition cannot be parsed.
     """
     if conditions.if_match is not None:  # step 1
         tags = _parse_or_refuse("If-Match", conditions.if_match)

@@ -1,9 +1,8 @@
-"""Which representation does an Accept header ask for? (RFC 9110 section 12.5.1, R-3 to R-5)
+"""Which representation does an Accept header prefer? (RFC 9110, section 12.5.1; R-3 to R-5)
 
-Headers come from many clients and are read leniently: a part that is no media range is skipped, and
-a header without any readable part asks for nothing in particular. Parameters other than ``q`` are
-ignored, so ``application/ld+json;profile=…`` asks for JSON-LD. The questions are answered from
-memory where a header is repeated, as most are.
+Headers are parsed leniently: a part that is not a media range is skipped, and a header without any
+valid part expresses no preference. Parameters other than ``q`` are ignored, so
+``application/ld+json;profile=…`` requests JSON-LD. Results are cached, since most headers recur.
 """
 
 from __future__ import annotations
@@ -16,42 +15,44 @@ from functools import lru_cache
 from podstead.core.media_types import HTML, JSON, RDF_TYPES
 
 MAX_ACCEPT_CHARS = 4096
-"""A longer header is no preference that anybody wrote; it is read as if it were absent."""
+"""A longer header is treated as absent."""
 
 _REMEMBERED = 1024
 
 _WORD = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # a token, RFC 9110 section 5.6.2
 _QUOTED = r'"(?:[^"\\]|\\.)*'
-# One member of the list: up to a comma outside quotes. A quote left open takes the rest with it.
-# This and the patterns below give back nothing once matched, so any header takes linear time.
+# One member of the list: up to a comma outside quotes. An unterminated quote extends to the end.
+# This and the patterns below never backtrack, so matching takes linear time.
 _PART = re.compile(rf'(?:[^,"]|{_QUOTED}"?)+', re.DOTALL)
 _RANGE = re.compile(rf"[ \t]*({_WORD}/{_WORD}|\*)[ \t]*(?=;|\Z)")
 _PARAMETER = re.compile(
     rf';[ \t]*(?:({_WORD})[ \t]*(?:=[ \t]*([^;" \t]+|{_QUOTED}")[ \t]*)?)?(?=;|\Z)', re.DOTALL
 )
-# More digits than RFC 9110 section 12.4.2 allows, and ".5", are what some clients send.
+# Some clients send ".5", or more digits than RFC 9110 section 12.4.2 allows.
 _WEIGHT = re.compile(r"[01]?\.[0-9]{1,9}|[01]\.?")
 _ANY = "*/*"
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptPreferences:
-    """The weights of an Accept header: of ``type/subtype``, of ``type/*`` and of ``*/*``."""
+    """The weights of an Accept header for ``type/subtype``, ``type/*`` and ``*/*``."""
 
     weights: Mapping[str, float]
 
     def weight(self, media_type: str) -> float:
-        """The weight of a media type by the most specific range; 0.0 where it is not accepted."""
+        """The weight of a media type by the most specific range; 0.0 if it is not accepted."""
         matched = self._matching_range(media_type)
         return 0.0 if matched is None else self.weights[matched]
 
     def rank(self, media_type: str) -> tuple[float, bool]:
-        """The weight, and of equal weights more for a type that is named than for one that a
-        wildcard accepts: who sends ``text/turtle, */*`` wants Turtle, and takes anything."""
+        """A sort key: the weight, then whether the type is named and not matched by a wildcard.
+
+        ``text/turtle, */*`` therefore prefers Turtle.
+        """
         return self.weight(media_type), media_type in self.weights
 
     def excludes(self, media_type: str) -> bool:
-        """Whether the type is ruled out by ``q=0`` and ``*/*`` does not accept anything (R-5)."""
+        """Whether ``q=0`` excludes the type and ``*/*`` does not accept it nevertheless (R-5)."""
         ruled_out = self._matching_range(media_type) is not None and not self.weight(media_type)
         return ruled_out and not self.weights.get(_ANY)
 
@@ -66,9 +67,8 @@ _INDIFFERENT = AcceptPreferences({_ANY: 1.0})
 def choose(accept: str | None, offered: Sequence[str]) -> str | None:
     """The offered media type that the header prefers, or ``None`` if it accepts none of them.
 
-    ``offered`` are types without parameters, in lower case; among types of equal weight those that
-    are named precede those that wildcards accept, and of these the first offered wins (R-3), so
-    the stored type comes first. A tuple is answered fastest.
+    ``offered`` are types without parameters, in lower case. Among types of equal weight, those that
+    the header names precede those that wildcards accept; among these, the first offered wins (R-3).
     """
     return _choose(_bounded(accept), tuple(offered))
 
@@ -76,21 +76,21 @@ def choose(accept: str | None, offered: Sequence[str]) -> str | None:
 def prefers_html(accept: str | None) -> bool:
     """Whether HTML is preferred to JSON and to every RDF type (C-27, P-17).
 
-    True for a browser's header; ``*/*`` and an absent header prefer nothing.
+    True for the header of a browser; false for ``*/*`` and an absent header.
     """
     return _prefers_html(_bounded(accept))
 
 
 def excludes(accept: str | None, media_type: str) -> bool:
-    """Whether the header rules a type out so plainly that 406 is due for a document (R-5).
+    """Whether the header excludes a type explicitly, so that a document gets 406 (R-5).
 
-    A header that merely does not mention the type is no exclusion.
+    A header that does not mention the type does not exclude it.
     """
     return parse_accept(accept).excludes(media_type)
 
 
 def parse_accept(accept: str | None) -> AcceptPreferences:
-    """Read an Accept header; of a range given several times the highest weight counts."""
+    """Parse an Accept header; of a repeated range, the highest weight applies."""
     return _parse(_bounded(accept))
 
 
@@ -108,7 +108,7 @@ def _prefers_html(accept: str | None) -> bool:
 @lru_cache(maxsize=_REMEMBERED)
 def _choose(accept: str | None, offered: tuple[str, ...]) -> str | None:
     preferences = _parse(accept)
-    # max() keeps the first of equals.
+    # max() returns the first of equals.
     best = max(offered, key=preferences.rank, default=None)
     return best if best is not None and preferences.weight(best) > 0 else None
 
@@ -130,7 +130,7 @@ def _weighed_range(part: str) -> tuple[str, float] | None:
     matched = _RANGE.match(part)
     if matched is None:
         return None
-    # A lone "*" is what old Java clients mean by "*/*".
+    # Old Java clients send "*" for "*/*".
     media_range = _ANY if matched[1] == "*" else matched[1].lower()
     if media_range.startswith("*/") and media_range != _ANY:
         return None
@@ -140,7 +140,7 @@ def _weighed_range(part: str) -> tuple[str, float] | None:
         if parameter is None:
             return None
         if (parameter[1] or "").lower() == "q":
-            # What follows the weight are extensions of the weight, and long obsolete.
+            # Parameters after the weight are accept extensions, which are obsolete.
             return _weighed(media_range, parameter[2] or "")
         position = parameter.end()
     return media_range, 1.0

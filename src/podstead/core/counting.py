@@ -1,4 +1,4 @@
-"""How is a number of things written? In the singular where there is one of them."""
+"""Numbers with nouns in messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every error that Podstead raises, by whose fault it is.
+"""The errors that Podstead raises, by whose fault they are.
 
     PodsteadError
     ├── RequestRefused                  the sender's request cannot be honoured as it stands
@@ -21,18 +21,19 @@
     │   └── QuotaExceeded
     └── ServerTrouble                   our side failed; the request may be fine
         ├── StorageError                the engine or a blob could not be read or written
-        │   ├── DiskFull                there is no room for what should be stored
-        │   └── RootUnusable            the data root does not serve; the server cannot start
+        │   ├── DiskFull                there is not enough disk space
+        │   └── RootUnusable            the data root is unusable; the server cannot start
         │       ├── SchemaTooNew        it was written by a newer Podstead
         │       └── RootInUse           another server runs on it
         ├── Overloaded                  a bounded queue or store is full
         └── OutboundError               a foreign document could not be fetched
-            ├── RemoteUnavailable       … for a reason that may pass
+            ├── RemoteUnavailable       … for a temporary reason
             └── OwnDocument             the URL is another name of this server
 
-Absence is never an error of storage (it is ``None``), and trouble is never absence. A message is
-public: it is shown to the sender and holds neither internals nor what the sender may not read; the
-private reason travels as ``__cause__``. Only ``web/errors.py`` knows HTTP statuses.
+Absence is never an error of the storage (it is ``None``), and an error never means absence. A
+message is public: it is sent to the client and contains neither internals nor anything that the
+client may not read. The private reason is the ``__cause__``. Only ``web/errors.py`` knows HTTP
+statuses.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ from podstead.core.counting import counted
 
 
 class PodsteadError(Exception):
-    """Base of all errors raised on purpose; ``str()`` is a public sentence."""
+    """Base class of all errors that are raised deliberately; ``str()`` is a public message."""
 
     known_text: str | None = None
-    """The text that clients compare, where it is another than the reason of the status (A-90)."""
+    """The text that clients compare, if it is not the reason phrase of the status (A-90)."""
 
 
 class RequestRefused(PodsteadError):
@@ -77,8 +78,8 @@ class NotAuthenticated(RequestRefused):
 
     @property
     def lacks_nonce(self) -> bool:
-        """Whether the sender only has to repeat a nonce that it is now given, which is how every
-        client begins (RFC 9449 section 9)."""
+        """Whether the client only has to repeat the request with the nonce in the response, as
+        every client does at first (RFC 9449, section 9)."""
         return self.error == "use_dpop_nonce"
 
 
@@ -166,8 +167,8 @@ class RateLimited(RequestRefused):
 
 
 class QuotaExceeded(RequestRefused):
-    """The storage has no room for the write. The message says how much the storage uses, its
-    limit, and how much more the write needs, if that is known."""
+    """The write would exceed the quota of the storage. The message gives the usage and the limit
+    and, if known, how much more the write needs."""
 
     def __init__(
         self, *, used_bytes: int, limit_bytes: int, needed_bytes: int | None = None
@@ -187,8 +188,7 @@ class ServerTrouble(PodsteadError):
 
 
 class StorageError(ServerTrouble):
-    """The storage engine or a blob could not be read or written. This never means
-    absence."""
+    """The storage engine or a blob could not be read or written. This never means absence."""
 
 
 class DiskFull(StorageError):
@@ -205,7 +205,8 @@ class DiskFull(StorageError):
 
 
 class RootUnusable(StorageError):
-    """The data root cannot be used, and so the server cannot start; says why and which path."""
+    """The data root cannot be used, so the server cannot start; the message gives path and
+    reason."""
 
 
 class SchemaTooNew(RootUnusable):
@@ -228,12 +229,12 @@ class RemoteUnavailable(OutboundError):
     """A foreign document could not be fetched for a temporary reason: its server does not respond,
     or is not contacted at present. Try again after ``Retry-After``.
 
-    So nothing is known about what depends on the document: a credential or client is not invalid
-    for it.
+    This says nothing about what depends on the document: it does not make credentials or a client
+    invalid.
     """
 
     retry_after_s: int = 30
 
 
 class OwnDocument(OutboundError):
-    """The URL leads to this server, yet not by its base URL, and so names nothing of it (A-190)."""
+    """The URL leads to this server but does not start with its base URL (A-190)."""

@@ -1,9 +1,9 @@
-"""Which resource does a request target name, and what do its name and place say about it?
+"""Which resource does a request target identify, and what follows from its path?
 
-A resource is known by its canonical path: absolute, percent-encoded, each segment decoded and
+A resource is identified by its canonical path: absolute, percent-encoded, each segment decoded and
 encoded again so that one resource has exactly one spelling (P-50). Slash semantics (P-47), the
-hierarchy of containers and the names of auxiliary resources (``.acl``, ``.meta``) are read off the
-path alone, so everything here is pure and works for resources that do not exist.
+hierarchy of containers and the names of auxiliary resources (``.acl``, ``.meta``) depend on the
+path only, so everything here is pure and works for resources that do not exist.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _BAD_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
 class Auxiliary(Enum):
-    """The kinds of auxiliary resources, by the suffix that makes their URLs (W-1, C-30)."""
+    """The kinds of auxiliary resources, by the suffix of their URLs (W-1, C-30)."""
 
     ACL = ACL_SUFFIX
     DESCRIPTION = DESCRIPTION_SUFFIX
@@ -48,10 +48,10 @@ class Auxiliary(Enum):
 
 @memoize_short_keys
 def parse_path(raw_path: bytes) -> ResourcePath:
-    """Canonicalise the path of a request target exactly as received (P-50).
+    """Canonicalize the path of a request target, exactly as received (P-50).
 
-    Raises BadRequest for a path that is not absolute, has a bad escape, is not UTF-8 after
-    decoding, holds a control character, or has an empty, ``.`` or ``..`` segment.
+    Raises BadRequest for a path that is not absolute, has a malformed escape, is not UTF-8 after
+    decoding, contains a control character, or has an empty, ``.`` or ``..`` segment.
     """
     if _PLAIN_PATH.match(raw_path) and raw_path:
         return ResourcePath(raw_path.decode("ascii"))
@@ -90,12 +90,12 @@ def _check_segment(decoded: bytes) -> None:
 
 
 def encode_segment(decoded: bytes) -> str:
-    """Percent-encode one decoded segment, upper-case hex, nothing escaped without need."""
+    """Percent-encode one decoded segment, in upper-case hex and only where necessary."""
     return "".join(chr(byte) if byte in _UNESCAPED else f"%{byte:02X}" for byte in decoded)
 
 
 def is_container(path: ResourcePath) -> bool:
-    """Whether the path is a container's: it ends in a slash (P-47)."""
+    """Whether the path identifies a container, that is, ends in a slash (P-47)."""
     return path.endswith("/")
 
 
@@ -107,7 +107,7 @@ def parent_container(path: ResourcePath) -> ResourcePath | None:
 
 
 def ancestors(path: ResourcePath) -> Iterator[ResourcePath]:
-    """The containers above the path, closest first, the server's root last."""
+    """The containers above the path, from the nearest to the server's root."""
     end = len(path) - 1
     while end > 0:
         end = path.rindex("/", 0, end)
@@ -120,21 +120,21 @@ def segment_name(path: ResourcePath) -> str:
 
 
 def slash_variant(path: ResourcePath) -> ResourcePath:
-    """The path with the trailing slash added or removed; only one of both may exist (P-47)."""
+    """The path with the trailing slash added or removed; only one of the two can exist (P-47)."""
     return ResourcePath(path[:-1] if path.endswith("/") else path + "/")
 
 
 def storage_root(path: ResourcePath) -> ResourcePath | None:
-    """The root container of the storage (pod) that the path lies in: its first segment.
+    """The root container of the storage that contains the path: its first segment.
 
-    ``None`` for the server's root and for documents directly below it, which lie in no storage.
+    ``None`` for the server's root and for documents directly below it, which are in no storage.
     """
     end = path.find("/", 1)
     return None if end < 0 else ResourcePath(path[: end + 1])
 
 
 def storage_description_of(root: ResourcePath) -> ResourcePath:
-    """Where the description of the storage with this root container is (P-32)."""
+    """The path of the description of the storage with this root container (P-32)."""
     return ResourcePath(f"{root}.well-known/solid")
 
 

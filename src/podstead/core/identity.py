@@ -1,4 +1,4 @@
-"""Who makes a request: the identity that authentication established, or nobody."""
+"""The identity of the agent that makes a request, as authentication established it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class AuthenticationMethod(Enum):
     DPOP = "dpop"
     NIP98 = "nip98"
     SESSION = "session"
-    """Signed in at the provider, which does something on behalf of its account."""
+    """Signed in at the provider, which acts on behalf of the account."""
     WEBID_TLS = "tls"
 
     @property
     def is_bound_to_url(self) -> bool:
-        """Whether the credential is for the URL of its request only."""
+        """Whether the credentials are valid for the URL of their request only."""
         return self in (AuthenticationMethod.DPOP, AuthenticationMethod.NIP98)
 
 
@@ -31,17 +31,17 @@ class AuthenticationMethod(Enum):
 class Identity:
     """A proven identity (A-4).
 
-    ``iri`` is the primary IRI (a WebID, or ``did:nostr:`` with a key that none is linked to);
-    ``aliases`` are further IRIs proven by the same credential, which access rules may name just as
+    ``iri`` is the primary IRI: a WebID, or ``did:nostr:`` with a key that is not linked to one.
+    ``aliases`` are further IRIs that the same credentials prove and that access rules may name as
     well. ``issuer`` and ``client_id`` are those of a provider's token, ``nostr_key`` is the key
     that signed the request. ``expires_at_s`` is Unix time in seconds.
 
-    ``content_digest`` is the SHA-256 that the credential says the request's content has; nothing
-    of the content may be believed before it turned out so (A-145).
+    ``content_digest`` is the SHA-256 that the credentials give for the request's content; the
+    content must not be used before the digest has been verified (A-145).
 
-    ``may_state_identity`` tells whether the credential suffices to change who can act as a WebID
-    (:mod:`podstead.resources.identity_changes`): it is the agent's own, as opposed to the token of
-    an application, or the token of an application that was granted :data:`IDENTITY_SCOPE`.
+    ``may_state_identity`` means that the credentials suffice to change who can act as a WebID
+    (:mod:`podstead.resources.identity_changes`): they are the agent's own, or the token of an
+    application that was granted :data:`IDENTITY_SCOPE`.
     """
 
     iri: str
@@ -57,7 +57,7 @@ class Identity:
 
     @property
     def simple_token_id(self) -> str | None:
-        """The simple token that proved the identity; ``None`` if something else did."""
+        """The ID of the simple token that proved the identity, if it was one."""
         return self.token_id if self.method is AuthenticationMethod.SIMPLE else None
 
     def names(self) -> frozenset[str]:

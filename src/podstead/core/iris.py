@@ -1,4 +1,4 @@
-"""When do two IRIs name one resource? HTTP IRIs in their canonical spelling (P-50, W-11)."""
+"""When do two HTTP IRIs identify the same resource? Canonicalization (P-50, W-11)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 @memoize_short_keys
 def canonical_url(iri: str) -> str | None:
-    """The one spelling of an ``http(s)`` IRI: scheme and host in lower case, no default port, the
-    path as :func:`podstead.core.identifiers.parse_path` makes it.
+    """The canonical form of an ``http(s)`` IRI: scheme and host in lower case, no default port, the
+    path as :func:`podstead.core.identifiers.parse_path` returns it.
 
-    ``None`` for other schemes, and for IRIs with a query, fragment or user name: those name no
-    resource that rules could be about.
+    ``None`` for other schemes, and for IRIs with a query, fragment or user name, which do not
+    identify a resource that access rules could apply to.
     """
     match = _HTTP_IRI.match(iri)
     if match is None:

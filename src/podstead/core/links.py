@@ -1,9 +1,8 @@
-"""What do Link headers say? (RFC 8288, P-35)
+"""Link headers (RFC 8288, P-35).
 
-Building: all links of a response go into one line, and no target holds a raw comma or semicolon,
-because some clients split the line on commas. Parsing: a request's Link headers are read leniently;
-a link that is malformed is skipped, and so are those after it in the same header, since nothing
-tells where it ends.
+Serialization: all links of a response are in one header, and no target contains a raw comma or
+semicolon, because some clients split the header at commas. Parsing is lenient: a malformed link is
+skipped, and so are those after it in the same header, because its end is unknown.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 MAX_LINK_CHARS = 8192
-"""A longer header is not read."""
+"""A longer header is ignored."""
 
 TYPE_REL = "type"
 
 _WORD = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # a token, RFC 9110 section 5.6.2
-# No two neighbours in these patterns can match the same character: linear time on any header.
+# No two adjacent parts of these patterns can match the same character: matching is linear.
 _TARGET = re.compile(r"[ \t,]*<([^<>\"]*)>[ \t]*")
 _PARAMETER = re.compile(
     rf';[ \t]*(?:({_WORD})[ \t]*(?:=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^;," \t]*))[ \t]*)?)?',
@@ -32,13 +31,13 @@ _UNSAFE_IN_TARGET = re.compile(r"[^!#$%&'()*+\-./:=?@\[\]_~0-9A-Za-z]")
 class Link:
     """One link: its target, and its relation types.
 
-    ``anchored`` links have an ``anchor`` parameter, so they are about some other resource than the
+    An ``anchored`` link has an ``anchor`` parameter, so its context is another resource than the
     one that the message is about (RFC 8288 section 3.2).
     """
 
     target: str
     relations: tuple[str, ...]
-    """Registered relation types in lower case; extension types are IRIs and stay as they are."""
+    """Registered relation types in lower case, extension types (IRIs) unchanged."""
     anchored: bool = False
 
 
@@ -55,7 +54,7 @@ def parse_links(headers: Iterable[str]) -> tuple[Link, ...]:
 
 
 def type_links(headers: Iterable[str]) -> tuple[str, ...]:
-    """The targets of ``rel="type"``: the interaction models that a request asks for (C-8)."""
+    """The targets of ``rel="type"``: the interaction models that a request specifies (C-8)."""
     return tuple(
         link.target
         for link in parse_links(headers)
@@ -73,7 +72,7 @@ def _links(header: str) -> Iterable[Link]:
             name, quoted, token = parameter.groups()
             if name is not None:
                 value = token or "" if quoted is None else _QUOTED_PAIR.sub(r"\1", quoted)
-                # Of a repeated parameter the first counts (RFC 8288 section 3.3).
+                # Of a repeated parameter, the first applies (RFC 8288 section 3.3).
                 parameters.setdefault(name.lower(), value)
         if header[position : position + 1] not in ("", ","):
             return
@@ -85,7 +84,7 @@ def _links(header: str) -> Iterable[Link]:
 
 
 def _normal_relation(relation: str) -> str:
-    """Registered types compare without case (RFC 8288 section 2.1.1); IRIs have a colon."""
+    """Registered types are case-insensitive (RFC 8288 section 2.1.1); IRIs contain a colon."""
     return relation if ":" in relation else relation.lower()
 
 

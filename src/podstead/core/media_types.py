@@ -1,8 +1,8 @@
-"""What does a Content-Type say, and is it RDF?
+"""Media types, and which of them are RDF.
 
-RFC 9110 section 8.3.1 (media types) and 5.6.6 (parameters), read strictly: a value that is not a
-media type is refused, never guessed at. Types compare without their parameters (R-13); the
-parameters are kept, because a stored text must be served with the charset it came with.
+Implements RFC 9110, sections 8.3.1 (media types) and 5.6.6 (parameters), strictly: a value that is
+not a media type is refused. Types are compared without their parameters (R-13); the parameters are
+kept, because a stored text must be served with its original charset.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RDF_TYPES: Final = (TURTLE, JSON_LD, N_TRIPLES, N_QUADS, TRIG, N3, RDF_XML)
 ``application/json`` is not among them: JSON is stored as bytes.
 """
 
-# The encodings whose every text is also UTF-8, by the names that clients use for them.
+# Names that clients use for UTF-8 and its subset ASCII.
 _UTF_8_NAMES = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
 
 _NAME = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # RFC 9110 section 5.6.2
@@ -56,20 +56,20 @@ class MediaType:
         )
 
     def parameter(self, name: str) -> str | None:
-        """The value of a parameter (name in lower case); the first where it is repeated."""
+        """The value of a parameter (name in lower case), the first if it is repeated."""
         return next((value for key, value in self.parameters if key == name), None)
 
     def is_utf_8(self) -> bool:
-        """Whether the text is UTF-8 as far as the charset parameter tells (R-13)."""
+        """Whether the charset parameter is absent or means UTF-8 (R-13)."""
         charset = self.parameter("charset")
         return charset is None or charset.lower() in _UTF_8_NAMES
 
 
 @memoize_short_keys
 def parse_media_type(value: str) -> MediaType:
-    """Read one media type with its parameters.
+    """Parse one media type with its parameters.
 
-    Raises BadRequest when the value is not ``type/subtype`` with well-formed parameters after it.
+    Raises BadRequest if the value is not ``type/subtype`` with well-formed parameters.
     """
     matched = _ESSENCE.match(value)
     if matched is None:

@@ -1,7 +1,7 @@
-"""Which results of pure functions are worth keeping? Those for keys that are not long.
+"""Memoization of pure functions for short keys.
 
-Whoever sends requests chooses the keys. A cache bounded in entries only would let a stranger fill
-it with keys of many kilobytes each, so results for long ones are worked out every time.
+Clients choose the keys. If only the number of entries were bounded, a client could fill the cache
+with keys of many kilobytes each, so results for long keys are not cached.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import lru_cache, wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
 MAX_KEY_LENGTH = 512
-"""Characters or bytes; people's paths and headers are shorter."""
+"""In characters or bytes. Ordinary paths and headers are shorter."""
 
 _Key = TypeVar("_Key", bound=Sized)
 _Rest = ParamSpec("_Rest")
@@ -21,13 +21,13 @@ _Result = TypeVar("_Result")
 def memoize_short_keys(
     function: Callable[Concatenate[_Key, _Rest], _Result],
 ) -> Callable[Concatenate[_Key, _Rest], _Result]:
-    """Remember the last results for first arguments of at most ``MAX_KEY_LENGTH``."""
-    remembered = lru_cache(maxsize=2048)(function)
+    """Cache the most recent results for first arguments of at most ``MAX_KEY_LENGTH``."""
+    cached = lru_cache(maxsize=2048)(function)
 
     @wraps(function)
     def look_up(key: _Key, /, *rest: _Rest.args, **named: _Rest.kwargs) -> _Result:
         if len(key) > MAX_KEY_LENGTH:
             return function(key, *rest, **named)
-        return remembered(key, *rest, **named)  # type: ignore[arg-type]  # hashable, all of them
+        return cached(key, *rest, **named)  # type: ignore[arg-type]  # hashable, all of them
 
     return look_up

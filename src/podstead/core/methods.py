@@ -1,4 +1,4 @@
-"""Which methods does a target support, going by its URL's shape alone? (P-13, P-14)"""
+"""Which methods does a target support, judged by its URL alone? (P-13, P-14)"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from podstead.core.memoization import memoize_short_keys
 def allowed_methods(target: ResourcePath) -> tuple[str, ...]:
     """The methods in the order in which ``Allow`` lists them.
 
-    Containers take POST; a storage root and its ACL cannot be deleted (C-19).
+    Containers support POST; a storage root and its ACL cannot be deleted (C-19).
     """
     auxiliary = auxiliary_kind(target)
     methods = ["OPTIONS", "HEAD", "GET", "PUT", "PATCH"]

@@ -1,4 +1,4 @@
-"""What does a request ask? The values that the web layer makes of it and what comes back."""
+"""A request on a resource, as the web layer passes it to the resource layer."""
 
 from __future__ import annotations
 
@@ -17,23 +17,25 @@ class RequestBody(Protocol):
 
     @property
     def announced(self) -> bool:
-        """Whether the request says that it has content: a Content-Length above 0, or chunks to
-        come. A bodyless PUT has none (P-7)."""
+        """Whether the request announces content: a Content-Length above 0, or chunks (P-7)."""
 
     @property
     def size_bytes(self) -> int | None:
-        """The announced length; ``None`` if it is not known beforehand."""
+        """The announced length; ``None`` if it is not known in advance."""
 
     def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:
-        """Receive the body. Raises BodyTooLarge past the limit, BodyTimeout when it stops
-        arriving and BadRequest when it ends early: it has ended well only if this returns."""
+        """Receive the body. It is complete only when the iteration ends without an error.
+
+        Raises BodyTooLarge beyond the limit, BodyTimeout if the body stops arriving, and BadRequest
+        if it ends early.
+        """
 
     async def read(self, *, limit_bytes: int) -> bytes:
         """Receive the whole body at once, with the same errors."""
 
 
 class InMemoryBody:
-    """A body that is there already (:class:`RequestBody`)."""
+    """A body in memory (:class:`RequestBody`)."""
 
     def __init__(self, content: bytes = b"") -> None:
         self._content = content
@@ -53,10 +55,10 @@ class InMemoryBody:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One request on a resource, headers decoded and not yet trusted.
+    """One request on a resource, with decoded but not yet validated headers.
 
-    ``link_types`` are the targets of request Link headers with ``rel=type``. ``signed_url`` tells
-    that the credential is bound to the request's URL, so that a redirect would break it (A-102).
+    ``link_types`` are the targets of Link headers with ``rel=type``. ``signed_url`` means that the
+    credentials are bound to the request's URL, so that they would not survive a redirect (A-102).
     """
 
     method: str

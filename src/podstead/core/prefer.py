@@ -1,13 +1,13 @@
-"""What would the client like to have, where the server has a choice? (RFC 7240, LDP 1.0)
+"""The Prefer header (RFC 7240, LDP 1.0).
 
-A preference may be ignored, so nothing here is an error: what is malformed or not known is left
-out, and the rest counts. RFC 7240 section 2 says how the header is read: fields of the name are one
-list, of a preference given twice the first counts, and words compare without case.
+A preference may be ignored, so parsing never fails: malformed and unknown preferences are skipped.
+As RFC 7240, section 2, defines, several headers form one list, the first of a repeated preference
+applies, and names are case-insensitive.
 
-LDP 1.0 section 7.2 gives ``return=representation`` two parameters on a container: ``include`` and
-``omit`` list parts of its representation. A basic container has two parts, what would be there
-without members (the minimal container) and its containment; it has no membership beside that, so
-nothing is left out by omitting it.
+LDP 1.0, section 7.2, gives ``return=representation`` two parameters on a container: ``include`` and
+``omit`` list parts of its representation. A basic container has two parts, the minimal container
+(everything but the members) and its containment triples. It has no other membership triples, so
+omitting those has no effect.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from podstead.core.vocab import (
 )
 
 MAX_PREFER_CHARS = 4096
-"""A longer header is no preference that anybody has; it is read as if it were absent."""
+"""A longer header is treated as absent."""
 
 _WORD = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # a token, RFC 9110 section 5.6.2
 _QUOTED = r'"(?:[^"\\]|\\.)*'
-# One member of the list: up to a comma outside quotes. A quote left open takes the rest with it.
-# This and the patterns below give back nothing once matched, so any header takes linear time.
+# One member of the list: up to a comma outside quotes. An unterminated quote extends to the end.
+# This and the patterns below never backtrack, so matching takes linear time.
 _PART = re.compile(rf'(?:[^,"]|{_QUOTED}"?)+', re.DOTALL)
 _TERM = re.compile(
     rf'[ \t]*(?:({_WORD})[ \t]*(?:=[ \t]*(?:(?:({_WORD})|({_QUOTED})")[ \t]*)?)?)?(?:;|\Z)',
@@ -44,7 +44,7 @@ _PARTS = _MINIMAL | {LDP_PREFER_CONTAINMENT, LDP_PREFER_MEMBERSHIP}
 
 
 class Return(Enum):
-    """How much of a resource an answer shall hold (RFC 7240 section 4.2)."""
+    """How much of a resource a response should contain (RFC 7240, section 4.2)."""
 
     MINIMAL = "minimal"
     REPRESENTATION = "representation"
@@ -52,11 +52,11 @@ class Return(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What one request prefers, as far as this server knows it.
+    """The preferences of one request that this server supports.
 
-    ``include`` and ``omit`` are the IRIs of the parts of a container's representation that are
-    wanted and not wanted; only those that LDP defines, and empty unless ``returned`` is
-    ``REPRESENTATION``.
+    ``include`` and ``omit`` are the IRIs of the parts of a container's representation that the
+    client wants or does not want. They contain only IRIs that LDP defines, and are empty unless
+    ``returned`` is ``REPRESENTATION``.
     """
 
     returned: Return | None = None
@@ -65,11 +65,11 @@ class Preferences:
 
     @property
     def without_members(self) -> bool:
-        """Whether a container shall be represented without its containment.
+        """Whether to represent a container without its containment triples.
 
-        Parts that are both wanted and not wanted are as if not mentioned (LDP 7.2.2, RFC 7240
-        section 2). The minimal container is always given: a representation of a container without
-        it would not say that it is one.
+        Parts that are both included and omitted are ignored (LDP 7.2.2, RFC 7240, section 2). The
+        minimal container is always included, because without it the representation would not state
+        that the resource is a container.
         """
         include, omit = self._mentioned()
         return LDP_PREFER_CONTAINMENT in omit or (
@@ -78,7 +78,7 @@ class Preferences:
 
     @property
     def choose_parts(self) -> bool:
-        """Whether a container's representation is chosen by what was preferred."""
+        """Whether the preferences select the parts of a container's representation."""
         include, omit = self._mentioned()
         return bool(include or omit - _MINIMAL)
 
@@ -90,7 +90,7 @@ NO_PREFERENCES = Preferences()
 
 
 def parse_prefer(value: str | None) -> Preferences:
-    """Read a Prefer header, its fields joined with commas; never fails."""
+    """Parse a Prefer header, its fields joined with commas; never fails."""
     if value is None or len(value) > MAX_PREFER_CHARS:
         return NO_PREFERENCES
     return _parse(value)
@@ -100,7 +100,7 @@ def parse_prefer(value: str | None) -> Preferences:
 def _parse(value: str) -> Preferences:
     returned = [each for each in _preferences(value) if each.name == "return"]
     wishes = {each.value.lower() for each in returned}
-    if len(wishes) != 1:  # none, or both, which is as good as none (RFC 7240 section 4.2)
+    if len(wishes) != 1:  # none, or contradictory ones, which are ignored (RFC 7240 section 4.2)
         return NO_PREFERENCES
     wish, first = wishes.pop(), returned[0]
     if wish == Return.MINIMAL.value:
@@ -130,12 +130,12 @@ def _preferences(value: str) -> Iterator[_Preference]:
         terms = _terms(part)
         if terms:
             (name, own_value), *parameters = terms
-            # Of a repeated parameter the first counts.
+            # Of a repeated parameter, the first applies.
             yield _Preference(name, own_value, dict(reversed(parameters)))
 
 
 def _terms(part: str) -> list[tuple[str, str]]:
-    """Name and value of a preference, then those of its parameters; nothing if malformed."""
+    """Name and value of a preference, then those of its parameters; empty if malformed."""
     terms: list[tuple[str, str]] = []
     position = 0
     while position < len(part):

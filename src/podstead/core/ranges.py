@@ -1,9 +1,9 @@
-"""Which bytes of a representation does a Range header ask for? (RFC 9110 section 14, P-27)
+"""Which bytes of a representation does a Range header select? (RFC 9110, section 14; P-27)
 
-A server may always answer with everything, so a header that is malformed, names an unknown unit or
-asks for several ranges is read as absent. Only a well-formed single range of which no byte exists
-is an error. Range has a meaning for GET alone; the caller does not ask for other methods, nor for
-representations that are made on demand.
+A server may always send the entire representation, so a header that is malformed, has an unknown
+unit or requests several ranges is ignored. Only a well-formed single range that selects no byte is
+an error. Range is defined for GET only; the caller must not use it for other methods, nor for
+representations that are generated on demand.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from podstead.core.errors import RangeNotSatisfiable
 
-# RFC 9110 section 14.1: unit names compare without case.
+# RFC 9110 section 14.1: unit names are case-insensitive.
 # RFC 9110 section 5.6.1: list members may be empty.
-# Eighteen digits are more bytes than anybody stores, and keep the numbers small.
+# Eighteen digits are enough for any stored body and keep the numbers small.
 _SINGLE_RANGE = re.compile(
     r"[Bb][Yy][Tt][Ee][Ss]=[ \t,]*(?P<first>[0-9]{0,18})-(?P<last>[0-9]{0,18})[ \t,]*"
 )
@@ -30,7 +30,7 @@ class ByteRange:
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes it holds; at least one."""
+        """The number of bytes, at least one."""
         return self.last - self.first + 1
 
     def content_range(self, complete_bytes: int) -> str:
@@ -60,12 +60,12 @@ def select_range(header: str | None, complete_bytes: int) -> ByteRange | None:
 
 
 def if_range_holds(header: str | None, etag: str, last_modified: str | None) -> bool:
-    """Whether If-Range lets a Range header count (RFC 9110 section 13.1.5).
+    """Whether If-Range allows a Range header to be applied (RFC 9110, section 13.1.5).
 
-    ``etag`` is the representation's entity tag as sent, quotes included; comparison is strong.
-    ``last_modified`` is its Last-Modified as sent, to be given only where it is a strong validator
-    (section 8.8.2.2: the representation cannot have changed twice in that second); otherwise a
-    date never holds, and the client gets everything, which is safe.
+    ``etag`` is the representation's entity tag as sent, including the quotes; the comparison is
+    strong. ``last_modified`` is its Last-Modified as sent if that is a strong validator (section
+    8.8.2.2: the representation cannot have changed twice in that second), else ``None``; then a
+    date never matches, and the client gets the entire representation, which is safe.
     """
     if header is None:
         return True
@@ -79,7 +79,7 @@ def _suffix(length_bytes: int, complete_bytes: int) -> ByteRange | None:
     if length_bytes == 0:
         raise _unsatisfiable(complete_bytes)
     if complete_bytes == 0:
-        return None  # satisfiable by RFC 9110 section 14.1.2, yet no Content-Range can say so
+        return None  # satisfiable by RFC 9110 section 14.1.2, but no Content-Range expresses it
     return ByteRange(max(0, complete_bytes - length_bytes), complete_bytes - 1)
 
 
@@ -91,4 +91,6 @@ def _from_first(first: int, last: int | None, complete_bytes: int) -> ByteRange:
 
 
 def _unsatisfiable(complete_bytes: int) -> RangeNotSatisfiable:
-    return RangeNotSatisfiable("No byte of the asked range exists", size_bytes=complete_bytes)
+    return RangeNotSatisfiable(
+        "The representation has no byte of the requested range", size_bytes=complete_bytes
+    )

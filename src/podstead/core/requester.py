@@ -1,7 +1,8 @@
-"""For whom is this being done? Known wherever it matters, so that shared things are shared fairly.
+"""Which client is the current task working for? Used to share limited capacity fairly.
 
-A request sets it once, and everything that is done for the request sees it, in the tasks that it
-starts as well. What the server does of its own accord is done for nobody, by the empty name.
+The web layer sets the requester once per request; it is visible to everything that runs for the
+request, including the tasks that it starts. The name is empty for work that the server does on its
+own.
 """
 
 from __future__ import annotations
@@ -13,17 +14,16 @@ _address: ContextVar[str | None] = ContextVar("requester_address", default=None)
 
 
 def requester() -> str:
-    """The name by which limits count: of a request, the network that it came from."""
+    """The key for limits: for a request, the network that it came from."""
     return _requester.get()
 
 
 def requester_address() -> str | None:
-    """The address of the client whose request it is, as seen through trusted proxies; ``None`` for
-    what is done for no request."""
+    """The address of the client, as seen through trusted proxies; ``None`` outside requests."""
     return _address.get()
 
 
 def set_requester(name: str, address: str | None = None) -> None:
-    """Do everything from here on in this context for somebody else."""
+    """Set the requester for the rest of the current context."""
     _requester.set(name)
     _address.set(address)

@@ -1,9 +1,8 @@
-"""Which name does a Slug header propose for a new resource? (RFC 5023 section 9.7, C-4, C-5)
+"""Which name does a Slug header propose for a new resource? (RFC 5023, section 9.7; C-4, C-5)
 
-A Slug is a hint: what a name cannot hold is replaced, and what cannot become a name is ignored, so
-that the caller makes up a name itself. Only three things are refused: a name that belongs to an
-auxiliary resource, a NUL, and a name that is too long (C-5). Whether the name is still free
-is the caller's to find out.
+A Slug is a hint: characters that a name cannot contain are replaced, and a Slug that yields no name
+is ignored, so that the caller chooses one. Only three things are refused: the name of an auxiliary
+resource, a NUL, and a name that is too long (C-5). The caller checks whether the name is free.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from podstead.core.errors import AccessDenied, BadRequest
 from podstead.core.identifiers import Auxiliary, encode_segment
 
 MAX_NAME_BYTES = 255
-"""Longest name, in bytes of UTF-8 before percent-encoding; file systems have the same limit."""
+"""The maximum length in bytes of UTF-8 before percent-encoding, as in most file systems."""
 
 _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
 _STRIPPED = "/ \t\r\n\f\v"
-# P-50 allows no control characters in a path; a slash would make a further segment.
+# P-50 allows no control characters in a path; a slash would start another segment.
 _NOT_IN_A_NAME = re.compile(r"[/\x00-\x1f\x7f-\x9f]+")
 _REPLACEMENT = "-"
 
@@ -49,7 +48,7 @@ def _readable_name(slug_header: bytes) -> str:
 
 
 def _decode(raw: bytes) -> str:
-    """UTF-8, or else the encoding in which old clients write header fields."""
+    """Decode as UTF-8, or else as Latin-1, which old clients use in header fields."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:

@@ -1,7 +1,7 @@
-"""Is this one plain JSON object? Parsing what a credential holds, with nothing left in doubt.
+"""Strict parsing of the JSON objects in credentials.
 
-A member named twice means another thing to another reader, and depth costs; so both are refused
-(A-114), and so is any encoding but UTF-8 and any text that has no UTF-8 form.
+Parsers disagree about repeated members, and depth is expensive, so both are refused (A-114), as are
+encodings other than UTF-8 and strings that cannot be encoded as UTF-8.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ Json = dict[str, Any]
 
 
 def parse_object(content: bytes) -> Json:
-    """Read a JSON object of at most :data:`MAX_DEPTH` levels. Raises ValueError."""
+    """Parse a JSON object of at most :data:`MAX_DEPTH` levels. Raises ValueError."""
     try:
         text = content.decode("utf-8")
         read = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
         if "\\u" in text:
-            # Half of a surrogate pair can be escaped, yet it is no character.
+            # An escape can denote half of a surrogate pair, which is not a character.
             json.dumps(read, ensure_ascii=False).encode("utf-8")
     except RecursionError as error:
-        raise ValueError("Nested too deep") from error
+        raise ValueError("Nested too deeply") from error
     if not isinstance(read, dict) or _deeper_than(read, MAX_DEPTH):
-        raise ValueError("No object, or nested too deep")
+        raise ValueError("Not an object, or nested too deeply")
     return read
 
 
 def _unique(pairs: Sequence[tuple[str, Any]]) -> Json:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise ValueError("A member is named twice")
+        raise ValueError("A member is repeated")
     return members
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _deeper_than(value: object, levels: int) -> bool:

@@ -1,8 +1,8 @@
-"""By which IRIs do the specifications call the things that Podstead reads and writes?
+"""The IRIs of the vocabularies that Podstead reads and writes.
 
-Plain strings, grouped by vocabulary; the comment over each group gives its source. The RDF layer
-makes terms of them. ``COMMON_PREFIXES`` are the customary short names of the same vocabularies,
-used where a document brings none of its own.
+Plain strings, grouped by vocabulary; the comment above each group gives its source. The RDF layer
+turns them into terms. ``COMMON_PREFIXES`` are the customary prefixes of the same vocabularies, for
+documents that declare none of their own.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LDP_PREFER_CONTAINMENT: Final = LDP + "PreferContainment"
 LDP_PREFER_MEMBERSHIP: Final = LDP + "PreferMembership"
 LDP_PREFER_MINIMAL_CONTAINER: Final = LDP + "PreferMinimalContainer"
 LDP_PREFER_EMPTY_CONTAINER: Final = LDP + "PreferEmptyContainer"
-"""What the minimal container was called in drafts; the vocabulary still has it."""
+"""The name of the minimal container in drafts, which the vocabulary still contains."""
 
 # Web Access Control 1.0.0, section 4; the vocabulary document itself.
 ACL: Final = "http://www.w3.org/ns/auth/acl#"
@@ -68,7 +68,7 @@ SOLID_OWNER: Final = SOLID + "owner"
 SOLID_POD_OWNER: Final = SOLID + "podOwner"
 SOLID_STORAGE_DESCRIPTION: Final = SOLID + "storageDescription"
 OIDC: Final = "http://www.w3.org/ns/solid/oidc#"
-"""Of documents about clients (Solid-OIDC section 5.1)."""
+"""The namespace of client ID documents (Solid-OIDC, section 5.1)."""
 SOLID_NOTIFICATION_GATEWAY: Final = SOLID + "notificationGateway"
 SOLID_UPDATES_VIA_STREAMING_HTTP: Final = SOLID + "updatesViaStreamingHttp2023"
 SOLID_INSERT_DELETE_PATCH: Final = SOLID + "InsertDeletePatch"
@@ -83,7 +83,7 @@ PIM_STORAGE_CLASS: Final = PIM + "Storage"
 # Solid Notifications Protocol; Activity Vocabulary.
 NOTIFY: Final = "http://www.w3.org/ns/solid/notifications#"
 NOTIFY_OF_DRAFTS: Final = "http://www.w3.org/ns/solid/notification#"
-"""The namespace that drafts of channel types give in the singular (N-7)."""
+"""The namespace in the singular, as in drafts of channel types (N-7)."""
 NOTIFY_ACCEPT: Final = NOTIFY + "accept"
 NOTIFY_CHANNEL_TYPE: Final = NOTIFY + "channelType"
 NOTIFY_END_AT: Final = NOTIFY + "endAt"
@@ -100,7 +100,7 @@ NOTIFICATION_CONTEXTS: Final = (
     "https://www.w3.org/ns/solid/notification/v1",
     "https://www.w3.org/ns/solid/notifications-context/v1",
 )
-"""The JSON-LD context by both its names; the first is the one that everybody uses (N-6)."""
+"""Both URLs of the JSON-LD context; the first is the one in common use (N-6)."""
 AS: Final = "https://www.w3.org/ns/activitystreams#"
 AS_CONTEXT: Final = "https://www.w3.org/ns/activitystreams"
 AS_OBJECT: Final = AS + "object"
@@ -123,7 +123,7 @@ STAT: Final = "http://www.w3.org/ns/posix/stat#"
 STAT_SIZE: Final = STAT + "size"
 STAT_MTIME: Final = STAT + "mtime"
 
-# Classes of media types, as other Solid servers write them in listings (protocol constants).
+# Classes of media types, as other Solid servers use them in listings (protocol constants).
 MEDIA_TYPES: Final = "http://www.w3.org/ns/iana/media-types/"
 
 
@@ -133,8 +133,8 @@ _IN_PATHS: Final = "/!$&'*+-._~"
 def media_type_class(media_type: str) -> str:
     """The class IRI of a media type without parameters: ``text/turtle`` to ``…turtle#Resource``.
 
-    A media type may hold characters that no IRI path does (RFC 9110 section 5.6.2: ``#``, ``^``,
-    ``|``); they are percent-encoded.
+    A media type can contain characters that an IRI path cannot (RFC 9110 section 5.6.2: ``#``,
+    ``^``, ``|``); they are percent-encoded.
     """
     return f"{MEDIA_TYPES}{quote(media_type, safe=_IN_PATHS)}#Resource"
 
@@ -163,7 +163,7 @@ SECURITY_CAPABILITY_INVOCATION: Final = SECURITY + "capabilityInvocationMethod"
 SECURITY_CAPABILITY_DELEGATION: Final = SECURITY + "capabilityDelegationMethod"
 
 CID: Final = "https://www.w3.org/ns/cid/v1#"
-"""The URL of the context of Controlled Identifiers, taken for a namespace."""
+"""The URL of the context of Controlled Identifiers, which some servers use as a namespace."""
 
 VERIFICATION_RELATIONSHIPS: Final = (
     SECURITY_VERIFICATION_METHOD,
@@ -172,12 +172,12 @@ VERIFICATION_RELATIONSHIPS: Final = (
     SECURITY_KEY_AGREEMENT,
     SECURITY_CAPABILITY_INVOCATION,
     SECURITY_CAPABILITY_DELEGATION,
-    # The same by the names of the JSON properties, as documents without the context write them.
+    # The names of the JSON properties, as in documents that do not use the context.
     SECURITY + "authentication",
     SECURITY + "keyAgreement",
     SECURITY + "capabilityInvocation",
     SECURITY + "capabilityDelegation",
-    # The context's URL taken for a namespace, as some servers write it into profiles.
+    # The context's URL as a namespace, as some servers write it into profiles.
     *(
         CID + name
         for name in (
@@ -189,10 +189,10 @@ VERIFICATION_RELATIONSHIPS: Final = (
             "capabilityDelegation",
         )
     ),
-    # How the Security Vocabulary said it before verification methods (contexts v1 and v2).
+    # The property of the Security Vocabulary before verification methods (contexts v1 and v2).
     SECURITY + "publicKey",
 )
-"""By which a subject says which keys are its own, and for what."""
+"""The properties by which a subject states its keys and their purposes."""
 
 COMMON_PREFIXES: Final[Mapping[str, str]] = MappingProxyType(
     {
