@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from podstead.core.clock import Clock
 from podstead.nostr.errors import InvalidEvent
 from podstead.nostr.event import NostrEvent
-from podstead.storage.protocol import NotedUses
+from podstead.storage.protocol import ReplayCache
 
 VerifySignature = Callable[[bytes, bytes, bytes], Awaitable[bool]]
 """Whether a public key signed a message with a signature, all as bytes (BIP-340)."""
@@ -22,7 +22,7 @@ class EventUses:
     """Lets every signed event count once, or for one sequence of git's requests, for all workers
     (A-147)."""
 
-    def __init__(self, *, used: NotedUses, clock: Clock, verify: VerifySignature) -> None:
+    def __init__(self, *, used: ReplayCache, clock: Clock, verify: VerifySignature) -> None:
         self._used = used
         self._clock = clock
         self._verify = verify

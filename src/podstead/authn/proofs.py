@@ -7,7 +7,7 @@ from podstead.core.clock import Clock
 from podstead.jose.errors import InvalidJose
 from podstead.jose.keys import KeyRing
 from podstead.jose.proof import DpopProof, ProvenRequest, check_proof
-from podstead.storage.protocol import UsedOnce
+from podstead.storage.protocol import ReplayCache
 
 
 class InvalidProof(InvalidJose):
@@ -28,7 +28,7 @@ class Proofs:
     def __init__(
         self,
         *,
-        used: UsedOnce,
+        used: ReplayCache,
         clock: Clock,
         require_ath: bool,
         refuse_replay: bool,

@@ -207,7 +207,7 @@ class RateCounters(Protocol):
         """What :meth:`take` would return, without taking one."""
 
 
-class UsedOnce(Protocol):
+class ReplayCache(Protocol):
     """What may be used once only, such as the proof of a request; shared by all workers (A-104).
 
     Outlives a crash of the server, not one of the machine.
@@ -218,10 +218,6 @@ class UsedOnce(Protocol):
 
         Raises StorageError, and Overloaded when there is no room for more.
         """
-
-
-class NotedUses(UsedOnce, Protocol):
-    """The same for those who have to ask without using anything."""
 
     async def is_used(self, key: bytes, *, now_ms: int) -> bool:
         """Whether a use of ``key`` is noted. Raises StorageError, Overloaded."""
@@ -234,7 +230,7 @@ class Store(
     EntryRegistry,
     EntryCounts,
     RateCounters,
-    NotedUses,
+    ReplayCache,
     Protocol,
 ):
     """Everything one engine offers, with its life cycle."""
