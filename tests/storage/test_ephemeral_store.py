@@ -100,10 +100,10 @@ async def test_a_note_is_no_change_of_the_store(tmp_path: Path) -> None:
     """What is kept while nothing changes must outlive what every request notes."""
     store = SqliteStore(prepare_root(tmp_path).root)
     await store.open()
-    mark = store.state_mark()
+    mark = store.data_version()
     await store.use_once(b"a", until_ms=10, now_ms=1)
     await store.take("a", capacity=1, per_s=1, now_ms=1)
-    assert store.state_mark() == mark
+    assert store.data_version() == mark
     await store.close()
 
 

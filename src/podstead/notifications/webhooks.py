@@ -67,7 +67,7 @@ class Webhooks:
     async def _look(self) -> None:
         """Send on what there is, if that is this worker's to do."""
         store, lease = self._with.records.store, self._with.lease
-        mark = store.state_mark()
+        mark = store.data_version()
         unchanged = mark is not None and mark == self._mark
         if unchanged and (not self._channels or await lease.hold()):
             return

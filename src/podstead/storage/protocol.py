@@ -85,7 +85,7 @@ class DocumentSource(Protocol):
 class ResourceStore(DocumentSource, Protocol):
     """Resources, their bodies and the change log."""
 
-    def state_mark(self) -> int | None:
+    def data_version(self) -> int | None:
         """A number that is another after any commit by any worker; ``None`` where the engine
         cannot tell cheaply. While it stands, everything read before is still so."""
 

@@ -52,7 +52,7 @@ class _Kept(NamedTuple):
 class StateMark(Protocol):
     """Tells whether something has changed that answers come of."""
 
-    def state_mark(self) -> int | None:
+    def data_version(self) -> int | None:
         """A number that differs after any change by any worker, as far as this one would take note
         of it; ``None`` if it is not known. Raises StorageError."""
 
@@ -123,7 +123,7 @@ class ResponseCache:
         marks = []
         try:
             for source in self._sources:
-                mark = source.state_mark()
+                mark = source.data_version()
                 if mark is None:
                     return None
                 marks.append(mark)

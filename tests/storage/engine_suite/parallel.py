@@ -111,12 +111,12 @@ class ParallelSuite:
 
     async def test_the_state_mark_tells_every_commit(self, engine: Engine) -> None:
         stores = await _two(engine)
-        marks = [store.state_mark() for store in stores]
+        marks = [store.data_version() for store in stores]
         await read_present(stores[0], "/alice/c/")
-        assert [store.state_mark() for store in stores] == marks
+        assert [store.data_version() for store in stores] == marks
         for number in range(4):
             await commit(stores[number % 2], write(put(f"/alice/c/{number}")))
-            before, marks = marks, [store.state_mark() for store in stores]
+            before, marks = marks, [store.data_version() for store in stores]
             for mark, old in zip(marks, before, strict=True):
                 assert mark is None or mark != old
 

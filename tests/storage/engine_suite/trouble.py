@@ -30,11 +30,11 @@ _ENTRY = EntryId("account/1")
 
 
 async def _state_mark(store: Store) -> int | None:
-    return store.state_mark()
+    return store.data_version()
 
 
 _CALLS: Mapping[str, _Call] = {
-    "state_mark": lambda store, _present, _blob: _state_mark(store),
+    "data_version": lambda store, _present, _blob: _state_mark(store),
     "read_metadata": lambda store, _present, _blob: store.read_metadata([STORAGE]),
     "open_body": lambda store, present, _blob: store.open_body(present),
     "list_members": lambda store, _present, _blob: store.list_members(CONTAINER, limit=1),

@@ -22,7 +22,7 @@ class Store:
     mark: int | None = 1
     broken: bool = False
 
-    def state_mark(self) -> int | None:
+    def data_version(self) -> int | None:
         if self.broken:
             raise StorageError("The database cannot be read")
         return self.mark

@@ -104,7 +104,7 @@ async def log_acts_regularly(records: RecordStore) -> None:
     while True:
         wait_s = LOOK_S
         try:
-            mark = records.store.state_mark()
+            mark = records.store.data_version()
             if mark is None or mark != seen:
                 await log_acts(records)
                 seen = mark

@@ -46,7 +46,7 @@ class KeyFolder:
             self._look(now_ms)
         return KeyRoster(self._read, now_ms // 1000)
 
-    def state_mark(self) -> int:
+    def data_version(self) -> int:
         """A number that differs once the keys have changed and :meth:`current` would know it
         (:class:`podstead.web.response_cache.StateMark`). Raises StorageError."""
         now_ms = self._clock.now_ms()

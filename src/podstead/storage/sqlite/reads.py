@@ -158,7 +158,7 @@ class ReadConnection:
         row = self._one(f"{_SELECT_TOKENS} WHERE token_id = ?", token_id)
         return None if row is None else _token(row)
 
-    def state_mark(self) -> int:
+    def data_version(self) -> int:
         """A number that is another after any commit, by whatever process. Raises StorageError."""
         try:
             return self._read_data_version()

@@ -150,8 +150,8 @@ class SqliteStore:
 
     # --- resources ----------------------------------------------------------------------------
 
-    def state_mark(self) -> int | None:
-        return self._use().reader.state_mark()
+    def data_version(self) -> int | None:
+        return self._use().reader.data_version()
 
     async def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
         return self._use().reader.read_metadata(paths)
