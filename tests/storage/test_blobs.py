@@ -20,7 +20,7 @@ from podstead.storage.blobs.bodies import CHUNK_BYTES
 from podstead.storage.layout import RootLayout
 from podstead.storage.records import Body, StagedBlob
 from podstead.storage.root import prepare_root
-from podstead.storage.sqlite import SqliteStore, upkeep
+from podstead.storage.sqlite import SqliteStore, maintenance
 from tests.storage.engine_suite.engine import (
     bytes_of,
     commit,
@@ -279,7 +279,7 @@ async def test_a_discarded_blob_is_removed_at_once(store: SqliteStore, layout: R
 async def test_more_garbage_than_one_bite_is_swept_by_two_workers_at_once(
     store: SqliteStore, layout: RootLayout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "BITE", 3)
+    monkeypatch.setattr(maintenance, "BATCH_ROWS", 3)
     names = [f"/alice/c/{number}" for number in range(10)]
     await commit(store, write(*[put(name, await stage(store)) for name in names], at_ms=0))
     await commit(store, write(deletes=names[1:], at_ms=0))

@@ -15,7 +15,7 @@ from podstead.storage.layout import RootLayout
 from podstead.storage.migrations import read_migrations
 from podstead.storage.records import ChangeType, NoPod, PodRecord, PodRemoval, VersionConflict
 from podstead.storage.root import prepare_root
-from podstead.storage.sqlite import SqliteStore, make_shrinkable, removal, shrinking, store
+from podstead.storage.sqlite import SqliteStore, convert_to_shrinkable, removal, shrinking, store
 from tests.storage.engine_suite.engine import (
     NOW_MS,
     STORAGE,
@@ -77,7 +77,7 @@ async def test_removing_a_pod_does_not_grow_the_file_and_gives_it_back(
     assert checkpointed_bytes(layout) <= before
     await opened.sweep(now_ms=NOW_MS)
     # What is left is the log of changes, and a little that stays free.
-    assert layout.database.stat().st_size < before // 4 + shrinking.KEPT * 4096
+    assert layout.database.stat().st_size < before // 4 + shrinking.MIN_FREE_PAGES * 4096
     await plant(opened)
     await commit(opened, write(put("/alice/c/new", b"new")))
     assert await content_of(opened, "/alice/c/new") == b"new"
@@ -90,7 +90,7 @@ async def test_the_log_stays_small_while_a_large_pod_goes(
     assert opened._opened is not None
     connection = opened._opened.writer._connection._connection
     connection.execute("PRAGMA wal_autocheckpoint = 100")
-    monkeypatch.setattr(removal, "BITE", 50)
+    monkeypatch.setattr(removal, "BATCH_ROWS", 50)
     await fill_pod(opened)
     checkpointed_bytes(layout)
     assert await opened.remove_pod(PodRemoval("alice", new_version(), NOW_MS))
@@ -100,7 +100,7 @@ async def test_the_log_stays_small_while_a_large_pod_goes(
 async def test_others_write_while_a_large_pod_goes(
     opened: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(removal, "BITE", 10)
+    monkeypatch.setattr(removal, "BATCH_ROWS", 10)
     await fill_pod(opened)
     await commit(opened, write(put("/bob/")))
     removing = asyncio.create_task(opened.remove_pod(PodRemoval("alice", new_version(), NOW_MS)))
@@ -116,7 +116,7 @@ async def test_a_removal_that_is_cut_off_lets_nobody_in_and_is_finished_by_a_swe
     layout: RootLayout, opened: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await fill_pod(opened)
-    monkeypatch.setattr(removal, "BITE", 10)
+    monkeypatch.setattr(removal, "BATCH_ROWS", 10)
 
     async def fail(_opened: object) -> None:
         raise StorageError("cut off")
@@ -179,7 +179,7 @@ def test_a_database_of_an_earlier_version_is_written_anew_where_there_is_room(
     database = tmp_path / "old.db"
     old_database(database)
     for _ in range(2):
-        make_shrinkable(database, free_bytes=free_bytes)
+        convert_to_shrinkable(database, free_bytes=free_bytes)
         connection = apsw.Connection(str(database))
         assert connection.execute("PRAGMA auto_vacuum").get == mode
         assert connection.execute("PRAGMA journal_mode").get == "wal"
@@ -193,7 +193,7 @@ def test_a_large_database_of_an_earlier_version_does_not_keep_the_start_waiting(
     database = tmp_path / "old.db"
     old_database(database)
     monkeypatch.setattr(shrinking, "MAX_CONVERTED_BYTES", 1000)
-    make_shrinkable(database, free_bytes=1024 * MIB)
+    convert_to_shrinkable(database, free_bytes=1024 * MIB)
     connection = apsw.Connection(str(database))
     assert connection.execute("PRAGMA auto_vacuum").get == 0
     connection.close()

@@ -14,7 +14,7 @@ from podstead.core.errors import RootInUse, RootUnusable
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.layout import RootLayout
 from podstead.storage.root import lock_root, prepare_root
-from podstead.storage.sqlite import SqliteFacts, make_shrinkable
+from podstead.storage.sqlite import SqliteFacts, convert_to_shrinkable
 
 _BASE_URL = "base-url"
 _ISSUER = "issuer"
@@ -45,7 +45,7 @@ def prepared_root(settings: Settings) -> Iterator[None]:
         space = DiskSpace(root, min_free_bytes=settings.min_free_bytes)
         space.release_if_low()
         layout = prepare_root(root)
-        make_shrinkable(layout.database, free_bytes=space.free_bytes())
+        convert_to_shrinkable(layout.database, free_bytes=space.free_bytes())
         is_new = remembered_base_url(layout) is None
         _claim_base_url(layout, settings.base_url)
         _complete_profile_keys(settings, layout, is_new=is_new)

@@ -15,7 +15,7 @@ import apsw
 from podstead.core.errors import SchemaTooNew, StorageError
 from podstead.storage.migrations import Migration, read_migrations
 from podstead.storage.sqlite.connection import BusyHandler, open_writer
-from podstead.storage.sqlite.shrinking import prepare_shrinking
+from podstead.storage.sqlite.shrinking import enable_shrinking
 
 MIGRATION_WAIT_S = 60.0
 """How long to wait for another process that migrates or writes."""
@@ -58,7 +58,7 @@ def _failure(database: Path, error: apsw.Error) -> str:
 def _migrate_once(database: Path, steps: Sequence[Migration]) -> None:
     connection = open_writer(database, BusyHandler(MIGRATION_WAIT_S), create=True)
     try:
-        prepare_shrinking(connection)
+        enable_shrinking(connection)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.transaction_mode = "IMMEDIATE"
         with connection:

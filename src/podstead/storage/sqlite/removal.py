@@ -20,7 +20,7 @@ from podstead.storage.records import ChangeType, PodRemoval, ResourceKind
 from podstead.storage.sqlite.statements import Row, insert_rows
 from podstead.storage.state import folded
 
-BITE: Final = 500
+BATCH_ROWS: Final = 500
 """Resources that one transaction removes at most."""
 
 _KIND: Final = "removal"
@@ -75,7 +75,7 @@ def begin_removal(connection: apsw.Connection, removal: PodRemoval) -> bool:
     return True
 
 
-def go_on_removing(connection: apsw.Connection) -> bool:
+def continue_removal(connection: apsw.Connection) -> bool:
     """Remove a bite of what pods left that are gone; whether there may be more. Raises
     apsw.Error."""
     noted: bytes | None = connection.execute(
@@ -94,7 +94,7 @@ def _remove_bite(connection: apsw.Connection, rest: _Rest) -> None:
     paths = _paths(
         connection,
         "SELECT path FROM resources WHERE path >= ? AND path < ? ORDER BY path DESC LIMIT ?",
-        (start, end, BITE),
+        (start, end, BATCH_ROWS),
     )
     if paths:
         # What is freed here has room for the log.
@@ -102,7 +102,7 @@ def _remove_bite(connection: apsw.Connection, rest: _Rest) -> None:
         _drop_bodies(connection, rest, _IN_RANGE, bite)
         connection.execute(f"DELETE FROM resources WHERE {_IN_RANGE}", bite)  # noqa: S608 - ours
         _log(connection, rest, paths)
-    if len(paths) < BITE:
+    if len(paths) < BATCH_ROWS:
         # Rules are logged last: who listens to a resource may hear that it is gone.
         gone = "SELECT path FROM deleted_acls WHERE write_version = ? ORDER BY path DESC"
         _log(connection, rest, _paths(connection, gone, (rest.version,)))

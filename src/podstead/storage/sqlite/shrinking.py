@@ -16,10 +16,10 @@ from podstead.storage.sqlite.connection import BusyHandler, open_writer
 
 logger = logging.getLogger("podstead.storage")
 
-BITE: Final = 500
+BATCH_PAGES: Final = 500
 """Pages that one transaction gives back at most."""
 
-KEPT: Final = 256
+MIN_FREE_PAGES: Final = 256
 """Free pages that stay, since the next writes take some."""
 
 MAX_CONVERTED_BYTES: Final = 1024 * 1024 * 1024
@@ -32,22 +32,24 @@ _TIMES_ITS_SIZE: Final = 3
 _WAIT_S: Final = 10.0
 
 
-def prepare_shrinking(connection: apsw.Connection) -> None:
+def enable_shrinking(connection: apsw.Connection) -> None:
     """Have a database that is still empty be one that can shrink; any other is left alone. Raises
     apsw.Error."""
     if not connection.execute("SELECT count(*) FROM sqlite_schema").get:
         connection.execute(_CAN_SHRINK)
 
 
-def give_back_pages(connection: apsw.Connection) -> bool:
+def release_pages(connection: apsw.Connection) -> bool:
     """Give back a bite of the free pages, in a transaction; whether there may be more. Raises
     apsw.Error."""
     if connection.execute("PRAGMA auto_vacuum").get != _INCREMENTAL:
         return False
     free: int = connection.execute("PRAGMA freelist_count").get
-    if free <= KEPT:
+    if free <= MIN_FREE_PAGES:
         return False
-    connection.execute(f"PRAGMA incremental_vacuum({min(free - KEPT, BITE)})").fetchall()
+    connection.execute(
+        f"PRAGMA incremental_vacuum({min(free - MIN_FREE_PAGES, BATCH_PAGES)})"
+    ).fetchall()
     return True
 
 
@@ -60,7 +62,7 @@ def checkpoint(database: Path) -> None:
         connection.close()
 
 
-def make_shrinkable(database: Path, *, free_bytes: int) -> None:
+def convert_to_shrinkable(database: Path, *, free_bytes: int) -> None:
     """Write a database of an earlier version anew, if it is not large, so that it can shrink.
 
     To be called while no server runs on it. It stays as it is where that fails.
@@ -68,14 +70,14 @@ def make_shrinkable(database: Path, *, free_bytes: int) -> None:
     try:
         connection = open_writer(database, BusyHandler(_WAIT_S))
         try:
-            _make_shrinkable(connection, database, free_bytes)
+            _convert_to_shrinkable(connection, database, free_bytes)
         finally:
             connection.close()
     except apsw.Error as error:
         logger.warning("The database could not be written anew, and keeps its size: %s", error)
 
 
-def _make_shrinkable(connection: apsw.Connection, database: Path, free_bytes: int) -> None:
+def _convert_to_shrinkable(connection: apsw.Connection, database: Path, free_bytes: int) -> None:
     if connection.execute("PRAGMA auto_vacuum").get == _INCREMENTAL:
         return
     size_bytes = database.stat().st_size

@@ -37,15 +37,15 @@ from podstead.storage.records import (
     Version,
     Write,
 )
-from podstead.storage.sqlite import upkeep
+from podstead.storage.sqlite import maintenance
 from podstead.storage.sqlite.change_notifier import ChangeNotifier
 from podstead.storage.sqlite.connection import open_reader
 from podstead.storage.sqlite.ephemeral_store import EphemeralStore
 from podstead.storage.sqlite.migrate import check_schema
 from podstead.storage.sqlite.reads import ReadConnection
-from podstead.storage.sqlite.removal import begin_removal, go_on_removing
+from podstead.storage.sqlite.removal import begin_removal, continue_removal
 from podstead.storage.sqlite.row_changes import no_changes
-from podstead.storage.sqlite.shrinking import checkpoint, give_back_pages
+from podstead.storage.sqlite.shrinking import checkpoint, release_pages
 from podstead.storage.sqlite.transaction import WriteConnection
 from podstead.storage.sqlite.writer import Writer
 
@@ -197,7 +197,7 @@ class SqliteStore:
             # Noted before the file gets its final name, so that no crash leaves a file there that
             # nothing knows of and nothing removes.
             await opened.writer.run(
-                partial(upkeep.stage_blob, blob=draft.blob, now_ms=time.time_ns() // 1_000_000)
+                partial(maintenance.stage_blob, blob=draft.blob, now_ms=time.time_ns() // 1_000_000)
             )
             try:
                 await draft.publish()
@@ -210,7 +210,7 @@ class SqliteStore:
         if isinstance(body, StagedBlob):
             opened = self._use()
             # Only if it is still staged: a write may have taken it although its caller failed.
-            if await opened.writer.run(partial(upkeep.give_up_blob, blob=body.blob)):
+            if await opened.writer.run(partial(maintenance.discard_blob, blob=body.blob)):
                 await opened.blobs.remove([body.blob])
 
     async def commit(self, write: Write) -> CommitOutcome:
@@ -245,7 +245,7 @@ class SqliteStore:
 
     async def put_charge(self, charge: str, *, root: ResourcePath, size_bytes: int) -> None:
         await self._use().writer.run(
-            partial(upkeep.put_charge, charge=charge, root=root, size_bytes=size_bytes)
+            partial(maintenance.put_charge, charge=charge, root=root, size_bytes=size_bytes)
         )
 
     async def list_charges(self, root: ResourcePath) -> Mapping[str, int]:
@@ -283,7 +283,7 @@ class SqliteStore:
     async def list_tokens(self, *, pod: str | None = None) -> Sequence[TokenRecord]:
         return self._use().reader.list_tokens(pod)
 
-    # --- what passes --------------------------------------------------------------------------
+    # --- ephemeral records --------------------------------------------------------------------
 
     async def take(self, key: str, *, capacity: int, per_s: float, now_ms: int) -> int | None:
         return self._use().ephemeral.take(key, BucketRate(capacity, per_s), now_ms=now_ms)
@@ -297,7 +297,7 @@ class SqliteStore:
     async def is_used(self, key: bytes, *, now_ms: int) -> bool:
         return self._use().ephemeral.is_used(key, now_ms=now_ms)
 
-    # --- upkeep -------------------------------------------------------------------------------
+    # --- maintenance --------------------------------------------------------------------------
 
     async def sweep(self, *, now_ms: int) -> None:
         opened = self._use()
@@ -306,15 +306,21 @@ class SqliteStore:
         await _sweep_ephemeral(opened.ephemeral, now_ms)
         # Each of these removes a limited number of rows in a transaction of its own, and requests
         # get their turn in between.
-        while await opened.writer.run(partial(upkeep.forget_entries, now_ms=now_ms)):
+        while await opened.writer.run(partial(maintenance.delete_expired_entries, now_ms=now_ms)):
             pass
         oldest_kept_ms = now_ms - self._change_log_ms
-        while await opened.writer.run(partial(upkeep.forget_changes, before_ms=oldest_kept_ms)):
+        while await opened.writer.run(
+            partial(maintenance.delete_old_changes, before_ms=oldest_kept_ms)
+        ):
             pass
-        while await opened.writer.run(partial(upkeep.forget_acls, before_ms=oldest_kept_ms)):
+        while await opened.writer.run(
+            partial(maintenance.delete_old_acls, before_ms=oldest_kept_ms)
+        ):
             pass
         said_ms = now_ms - DELETED_ACL_MS
-        while await opened.writer.run(partial(upkeep.empty_acls, before_ms=said_ms)):
+        while await opened.writer.run(
+            partial(maintenance.clear_old_acl_content, before_ms=said_ms)
+        ):
             pass
         # Last, for the pages that the above has freed.
         await _shrink(opened, self._layout.database)
@@ -333,14 +339,14 @@ class _Opened:
 
 async def _finish_removals(opened: _Opened) -> None:
     """Remove what removed pods left behind, in limited steps."""
-    while await opened.writer.run(go_on_removing):
+    while await opened.writer.run(continue_removal):
         opened.change_notifier.notify()
 
 
 async def _shrink(opened: _Opened, database: Path) -> None:
     """Give freed pages back to the disk."""
     gave_back = False
-    while await opened.writer.run(give_back_pages):
+    while await opened.writer.run(release_pages):
         gave_back = True
     if gave_back:
         try:
@@ -360,10 +366,12 @@ async def _sweep_blobs(opened: _Opened, now_ms: int) -> None:
     """Remove what was never taken and what was dropped, each after its grace period."""
     unclaimed_ms = now_ms - STAGED_GRACE_MS
     await opened.blobs.remove_drafts(before_ms=unclaimed_ms)
-    await opened.writer.run(partial(upkeep.give_up_old_blobs, staged_before_ms=unclaimed_ms))
-    find = partial(upkeep.find_garbage, dropped_before_ms=now_ms - GARBAGE_GRACE_MS)
+    await opened.writer.run(
+        partial(maintenance.discard_unclaimed_blobs, staged_before_ms=unclaimed_ms)
+    )
+    find = partial(maintenance.find_garbage, dropped_before_ms=now_ms - GARBAGE_GRACE_MS)
     # Files first, rows second: after a crash in between, the rows lead to files that are gone
     # already, which is no error, while files without a row would stay for ever.
     while blobs := await opened.writer.run(find):
         await opened.blobs.remove(blobs)
-        await opened.writer.run(partial(upkeep.forget_garbage, blobs=blobs))
+        await opened.writer.run(partial(maintenance.delete_garbage_rows, blobs=blobs))

@@ -16,7 +16,7 @@ from podstead.storage.sqlite.statements import Row, run_in
 
 _ADD_USED = "UPDATE storages SET used_bytes = used_bytes + ? WHERE root = ?"
 
-BITE = 500
+BATCH_ROWS = 500
 """Rows that one transaction of a sweep removes at most."""
 
 
@@ -28,7 +28,7 @@ def stage_blob(connection: apsw.Connection, blob: BlobId, *, now_ms: int) -> Non
     connection.execute("INSERT INTO staged (blob, staged_ms) VALUES (?, ?)", (blob, now_ms))
 
 
-def give_up_blob(connection: apsw.Connection, blob: BlobId) -> bool:
+def discard_blob(connection: apsw.Connection, blob: BlobId) -> bool:
     """Make a staged blob garbage, due at once; False if it is not staged. Raises apsw.Error."""
     was_staged = connection.execute("DELETE FROM staged WHERE blob = ? RETURNING blob", (blob,)).get
     if was_staged is None:
@@ -37,7 +37,7 @@ def give_up_blob(connection: apsw.Connection, blob: BlobId) -> bool:
     return True
 
 
-def give_up_old_blobs(connection: apsw.Connection, *, staged_before_ms: int) -> None:
+def discard_unclaimed_blobs(connection: apsw.Connection, *, staged_before_ms: int) -> None:
     """Make blobs garbage that were staged and never taken. Raises apsw.Error."""
     connection.execute(
         "INSERT INTO garbage (blob, dropped_ms) SELECT blob, 0 FROM staged WHERE staged_ms < ?",
@@ -49,12 +49,12 @@ def give_up_old_blobs(connection: apsw.Connection, *, staged_before_ms: int) -> 
 def find_garbage(connection: apsw.Connection, *, dropped_before_ms: int) -> list[BlobId]:
     """Some blobs that are garbage for long enough. Raises apsw.Error."""
     rows: list[Row] = connection.execute(
-        "SELECT blob FROM garbage WHERE dropped_ms < ? LIMIT ?", (dropped_before_ms, BITE)
+        "SELECT blob FROM garbage WHERE dropped_ms < ? LIMIT ?", (dropped_before_ms, BATCH_ROWS)
     ).fetchall()
     return [blob for (blob,) in rows]
 
 
-def forget_garbage(connection: apsw.Connection, blobs: Sequence[BlobId]) -> None:
+def delete_garbage_rows(connection: apsw.Connection, blobs: Sequence[BlobId]) -> None:
     """Forget garbage that is removed; nobody is charged for it any more. Raises apsw.Error."""
     charged = run_in(connection, "SELECT root, size_bytes FROM garbage WHERE blob IN", blobs)
     run_in(connection, "DELETE FROM garbage WHERE blob IN", blobs)
@@ -88,13 +88,13 @@ def put_charge(
 # --- The change log ---------------------------------------------------------------------------
 
 
-def forget_changes(connection: apsw.Connection, *, before_ms: int) -> bool:
+def delete_old_changes(connection: apsw.Connection, *, before_ms: int) -> bool:
     """Forget a bite of the oldest changes; whether there may be more. Raises apsw.Error.
 
     Goes by sequence number and stops at the first young row, so that no gap arises.
     """
     oldest: list[Row] = connection.execute(
-        "SELECT sequence, at_ms FROM changes ORDER BY sequence LIMIT ?", (BITE,)
+        "SELECT sequence, at_ms FROM changes ORDER BY sequence LIMIT ?", (BATCH_ROWS,)
     ).fetchall()
     last_old = None
     for sequence, at_ms in oldest:
@@ -102,35 +102,35 @@ def forget_changes(connection: apsw.Connection, *, before_ms: int) -> bool:
             break
         last_old = sequence
     connection.execute("DELETE FROM changes WHERE sequence <= ?", (last_old,))
-    return len(oldest) == BITE and last_old == oldest[-1][0]
+    return len(oldest) == BATCH_ROWS and last_old == oldest[-1][0]
 
 
-def empty_acls(connection: apsw.Connection, *, before_ms: int) -> bool:
+def clear_old_acl_content(connection: apsw.Connection, *, before_ms: int) -> bool:
     """Forget what a bite of the access rules said that were deleted a while ago; whether there may
     be more. Raises apsw.Error."""
     connection.execute(
         "UPDATE deleted_acls SET content = NULL WHERE rowid IN (SELECT rowid FROM deleted_acls"
         " WHERE content IS NOT NULL AND at_ms < ? ORDER BY at_ms LIMIT ?)",
-        (before_ms, BITE),
+        (before_ms, BATCH_ROWS),
     )
-    return connection.changes() == BITE
+    return connection.changes() == BATCH_ROWS
 
 
-def forget_acls(connection: apsw.Connection, *, before_ms: int) -> bool:
+def delete_old_acls(connection: apsw.Connection, *, before_ms: int) -> bool:
     """Forget that a bite of access rules were deleted long ago, as the change log does; whether
     there may be more. Raises apsw.Error."""
     connection.execute(
         "DELETE FROM deleted_acls WHERE rowid IN (SELECT rowid FROM deleted_acls"
         " WHERE at_ms < ? ORDER BY at_ms LIMIT ?)",
-        (before_ms, BITE),
+        (before_ms, BATCH_ROWS),
     )
-    return connection.changes() == BITE
+    return connection.changes() == BATCH_ROWS
 
 
 # --- Entries ----------------------------------------------------------------------------------
 
 
-def forget_entries(connection: apsw.Connection, *, now_ms: int) -> bool:
+def delete_expired_entries(connection: apsw.Connection, *, now_ms: int) -> bool:
     """Forget a bite of the entries that have expired; whether there may be more.
 
     Raises apsw.Error.
@@ -138,6 +138,6 @@ def forget_entries(connection: apsw.Connection, *, now_ms: int) -> bool:
     connection.execute(
         "DELETE FROM entries WHERE entry IN (SELECT entry FROM entries"
         " WHERE expires_ms <= ? ORDER BY expires_ms LIMIT ?)",
-        (now_ms, BITE),
+        (now_ms, BATCH_ROWS),
     )
-    return connection.changes() == BITE
+    return connection.changes() == BATCH_ROWS
