@@ -41,7 +41,7 @@ class Disk:
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     found = Disk()
-    monkeypatch.setattr(disk_space, "LASTS_S", 0.0)
+    monkeypatch.setattr(disk_space, "READING_VALID_S", 0.0)
     monkeypatch.setattr(
         disk_space, "read_disk_usage", lambda _place: DiskUsage(100_000 * MIB, found.free_bytes)
     )

@@ -132,7 +132,7 @@ async def test_a_large_body_is_hashed_once_in_a_process(
 async def test_only_so_many_verified_bodies_are_remembered(
     store: SqliteStore, layout: RootLayout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verification, "MOST_REMEMBERED", 2)
+    monkeypatch.setattr(verification, "MAX_VERIFIED_BLOBS", 2)
     for name in ("/alice/c/a", "/alice/c/b", "/alice/c/d"):
         await stored_file(store, layout, name)
         await content_of(store, name)

@@ -107,11 +107,11 @@ def test_the_system_is_asked_now_and_then_only(
     space.check()
     given(monkeypatch, total_bytes=GIB, free_bytes=0)
     space.check()
-    clock.advance(disk_space.LASTS_S)
+    clock.advance(disk_space.READING_VALID_S)
     with pytest.raises(DiskFull):
         space.check()
     given(monkeypatch, total_bytes=GIB, free_bytes=GIB)
-    clock.advance(disk_space.LASTS_S)
+    clock.advance(disk_space.READING_VALID_S)
     space.check()
 
 
@@ -152,7 +152,7 @@ def test_a_reserve_is_held_given_up_and_made_again(
     reserve = layout.root / "reserve"
     status = reserve.stat()
     assert status.st_blocks * 512 >= status.st_size == 4 * MIB
-    monkeypatch.setattr(disk_space, "LASTS_S", 0.0)
+    monkeypatch.setattr(disk_space, "READING_VALID_S", 0.0)
     space = DiskSpace(layout.root)
     assert space.release()
     assert reserve.stat().st_size == 0

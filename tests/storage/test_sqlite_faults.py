@@ -166,7 +166,7 @@ async def test_a_bug_in_one_job_does_not_stop_the_writer(store: SqliteStore) -> 
 
 
 async def test_more_writes_than_may_wait_are_refused_at_once(layout: RootLayout) -> None:
-    store = SqliteStore(layout.root, most_waiting=3)
+    store = SqliteStore(layout.root, max_waiting=3)
     await store.open()
     await plant(store)
     writes: list[Write] = [write(put(f"/alice/c/{number}")) for number in range(5)]

@@ -30,7 +30,7 @@ def reader_of(store: SqliteStore) -> ReadConnection:
 async def test_no_more_rows_are_kept_than_the_limit(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reads, "MOST_KEPT", 10)
+    monkeypatch.setattr(reads, "MAX_CACHED_ROWS", 10)
     for number in range(100):
         await store.read_metadata([path(f"/alice/c/{number}"), path(f"/alice/c/{number}.acl")])
         assert await store.read_token(f"token-{number}") is None
@@ -43,7 +43,7 @@ async def test_no_more_rows_are_kept_than_the_limit(
 async def test_more_rows_than_the_limit_are_read_right_at_once(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reads, "MOST_KEPT", 10)
+    monkeypatch.setattr(reads, "MAX_CACHED_ROWS", 10)
     names = [path(f"/alice/c/{number}") for number in range(25)]
     await commit(store, write(*[put(name) for name in names[::2]]))
     for _ in range(2):
@@ -52,7 +52,7 @@ async def test_more_rows_than_the_limit_are_read_right_at_once(
 
 
 async def test_a_row_of_a_very_long_path_is_read_and_not_kept(store: SqliteStore) -> None:
-    long = path("/alice/c/" + "x" * reads.LONGEST_KEPT)
+    long = path("/alice/c/" + "x" * reads.MAX_CACHED_KEY_CHARS)
     version = await commit(store, write(put(long)))
     for _ in range(2):
         assert (await read_present(store, long)).version == version

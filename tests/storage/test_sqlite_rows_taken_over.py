@@ -31,7 +31,7 @@ from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
 from podstead.storage.sqlite.connection import open_reader
 from podstead.storage.sqlite.reads import ReadConnection
-from podstead.storage.sqlite.row_changes import MOST_UNREAD, no_changes, read_row_count
+from podstead.storage.sqlite.row_changes import MAX_UNREAD, new_change_queue, read_row_count
 from podstead.storage.sqlite.transaction import WriteConnection
 from tests.storage.engine_suite.engine import (
     NOW_MS,
@@ -229,9 +229,9 @@ async def test_rows_are_forgotten_after_a_commit_of_another_worker(
 async def test_batches_that_no_reader_comes_for_do_not_pile_up(stores: list[SqliteStore]) -> None:
     store = stores[0]
     await store.read_metadata(PATHS)
-    for number in range(2 * MOST_UNREAD):
+    for number in range(2 * MAX_UNREAD):
         await commit(store, write(put("/alice/c/a", creates=number == 0)))
-    assert len(reader_of(store)._committed) == MOST_UNREAD
+    assert len(reader_of(store)._committed) == MAX_UNREAD
     metadata = (await store.read_metadata([path("/alice/c/a")]))[path("/alice/c/a")]
     assert metadata is not None
 
@@ -259,12 +259,12 @@ def test_a_batch_that_was_undone_is_not_taken_for_another_of_the_same_count(
     database: Path,
 ) -> None:
     """The count of row changes is given again after a rollback: only commits may be told."""
-    committed = no_changes()
+    change_queue = new_change_queue()
     space = DiskSpace(database.parent)
-    writer = WriteConnection(database, committed, space)
-    other = WriteConnection(database, no_changes(), space)
+    writer = WriteConnection(database, change_queue, space)
+    other = WriteConnection(database, new_change_queue(), space)
     connection = open_reader(database)
-    reader = ReadConnection(connection, committed)
+    reader = ReadConnection(connection, change_queue)
     both = [path("/alice/"), path("/bob/")]
     assert reader.read_metadata(both) == dict.fromkeys(both)
 

@@ -30,10 +30,10 @@ checkpoints, after which its log takes no more."""
 RESERVE_SHARE: Final = 32
 """On a small file system the reserve is one part of so many."""
 
-LASTS_S: Final = 0.2
+READING_VALID_S: Final = 0.2
 """How long one reading of the free space is good for."""
 
-LASTS_BYTES: Final = 4 * 1024 * 1024
+READING_VALID_BYTES: Final = 4 * 1024 * 1024
 """How much may be stored on one reading: a fast disk takes in more than the floor in no time."""
 
 _EXHAUSTED_BYTES: Final = 1024 * 1024
@@ -93,9 +93,9 @@ class DiskSpace:
         stored."""
         now_s = self._now_s()
         self._new_bytes += new_bytes
-        if now_s >= self._read_again_s or self._new_bytes >= LASTS_BYTES:
+        if now_s >= self._read_again_s or self._new_bytes >= READING_VALID_BYTES:
             self._is_low = self._read()
-            self._read_again_s = now_s + LASTS_S
+            self._read_again_s = now_s + READING_VALID_S
             self._new_bytes = 0
         if self._is_low:
             raise DiskFull
@@ -141,7 +141,7 @@ class DiskSpace:
         except OSError:
             return False
 
-    def look_again(self) -> None:
+    def forget_reading(self) -> None:
         """Forget the last reading: a write has just failed for want of space."""
         self._read_again_s = 0.0
 
@@ -149,7 +149,7 @@ class DiskSpace:
 
     def release(self) -> bool:
         """Give the reserve up; whether that made room. Never raises."""
-        self.look_again()
+        self.forget_reading()
         held_bytes = self._held_bytes()
         try:
             os.truncate(self._reserve, 0)

@@ -14,20 +14,20 @@ from podstead.core.identifiers import ResourcePath
 RESOURCE_BYTES: Final = 512
 """For each resource, in addition to its path and body."""
 
-BYTES_OF_A_PATH_BYTE: Final = 8
+BYTES_PER_PATH_BYTE: Final = 8
 """One for each place where a path is stored."""
 
-LONGEST_SHORT_PATH: Final = 480
+MAX_SHORT_PATH_BYTES: Final = 480
 """A longer path takes pages of its own in each of the places."""
 
-PATH_PIECE_BYTES: Final = 4096
-BYTES_OF_A_PATH_PIECE: Final = 8 * PATH_PIECE_BYTES
+PATH_PAGE_BYTES: Final = 4096
+BYTES_PER_PATH_PAGE: Final = 8 * PATH_PAGE_BYTES
 """For each piece of a longer path, the last one included, in place of the two above."""
 
 
 def fixed_charge(path: ResourcePath) -> int:
     """What a resource is charged for, whatever its body."""
     length = len(path)
-    if length <= LONGEST_SHORT_PATH:
-        return RESOURCE_BYTES + BYTES_OF_A_PATH_BYTE * length
-    return BYTES_OF_A_PATH_PIECE * -(-length // PATH_PIECE_BYTES)  # rounds up
+    if length <= MAX_SHORT_PATH_BYTES:
+        return RESOURCE_BYTES + BYTES_PER_PATH_BYTE * length
+    return BYTES_PER_PATH_PAGE * -(-length // PATH_PAGE_BYTES)  # rounds up

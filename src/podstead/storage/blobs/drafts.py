@@ -110,8 +110,8 @@ class BlobDraft:
     def _publish(self) -> None:
         """Rename, and sync every directory down to the file: any of them may be new."""
         blob_path = self._path_of(self.blob)
-        shelf = blob_path.parent
-        shelf.mkdir(mode=0o700, parents=True, exist_ok=True)
+        directory = blob_path.parent
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._draft_path.rename(blob_path)
-        for directory in (shelf, shelf.parent, shelf.parent.parent):
-            sync_directory(directory)
+        for changed in (directory, directory.parent, directory.parent.parent):
+            sync_directory(changed)

@@ -18,7 +18,7 @@ from podstead.core.errors import StorageError
 from podstead.storage.blobs.disk import run_to_end
 from podstead.storage.records import BlobId
 
-MOST_REMEMBERED: Final = 65_536
+MAX_VERIFIED_BLOBS: Final = 65_536
 """Verified blobs that a process remembers; it verifies others again."""
 
 _PIECE_BYTES: Final = 1024 * 1024
@@ -26,7 +26,7 @@ _PIECE_BYTES: Final = 1024 * 1024
 
 _SEPARATOR: Final = "-"
 
-State = tuple[int, int, int, int]
+FileState = tuple[int, int, int, int]
 """What changes when a file is replaced or written: inode, size, and the two times in ns."""
 
 
@@ -45,12 +45,12 @@ class Verification:
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
-        self._verified: dict[BlobId, State] = {}
-        self._under_way: dict[BlobId, asyncio.Task[str | None]] = {}
+        self._verified: dict[BlobId, FileState] = {}
+        self._in_progress: dict[BlobId, asyncio.Task[str | None]] = {}
 
     def close(self) -> None:
         """End what is under way."""
-        for task in self._under_way.values():
+        for task in self._in_progress.values():
             task.cancel()
 
     async def check(self, blob: BlobId, path: Path, status: os.stat_result) -> None:
@@ -61,12 +61,12 @@ class Verification:
         state = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         if self._verified.get(blob) == state:
             return
-        task = self._under_way.get(blob)
+        task = self._in_progress.get(blob)
         if task is None:
             # Readers share it, and it goes on if the first of them leaves.
             task = asyncio.create_task(self._hash(path))
-            self._under_way[blob] = task
-            task.add_done_callback(lambda _: self._under_way.pop(blob, None))
+            self._in_progress[blob] = task
+            task.add_done_callback(lambda _: self._in_progress.pop(blob, None))
         found = await asyncio.shield(task)
         if found is None:
             raise StorageError("A large body could not be read")
@@ -74,9 +74,9 @@ class Verification:
             raise StorageError("A large body is damaged: its hash does not match")
         self._remember(blob, state)
 
-    def _remember(self, blob: BlobId, state: State) -> None:
+    def _remember(self, blob: BlobId, state: FileState) -> None:
         self._verified.pop(blob, None)
-        if len(self._verified) >= MOST_REMEMBERED:
+        if len(self._verified) >= MAX_VERIFIED_BLOBS:
             del self._verified[next(iter(self._verified))]
         self._verified[blob] = state
 

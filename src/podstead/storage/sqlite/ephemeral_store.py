@@ -23,7 +23,7 @@ from podstead.storage.sqlite.connection import BusyHandler
 
 Noted = TypeVar("Noted")
 
-MOST_BYTES: Final = 512 * 1024 * 1024
+MAX_BYTES: Final = 512 * 1024 * 1024
 """Room for some five million notes; nothing is forgotten early to make more (A-104)."""
 
 SWEEP_ROWS: Final = 2000
@@ -46,7 +46,7 @@ _SCHEMA = """
 _SETTINGS = f"""
     PRAGMA synchronous = OFF;
     PRAGMA cache_size = -4096;
-    PRAGMA max_page_count = {MOST_BYTES // _PAGE_BYTES};
+    PRAGMA max_page_count = {MAX_BYTES // _PAGE_BYTES};
 """
 _USE = (
     "INSERT INTO used_once (key, until_ms) VALUES (?, ?) ON CONFLICT (key) DO UPDATE"

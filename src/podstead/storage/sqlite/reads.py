@@ -31,14 +31,14 @@ from podstead.storage.records import (
     TokenRecord,
     Version,
 )
-from podstead.storage.sqlite.row_changes import Committed, RowChanges, read_row_count
+from podstead.storage.sqlite.row_changes import ChangeQueue, RowChanges, read_row_count
 from podstead.storage.sqlite.statements import Row, run_in
 from podstead.storage.state import folded
 
-MOST_KEPT = 8192
-"""Entries of each kind that are kept, and with :data:`LONGEST_KEPT` the bound on their memory."""
+MAX_CACHED_ROWS = 8192
+"""Rows of each kind to cache; with :data:`MAX_CACHED_KEY_CHARS`, this bounds their memory."""
 
-LONGEST_KEPT = 512
+MAX_CACHED_KEY_CHARS = 512
 """Rows of longer paths, names and ids are not kept."""
 
 _METADATA = (
@@ -87,10 +87,10 @@ Value = TypeVar("Value")
 class ReadConnection:
     """Answers questions from one connection. Used from one thread only."""
 
-    def __init__(self, connection: apsw.Connection, committed: Committed) -> None:
+    def __init__(self, connection: apsw.Connection, change_queue: ChangeQueue) -> None:
         """Take over ``connection``; ``committed`` are batches of the writer beside it."""
         self._connection = connection
-        self._committed = committed
+        self._change_queue = change_queue
         self._data_version: int | None = None
         self._row_count = -1
         self._metadata: dict[ResourcePath, Metadata | None] = {}
@@ -179,9 +179,9 @@ class ReadConnection:
             self._data_version = data_version
 
     def _catch_up(self, row_count: int) -> None:
-        committed = self._committed
-        while committed and committed[0].after <= row_count:
-            changes = committed.popleft()
+        change_queue = self._change_queue
+        while change_queue and change_queue[0].after <= row_count:
+            changes = change_queue.popleft()
             if changes.before == self._row_count:
                 self._take_over(changes)
         if self._row_count != row_count:
@@ -324,9 +324,9 @@ class ReadConnection:
 
 def _keep(kept: dict[Key, Value | None], read: dict[Key, Value | None]) -> dict[Key, Value | None]:
     """Keep what was just read, within bounds, and give it back."""
-    if len(kept) + len(read) > MOST_KEPT:
+    if len(kept) + len(read) > MAX_CACHED_ROWS:
         kept.clear()
-    kept.update((key, value) for key, value in read.items() if len(key) <= LONGEST_KEPT)
+    kept.update((key, value) for key, value in read.items() if len(key) <= MAX_CACHED_KEY_CHARS)
     return read
 
 

@@ -24,7 +24,7 @@ import apsw
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.state import ResourceRow, State
 
-MOST_UNREAD: Final = 16
+MAX_UNREAD: Final = 16
 """Batches that are remembered for the reader. It looks between almost any two."""
 
 
@@ -42,14 +42,14 @@ class RowChanges:
     others: bool
 
 
-Committed = deque[RowChanges]
+ChangeQueue = deque[RowChanges]
 """Batches that the reader has not taken in, oldest first: appended by the writer's thread, taken by
 the reader's; either is one step that no other thread comes into."""
 
 
-def no_changes() -> Committed:
+def new_change_queue() -> ChangeQueue:
     """An empty queue; what a reader does not come for is dropped, and it reads again."""
-    return deque(maxlen=MOST_UNREAD)
+    return deque(maxlen=MAX_UNREAD)
 
 
 def read_row_count(connection: apsw.Connection) -> int:

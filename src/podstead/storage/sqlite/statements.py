@@ -17,18 +17,18 @@ import apsw
 Row = tuple[Any, ...]
 """One row as read; whoever reads it knows the types of the columns selected."""
 
-MOST_ROWS = 64
+MAX_ROWS = 64
 """Rows or keys in one statement; with a dozen columns far from any engine's parameter limit."""
 
 
 def run_in(connection: apsw.Connection, statement: str, keys: Sequence[str]) -> list[Row]:
     """Run ``statement``, which ends in ``IN``, over all ``keys``; gives the rows of a SELECT.
 
-    Up to :data:`MOST_ROWS` keys are one statement, and so of one moment.
+    Up to :data:`MAX_ROWS` keys are one statement, and so of one moment.
     """
     rows: list[Row] = []
-    for start in range(0, len(keys), MOST_ROWS):
-        some = tuple(keys[start : start + MOST_ROWS])
+    for start in range(0, len(keys), MAX_ROWS):
+        some = tuple(keys[start : start + MAX_ROWS])
         size = _power_of_two_from(len(some))
         padded = some + some[-1:] * (size - len(some))
         rows += connection.execute(_in_text(statement, size), padded).fetchall()
@@ -44,7 +44,7 @@ def insert_rows(
     """Run ``insert``, which ends before ``VALUES``, with all ``rows`` and a conflict clause."""
     start = 0
     while start < len(rows):
-        size = min(MOST_ROWS, _power_of_two_to(len(rows) - start))
+        size = min(MAX_ROWS, _power_of_two_to(len(rows) - start))
         some = rows[start : start + size]
         text = _values_text(insert, size, len(some[0]), conflict)
         connection.execute(text, tuple(chain.from_iterable(some)))

@@ -44,7 +44,7 @@ from podstead.storage.sqlite.ephemeral_store import EphemeralStore
 from podstead.storage.sqlite.migrate import check_schema
 from podstead.storage.sqlite.reads import ReadConnection
 from podstead.storage.sqlite.removal import begin_removal, continue_removal
-from podstead.storage.sqlite.row_changes import no_changes
+from podstead.storage.sqlite.row_changes import new_change_queue
 from podstead.storage.sqlite.shrinking import checkpoint, release_pages
 from podstead.storage.sqlite.transaction import WriteConnection
 from podstead.storage.sqlite.writer import Writer
@@ -63,7 +63,7 @@ still notified of a deletion, and no longer, since rules name people."""
 
 DEFAULT_INLINE_BODY_BYTES = 64 * 1024
 DEFAULT_CHANGE_LOG_DAYS = 30
-DEFAULT_MOST_WAITING = 1024
+DEFAULT_MAX_WAITING = 1024
 
 _MS_PER_DAY = 24 * 60 * 60 * 1000
 
@@ -80,13 +80,13 @@ class SqliteStore:
         *,
         inline_body_bytes: int = DEFAULT_INLINE_BODY_BYTES,
         change_log_days: int = DEFAULT_CHANGE_LOG_DAYS,
-        most_waiting: int = DEFAULT_MOST_WAITING,
+        max_waiting: int = DEFAULT_MAX_WAITING,
         space: DiskSpace | None = None,
         vfs: str | None = None,
     ) -> None:
         """Touch nothing yet; ``root`` must be prepared before :meth:`open`.
 
-        Bodies of at most ``inline_body_bytes`` are kept in the database. While ``most_waiting``
+        Bodies of at most ``inline_body_bytes`` are kept in the database. While ``max_waiting``
         writes wait for their commit, further ones are refused. ``space`` decides whether there is
         room for new content. ``vfs`` names a file system registered with SQLite, for tests of its
         faults.
@@ -95,7 +95,7 @@ class SqliteStore:
         self._layout = RootLayout(root)
         self._inline_body_bytes = inline_body_bytes
         self._change_log_ms = change_log_days * _MS_PER_DAY
-        self._most_waiting = most_waiting
+        self._max_waiting = max_waiting
         self._vfs = vfs
         self._opened: _Opened | None = None
 
@@ -104,7 +104,7 @@ class SqliteStore:
     async def open(self) -> None:
         database = self._layout.database
         # Filled by the writer's thread, emptied by the reader: see row_changes.py.
-        committed = no_changes()
+        change_queue = new_change_queue()
         # Whatever fails to open, what was opened before it is closed: a process may try again.
         try:
             reader = open_reader(database, vfs=self._vfs)
@@ -112,7 +112,7 @@ class SqliteStore:
                 check_schema(reader)
                 ephemeral = EphemeralStore(self._layout.ephemeral_database, self._space)
                 try:
-                    writer = WriteConnection(database, committed, self._space, vfs=self._vfs)
+                    writer = WriteConnection(database, change_queue, self._space, vfs=self._vfs)
                 except BaseException:
                     ephemeral.close()
                     raise
@@ -123,9 +123,9 @@ class SqliteStore:
             raise StorageError(f"The database {database} could not be opened") from error
         change_notifier = ChangeNotifier(self._layout.change_pipes)
         self._opened = _Opened(
-            ReadConnection(reader, committed),
+            ReadConnection(reader, change_queue),
             ephemeral,
-            Writer(writer, most_waiting=self._most_waiting, on_changes=change_notifier.notify),
+            Writer(writer, max_waiting=self._max_waiting, on_changes=change_notifier.notify),
             LocalBlobs(self._layout.blobs, self._space),
             change_notifier,
         )

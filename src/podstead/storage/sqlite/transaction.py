@@ -19,7 +19,7 @@ from podstead.storage.records import Write
 from podstead.storage.sqlite.apply import flush, load
 from podstead.storage.sqlite.connection import WRITE_BUSY_S, BusyHandler, open_writer
 from podstead.storage.sqlite.row_changes import (
-    Committed,
+    ChangeQueue,
     RowChanges,
     read_row_count,
     row_changes,
@@ -40,12 +40,12 @@ class WriteConnection:
     """The connection that batches are run on. One thread at a time may use it."""
 
     def __init__(
-        self, database: Path, committed: Committed, space: DiskSpace, *, vfs: str | None = None
+        self, database: Path, change_queue: ChangeQueue, space: DiskSpace, *, vfs: str | None = None
     ) -> None:
         """Open the database; committed batches are added to ``committed``. Raises apsw.Error."""
         self._database = database
         self._space = space
-        self._committed = committed
+        self._change_queue = change_queue
         # What the open transaction changes; readers hear of it only when it is committed.
         self._applied: RowChanges | None = None
         self._vfs = vfs
@@ -96,14 +96,14 @@ class WriteConnection:
             self._undo()
             raise
         if applied is not None:
-            self._committed.append(applied)
+            self._change_queue.append(applied)
 
     def run_again(self, jobs: Sequence[Job], error: apsw.Error) -> list[Result]:
         """Run the jobs that store no new content once more, if the disk was full and room can be
         made for them. The results of all others say that they failed."""
         if not self._is_full(error):
             return failures(jobs, error)
-        self._space.look_again()
+        self._space.forget_reading()
         # Deletions and revocations must succeed on a full disk, too; the reserve is for them.
         small = [job for job in jobs if not (isinstance(job, Write) and job.stores_content)]
         if not small or not self._make_room():

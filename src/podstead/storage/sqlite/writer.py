@@ -34,7 +34,7 @@ from podstead.storage.sqlite.transaction import (
 
 T = TypeVar("T")
 
-MOST_JOBS = 128
+MAX_JOBS = 128
 """Jobs in one batch. Bounds how long the event loop and other processes wait for it."""
 
 _Waiting = tuple[Job, "asyncio.Future[Result]"]
@@ -48,15 +48,15 @@ class Writer:
         self,
         connection: WriteConnection,
         *,
-        most_waiting: int,
+        max_waiting: int,
         on_changes: Callable[[], None] = lambda: None,
     ) -> None:
-        """Take over ``connection``; jobs beyond ``most_waiting`` waiting ones are refused.
+        """Take over ``connection``; jobs beyond ``max_waiting`` waiting ones are refused.
 
         ``on_changes`` is called after each batch that adds to the change log.
         """
         self._connection = connection
-        self._most_waiting = most_waiting
+        self._max_waiting = max_waiting
         self._on_changes = on_changes
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[_Waiting] = deque()
@@ -80,7 +80,7 @@ class Writer:
     def _submit(self, job: Job) -> asyncio.Future[Result]:
         if self._closed:
             raise StorageError("The store is closed")
-        if len(self._waiting) >= self._most_waiting:
+        if len(self._waiting) >= self._max_waiting:
             raise Overloaded("Too many changes are waiting to be stored")
         future: asyncio.Future[Result] = self._loop.create_future()
         self._waiting.append((job, future))
@@ -100,7 +100,7 @@ class Writer:
     # --- on the event loop --------------------------------------------------------------------
 
     def _start_batch(self) -> None:
-        count = min(len(self._waiting), MOST_JOBS)
+        count = min(len(self._waiting), MAX_JOBS)
         self._under_way = [self._waiting.popleft() for _ in range(count)]
         jobs = [job for job, _ in self._under_way]
         try:
