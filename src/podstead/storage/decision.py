@@ -44,7 +44,7 @@ from podstead.storage.records import (
 from podstead.storage.state import ChangeRow, DeletedAclRow, GarbageRow, ResourceRow, State, folded
 
 
-class UnsoundWrite(Exception):
+class InvalidWrite(Exception):
     """A write that is wrong whatever is stored: a fault of the caller, or of a blob given up."""
 
 
@@ -59,7 +59,7 @@ class _Refused(Exception):
 def decide(write: Write, state: State) -> CommitOutcome:
     """Check ``write`` against ``state`` and, if all of it holds, apply it to ``state``.
 
-    Any other outcome, UnsoundWrite included, leaves ``state`` as it was: the next write of the
+    Any other outcome, InvalidWrite included, leaves ``state`` as it was: the next write of the
     batch is decided on it.
     """
     # First, because a changed reliance makes the caller decide again, while OverQuota is final.
@@ -153,7 +153,7 @@ class _Draft:
         self.memberships: dict[ResourcePath, _Membership] = {}
 
     def fill(self) -> None:
-        """Draft everything, or raise _Refused or UnsoundWrite."""
+        """Draft everything, or raise _Refused or InvalidWrite."""
         for put in self.write.puts:
             self._put(put)
         for path in self.write.deletes:
@@ -168,7 +168,7 @@ class _Draft:
     def _stored(self, path: ResourcePath) -> ResourceRow | None:
         # Containers that are only touched enter ``rows`` later, in _settle_containers.
         if path in self.rows:
-            raise UnsoundWrite(f"{path}: put or deleted twice")
+            raise InvalidWrite(f"{path}: put or deleted twice")
         return self.state.resources[path]
 
     def _put(self, put: Put) -> None:
@@ -177,7 +177,7 @@ class _Draft:
         if put.creates is not (old is None):
             raise _Refused(VersionConflict(Absent(path) if put.creates else Present(path)))
         if old is not None and old.kind != put.kind.value:
-            raise UnsoundWrite(f"{path}: a resource keeps its kind")
+            raise InvalidWrite(f"{path}: a resource keeps its kind")
         # Auxiliary resources are not listed, so no container counts them.
         container = parent_container(path) if put.kind.is_member else None
         self.rows[path] = ResourceRow(
@@ -203,7 +203,7 @@ class _Draft:
         if isinstance(body, StagedBlob):
             # A blob has one resource, since replacing or deleting that one removes the file.
             if body.blob not in self.state.staged or body.blob in self.taken_blobs:
-                raise UnsoundWrite(f"{put.path}: the blob is not staged")
+                raise InvalidWrite(f"{put.path}: the blob is not staged")
             self.taken_blobs.append(body.blob)
             self.bodies[put.path] = None
             return body.blob

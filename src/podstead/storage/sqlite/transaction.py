@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw
 
 from podstead.core.errors import DiskFull, StorageError
-from podstead.storage.decision import UnsoundWrite, decide
+from podstead.storage.decision import InvalidWrite, decide
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.records import Write
 from podstead.storage.sqlite.apply import flush, load
@@ -33,7 +33,7 @@ Job = Write | Statements
 Result = object
 """A write's CommitOutcome, what the statements returned, or a StorageError to raise."""
 
-_OWN_FAULTS = (apsw.ConstraintError, apsw.TooBigError, apsw.MismatchError, apsw.RangeError)
+_JOB_ERRORS = (apsw.ConstraintError, apsw.TooBigError, apsw.MismatchError, apsw.RangeError)
 
 
 class WriteConnection:
@@ -52,7 +52,7 @@ class WriteConnection:
         self._patience = BusyHandler(0.0)
         self._connection = self._open()
         # False once a transaction could not be rolled back: the connection is closed then.
-        self._trusted = True
+        self._usable = True
 
     def _open(self) -> apsw.Connection:
         return open_writer(self._database, self._patience, vfs=self._vfs)
@@ -66,9 +66,9 @@ class WriteConnection:
 
         Raises apsw.Error.
         """
-        if not self._trusted:
+        if not self._usable:
             self._connection = self._open()
-            self._trusted = True
+            self._usable = True
         self._patience.wait_s = wait_s
         try:
             # Takes the write lock now. A transaction that begins as a reader could not get it later
@@ -98,7 +98,7 @@ class WriteConnection:
         if applied is not None:
             self._change_queue.append(applied)
 
-    def run_again(self, jobs: Sequence[Job], error: apsw.Error) -> list[Result]:
+    def retry_on_full_disk(self, jobs: Sequence[Job], error: apsw.Error) -> list[Result]:
         """Run the jobs that store no new content once more, if the disk was full and room can be
         made for them. The results of all others say that they failed."""
         if not self._is_full(error):
@@ -106,9 +106,9 @@ class WriteConnection:
         self._space.forget_reading()
         # Deletions and revocations must succeed on a full disk, too; the reserve is for them.
         small = [job for job in jobs if not (isinstance(job, Write) and job.stores_content)]
-        if not small or not self._make_room():
+        if not small or not self._free_space():
             return failures(jobs, _full(error))
-        results = dict(zip(map(id, small), self.run(small, made_room=True), strict=True))
+        results = dict(zip(map(id, small), self.run(small, space_released=True), strict=True))
         return [results[id(job)] if id(job) in results else _full(error) for job in jobs]
 
     def _is_full(self, error: apsw.Error) -> bool:
@@ -118,7 +118,7 @@ class WriteConnection:
             isinstance(error, apsw.IOError) and self._space.is_exhausted()
         )
 
-    def _make_room(self) -> bool:
+    def _free_space(self) -> bool:
         """Release the reserve, and checkpoint the log so that it can be overwritten and need not
         grow."""
         released = self._space.release()
@@ -129,19 +129,19 @@ class WriteConnection:
             return released
         return True
 
-    def run(self, jobs: Sequence[Job], *, made_room: bool = False) -> list[Result]:
+    def run(self, jobs: Sequence[Job], *, space_released: bool = False) -> list[Result]:
         """Begin, apply and commit, waiting for other writers; failures are in the results."""
         try:
             if not self.begin(wait_s=WRITE_BUSY_S):
                 return failures(jobs, None)
             results = self.apply(jobs)
             self.commit()
-        except _OWN_FAULTS as error:
+        except _JOB_ERRORS as error:
             return failures(jobs, error) if len(jobs) == 1 else self.run_each(jobs)
         except apsw.Error as error:
-            if made_room:  # once is enough: run_again has called this
+            if space_released:  # once is enough: retry_on_full_disk has called this
                 return failures(jobs, _full(error) if self._is_full(error) else error)
-            return self.run_again(jobs, error)
+            return self.retry_on_full_disk(jobs, error)
         return results
 
     def run_each(self, jobs: Sequence[Job]) -> list[Result]:
@@ -155,13 +155,13 @@ class WriteConnection:
         except apsw.Error:
             # Its state is unknown. Closing the connection rolls back what is not committed, and
             # ``begin`` opens another one.
-            self._trusted = False
+            self._usable = False
             self._connection.close(force=True)
 
 
-def is_own_fault(error: apsw.Error) -> bool:
+def is_job_error(error: apsw.Error) -> bool:
     """Whether the error is one job's own fault, so that the others may succeed without it."""
-    return isinstance(error, _OWN_FAULTS)
+    return isinstance(error, _JOB_ERRORS)
 
 
 def _full(cause: BaseException | None) -> DiskFull:
@@ -215,7 +215,7 @@ def _apply_writes(
     for write in writes:
         try:
             outcomes.append(decide(write, state))
-        except UnsoundWrite as error:  # the state is as before, so the other writes go on
+        except InvalidWrite as error:  # the state is as before, so the other writes go on
             outcomes.append(failure(error))
     flush(connection, state)
     return outcomes, row_changes(state, before=before, after=read_row_count(connection))

@@ -29,7 +29,7 @@ from podstead.storage.sqlite.transaction import (
     Result,
     WriteConnection,
     failures,
-    is_own_fault,
+    is_job_error,
 )
 
 T = TypeVar("T")
@@ -120,9 +120,9 @@ class Writer:
         try:
             results = connection.apply(jobs)
         except apsw.Error as error:
-            if is_own_fault(error):
+            if is_job_error(error):
                 return connection.run_each
-            return partial(_run_again, connection, error)
+            return partial(_retry_on_full_disk, connection, error)
         return partial(_commit_batch, connection, results)
 
     def _end_batch(self, results: Sequence[Result]) -> None:
@@ -166,9 +166,11 @@ def _commit_batch(
     try:
         connection.commit()
     except apsw.Error as error:
-        return connection.run_again(jobs, error)
+        return connection.retry_on_full_disk(jobs, error)
     return results
 
 
-def _run_again(connection: WriteConnection, error: apsw.Error, jobs: Sequence[Job]) -> list[Result]:
-    return connection.run_again(jobs, error)
+def _retry_on_full_disk(
+    connection: WriteConnection, error: apsw.Error, jobs: Sequence[Job]
+) -> list[Result]:
+    return connection.retry_on_full_disk(jobs, error)
