@@ -102,7 +102,7 @@ async def test_who_begins_to_listen_is_found_although_the_folder_looks_the_same(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The times of folders are coarse: what changes within one tick looks alike."""
-    monkeypatch.setattr(change_notifier, "_UNSURE_NS", 10**18)
+    monkeypatch.setattr(change_notifier, "_MTIME_RESOLUTION_NS", 10**18)
     ringing = ChangeNotifier(folder)
     tick = 1_790_000_000 * 10**9
     listening = []
@@ -142,9 +142,9 @@ async def test_the_pipe_of_a_process_that_dies_later_is_removed_too(folder: Path
     bells, dying = ChangeNotifier(folder), ChangeNotifier(folder)
     dying.listen()
     bells.notify()
-    assert dying._own is not None
-    dying._own._loop.remove_reader(dying._own._ends[0])
-    for end in dying._own._ends:
+    assert dying._own_pipe is not None
+    dying._own_pipe._loop.remove_reader(dying._own_pipe._ends[0])
+    for end in dying._own_pipe._ends:
         os.close(end)
     bells.notify()
     assert pipes(folder) == []

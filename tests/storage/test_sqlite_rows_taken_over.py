@@ -231,7 +231,7 @@ async def test_batches_that_no_reader_comes_for_do_not_pile_up(stores: list[Sqli
     await store.read_metadata(PATHS)
     for number in range(2 * MAX_UNREAD):
         await commit(store, write(put("/alice/c/a", creates=number == 0)))
-    assert len(reader_of(store)._committed) == MAX_UNREAD
+    assert len(reader_of(store)._change_queue) == MAX_UNREAD
     metadata = (await store.read_metadata([path("/alice/c/a")]))[path("/alice/c/a")]
     assert metadata is not None
 

@@ -66,12 +66,12 @@ def decide(write: Write, state: State) -> CommitOutcome:
     for precondition in write.preconditions:
         if not _holds(precondition, state, write.at_ms):
             return VersionConflict(precondition)
-    draft = _Draft(write, state)
+    pending = _PendingWrite(write, state)
     try:
-        draft.fill()
+        pending.compute()
     except _Refused as refusal:
         return refusal.outcome
-    return draft.join()
+    return pending.apply()
 
 
 def _holds(precondition: Precondition, state: State, at_ms: int) -> bool:
@@ -125,7 +125,7 @@ class _Membership:
     changed: bool = False
 
 
-class _Draft:
+class _PendingWrite:
     """What one write would change, kept apart from the state until all of it is known to hold.
 
     The other writes of the batch share the state, so there is no undoing on it.
@@ -152,7 +152,7 @@ class _Draft:
         self.taken_blobs: list[BlobId] = []
         self.memberships: dict[ResourcePath, _Membership] = {}
 
-    def fill(self) -> None:
+    def compute(self) -> None:
         """Draft everything, or raise _Refused or InvalidWrite."""
         for put in self.write.puts:
             self._put(put)
@@ -160,13 +160,13 @@ class _Draft:
             self._delete(path)
         # Only now: until all puts and deletes are in, the count of a container's members and the
         # growth of a storage say nothing about the write as a whole.
-        self._settle_containers()
+        self._update_containers()
         self._check_quota()
         for record in self.write.records:
             self._check_record(record)
 
     def _stored(self, path: ResourcePath) -> ResourceRow | None:
-        # Containers that are only touched enter ``rows`` later, in _settle_containers.
+        # Containers that are only touched enter ``rows`` later, in _update_containers.
         if path in self.rows:
             raise InvalidWrite(f"{path}: put or deleted twice")
         return self.state.resources[path]
@@ -188,7 +188,7 @@ class _Draft:
             put.body.size_bytes,
             write.at_ms,
             old.created_ms if old else write.at_ms,
-            self._keep_body(put),
+            self._put_body(put),
             *_membership_of(old, put, write),
             container,
         )
@@ -198,7 +198,7 @@ class _Draft:
         if container is not None:
             self._touch(container, added=0 if old else 1)
 
-    def _keep_body(self, put: Put) -> BlobId | None:
+    def _put_body(self, put: Put) -> BlobId | None:
         body = put.body
         if isinstance(body, StagedBlob):
             # A blob has one resource, since replacing or deleting that one removes the file.
@@ -239,7 +239,7 @@ class _Draft:
         membership.added += added
         membership.changed = membership.changed or added != 0
 
-    def _settle_containers(self) -> None:
+    def _update_containers(self) -> None:
         """Note new, changed and deleted members; no member may be left without its container."""
         # A container may be deleted together with its last members. Taking it out of
         # ``memberships`` also keeps the second loop from looking for its row.
@@ -262,9 +262,9 @@ class _Draft:
                 member_count=row.member_count + membership.added,
             )
             if membership.changed and row.container is not None:
-                self._show_in(row.container)
+                self._touch_listing(row.container)
 
-    def _show_in(self, container: ResourcePath) -> None:
+    def _touch_listing(self, container: ResourcePath) -> None:
         """Give a container a new ``members_version``, because a listing shows when the containers
         in it last changed. Goes up one level only: its own time stays."""
         if container in self.memberships:  # gets the version anyway
@@ -284,7 +284,7 @@ class _Draft:
         if isinstance(record, PodRecord) and folded(record.name) in self.state.taken_pods:
             raise _Refused(VersionConflict(NoPod(record.name)))
 
-    def join(self) -> Committed:
+    def apply(self) -> Committed:
         """Apply the draft to the state. Nothing can fail from here on."""
         state, write = self.state, self.write
         # Reads rows and bodies as they were, so it comes before they are replaced.
@@ -304,9 +304,9 @@ class _Draft:
             if old.blob is not None
         )
         for record in write.records:
-            self._join_record(record)
+            self._apply_record(record)
         for change in write.changes:
-            self._join_change(change)
+            self._apply_change(change)
         return Committed(state.sequence if write.changes else None)
 
     def _deleted_acls(self) -> Iterator[DeletedAclRow]:
@@ -322,26 +322,26 @@ class _Draft:
                     write.version, path, old.version, old.content_type, content, write.at_ms
                 )
 
-    def _join_record(self, record: Record) -> None:
+    def _apply_record(self, record: Record) -> None:
         if isinstance(record, PodRecord):
             self.state.taken_pods.add(folded(record.name))
             self.state.pods.append(record)
         elif isinstance(record, PutEntry):
-            self._join_entry(record)
+            self._apply_entry(record)
         elif isinstance(record, DropEntry):
             self.state.entries[record.entry] = None
             self.state.changed_entries.add(record.entry)
         else:
             self.state.tokens.append(record)
 
-    def _join_entry(self, put: PutEntry) -> None:
+    def _apply_entry(self, put: PutEntry) -> None:
         self.state.entries[put.entry] = Entry(
             put.entry, self.write.version, put.value, put.owner, put.expires_ms
         )
         self.state.changed_entries.add(put.entry)
 
-    def _join_change(self, change: Change) -> None:
-        # Numbered here and not in the draft, so that a refused write leaves no gap in the log.
+    def _apply_change(self, change: Change) -> None:
+        # Numbered here and not in the pending, so that a refused write leaves no gap in the log.
         self.state.sequence += 1
         self.state.changes.append(
             ChangeRow(

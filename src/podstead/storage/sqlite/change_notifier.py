@@ -23,7 +23,7 @@ logger = logging.getLogger("podstead.storage")
 POLL_INTERVAL_S = 1.0
 """How often a listener looks without having been told; what a lost ring costs at most."""
 
-_UNSURE_NS = 100_000_000
+_MTIME_RESOLUTION_NS = 100_000_000
 """A folder changed this shortly before it was listed may change again without a new time."""
 
 _PRIVATE = 0o600
@@ -37,19 +37,19 @@ class ChangeNotifier:
         """``folder`` is where the pipes are. Where it cannot be used, listeners look by
         themselves, and ringing does nothing."""
         self._folder = folder
-        self._own: _Pipe | None = None
+        self._own_pipe: _Pipe | None = None
         self._listeners: set[Listener] = set()
-        self._others: dict[str, int] = {}
+        self._other_pipes: dict[str, int] = {}
         self._listed_ns = (0, 0)
 
     def notify(self) -> None:
         """Tell every listener, here and elsewhere. Neither waits nor raises."""
         self.wake()
         try:
-            self._list_others()
+            self._list_other_pipes()
         except OSError:
             return
-        for name in tuple(self._others):
+        for name in tuple(self._other_pipes):
             self._notify_other(name)
 
     def wake(self) -> None:
@@ -59,52 +59,52 @@ class ChangeNotifier:
 
     def listen(self) -> Listener:
         """Begin to listen."""
-        if self._own is None:
-            self._own = _Pipe.make(self._folder, self.wake)
+        if self._own_pipe is None:
+            self._own_pipe = _Pipe.create(self._folder, self.wake)
         listener = Listener(self)
         self._listeners.add(listener)
         return listener
 
-    def leave(self, listener: Listener) -> None:
+    def remove(self, listener: Listener) -> None:
         """End listening; the last one takes the pipe away. Idempotent."""
         self._listeners.discard(listener)
-        if not self._listeners and self._own is not None:
-            self._own.remove()
-            self._own = None
+        if not self._listeners and self._own_pipe is not None:
+            self._own_pipe.remove()
+            self._own_pipe = None
 
     def close(self) -> None:
         """Release everything."""
         for listener in tuple(self._listeners):
             listener.close()
-        for name in tuple(self._others):
+        for name in tuple(self._other_pipes):
             self._forget(name)
 
     # --- the pipes of others ------------------------------------------------------------------
 
-    def _list_others(self) -> None:
+    def _list_other_pipes(self) -> None:
         """Know the pipes there are, looking only if the folder has changed. Raises OSError."""
         changed_ns = self._folder.stat().st_mtime_ns
         known_ns, listed_ns = self._listed_ns
-        if changed_ns == known_ns and listed_ns - changed_ns > _UNSURE_NS:
+        if changed_ns == known_ns and listed_ns - changed_ns > _MTIME_RESOLUTION_NS:
             return
         self._listed_ns = (changed_ns, time.time_ns())
-        own = None if self._own is None else self._own.name
+        own = None if self._own_pipe is None else self._own_pipe.name
         names = {pipe.name for pipe in self._folder.iterdir() if pipe.name[0] != "."} - {own}
-        for gone in self._others.keys() - names:
+        for gone in self._other_pipes.keys() - names:
             self._forget(gone)
-        for new in names - self._others.keys():
-            self._open_other(new)
+        for new in names - self._other_pipes.keys():
+            self._open_other_pipe(new)
 
-    def _open_other(self, name: str) -> None:
+    def _open_other_pipe(self, name: str) -> None:
         path = self._folder / name
         try:
-            self._others[name] = _open(path, os.O_WRONLY)
+            self._other_pipes[name] = _open(path, os.O_WRONLY)
         except OSError:  # nobody reads it any more
             _remove(path)
 
     def _notify_other(self, name: str) -> None:
         try:
-            os.write(self._others[name], b"\0")
+            os.write(self._other_pipes[name], b"\0")
         except BlockingIOError:
             return  # it rings already
         except OSError:  # its listener is gone
@@ -112,14 +112,14 @@ class ChangeNotifier:
             _remove(self._folder / name)
 
     def _forget(self, name: str) -> None:
-        os.close(self._others.pop(name))
+        os.close(self._other_pipes.pop(name))
 
 
 class Listener:
     """Implements ChangeSignal. A wake-up that comes while nobody waits is kept."""
 
-    def __init__(self, bells: ChangeNotifier) -> None:
-        self._bells = bells
+    def __init__(self, notifier: ChangeNotifier) -> None:
+        self._notifier = notifier
         self._woken = asyncio.Event()
 
     def wake(self) -> None:
@@ -133,7 +133,7 @@ class Listener:
         self._woken.clear()
 
     def close(self) -> None:
-        self._bells.leave(self)
+        self._notifier.remove(self)
 
 
 class _Pipe:
@@ -148,21 +148,21 @@ class _Pipe:
         self._loop.add_reader(ends[0], self._read)
 
     @classmethod
-    def make(cls, folder: Path, wake: Callable[[], None]) -> _Pipe | None:
+    def create(cls, folder: Path, wake: Callable[[], None]) -> _Pipe | None:
         """A new pipe; ``None`` where none can be made."""
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
-        path, unready = folder / name, folder / f".{name}"
+        path, hidden = folder / name, folder / f".{name}"
         ends: list[int] = []
         try:
-            os.mkfifo(unready, _PRIVATE)
+            os.mkfifo(hidden, _PRIVATE)
             # With a writer of its own it never reads as ended, whoever else comes and goes.
-            ends += [_open(unready, os.O_RDONLY), _open(unready, os.O_WRONLY)]
-            unready.rename(path)  # only now may others ring it, or take it for left behind
+            ends += [_open(hidden, os.O_RDONLY), _open(hidden, os.O_WRONLY)]
+            hidden.rename(path)  # only now may others ring it, or take it for left behind
         except OSError:
             logger.warning("Changes of other processes are noticed with a second's delay")
             for end in ends:
                 os.close(end)
-            _remove(unready)
+            _remove(hidden)
             return None
         return cls(path, (ends[0], ends[1]), wake)
 

@@ -20,7 +20,7 @@ of the log after a crash."""
 WRITE_BUSY_S = 10.0
 """How long a writer waits for the writers of other processes."""
 
-_NAP_S = (0.0001, 0.001)
+_RETRY_DELAY_S = (0.0001, 0.001)
 _CACHE_KIB = 16 * 1024
 _CHECKPOINT_PAGES = 4000
 _LOG_LIMIT_BYTES = 64 * 1024 * 1024
@@ -59,7 +59,7 @@ class BusyHandler:
             self._deadline_s = now_s + self.wait_s
         if now_s >= self._deadline_s:
             return False
-        time.sleep(random.uniform(*_NAP_S))  # noqa: S311 - no secret
+        time.sleep(random.uniform(*_RETRY_DELAY_S))  # noqa: S311 - no secret
         return True
 
 
@@ -73,12 +73,12 @@ def open_reader(database: Path, *, vfs: str | None = None) -> apsw.Connection:
 
 
 def open_writer(
-    database: Path, patience: BusyHandler, *, vfs: str | None = None, create: bool = False
+    database: Path, busy_handler: BusyHandler, *, vfs: str | None = None, create: bool = False
 ) -> apsw.Connection:
     """Open a database for writing, made anew if missing and ``create``. Raises apsw.Error."""
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
     connection = _connect(database, flags, vfs)
-    connection.set_busy_handler(patience)
+    connection.set_busy_handler(busy_handler)
     connection.execute(_WRITER_SETTINGS)
     return connection
 

@@ -21,7 +21,7 @@ from podstead.storage.buckets import BucketRate, Taken, Wait, take_one
 from podstead.storage.disk_space import DiskSpace
 from podstead.storage.sqlite.connection import BusyHandler
 
-Noted = TypeVar("Noted")
+Outcome = TypeVar("Outcome")
 
 MAX_BYTES: Final = 512 * 1024 * 1024
 """Room for some five million notes; nothing is forgotten early to make more (A-104)."""
@@ -62,20 +62,20 @@ def prepare_ephemeral_store(database: Path, *, boot: Path = _BOOT) -> None:
     Several processes may do this at once. ``boot`` holds what is another after each start of the
     machine; where there is no such file, only a file that is no database is made anew.
     """
-    mark = _boot_mark(boot)
+    boot_number = _boot_number(boot)
     try:
         try:
-            fresh = _prepare(database, mark)
+            fresh = _prepare(database, boot_number)
         except (apsw.NotADBError, apsw.CorruptError):
             fresh = False
         if not fresh:
             _remove(database)
-            _prepare(database, mark)
+            _prepare(database, boot_number)
     except (apsw.Error, OSError) as error:
-        raise _trouble() from error
+        raise _error() from error
 
 
-def _boot_mark(boot: Path) -> int:
+def _boot_number(boot: Path) -> int:
     """A number of this start of the machine that fits SQLite's ``user_version``; 0 if unknown."""
     try:
         return zlib.crc32(boot.read_bytes()) & 0x7FFFFFFF
@@ -83,7 +83,7 @@ def _boot_mark(boot: Path) -> int:
         return 0
 
 
-def _prepare(database: Path, mark: int) -> bool:
+def _prepare(database: Path, boot_number: int) -> bool:
     """Make the tables; False if they were made before the machine was started."""
     connection = _connect(database, create=True)
     try:
@@ -92,11 +92,11 @@ def _prepare(database: Path, mark: int) -> bool:
         with connection:
             if not connection.execute("SELECT count(*) FROM sqlite_schema").get:
                 connection.execute(_SCHEMA)
-                connection.pragma("user_version", mark)
+                connection.pragma("user_version", boot_number)
         made: int = connection.pragma("user_version")
     finally:
         connection.close()
-    return made == mark
+    return made == boot_number
 
 
 def _remove(database: Path) -> None:
@@ -130,9 +130,9 @@ class EphemeralStore:
         Raises StorageError, Overloaded.
         """
         try:
-            outcome = self._noted(lambda: self._take(bucket, rate, now_ms))
+            outcome = self._write(lambda: self._take(bucket, rate, now_ms))
         except apsw.Error as error:
-            raise self._trouble(error) from error
+            raise self._error(error) from error
         return None if isinstance(outcome, Taken) else outcome.seconds
 
     def _take(self, bucket: str, rate: BucketRate, now_ms: int) -> Taken | Wait:
@@ -148,11 +148,11 @@ class EphemeralStore:
                 )
             connection.execute("COMMIT")
         except BaseException:
-            _undo(connection)
+            _roll_back(connection)
             raise
         return outcome
 
-    def _noted(self, note: Callable[[], Noted]) -> Noted:
+    def _write(self, note: Callable[[], Outcome]) -> Outcome:
         """Make a note, also on a full disk if the reserve makes room. Raises apsw.Error."""
         try:
             return note()
@@ -166,24 +166,24 @@ class EphemeralStore:
         try:
             outcome = take_one(self._full_at_us(bucket), rate, now_ms=now_ms)
         except apsw.Error as error:
-            raise _trouble(error) from error
+            raise _error(error) from error
         return None if isinstance(outcome, Taken) else outcome.seconds
 
     def use_once(self, key: bytes, *, until_ms: int, now_ms: int) -> bool:
         """Note a use; False if it is noted already. Raises StorageError, Overloaded."""
         try:
-            return self._noted(
+            return self._write(
                 lambda: self._connection.execute(_USE, (key, until_ms, now_ms)).get is not None
             )
         except apsw.Error as error:
-            raise self._trouble(error) from error
+            raise self._error(error) from error
 
     def is_used(self, key: bytes, *, now_ms: int) -> bool:
         """Whether a use is noted. Raises StorageError, Overloaded."""
         try:
             return self._connection.execute(_IS_USED, (key, now_ms)).get is not None
         except apsw.Error as error:
-            raise _trouble(error) from error
+            raise _error(error) from error
 
     def _full_at_us(self, bucket: str) -> int | None:
         full_at_us: int | None = self._connection.execute(
@@ -204,20 +204,20 @@ class EphemeralStore:
             )
             return self._connection.changes() == SWEEP_ROWS
         except apsw.Error as error:
-            raise _trouble(error) from error
+            raise _error(error) from error
 
-    def _trouble(self, error: apsw.Error) -> StorageError | Overloaded:
+    def _error(self, error: apsw.Error) -> StorageError | Overloaded:
         if isinstance(error, apsw.FullError | apsw.IOError) and self._space.is_exhausted():
             return DiskFull()
-        return _trouble(error)
+        return _error(error)
 
 
-def _undo(connection: apsw.Connection) -> None:
+def _roll_back(connection: apsw.Connection) -> None:
     if connection.in_transaction:
         connection.execute("ROLLBACK")
 
 
-def _trouble(error: apsw.Error | None = None) -> StorageError | Overloaded:
+def _error(error: apsw.Error | None = None) -> StorageError | Overloaded:
     if isinstance(error, apsw.FullError | apsw.BusyError):
         return Overloaded("The server cannot note more requests at the moment")
     return StorageError("What the workers share could not be read or noted")

@@ -20,7 +20,7 @@ from podstead.storage.sqlite.shrinking import enable_shrinking
 MIGRATION_WAIT_S = 60.0
 """How long to wait for another process that migrates or writes."""
 
-_NAP_S = 0.01
+_RETRY_DELAY_S = 0.01
 
 
 def migrate(database: Path, *, migrations: Sequence[Migration] | None = None) -> None:
@@ -37,7 +37,7 @@ def migrate(database: Path, *, migrations: Sequence[Migration] | None = None) ->
             # SQLite's own waiting does not cover the change to a write-ahead log.
             if not isinstance(error, apsw.BusyError) or time.monotonic() > deadline_s:
                 raise StorageError(_failure(database, error)) from error
-            time.sleep(_NAP_S)
+            time.sleep(_RETRY_DELAY_S)
 
 
 def check_schema(connection: apsw.Connection) -> None:

@@ -1,11 +1,11 @@
-"""What does the database hold at this moment?
+"""Reads from the database, with a cache of rows.
 
-Reads run on the event loop: a row takes microseconds, less than handing the question to a thread
-would. Rows read are kept, absence too, and are of one state of the database, known by its count of
-row changes. Before each answer SQLite is asked whether anything was committed since, by whatever
-process; asking costs a tenth of reading the rows of one request. If something was, the rows are
-brought to the new count by what batches of this process changed, or forgotten if those do not lead
-there without a gap (see ``row_changes.py``).
+Reads run on the event loop: reading a row takes microseconds, less than passing the query to a
+thread. Rows are cached, absence included. All cached rows belong to one state of the database,
+which its count of row changes identifies. Before each read, SQLite is asked whether any process has
+committed since; that costs a tenth of reading the rows for one request. If so, the changes of this
+process's batches are applied to the cache, or the cache is cleared if they do not lead to the new
+count without a gap (see ``row_changes.py``).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _SELECT_TOKENS = "SELECT token_id, pod, web_id, issued_s, expires_s, revoked_s F
 _KINDS: Final = {kind.value: kind for kind in ResourceKind}
 _ACTIVITIES: Final = {activity.value: activity for activity in ChangeType}
 
-_TROUBLE = (apsw.Error, ValueError, TypeError, LookupError)
+_READ_ERRORS = (apsw.Error, ValueError, TypeError, LookupError)
 """What reading raises: errors of SQLite, and those of rows that hold what nobody stored."""
 
 Key = TypeVar("Key", bound=str)
@@ -106,49 +106,49 @@ class ReadConnection:
     def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
         """Metadata of each path, all as of one moment. Raises StorageError."""
         wanted = tuple(paths)
-        kept = self._metadata
+        cached = self._metadata
         try:
-            self._check_moment()
+            self._refresh()
             try:
-                return {path: kept[path] for path in wanted}
+                return {path: cached[path] for path in wanted}
             except KeyError:
-                return self._at_one_moment(lambda: self._fill_metadata(wanted))
-        except _TROUBLE as error:
-            raise _unreadable() from error
+                return self._in_snapshot(lambda: self._read_missing_metadata(wanted))
+        except _READ_ERRORS as error:
+            raise _read_error() from error
 
     def read_pod(self, name: str) -> PodRecord | None:
         """The pod of that name, however its letters are cased. Raises StorageError."""
-        return self._read_kept(self._pods, folded(name), self._select_pod)
+        return self._read_cached(self._pods, folded(name), self._select_pod)
 
     def read_token(self, token_id: str) -> TokenRecord | None:
         """The token of that id. Raises StorageError."""
-        return self._read_kept(self._tokens, token_id, self._select_token)
+        return self._read_cached(self._tokens, token_id, self._select_token)
 
-    def _read_kept(
-        self, kept: dict[str, Value | None], key: str, select: Callable[[str], Value | None]
+    def _read_cached(
+        self, cached: dict[str, Value | None], key: str, select: Callable[[str], Value | None]
     ) -> Value | None:
         try:
-            self._check_moment()
-            if key in kept:
-                return kept[key]
-            return self._at_one_moment(lambda: _keep(kept, {key: select(key)})[key])
-        except _TROUBLE as error:
-            raise _unreadable() from error
+            self._refresh()
+            if key in cached:
+                return cached[key]
+            return self._in_snapshot(lambda: _cache_rows(cached, {key: select(key)})[key])
+        except _READ_ERRORS as error:
+            raise _read_error() from error
 
-    def _fill_metadata(self, wanted: Sequence[ResourcePath]) -> Snapshot:
-        kept = self._metadata
+    def _read_missing_metadata(self, wanted: Sequence[ResourcePath]) -> Snapshot:
+        cached = self._metadata
         found = dict.fromkeys(wanted)
         missing = []
         for path in found:
-            if path in kept:
-                found[path] = kept[path]
+            if path in cached:
+                found[path] = cached[path]
             else:
                 missing.append(path)
         read: dict[ResourcePath, Metadata | None] = dict.fromkeys(missing)
         for row in run_in(self._connection, _SELECT_METADATA, missing):
             metadata = _metadata(row)
             read[metadata.path] = metadata
-        return found | _keep(kept, read)
+        return found | _cache_rows(cached, read)
 
     def _select_pod(self, folded_name: str) -> PodRecord | None:
         row = self._one(f"{_SELECT_PODS} WHERE folded_name = ?", folded_name)
@@ -162,14 +162,14 @@ class ReadConnection:
         """A number that is another after any commit, by whatever process. Raises StorageError."""
         try:
             return self._read_data_version()
-        except _TROUBLE as error:
-            raise _unreadable() from error
+        except _READ_ERRORS as error:
+            raise _read_error() from error
 
     def _read_data_version(self) -> int:
         mark: int = self._connection.execute("PRAGMA data_version").get
         return mark
 
-    def _check_moment(self) -> None:
+    def _refresh(self) -> None:
         """Bring the rows kept to the state after the newest commit of any other connection."""
         data_version = self._read_data_version()
         if data_version != self._data_version:
@@ -183,29 +183,29 @@ class ReadConnection:
         while change_queue and change_queue[0].after <= row_count:
             changes = change_queue.popleft()
             if changes.before == self._row_count:
-                self._take_over(changes)
+                self._apply_changes(changes)
         if self._row_count != row_count:
-            self._forget()
+            self._clear()
             self._row_count = row_count
 
-    def _take_over(self, changes: RowChanges) -> None:
+    def _apply_changes(self, changes: RowChanges) -> None:
         rows = changes.resources.items()
-        _keep(self._metadata, {path: row and _metadata(row[:_COLUMNS]) for path, row in rows})
+        _cache_rows(self._metadata, {path: row and _metadata(row[:_COLUMNS]) for path, row in rows})
         if changes.others:
             self._pods.clear()
             self._tokens.clear()
         self._row_count = changes.after
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         self._metadata.clear()
         self._pods.clear()
         self._tokens.clear()
 
-    def _at_one_moment(self, read: Callable[[], Value]) -> Value:
+    def _in_snapshot(self, read: Callable[[], Value]) -> Value:
         """Run ``read`` on one state of the database, the one that the rows kept are of."""
         self._connection.execute("BEGIN")
         try:
-            self._check_moment()
+            self._refresh()
             return read()
         finally:
             self._connection.execute("ROLLBACK")
@@ -220,8 +220,8 @@ class ReadConnection:
         try:
             row: tuple[Version, bytes | None, bytes | None] | None
             row = self._one(_SELECT_CONTENT, path)
-        except _TROUBLE as error:
-            raise _unreadable() from error
+        except _READ_ERRORS as error:
+            raise _read_error() from error
         return row
 
     def list_members(
@@ -238,8 +238,8 @@ class ReadConnection:
         """The number of the newest row the change log has had. Raises StorageError."""
         try:
             sequence: int = self._connection.execute(_SELECT_SEQUENCE).get
-        except _TROUBLE as error:
-            raise _unreadable() from error
+        except _READ_ERRORS as error:
+            raise _read_error() from error
         return sequence
 
     def deleted_acls(
@@ -270,8 +270,8 @@ class ReadConnection:
         try:
             row: Row | None = self._one(f"{_SELECT_ENTRIES} WHERE entry = ?", entry)
             read = None if row is None else Entry(*row)
-        except _TROUBLE as error:
-            raise _unreadable() from error
+        except _READ_ERRORS as error:
+            raise _read_error() from error
         return None if read is None or read.has_expired(now_ms) else read
 
     def list_entries(
@@ -300,8 +300,8 @@ class ReadConnection:
         """The bytes that a pod's resources take. Raises StorageError."""
         try:
             used_bytes: int | None = self._one(_SELECT_USED_BYTES, folded(name))
-        except _TROUBLE as error:
-            raise _unreadable() from error
+        except _READ_ERRORS as error:
+            raise _read_error() from error
         return used_bytes or 0
 
     def list_charges(self, root: ResourcePath) -> dict[str, int]:
@@ -318,19 +318,21 @@ class ReadConnection:
         try:
             # All rows before any is looked at: an open cursor would hold on to its moment.
             return [make(row) for row in self._connection.execute(select, values).fetchall()]
-        except _TROUBLE as error:
-            raise _unreadable() from error
+        except _READ_ERRORS as error:
+            raise _read_error() from error
 
 
-def _keep(kept: dict[Key, Value | None], read: dict[Key, Value | None]) -> dict[Key, Value | None]:
+def _cache_rows(
+    cached: dict[Key, Value | None], read: dict[Key, Value | None]
+) -> dict[Key, Value | None]:
     """Keep what was just read, within bounds, and give it back."""
-    if len(kept) + len(read) > MAX_CACHED_ROWS:
-        kept.clear()
-    kept.update((key, value) for key, value in read.items() if len(key) <= MAX_CACHED_KEY_CHARS)
+    if len(cached) + len(read) > MAX_CACHED_ROWS:
+        cached.clear()
+    cached.update((key, value) for key, value in read.items() if len(key) <= MAX_CACHED_KEY_CHARS)
     return read
 
 
-def _unreadable() -> StorageError:
+def _read_error() -> StorageError:
     return StorageError("The store could not be read")
 
 

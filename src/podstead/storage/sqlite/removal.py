@@ -2,7 +2,7 @@
 in between and neither the database's file nor its log grows.
 
 The first transaction removes the pod, its tokens, its entries and all access rules below its root:
-from then on nobody is let in, and the name stays taken. An entry notes that the rest is to be
+from then on nobody is let in, and the name stays taken. An entry notes that the pending is to be
 removed; whoever sweeps goes on where a process was ended. The root container goes last, so that no
 pod of that name can be made meanwhile.
 """
@@ -35,7 +35,7 @@ _IN_RANGE: Final = "path >= ? AND path < ?"
 _PUT_ENTRY: Final = "INSERT OR REPLACE INTO entries (entry, version, value) VALUES (?, ?, ?)"
 
 
-class _Rest(msgspec.Struct, frozen=True):
+class _PendingRemoval(msgspec.Struct, frozen=True):
     """What is still to be removed: everything below a root, for this reason."""
 
     root: str
@@ -63,15 +63,17 @@ def begin_removal(connection: apsw.Connection, removal: PodRemoval) -> bool:
     for owner in (root, removal.entry_owner):
         if owner is not None:
             connection.execute("DELETE FROM entries WHERE owner = ?", (owner,))
-    rest = _Rest(root, removal.version, removal.at_ms, removal.agent)
+    pending = _PendingRemoval(root, removal.version, removal.at_ms, removal.agent)
     below = _below(root)
     rules = ResourceKind.ACL.value
-    connection.execute(_KEEP_ACLS, (rest.version, rest.at_ms, *below, rules))
-    _drop_bodies(connection, rest, f"{_IN_RANGE} AND kind = {rules}", below)
+    connection.execute(_KEEP_ACLS, (pending.version, pending.at_ms, *below, rules))
+    _drop_bodies(connection, pending, f"{_IN_RANGE} AND kind = {rules}", below)
     connection.execute(f"DELETE FROM resources WHERE {_IN_RANGE} AND kind = {rules}", below)  # noqa: S608 - words of ours
     connection.execute(_PUT_ENTRY, (pod_tombstone(removal.name), removal.version, b""))
-    connection.execute(_PUT_ENTRY, (rest.entry, removal.version, msgspec.msgpack.encode(rest)))
-    _remove_bite(connection, rest)  # which is all of a small pod
+    connection.execute(
+        _PUT_ENTRY, (pending.entry, removal.version, msgspec.msgpack.encode(pending))
+    )
+    _remove_batch(connection, pending)  # which is all of a small pod
     return True
 
 
@@ -84,12 +86,12 @@ def continue_removal(connection: apsw.Connection) -> bool:
     ).get
     if noted is None:
         return False
-    _remove_bite(connection, msgspec.msgpack.decode(noted, type=_Rest))
+    _remove_batch(connection, msgspec.msgpack.decode(noted, type=_PendingRemoval))
     return True
 
 
-def _remove_bite(connection: apsw.Connection, rest: _Rest) -> None:
-    start, end = _below(rest.root)
+def _remove_batch(connection: apsw.Connection, pending: _PendingRemoval) -> None:
+    start, end = _below(pending.root)
     # From the end: members go before their containers, and the root last.
     paths = _paths(
         connection,
@@ -98,15 +100,15 @@ def _remove_bite(connection: apsw.Connection, rest: _Rest) -> None:
     )
     if paths:
         # What is freed here has room for the log.
-        bite = (paths[-1], end)
-        _drop_bodies(connection, rest, _IN_RANGE, bite)
-        connection.execute(f"DELETE FROM resources WHERE {_IN_RANGE}", bite)  # noqa: S608 - ours
-        _log(connection, rest, paths)
+        batch = (paths[-1], end)
+        _drop_bodies(connection, pending, _IN_RANGE, batch)
+        connection.execute(f"DELETE FROM resources WHERE {_IN_RANGE}", batch)  # noqa: S608 - ours
+        _log(connection, pending, paths)
     if len(paths) < BATCH_ROWS:
         # Rules are logged last: who listens to a resource may hear that it is gone.
         gone = "SELECT path FROM deleted_acls WHERE write_version = ? ORDER BY path DESC"
-        _log(connection, rest, _paths(connection, gone, (rest.version,)))
-        connection.execute("DELETE FROM entries WHERE entry = ?", (rest.entry,))
+        _log(connection, pending, _paths(connection, gone, (pending.version,)))
+        connection.execute("DELETE FROM entries WHERE entry = ?", (pending.entry,))
 
 
 def _below(root: str) -> tuple[str, str]:
@@ -122,12 +124,12 @@ def _paths(
 
 
 def _drop_bodies(
-    connection: apsw.Connection, rest: _Rest, which: str, values: tuple[str, str]
+    connection: apsw.Connection, pending: _PendingRemoval, which: str, values: tuple[str, str]
 ) -> None:
     connection.execute(
         "INSERT INTO garbage (blob, dropped_ms, root, size_bytes)"  # noqa: S608 - words of ours
         f" SELECT blob, ?, ?, size_bytes FROM resources WHERE {which} AND blob IS NOT NULL",
-        (rest.at_ms, rest.root, *values),
+        (pending.at_ms, pending.root, *values),
     )
     connection.execute(
         f"DELETE FROM bodies WHERE path IN (SELECT path FROM resources WHERE {which})",  # noqa: S608
@@ -135,14 +137,14 @@ def _drop_bodies(
     )
 
 
-def _log(connection: apsw.Connection, rest: _Rest, paths: list[ResourcePath]) -> None:
+def _log(connection: apsw.Connection, pending: _PendingRemoval, paths: list[ResourcePath]) -> None:
     sequence: int = connection.execute("SELECT value FROM counters WHERE name = 'changes'").get
     deletion = ChangeType.DELETE.value
     insert_rows(
         connection,
         _INSERT_CHANGES,
         [
-            (number, path, deletion, rest.agent, rest.version, rest.at_ms)
+            (number, path, deletion, pending.agent, pending.version, pending.at_ms)
             for number, path in enumerate(paths, sequence + 1)
         ],
     )

@@ -27,8 +27,8 @@ MAX_CONVERTED_BYTES: Final = 1024 * 1024 * 1024
 waiting for minutes."""
 
 _INCREMENTAL: Final = 2
-_CAN_SHRINK: Final = f"PRAGMA auto_vacuum = {_INCREMENTAL}"
-_TIMES_ITS_SIZE: Final = 3
+_ENABLE_SHRINKING: Final = f"PRAGMA auto_vacuum = {_INCREMENTAL}"
+_SPACE_FACTOR: Final = 3
 _WAIT_S: Final = 10.0
 
 
@@ -36,7 +36,7 @@ def enable_shrinking(connection: apsw.Connection) -> None:
     """Have a database that is still empty be one that can shrink; any other is left alone. Raises
     apsw.Error."""
     if not connection.execute("SELECT count(*) FROM sqlite_schema").get:
-        connection.execute(_CAN_SHRINK)
+        connection.execute(_ENABLE_SHRINKING)
 
 
 def release_pages(connection: apsw.Connection) -> bool:
@@ -81,12 +81,12 @@ def _convert_to_shrinkable(connection: apsw.Connection, database: Path, free_byt
     if connection.execute("PRAGMA auto_vacuum").get == _INCREMENTAL:
         return
     size_bytes = database.stat().st_size
-    if size_bytes > MAX_CONVERTED_BYTES or size_bytes * _TIMES_ITS_SIZE > free_bytes:
+    if size_bytes > MAX_CONVERTED_BYTES or size_bytes * _SPACE_FACTOR > free_bytes:
         logger.info(
             "The database keeps its size when content is deleted, until it is written anew: stop "
             "the server and run 'PRAGMA auto_vacuum = 2; VACUUM;' on %s",
             database,
         )
         return
-    connection.execute(_CAN_SHRINK)
+    connection.execute(_ENABLE_SHRINKING)
     connection.execute("VACUUM")

@@ -30,7 +30,7 @@ Statements = Callable[[apsw.Connection], object]
 """Statements that join a batch; what they return is the job's result."""
 
 Job = Write | Statements
-Result = object
+JobResult = object
 """A write's CommitOutcome, what the statements returned, or a StorageError to raise."""
 
 _JOB_ERRORS = (apsw.ConstraintError, apsw.TooBigError, apsw.MismatchError, apsw.RangeError)
@@ -49,13 +49,13 @@ class WriteConnection:
         # What the open transaction changes; readers hear of it only when it is committed.
         self._applied: RowChanges | None = None
         self._vfs = vfs
-        self._patience = BusyHandler(0.0)
+        self._busy_handler = BusyHandler(0.0)
         self._connection = self._open()
         # False once a transaction could not be rolled back: the connection is closed then.
         self._usable = True
 
     def _open(self) -> apsw.Connection:
-        return open_writer(self._database, self._patience, vfs=self._vfs)
+        return open_writer(self._database, self._busy_handler, vfs=self._vfs)
 
     def close(self) -> None:
         """Undo what is not committed and close. Raises apsw.Error."""
@@ -69,7 +69,7 @@ class WriteConnection:
         if not self._usable:
             self._connection = self._open()
             self._usable = True
-        self._patience.wait_s = wait_s
+        self._busy_handler.wait_s = wait_s
         try:
             # Takes the write lock now. A transaction that begins as a reader could not get it later
             # if another process has written in between, however long it waits.
@@ -78,12 +78,12 @@ class WriteConnection:
             return False
         return True
 
-    def apply(self, jobs: Sequence[Job]) -> list[Result]:
+    def apply(self, jobs: Sequence[Job]) -> list[JobResult]:
         """Run the jobs in the transaction begun. Raises apsw.Error: then nothing is changed."""
         try:
             results, self._applied = _apply(self._connection, jobs)
         except BaseException:
-            self._undo()
+            self._roll_back()
             raise
         return results
 
@@ -93,12 +93,12 @@ class WriteConnection:
         try:
             self._connection.execute("COMMIT")  # returns when it is on the disk (connection.py)
         except BaseException:
-            self._undo()
+            self._roll_back()
             raise
         if applied is not None:
             self._change_queue.append(applied)
 
-    def retry_on_full_disk(self, jobs: Sequence[Job], error: apsw.Error) -> list[Result]:
+    def retry_on_full_disk(self, jobs: Sequence[Job], error: apsw.Error) -> list[JobResult]:
         """Run the jobs that store no new content once more, if the disk was full and room can be
         made for them. The results of all others say that they failed."""
         if not self._is_full(error):
@@ -129,7 +129,7 @@ class WriteConnection:
             return released
         return True
 
-    def run(self, jobs: Sequence[Job], *, space_released: bool = False) -> list[Result]:
+    def run(self, jobs: Sequence[Job], *, space_released: bool = False) -> list[JobResult]:
         """Begin, apply and commit, waiting for other writers; failures are in the results."""
         try:
             if not self.begin(wait_s=WRITE_BUSY_S):
@@ -144,11 +144,11 @@ class WriteConnection:
             return self.retry_on_full_disk(jobs, error)
         return results
 
-    def run_each(self, jobs: Sequence[Job]) -> list[Result]:
+    def run_each(self, jobs: Sequence[Job]) -> list[JobResult]:
         """Run each job in a transaction of its own."""
         return [result for job in jobs for result in self.run([job])]
 
-    def _undo(self) -> None:
+    def _roll_back(self) -> None:
         try:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
@@ -179,14 +179,14 @@ def failure(cause: Exception | None) -> StorageError:
     return error
 
 
-def failures(jobs: Sequence[Job], cause: Exception | None) -> list[Result]:
+def failures(jobs: Sequence[Job], cause: Exception | None) -> list[JobResult]:
     """The results of a batch that changed nothing."""
     return [failure(cause) for _ in jobs]
 
 
 def _apply(
     connection: apsw.Connection, jobs: Sequence[Job]
-) -> tuple[list[Result], RowChanges | None]:
+) -> tuple[list[JobResult], RowChanges | None]:
     """Run the writes, store what they change, and only then run statements.
 
     Statements must see what the writes of their batch did: giving up a blob, for example, must find
@@ -204,14 +204,14 @@ def _apply(
 
 def _apply_writes(
     connection: apsw.Connection, writes: Sequence[Write]
-) -> tuple[list[Result], RowChanges]:
+) -> tuple[list[JobResult], RowChanges]:
     # One load and one flush for the whole batch, however many writes: statements are what costs.
     needs = Needs()
     for write in writes:
         needs.add(write)
     before = read_row_count(connection)
     state = load(connection, needs)
-    outcomes: list[Result] = []
+    outcomes: list[JobResult] = []
     for write in writes:
         try:
             outcomes.append(decide(write, state))

@@ -26,7 +26,7 @@ from podstead.core.errors import Overloaded, StorageError
 from podstead.storage.records import CommitOutcome, Committed, Write
 from podstead.storage.sqlite.transaction import (
     Job,
-    Result,
+    JobResult,
     WriteConnection,
     failures,
     is_job_error,
@@ -37,8 +37,8 @@ T = TypeVar("T")
 MAX_JOBS = 128
 """Jobs in one batch. Bounds how long the event loop and other processes wait for it."""
 
-_Waiting = tuple[Job, "asyncio.Future[Result]"]
-_Rest = Callable[[Sequence[Job]], list[Result]]
+_Waiting = tuple[Job, "asyncio.Future[JobResult]"]
+_Completion = Callable[[Sequence[Job]], list[JobResult]]
 
 
 class Writer:
@@ -60,12 +60,12 @@ class Writer:
         self._on_changes = on_changes
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[_Waiting] = deque()
-        self._under_way: list[_Waiting] = []
+        self._current_batch: list[_Waiting] = []
         # Cleared from the first job on, until a batch ends and no job is waiting.
         self._idle = asyncio.Event()
         self._idle.set()
         self._closed = False
-        self._calls: SimpleQueue[tuple[list[Job], _Rest] | None] = SimpleQueue()
+        self._calls: SimpleQueue[tuple[list[Job], _Completion] | None] = SimpleQueue()
         self._thread = Thread(target=self._serve, name="podstead-commit", daemon=True)
         self._thread.start()
 
@@ -77,12 +77,12 @@ class Writer:
         """Run statements inside a batch's transaction. Raises StorageError or Overloaded."""
         return cast("T", await self._submit(statements))
 
-    def _submit(self, job: Job) -> asyncio.Future[Result]:
+    def _submit(self, job: Job) -> asyncio.Future[JobResult]:
         if self._closed:
             raise StorageError("The store is closed")
         if len(self._waiting) >= self._max_waiting:
             raise Overloaded("Too many changes are waiting to be stored")
-        future: asyncio.Future[Result] = self._loop.create_future()
+        future: asyncio.Future[JobResult] = self._loop.create_future()
         self._waiting.append((job, future))
         if self._idle.is_set():
             # Not at once: other tasks that run in this turn of the loop may have jobs to add.
@@ -101,16 +101,16 @@ class Writer:
 
     def _start_batch(self) -> None:
         count = min(len(self._waiting), MAX_JOBS)
-        self._under_way = [self._waiting.popleft() for _ in range(count)]
-        jobs = [job for job, _ in self._under_way]
+        self._current_batch = [self._waiting.popleft() for _ in range(count)]
+        jobs = [job for job, _ in self._current_batch]
         try:
-            rest = self._apply(jobs)
+            completion = self._apply(jobs)
         except Exception as error:  # noqa: BLE001 - whatever it is, no caller may wait for ever
             self._end_batch(failures(jobs, error))
         else:
-            self._calls.put((jobs, rest))
+            self._calls.put((jobs, completion))
 
-    def _apply(self, jobs: list[Job]) -> _Rest:
+    def _apply(self, jobs: list[Job]) -> _Completion:
         """Do what can be done at once, and return what is left for the thread."""
         connection = self._connection
         # Statements may take long, such as those of a sweep; writes are bounded.
@@ -122,11 +122,11 @@ class Writer:
         except apsw.Error as error:
             if is_job_error(error):
                 return connection.run_each
-            return partial(_retry_on_full_disk, connection, error)
+            return partial(connection.retry_on_full_disk, error=error)
         return partial(_commit_batch, connection, results)
 
-    def _end_batch(self, results: Sequence[Result]) -> None:
-        for (_, future), result in zip(self._under_way, results, strict=True):
+    def _end_batch(self, results: Sequence[JobResult]) -> None:
+        for (_, future), result in zip(self._current_batch, results, strict=True):
             if future.cancelled():  # the job was done all the same
                 continue
             if isinstance(result, StorageError):
@@ -145,9 +145,9 @@ class Writer:
 
     def _serve(self) -> None:
         while (call := self._calls.get()) is not None:
-            jobs, rest = call
+            jobs, completion = call
             try:
-                results = rest(jobs)
+                results = completion(jobs)
             except Exception as error:  # noqa: BLE001 - whatever it is, no caller may wait for ever
                 results = failures(jobs, error)
             self._loop.call_soon_threadsafe(self._end_batch, results)
@@ -161,16 +161,10 @@ class Writer:
 
 
 def _commit_batch(
-    connection: WriteConnection, results: list[Result], jobs: Sequence[Job]
-) -> list[Result]:
+    connection: WriteConnection, results: list[JobResult], jobs: Sequence[Job]
+) -> list[JobResult]:
     try:
         connection.commit()
     except apsw.Error as error:
         return connection.retry_on_full_disk(jobs, error)
     return results
-
-
-def _retry_on_full_disk(
-    connection: WriteConnection, error: apsw.Error, jobs: Sequence[Job]
-) -> list[Result]:
-    return connection.retry_on_full_disk(jobs, error)
