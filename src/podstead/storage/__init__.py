@@ -1,1 +1,1 @@
-"""Whatever is kept: the storage protocol, its records, and the engines behind it."""
+"""Persistent storage: the storage protocol, its records, and the engine that implements it."""

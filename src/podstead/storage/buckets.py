@@ -1,8 +1,9 @@
-"""When may the next one be taken from a token bucket?
+"""Token buckets.
 
-A bucket is known by one number, the time at which it will be full again: taking one puts that time
-off by what one takes to refill. A full bucket therefore needs no row, and an idle one becomes full
-by itself. Times are integers in microseconds, so that rates such as one in a minute stay exact.
+The state of a bucket is one number, the time at which it will be full again; taking a token moves
+that time by the time that one token takes to refill. A full bucket therefore needs no row, and an
+idle one becomes full without an update. Times are integers in microseconds, so that rates such as
+one per minute are exact.
 """
 
 from __future__ import annotations
@@ -15,35 +16,36 @@ _US_PER_S = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class BucketRate:
-    """A bucket that holds ``capacity`` and refills ``per_s`` a second; both above 0."""
+    """A bucket for ``capacity`` tokens that refills with ``per_s`` tokens per second; both above
+    0."""
 
     capacity: int
     per_s: float
 
     def __post_init__(self) -> None:
         if self.capacity < 1 or not self.per_s > 0:
-            raise ValueError("A bucket must hold at least one and refill")
+            raise ValueError("A bucket needs a capacity of at least 1 and a positive rate")
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """One was there; the bucket will be full again at ``full_at_us`` (Unix microseconds)."""
+    """A token was taken; the bucket will be full again at ``full_at_us`` (Unix microseconds)."""
 
     full_at_us: int
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """None was there; one will be in ``seconds``, rounded up and at least 1."""
+    """The bucket is empty; the next token is available in ``seconds``, rounded up."""
 
     seconds: int
 
 
 def take_one(full_at_us: int | None, rate: BucketRate, *, now_ms: int) -> Taken | Wait:
-    """Take one from the bucket; ``full_at_us`` is ``None`` for one never taken from.
+    """Take one token; ``full_at_us`` is ``None`` for a full bucket.
 
-    A bucket that seems to need longer than empty ones do, since the clock was set back, counts as
-    empty.
+    If the clock was set back, a bucket can seem to need longer than an empty one; it is then
+    treated as empty.
     """
     now_us = now_ms * _US_PER_MS
     one_us = round(_US_PER_S / rate.per_s)

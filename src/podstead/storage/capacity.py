@@ -1,7 +1,7 @@
-"""Is there room for what a request would store? Checked before its body is received.
+"""Checks of quota and disk space before and while a body is received.
 
-The commit of a write decides. What is known before is checked here, so that no client sends a body
-in vain, or fills the disk with bodies that cannot be committed.
+The commit of a write decides. These checks are made earlier, so that no client sends a body in vain
+or fills the disk with bodies that cannot be committed.
 """
 
 from __future__ import annotations
@@ -15,44 +15,42 @@ from podstead.core.operation import RequestBody
 
 
 class FreeSpaceCheck(Protocol):
-    """The disk."""
+    """The free space of the disk."""
 
     def check(self, new_bytes: int = 0) -> None:
-        """Raise DiskFull if there is no room for new content; ``new_bytes`` are about to be
-        stored."""
+        """Raise DiskFull if there is not enough space; ``new_bytes`` are about to be stored."""
 
 
 class PodUsage(Protocol):
-    """How much each pod uses."""
+    """The usage of each pod."""
 
     async def used_bytes(self, name: str) -> int:
         """What a pod is charged for. Raises StorageError."""
 
 
 class StorageCapacity:
-    """The room of one worker's requests: on the disk, and in each storage."""
+    """Bounds what the requests of one worker store, by the disk space and by each quota."""
 
     def __init__(self, *, usage: PodUsage, space: FreeSpaceCheck, quota_bytes: int) -> None:
-        """``quota_bytes`` bounds each storage; 0 for no bound."""
+        """``quota_bytes`` is the quota of each storage; 0 for none."""
         self._usage = usage
         self._space = space
         self.quota_bytes = quota_bytes
-        # What is being received. Without it, uploads at the same time could each fit into the same
-        # rest of a quota.
+        # Bytes that are being received. Otherwise, concurrent uploads could each use the same rest
+        # of a quota.
         self._incoming_bytes: dict[ResourcePath, int] = {}
 
     def check_disk(self) -> None:
-        """Raise DiskFull if there is no room for new content."""
+        """Raise DiskFull if there is not enough space for new content."""
         self._space.check()
 
     async def limit_body(
         self, body: RequestBody, storage: ResourcePath | None, *, extra_bytes: int = 0
     ) -> RequestBody:
-        """The body as it is to be received: it raises QuotaExceeded when it exceeds what the
-        storage has left.
+        """Wrap the body so that it raises QuotaExceeded when it exceeds the remaining quota.
 
-        ``extra_bytes`` is what the write is charged in addition to its body, less what it frees.
-        Raises DiskFull, and QuotaExceeded if the announced length is too much.
+        ``extra_bytes`` is the charge of the write in addition to its body, less what it frees.
+        Raises DiskFull, and QuotaExceeded if the announced length is too large.
         """
         self._space.check()
         if not self.quota_bytes or storage is None:
@@ -64,14 +62,16 @@ class StorageCapacity:
         return bounded
 
     async def limit_to_disk(self, content: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """The content as it is; raises DiskFull when the disk fills up while it arrives."""
+        """Pass the content on, and raise DiskFull if the disk fills up while it arrives."""
         async for piece in content:
             self._space.check(len(piece))
             yield piece
 
     async def remaining_bytes(self, storage: ResourcePath | None) -> int | None:
-        """How much more a storage may be charged for; ``None`` without a bound. Raises
-        QuotaExceeded if nothing."""
+        """The remaining quota of a storage; ``None`` if there is no quota.
+
+        Raises QuotaExceeded if nothing remains.
+        """
         if not self.quota_bytes or storage is None:
             return None
         used_bytes = await self._usage.used_bytes(storage.strip("/"))
@@ -81,7 +81,7 @@ class StorageCapacity:
         return self.quota_bytes - used_bytes
 
     def add_incoming(self, storage: ResourcePath, extra_bytes: int) -> None:
-        """Note how many more bytes are on their way into a storage."""
+        """Add to the bytes that are being received for a storage."""
         incoming_bytes = self._incoming_bytes.get(storage, 0) + extra_bytes
         if incoming_bytes:
             self._incoming_bytes[storage] = incoming_bytes
@@ -90,7 +90,7 @@ class StorageCapacity:
 
 
 class _BodyWithinQuota:
-    """A body that raises QuotaExceeded where it exceeds the quota
+    """A body that raises QuotaExceeded when it exceeds the quota
     (:class:`podstead.core.operation.RequestBody`)."""
 
     __slots__ = (
@@ -120,9 +120,9 @@ class _BodyWithinQuota:
         self.size_bytes = body.size_bytes
 
     def check(self, body_bytes: int) -> None:
-        """Raise QuotaExceeded if a body of that length is too much."""
+        """Raise QuotaExceeded if a body of that length is too large."""
         needed_bytes = body_bytes + self._extra_bytes
-        # A write that shrinks a storage is accepted even above its quota, as by the commit.
+        # As in the commit, a write that shrinks a storage is accepted even above its quota.
         if needed_bytes > 0 and self._used_bytes + needed_bytes > self._capacity.quota_bytes:
             raise QuotaExceeded(
                 used_bytes=self._used_bytes,
@@ -137,7 +137,7 @@ class _BodyWithinQuota:
     async def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:
         """Receive the body piece by piece."""
         received_bytes = 0
-        # The announced length is noted at once, so that uploads that begin meanwhile see it.
+        # The announced length is added at once, so that concurrent uploads take it into account.
         noted_bytes = self.size_bytes or 0
         self._capacity.add_incoming(self._storage, noted_bytes)
         try:

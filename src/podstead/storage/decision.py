@@ -1,8 +1,8 @@
-"""Which writes of a batch apply to what is stored, and what do they change?
+"""Which writes of a batch can be applied, and what do they change?
 
-Engines group writes: they load one state for a batch, decide all its writes on that state one after
-another, and store the result (see ``state.py``). A write that is refused leaves the state as it
-was, so each write succeeds or fails on its own. Pure: values in, values out.
+An engine groups writes into batches: it loads one state for a batch, decides the writes on it one
+after another, and stores the result (see ``state.py``). A refused write leaves the state unchanged,
+so each write succeeds or fails on its own. Pure: values in, values out.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from podstead.storage.state import ChangeRow, DeletedAclRow, GarbageRow, Resourc
 
 
 class InvalidWrite(Exception):
-    """A write that is wrong whatever is stored: a fault of the caller, or of a blob given up."""
+    """A write that is invalid in any state, because of a bug in the caller or a discarded blob."""
 
 
 class _Refused(Exception):
-    """The write is refused; carries the outcome."""
+    """The write is refused with the given outcome."""
 
     def __init__(self, outcome: VersionConflict | OverQuota) -> None:
         super().__init__()
@@ -57,12 +57,12 @@ class _Refused(Exception):
 
 
 def decide(write: Write, state: State) -> CommitOutcome:
-    """Check ``write`` against ``state`` and, if all of it holds, apply it to ``state``.
+    """Check ``write`` against ``state`` and, if it is valid, apply it to ``state``.
 
-    Any other outcome, InvalidWrite included, leaves ``state`` as it was: the next write of the
-    batch is decided on it.
+    Every other outcome, including InvalidWrite, leaves ``state`` unchanged for the next write of
+    the batch.
     """
-    # First, because a changed reliance makes the caller decide again, while OverQuota is final.
+    # First, because the caller retries after a failed precondition, while OverQuota is final.
     for precondition in write.preconditions:
         if not _holds(precondition, state, write.at_ms):
             return VersionConflict(precondition)
@@ -97,7 +97,7 @@ def _resource_holds(precondition: ResourcePrecondition, row: ResourceRow | None)
 
 
 def _entry_holds(precondition: EntryPrecondition, entry: Entry | None, at_ms: int) -> bool:
-    # Sweeps remove expired entries some time later; nobody may depend on when.
+    # An expired entry is removed by a later sweep; nothing may depend on when.
     if entry is not None and entry.has_expired(at_ms):
         entry = None
     if isinstance(precondition, NoEntry):
@@ -108,7 +108,7 @@ def _entry_holds(precondition: EntryPrecondition, entry: Entry | None, at_ms: in
 def _membership_of(
     old: ResourceRow | None, put: Put, write: Write
 ) -> tuple[Version | None, int | None, int]:
-    """Version, time and count of the members after a put; replacing a container keeps them."""
+    """Version, time and number of the members after a put; replacing a container keeps them."""
     if old is not None:
         return old.members_version, old.members_modified_ms, old.member_count
     if put.kind.is_container:
@@ -121,14 +121,14 @@ class _Membership:
     """How one write changes the members of one container."""
 
     added: int = 0
-    # Not the same as ``added != 0``: a write may delete one member and add another.
+    # Differs from ``added != 0``: a write may delete one member and add another.
     changed: bool = False
 
 
 class _PendingWrite:
-    """What one write would change, kept apart from the state until all of it is known to hold.
+    """The changes of one write, which are applied to the state only once all are known to be valid.
 
-    The other writes of the batch share the state, so there is no undoing on it.
+    The other writes of the batch share the state, so changes to it cannot be undone.
     """
 
     __slots__ = (
@@ -153,20 +153,20 @@ class _PendingWrite:
         self.memberships: dict[ResourcePath, _Membership] = {}
 
     def compute(self) -> None:
-        """Draft everything, or raise _Refused or InvalidWrite."""
+        """Compute all changes. Raises _Refused, InvalidWrite."""
         for put in self.write.puts:
             self._put(put)
         for path in self.write.deletes:
             self._delete(path)
-        # Only now: until all puts and deletes are in, the count of a container's members and the
-        # growth of a storage say nothing about the write as a whole.
+        # Only now: the number of a container's members and the growth of a storage are known when
+        # all puts and deletes have been processed.
         self._update_containers()
         self._check_quota()
         for record in self.write.records:
             self._check_record(record)
 
     def _stored(self, path: ResourcePath) -> ResourceRow | None:
-        # Containers that are only touched enter ``rows`` later, in _update_containers.
+        # Containers whose members change are added to ``rows`` later, in _update_containers.
         if path in self.rows:
             raise InvalidWrite(f"{path}: put or deleted twice")
         return self.state.resources[path]
@@ -177,8 +177,8 @@ class _PendingWrite:
         if put.creates is not (old is None):
             raise _Refused(VersionConflict(Absent(path) if put.creates else Present(path)))
         if old is not None and old.kind != put.kind.value:
-            raise InvalidWrite(f"{path}: a resource keeps its kind")
-        # Auxiliary resources are not listed, so no container counts them.
+            raise InvalidWrite(f"{path}: the kind of a resource cannot change")
+        # Auxiliary resources are not listed, so they are not members of a container.
         container = parent_container(path) if put.kind.is_member else None
         self.rows[path] = ResourceRow(
             path,
@@ -201,7 +201,7 @@ class _PendingWrite:
     def _put_body(self, put: Put) -> BlobId | None:
         body = put.body
         if isinstance(body, StagedBlob):
-            # A blob has one resource, since replacing or deleting that one removes the file.
+            # A blob belongs to one resource: replacing or deleting that one removes the file.
             if body.blob not in self.state.staged or body.blob in self.taken_blobs:
                 raise InvalidWrite(f"{put.path}: the blob is not staged")
             self.taken_blobs.append(body.blob)
@@ -224,7 +224,7 @@ class _PendingWrite:
     def _drop_body(self, old: ResourceRow) -> None:
         if old.blob is None:
             self._grow(old.path, -old.size_bytes)
-        else:  # its file stays for responses still being sent, and is charged for until removed
+        else:  # the file is charged for until it is removed, after responses that still send it
             self.garbage.append(old)
 
     def _grow(self, path: ResourcePath, by_bytes: int) -> None:
@@ -233,16 +233,19 @@ class _PendingWrite:
             self.grown_bytes[root] = self.grown_bytes.get(root, 0) + by_bytes
 
     def _touch(self, container: ResourcePath, *, added: int) -> None:
-        # Also for a member that is only replaced: the listing shows its size and time, and so the
+        # Also for a member that is only replaced: the listing shows its size and time, so the
         # container needs a new ``members_version``.
         membership = self.memberships.setdefault(container, _Membership())
         membership.added += added
         membership.changed = membership.changed or added != 0
 
     def _update_containers(self) -> None:
-        """Note new, changed and deleted members; no member may be left without its container."""
-        # A container may be deleted together with its last members. Taking it out of
-        # ``memberships`` also keeps the second loop from looking for its row.
+        """Update the rows of containers whose members change.
+
+        Raises _Refused if a member would be left without its container.
+        """
+        # A container may be deleted together with its last members. Removing it from
+        # ``memberships`` also keeps the second loop from looking up its row.
         for path in self.write.deletes:
             old = self.state.resources[path]
             membership = self.memberships.pop(path, None)
@@ -265,9 +268,9 @@ class _PendingWrite:
                 self._touch_listing(row.container)
 
     def _touch_listing(self, container: ResourcePath) -> None:
-        """Give a container a new ``members_version``, because a listing shows when the containers
-        in it last changed. Goes up one level only: its own time stays."""
-        if container in self.memberships:  # gets the version anyway
+        """Give a container a new ``members_version``, because its listing shows when the containers
+        in it last changed. Only one level up, since its own time does not change."""
+        if container in self.memberships:  # gets the new version anyway
             return
         row = self.rows[container] if container in self.rows else self.state.resources[container]
         if row is not None:
@@ -276,7 +279,7 @@ class _PendingWrite:
     def _check_quota(self) -> None:
         for root, grown in self.grown_bytes.items():
             used = self.state.used_bytes.get(root, 0)
-            # A quota of 0 is no bound. A storage above its quota may still shrink.
+            # A quota of 0 means none. A storage above its quota may still shrink.
             if 0 < self.write.quota_bytes < used + grown and grown > 0:
                 raise _Refused(OverQuota(root, used, grown))
 
@@ -287,7 +290,7 @@ class _PendingWrite:
     def apply(self) -> Committed:
         """Apply the draft to the state. Nothing can fail from here on."""
         state, write = self.state, self.write
-        # Reads rows and bodies as they were, so it comes before they are replaced.
+        # Reads the old rows and bodies, so it must precede their replacement.
         state.deleted_acls.extend(self._deleted_acls())
         state.resources.update(self.rows)
         state.changed_paths.update(self.rows)
@@ -310,13 +313,13 @@ class _PendingWrite:
         return Committed(state.sequence if write.changes else None)
 
     def _deleted_acls(self) -> Iterator[DeletedAclRow]:
-        """The deleted access rules, for notifying agents that could read their subject (N-18)."""
+        """The deleted ACLs, for notifying agents that could read their subject (N-18)."""
         state, write = self.state, self.write
         for path in write.deletes:
             old = state.resources[path]
             if old is not None and old.kind == ResourceKind.ACL.value:
-                # A body that this batch has put is in the state only. ``None`` lets the engine copy
-                # the stored one. One that lies in a file is not kept: empty rules grant nothing.
+                # A body that this batch has put exists only in the state. ``None`` makes the engine
+                # copy the stored one. A body in a file is not kept: an empty ACL grants nothing.
                 content = b"" if old.blob is not None else state.bodies.get(path)
                 yield DeletedAclRow(
                     write.version, path, old.version, old.content_type, content, write.at_ms

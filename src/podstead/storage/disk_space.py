@@ -1,8 +1,9 @@
-"""Is there room on the disk for new content, and can the database still write if not?
+"""Is there enough disk space for new content, and can the database still write if not?
 
-New content is refused while less than a floor is free. What is left serves deletions and
-revocations. Other programs may take even that, so a reserve file holds some room back; the engine
-gives it up when a write fails for want of space, and it is made anew once there is room again.
+New content is refused while less than a minimum is free. The rest is for deletions and revocations.
+Other programs may use up even that, so a reserve file holds back some space. The engine releases
+the reserve when a write fails because the disk is full; it is restored once there is enough space
+again.
 """
 
 from __future__ import annotations
@@ -18,23 +19,23 @@ from typing import Final
 from podstead.core.errors import DiskFull
 
 DEFAULT_FLOOR_BYTES: Final = 64 * 1024 * 1024
-"""How much must be free on a large file system."""
+"""The minimum free space on a large file system."""
 
 DEFAULT_FLOOR_SHARE: Final = 100
-"""On a small file system one part of so many must be free."""
+"""On a small file system, the minimum is its size divided by this."""
 
 MAX_RESERVE_BYTES: Final = 4 * 1024 * 1024
-"""Room for what opening the database takes, and for hundreds of small writes between two
-checkpoints, after which its log takes no more."""
+"""Enough for opening the database, and for hundreds of small writes between two checkpoints, after
+which the log does not grow any further."""
 
 RESERVE_SHARE: Final = 32
-"""On a small file system the reserve is one part of so many."""
+"""On a small file system, the reserve is its size divided by this."""
 
 READING_VALID_S: Final = 0.2
-"""How long one reading of the free space is good for."""
+"""How long one reading of the free space is valid."""
 
 READING_VALID_BYTES: Final = 4 * 1024 * 1024
-"""How much may be stored on one reading: a fast disk takes in more than the floor in no time."""
+"""How much may be stored before the next reading: a fast disk can fill within one interval."""
 
 _EXHAUSTED_BYTES: Final = 1024 * 1024
 _PRIVATE_FILE: Final = 0o600
@@ -43,20 +44,20 @@ _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 @dataclass(frozen=True, slots=True)
 class DiskUsage:
-    """The size of a file system, and how much of it is free to this account."""
+    """The size of a file system, and how much of it this account can still use."""
 
     total_bytes: int
     free_bytes: int
 
 
 def read_disk_usage(place: Path) -> DiskUsage:
-    """Ask the system. Raises OSError."""
+    """Read the usage from the system. Raises OSError."""
     status = os.statvfs(place)
     return DiskUsage(status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize)
 
 
 def is_full(error: BaseException | None) -> bool:
-    """Whether the error, or one that it came from, says that the disk is full."""
+    """Whether the error, or one that caused it, means that the disk is full."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         if isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in _FULL):
@@ -67,7 +68,7 @@ def is_full(error: BaseException | None) -> bool:
 
 
 class DiskSpace:
-    """Watches the file system of a data root for one process. Any thread may use it."""
+    """Watches the free space of a data root for one process. Thread-safe."""
 
     def __init__(
         self,
@@ -76,7 +77,7 @@ class DiskSpace:
         min_free_bytes: int | None = None,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``min_free_bytes`` is the floor, 0 for none; ``None`` for the default."""
+        """``min_free_bytes`` must stay free; 0 for no minimum, ``None`` for the default."""
         self._root = root
         self._reserve = root / "reserve"
         self._min_free_bytes = min_free_bytes
@@ -84,13 +85,15 @@ class DiskSpace:
         self._is_low = False
         self._read_again_s = 0.0
         self._new_bytes = 0
-        """What was said to be stored since the last reading."""
+        """The bytes announced since the last reading."""
 
     # --- new content --------------------------------------------------------------------------
 
     def check(self, new_bytes: int = 0) -> None:
-        """Raise DiskFull if there is no room for new content, of which so much is about to be
-        stored."""
+        """Raise DiskFull if there is not enough space for new content.
+
+        ``new_bytes`` is the number of bytes that are about to be stored.
+        """
         now_s = self._now_s()
         self._new_bytes += new_bytes
         if now_s >= self._read_again_s or self._new_bytes >= READING_VALID_BYTES:
@@ -104,11 +107,11 @@ class DiskSpace:
         try:
             space = read_disk_usage(self._root)
         except OSError:
-            return False  # the write itself will tell
+            return False  # the write itself will fail
         floor_bytes = self._floor_bytes(space)
         if not floor_bytes:
             return False
-        # Nothing new is stored in what the reserve gave up.
+        # Space that the reserve has released is not available for new content.
         missing_bytes = _reserve_bytes(space) - self._held_bytes()
         if space.free_bytes < floor_bytes + missing_bytes:
             return True
@@ -128,27 +131,27 @@ class DiskSpace:
         return min(DEFAULT_FLOOR_BYTES, space.total_bytes // DEFAULT_FLOOR_SHARE)
 
     def free_bytes(self) -> int:
-        """How much is free to this account; 0 if nobody can tell."""
+        """The free space for this account; 0 if it cannot be determined."""
         try:
             return read_disk_usage(self._root).free_bytes
         except OSError:
             return 0
 
     def is_exhausted(self) -> bool:
-        """Whether next to nothing is free, so that an error of the disk means that it is full."""
+        """Whether hardly anything is free, so that an I/O error probably means a full disk."""
         try:
             return read_disk_usage(self._root).free_bytes < _EXHAUSTED_BYTES
         except OSError:
             return False
 
     def forget_reading(self) -> None:
-        """Forget the last reading: a write has just failed for want of space."""
+        """Discard the last reading, because a write has just failed on a full disk."""
         self._read_again_s = 0.0
 
     # --- the reserve --------------------------------------------------------------------------
 
     def release(self) -> bool:
-        """Give the reserve up; whether that made room. Never raises."""
+        """Release the reserve. Returns whether that freed space. Never raises."""
         self.forget_reading()
         held_bytes = self._held_bytes()
         try:
@@ -158,7 +161,7 @@ class DiskSpace:
         return held_bytes > 0
 
     def release_if_low(self) -> None:
-        """Give the reserve up where the database might not open without it."""
+        """Release the reserve if the database might not open otherwise."""
         try:
             space = read_disk_usage(self._root)
         except OSError:
@@ -167,7 +170,10 @@ class DiskSpace:
             self.release()
 
     def restore(self, *, even_if_low: bool = False) -> None:
-        """Make the reserve, as far as there is room; above the floor unless told. Never raises."""
+        """Allocate the reserve if enough space is free. Never raises.
+
+        ``even_if_low`` allocates as much as possible, even below the minimum.
+        """
         try:
             space = read_disk_usage(self._root)
             held_bytes = self._held_bytes()
@@ -176,7 +182,7 @@ class DiskSpace:
             if missing_bytes > 0 and (spare_bytes >= missing_bytes or even_if_low):
                 _allocate(self._reserve, held_bytes + min(missing_bytes, max(spare_bytes, 0)))
         except OSError:
-            self.release()  # a part of it would serve nobody
+            self.release()  # a partial reserve is useless
 
 
 def _reserve_bytes(space: DiskUsage) -> int:

@@ -1,4 +1,4 @@
-"""What lies where under the data root?"""
+"""The layout of the data root."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class RootLayout:
-    """The places below one data root."""
+    """The paths below one data root."""
 
     root: Path
 
@@ -18,7 +18,7 @@ class RootLayout:
 
     @property
     def ephemeral_database(self) -> Path:
-        """The database of what may be lost when the machine fails: rate limits, proofs used."""
+        """The database of records that a machine failure may destroy: rate limits, used proofs."""
         return self.root / "ephemeral.db"
 
     @property
@@ -28,20 +28,20 @@ class RootLayout:
 
     @property
     def git(self) -> Path:
-        """Repositories of git, one directory each."""
+        """The git repositories, one directory each."""
         return self.root / "git"
 
     @property
     def keys(self) -> Path:
-        """Signing keys; only the server's account may look inside."""
+        """Signing keys, readable by the server's account only."""
         return self.root / "keys"
 
     @property
     def change_pipes(self) -> Path:
-        """The pipes by which processes tell each other of changes; empty while none runs."""
+        """The pipes by which processes notify each other of changes; empty while none runs."""
         return self.root / "change-pipes"
 
     @property
     def lock(self) -> Path:
-        """The file whose lock one running server holds."""
+        """The file that a running server holds a lock on."""
         return self.root / "podstead.lock"

@@ -1,7 +1,7 @@
-"""Whose was this name? A pod that is gone leaves its name behind, which nobody else may have.
+"""Tombstones keep the name of a deleted pod from being used again.
 
-A WebID comes from the name of a pod, and access rules name people by their WebIDs, here and on
-other servers. Whoever got the name of somebody before would be let in wherever they were.
+WebIDs are derived from the names of pods, and access rules name people by their WebIDs, here and on
+other servers. A new owner of the name would get all the access of the previous one.
 """
 
 from __future__ import annotations
@@ -11,5 +11,5 @@ from podstead.storage.state import folded
 
 
 def pod_tombstone(name: str) -> EntryId:
-    """The entry that says that a pod had this name, in upper or lower case."""
+    """The entry for a deleted pod of this name, which is compared case-insensitively."""
     return EntryId(f"former-pod/{folded(name)}")

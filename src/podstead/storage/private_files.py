@@ -1,4 +1,4 @@
-"""How are secrets written to files? For this account only, and on the disk before they count."""
+"""Files for secrets: readable by this account only, and synced to disk before they are used."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _PRIVATE_FILE = 0o600
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Make a file that is not there yet, and return once its content is on the disk.
+    """Create a file that must not exist yet, and return once its content is on disk.
 
-    Its name is durable after :func:`sync_directory`. Raises OSError, and leaves no file then.
+    The name is durable after :func:`sync_directory`. If it raises OSError, no file is left behind.
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE_FILE)
     try:

@@ -1,8 +1,8 @@
-"""What does the store keep, and what is one write? Values only; the engines give them a shape.
+"""The values that a storage engine stores, and the writes that change them.
 
-A write is one value (:class:`Write`): the facts it relied on, what it puts and deletes, the
-registry records that join it, and the rows of the change log. An engine checks the facts and
-applies all of it atomically, or changes nothing. See ``protocol.py`` for the operations.
+A write is one value (:class:`Write`): its preconditions, the resources that it puts and deletes,
+the records of registries, and the rows of the change log. An engine checks the preconditions and
+applies the whole write atomically, or changes nothing. For the operations see ``protocol.py``.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import NewType
 from podstead.core.identifiers import ResourcePath
 
 Version = NewType("Version", str)
-"""Opaque, new with every write of a resource, never seen before: 16 hex digits of randomness.
+"""An opaque identifier that is new with every write of a resource: 16 random hex digits.
 
-Random rather than counted, so that a store restored from a backup cannot give a version it has
-given before to another state, and so that versions tell nothing of other pods' activity."""
+Versions are random and not sequential, so that a store restored from a backup cannot reuse a
+version for another state, and so that versions reveal nothing about the activity of other pods."""
 
 BlobId = NewType("BlobId", str)
-"""Names one immutable large body in the blob store."""
+"""Identifies one immutable large body in the blob store."""
 
 EntryId = NewType("EntryId", str)
-"""Names one entry: its kind, a slash, and its key among those of the kind. See :class:`Entry`."""
+"""Identifies an entry: its kind, a slash, and its key within the kind. See :class:`Entry`."""
 
 
 class ResourceKind(IntEnum):
-    """What a stored resource is. The numbers are stored; never reuse one."""
+    """The kind of a stored resource. The numbers are stored; never reuse one."""
 
     DOCUMENT = 1
     CONTAINER = 2
@@ -44,19 +44,19 @@ class ResourceKind(IntEnum):
 
     @property
     def is_member(self) -> bool:
-        """Whether a container lists it: auxiliary resources and storage roots are in no listing."""
+        """Whether a container lists it; auxiliary resources and storage roots are not listed."""
         return self is ResourceKind.DOCUMENT or self is ResourceKind.CONTAINER
 
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """All that is known of one stored resource besides its bytes.
+    """Everything about a stored resource except its bytes.
 
-    ``content_type`` is as sent, parameters included; a container's is that of its description
-    body (its user triples). ``members_version`` and ``members_modified_ms`` are set on containers
-    only: the version changes whenever what the listing shows does (a member is created, replaced
-    or deleted, or the membership of a member container changes); the time only when the
-    container's own membership changes (P-8). Times are Unix milliseconds.
+    ``content_type`` is as sent, including parameters; that of a container is the type of its
+    description. ``members_version`` and ``members_modified_ms`` are set on containers only. The
+    version changes whenever the listing does (a member is created, replaced or deleted, or the
+    membership of a member container changes), the time only when the container's own membership
+    changes (P-8). Times are Unix milliseconds.
     """
 
     path: ResourcePath
@@ -73,7 +73,7 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class InlineBody:
-    """A small body, kept beside the metadata."""
+    """A small body, stored in the database."""
 
     content: bytes
 
@@ -84,7 +84,7 @@ class InlineBody:
 
 @dataclass(frozen=True, slots=True)
 class StagedBlob:
-    """A large body that is durable in the blob store and that no resource refers to yet."""
+    """A large body that is durable in the blob store but that no resource refers to yet."""
 
     blob: BlobId
     size_bytes: int
@@ -95,12 +95,12 @@ Body = InlineBody | StagedBlob
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A small record of a part of the server that the store need not understand, such as an
-    account or a session.
+    """A small record of another part of the server, such as an account or a session, which the
+    store does not interpret.
 
-    ``value`` is that part's own encoding. ``owner`` names what the entry belongs to: entries are
-    listed by it, and go with it. Past ``expires_ms`` (Unix milliseconds) the entry is as if it
-    were not there.
+    ``value`` is in that part's own encoding. ``owner`` identifies what the entry belongs to:
+    entries can be listed by owner, and are deleted with it. From ``expires_ms`` (Unix milliseconds)
+    on, the entry no longer exists for readers.
     """
 
     entry: EntryId
@@ -110,11 +110,11 @@ class Entry:
     expires_ms: int | None = None
 
     def has_expired(self, now_ms: int) -> bool:
-        """Whether the entry is as if it were not there."""
+        """Whether the entry no longer exists for readers."""
         return self.expires_ms is not None and self.expires_ms <= now_ms
 
 
-# --- What a write relied on -----------------------------------------------------------------
+# --- The preconditions of a write -----------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +134,14 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """There is a resource at the path, whatever its version (a parent container)."""
+    """There is a resource at the path, of any version (for a parent container)."""
 
     path: ResourcePath
 
 
 @dataclass(frozen=True, slots=True)
 class NoMembers:
-    """The container has no members (auxiliary resources do not count, C-20)."""
+    """The container has no members; auxiliary resources are not members (C-20)."""
 
     path: ResourcePath
 
@@ -155,7 +155,7 @@ class NoPod:
 
 @dataclass(frozen=True, slots=True)
 class MembersAt:
-    """The container exists and what its listing shows has exactly this version."""
+    """The container exists, and its listing has exactly this version."""
 
     path: ResourcePath
     members_version: Version
@@ -186,7 +186,7 @@ Precondition = ResourcePrecondition | NoPod | EntryPrecondition
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Create or replace one resource; ``creates`` says which and must agree with the reliances."""
+    """Create or replace one resource; ``creates`` must agree with the preconditions."""
 
     path: ResourcePath
     kind: ResourceKind
@@ -207,11 +207,11 @@ class PodRecord:
 
 @dataclass(frozen=True, slots=True)
 class PodRemoval:
-    """A pod that goes, with every resource and token of it, every entry that belongs to its root
-    container (whose ``owner`` is the path of it), and every entry of ``entry_owner``.
+    """The removal of a pod with all its resources and tokens, all entries whose ``owner`` is the
+    path of its root container, and all entries of ``entry_owner``.
 
-    ``agent`` is the IRI of who removes it, ``None`` for the operator; ``at_ms`` Unix milliseconds.
-    The name stays taken (``former_pods``).
+    ``agent`` is the IRI of the agent that removes it, ``None`` for the operator; ``at_ms`` is in
+    Unix milliseconds. The name remains taken (``pod_tombstones.py``).
     """
 
     name: str
@@ -225,7 +225,8 @@ class PodRemoval:
 class TokenRecord:
     """One issued simple token (A-30 to A-33). ``expires_s`` is Unix seconds, ``None`` for never.
 
-    The token itself is not kept: it can be made again from the key, but not from this record.
+    The token itself is not stored: it can be derived from the signing key, but not from this
+    record.
     """
 
     token_id: str
@@ -238,7 +239,7 @@ class TokenRecord:
 
 @dataclass(frozen=True, slots=True)
 class TokenRevocation:
-    """Revoke one token by its id, from ``at_s`` (Unix seconds) on."""
+    """Revoke one token as of ``at_s`` (Unix seconds)."""
 
     token_id: str
     at_s: int
@@ -246,7 +247,7 @@ class TokenRevocation:
 
 @dataclass(frozen=True, slots=True)
 class PutEntry:
-    """Make or replace an entry, whatever was there; see :class:`Entry` for the fields."""
+    """Create or replace an entry unconditionally; see :class:`Entry` for the fields."""
 
     entry: EntryId
     value: bytes
@@ -263,11 +264,11 @@ class DropEntry:
 
 EntryRecord = PutEntry | DropEntry
 Record = PodRecord | TokenRecord | TokenRevocation | EntryRecord
-"""Registry records that can join a write."""
+"""Registry records that can be part of a write."""
 
 
 class ChangeType(IntEnum):
-    """What happened to a resource, in the words of notifications (N-17). Stored."""
+    """What happened to a resource, in the terms of notifications (N-17). The numbers are stored."""
 
     CREATE = 1
     UPDATE = 2
@@ -278,9 +279,9 @@ class ChangeType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One row of the change log, as the write gives it.
+    """One row of the change log, as part of a write.
 
-    ``agent`` is the IRI of who did it, ``None`` for the public or the server itself.
+    ``agent`` is the IRI of the agent that made the change, ``None`` for the public or the server.
     """
 
     path: ResourcePath
@@ -290,7 +291,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class LoggedChange:
-    """One row of the change log as read: sequence numbers grow in commit order, with gaps."""
+    """One row of the change log as read. Sequence numbers increase in commit order, with gaps."""
 
     sequence: int
     change: Change
@@ -300,9 +301,9 @@ class LoggedChange:
 
 @dataclass(frozen=True, slots=True)
 class DeletedAcl:
-    """Access rules that a write deleted, as they were last, with the change log they belong to.
+    """The last version of an ACL that a write deleted, kept for as long as the change log.
 
-    ``content`` is empty, and so grants nothing, if the rules were kept as a blob, and a day later.
+    ``content`` is empty, and thus grants nothing, after a day and if the ACL was stored as a blob.
     """
 
     metadata: Metadata
@@ -313,12 +314,12 @@ class DeletedAcl:
 class Write:
     """One atomic change of the store.
 
-    Every put gets ``version`` as its version and ``at_ms`` (Unix milliseconds) as its time. For
-    each put or delete of a member the engine sets the parent container's ``members_version`` to
-    ``version``; if membership changed, also its ``members_modified_ms`` to ``at_ms`` and the
-    ``members_version`` of the container above it, whose listing shows that time. The engine
-    keeps what each pod is charged for (``storage/quota.py``); with ``quota_bytes`` above 0 a write
-    that makes that grow past it is refused.
+    Every put resource gets ``version`` as its version and ``at_ms`` (Unix milliseconds) as its
+    time. For each put or delete of a member, the engine sets the ``members_version`` of the parent
+    container to ``version``; if the membership changes, also its ``members_modified_ms`` to
+    ``at_ms``, and the ``members_version`` of the container above it, whose listing shows that time.
+    The engine maintains what each pod is charged for (``storage/quota.py``); if ``quota_bytes`` is
+    above 0, it refuses a write that would make a pod grow beyond it.
     """
 
     version: Version
@@ -332,31 +333,30 @@ class Write:
 
     @property
     def stores_content(self) -> bool:
-        """Whether it takes room for more than a record: it creates a resource, or gives one
-        content."""
+        """Whether the write creates a resource or stores content, and so needs disk space."""
         return any(put.creates or put.body.size_bytes for put in self.puts)
 
 
-# --- How a write ended ----------------------------------------------------------------------
+# --- The outcome of a write -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """The write is durable; ``sequence`` is its last change-log row, ``None`` if it logged none."""
+    """The write is durable; ``sequence`` is its last row of the change log, if it has any."""
 
     sequence: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class VersionConflict:
-    """A reliance did not hold; nothing was changed. Read and decide again."""
+    """A precondition did not hold; nothing was changed. The caller should read and decide again."""
 
     precondition: Precondition
 
 
 @dataclass(frozen=True, slots=True)
 class OverQuota:
-    """The write would make a pod larger than its quota; nothing was changed."""
+    """The write would exceed the quota of a pod; nothing was changed."""
 
     root: ResourcePath
     used_bytes: int

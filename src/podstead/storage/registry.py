@@ -1,7 +1,8 @@
-"""How do parts of the server keep records of their own? Typed values as entries of the store.
+"""Typed records of other parts of the server, stored as entries.
 
-Each kind of record has a name and a shape. Secrets are never keys or values: what identifies a
-record to its holder, such as a session's id or a refresh token, is kept as its SHA-256 (A-185).
+Each kind of record has a name and a msgspec type. Secrets are never keys or values: a record that a
+secret gives access to, such as a session ID or a refresh token, is stored under the secret's
+SHA-256 (A-185).
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ Value = TypeVar("Value", bound=msgspec.Struct)
 
 
 def secret_key(secret: str) -> str:
-    """The key under which what this secret gives access to is kept."""
+    """The key of the record that this secret gives access to."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Versioned(Generic[Value]):
-    """A record as it is kept now; relying on ``at`` makes a write fail if it changes."""
+    """A record as read; with the precondition ``at``, a write fails if the record has changed."""
 
     key: str
     value: Value
@@ -48,21 +49,22 @@ class Records(Generic[Value]):
         self._decoder = msgspec.json.Decoder(shape)
 
     async def read(self, store: EntryRegistry, key: str, *, now_ms: int) -> Versioned[Value] | None:
-        """The record, unless there is none or it has expired. Raises StorageError."""
+        """The record; ``None`` if there is none or it has expired. Raises StorageError."""
         entry = await store.read_entry(self._id(key), now_ms=now_ms)
         return None if entry is None else self._versioned(entry)
 
     async def of_owner(
         self, store: EntryRegistry, owner: str, *, now_ms: int, limit: int = 1000
     ) -> Sequence[Versioned[Value]]:
-        """Those that belong to ``owner``. Raises StorageError."""
+        """The records of ``owner``. Raises StorageError."""
         listed = await store.list_entries(self.kind, owner=owner, limit=limit, now_ms=now_ms)
         return [self._versioned(entry) for entry in listed]
 
     async def page(
         self, store: EntryRegistry, *, after: str = "", now_ms: int, limit: int = 1000
     ) -> Sequence[Versioned[Value]]:
-        """Some of all, by key, from behind the key ``after``. Raises StorageError."""
+        """Up to ``limit`` records in the order of their keys, after ``after``. Raises
+        StorageError."""
         start = self._id(after) if after else ""
         listed = await store.list_entries(self.kind, after=start, limit=limit, now_ms=now_ms)
         return [self._versioned(entry) for entry in listed]
@@ -70,8 +72,10 @@ class Records(Generic[Value]):
     async def sample(
         self, store: EntryRegistry, *, start: str, now_ms: int, limit: int
     ) -> Sequence[Versioned[Value]]:
-        """Some of all, from behind the key ``start`` and on from the first: where keys are random
-        and ``start`` is too, any may be among them. Raises StorageError."""
+        """Up to ``limit`` records after the key ``start``, continuing with the first.
+
+        A random sample if the keys and ``start`` are random. Raises StorageError.
+        """
         found = await self.page(store, after=start, now_ms=now_ms, limit=limit)
         if len(found) < limit:
             more = await self.page(store, now_ms=now_ms, limit=limit - len(found))
@@ -79,13 +83,13 @@ class Records(Generic[Value]):
         return found
 
     async def count(self, store: EntryCounts, *, at_most: int) -> int:
-        """How many there are, or ``at_most`` if there are more. Raises StorageError."""
+        """The number of records, or ``at_most`` if there are more. Raises StorageError."""
         return await store.count_entries(self.kind, at_most=at_most)
 
     def put(
         self, key: str, value: Value, *, owner: str | None = None, expires_ms: int | None = None
     ) -> PutEntry:
-        """Make or replace the record."""
+        """Create or replace the record."""
         return PutEntry(self._id(key), msgspec.json.encode(value), owner, expires_ms)
 
     def replace(self, kept: Versioned[Value], value: Value) -> PutEntry:
@@ -93,11 +97,11 @@ class Records(Generic[Value]):
         return self.put(kept.key, value, owner=kept.owner, expires_ms=kept.expires_ms)
 
     def drop(self, key: str) -> DropEntry:
-        """Remove the record, if it is there."""
+        """Remove the record, if it exists."""
         return DropEntry(self._id(key))
 
     def absent(self, key: str) -> NoEntry:
-        """That there is no such record."""
+        """The precondition that there is no such record."""
         return NoEntry(self._id(key))
 
     def _id(self, key: str) -> EntryId:

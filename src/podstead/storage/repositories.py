@@ -1,8 +1,8 @@
-"""Which repository of git belongs to a container? An entry says so, and goes with the container.
+"""Entries that assign git repositories to containers.
 
-A repository has a name of its own, random and never used again, and lies in a directory of that
-name. The entry is removed by the very write that deletes the container, so that whoever makes a
-container of the same path later, even after a crash, does not find what was pushed to the first.
+A repository has a random name that is never reused, and is in a directory of that name. The write
+that deletes a container also removes the entry, so that a container that is created later at the
+same path does not get the repository of the first one, even after a crash.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ RepositoryName = NewType("RepositoryName", str)
 """32 hexadecimal digits of randomness."""
 
 KIND = "repository"
-"""The kind of these entries; each is owned by the root of the storage it belongs to."""
+"""The kind of these entries. Each belongs to the root container of its storage."""
 
 
 def repository_of(container: ResourcePath) -> EntryId:
@@ -30,5 +30,5 @@ def put_repository(container: ResourcePath, name: RepositoryName) -> PutEntry:
 
 
 def drop_repository(container: ResourcePath) -> DropEntry:
-    """The record that takes it away, if there is one."""
+    """The record that removes a container's repository, if it has one."""
     return DropEntry(repository_of(container))

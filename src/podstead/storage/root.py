@@ -1,4 +1,4 @@
-"""Is the data root ready for a server, and does no other server run on it?"""
+"""Preparing the data root, and locking it for one server."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _PRIVATE_FILE = 0o600
 
 
 def prepare_root(root: Path) -> RootLayout:
-    """Make what is missing under ``root``, and bring the database's schema up to date.
+    """Create what is missing under ``root``, and migrate the database to the current schema.
 
-    Everything made is for this account only; ``keys`` is made so if it is not. Raises
-    RootUnusable, of which SchemaTooNew is one.
+    Everything is created for this account only; the permissions of ``keys`` are corrected if
+    necessary. Raises RootUnusable, including its subclass SchemaTooNew.
     """
     layout = RootLayout(root)
     try:
@@ -47,13 +47,13 @@ def prepare_root(root: Path) -> RootLayout:
 
 
 def _rename_files_of_earlier_versions(layout: RootLayout) -> None:
-    """The ephemeral database was called passing.db before. Its rows are worth keeping, since they
-    say which proofs have been used. The pipes were in doorbells/, which is empty by now."""
-    former = layout.root / "passing.db"
-    if former.exists() and not layout.ephemeral_database.exists():
-        # The database comes last: until then, a start that was interrupted is repeated.
+    """Earlier versions called the ephemeral database passing.db. Its rows are kept, because they
+    record which proofs have been used. The pipes were in doorbells/, which is empty by now."""
+    old = layout.root / "passing.db"
+    if old.exists() and not layout.ephemeral_database.exists():
+        # The database is renamed last: until then, an interrupted start is repeated.
         for suffix in ("-wal", "-shm", ""):
-            part = former.with_name(former.name + suffix)
+            part = old.with_name(old.name + suffix)
             if part.exists():
                 part.rename(
                     layout.ephemeral_database.with_name(layout.ephemeral_database.name + suffix)
@@ -63,9 +63,9 @@ def _rename_files_of_earlier_versions(layout: RootLayout) -> None:
 
 
 def lock_root(root: Path) -> RootLock:
-    """Claim a prepared root for one server, until the lock is released or the process ends.
+    """Lock a prepared root for one server, until the lock is released or the process ends.
 
-    Only servers claim it: other commands may write beside a running server. Raises RootInUse,
+    Only servers lock it: other commands may write while a server is running. Raises RootInUse,
     RootUnusable.
     """
     try:
@@ -86,7 +86,7 @@ def lock_root(root: Path) -> RootLock:
 
 
 class RootLock(AbstractContextManager["RootLock"]):
-    """A claim on a data root. Released by leaving its context, or when the process ends."""
+    """The lock on a data root, released by leaving its context or when the process ends."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -100,7 +100,7 @@ class RootLock(AbstractContextManager["RootLock"]):
         self.release()
 
     def release(self) -> None:
-        """Give the claim up; harmless when done twice."""
+        """Release the lock. Idempotent."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

@@ -1,8 +1,8 @@
-"""What must be known to decide a batch of writes, and what has the batch changed so far?
+"""The state on which a batch of writes is decided.
 
-An engine loads what a batch needs to know (:class:`Needs`) into one :class:`State`; the writes are
-decided on it one after another (see ``decision.py``), and the engine stores what the state says has
-changed, all in one transaction that no other writer runs beside.
+An engine loads the rows that a batch requires (:class:`Needs`) into one :class:`State`, decides the
+writes on it one after another (see ``decision.py``), and stores the changed rows, all in one
+exclusive write transaction.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ from podstead.storage.records import (
 
 
 class ResourceRow(NamedTuple):
-    """One resource as engines store it: :class:`Metadata` first, then what only engines need.
+    """One resource as stored by an engine: the fields of :class:`Metadata`, then those of the
+    engine.
 
-    ``container`` names the container that lists the resource, ``None`` if none does;
-    ``member_count`` counts a container's own members.
+    ``container`` is the container that lists the resource, ``None`` if none does; ``member_count``
+    is the number of a container's own members.
     """
 
     path: ResourcePath
@@ -51,7 +52,7 @@ class ResourceRow(NamedTuple):
 
 
 class ChangeRow(NamedTuple):
-    """One row of the change log as engines store it."""
+    """One row of the change log as stored by an engine."""
 
     sequence: int
     path: ResourcePath
@@ -62,8 +63,8 @@ class ChangeRow(NamedTuple):
 
 
 class GarbageRow(NamedTuple):
-    """A blob that nothing refers to any more, and the storage that is charged for it until it is
-    removed; ``None`` for what lay in none."""
+    """A blob that nothing refers to any more. ``root`` is the storage that is charged for it until
+    it is removed, if any."""
 
     blob: BlobId
     dropped_ms: int
@@ -72,7 +73,8 @@ class GarbageRow(NamedTuple):
 
 
 class DeletedAclRow(NamedTuple):
-    """Access rules that a write deleted. ``content`` is ``None`` where it is as stored."""
+    """An ACL that a write deleted. ``content`` is ``None`` if the engine must copy the stored
+    body."""
 
     write_version: Version
     path: ResourcePath
@@ -83,13 +85,13 @@ class DeletedAclRow(NamedTuple):
 
 
 def folded(name: str) -> str:
-    """A pod's name as it compares: case-insensitively (A-91)."""
+    """The name of a pod for case-insensitive comparison (A-91)."""
     return name.casefold()
 
 
 @dataclass(slots=True)
 class Needs:
-    """The keys of everything that deciding some writes takes."""
+    """The keys of the rows that are required for deciding some writes."""
 
     paths: set[ResourcePath] = field(default_factory=set)
     pods: set[str] = field(default_factory=set)
@@ -98,7 +100,7 @@ class Needs:
     entries: set[EntryId] = field(default_factory=set)
 
     def add(self, write: Write) -> None:
-        """Add what deciding ``write`` takes."""
+        """Add the keys that ``write`` requires."""
         for precondition in write.preconditions:
             if isinstance(precondition, NoPod):
                 self.pods.add(folded(precondition.name))
@@ -120,7 +122,7 @@ class Needs:
 
     def _add_changed(self, path: ResourcePath) -> None:
         self.paths.add(path)
-        # The container whose listing shows the path, and the one whose listing shows that one.
+        # The container that lists the path, and the one that lists that container.
         parent = parent_container(path)
         if parent is not None:
             self.paths.add(parent)
@@ -134,11 +136,11 @@ class Needs:
 
 @dataclass(slots=True)
 class State:
-    """What is stored, as far as a batch needs it, and what the batch has changed so far.
+    """The stored rows that a batch requires, and what the batch has changed so far.
 
-    The first six fields are loaded and kept current; the rest collects what is to be stored.
-    ``changed_paths`` and ``changed_entries`` are the keys that differ; a body of ``None`` means
-    that no small body is kept for the path.
+    The first six fields are loaded and updated by each write; the others collect what must be
+    stored. ``changed_paths`` and ``changed_entries`` are the keys that differ. A body of ``None``
+    means that the database has no body for the path.
     """
 
     resources: dict[ResourcePath, ResourceRow | None]

@@ -1,4 +1,4 @@
-"""How are pod tokens revoked? By one record each, for the operator and for the owner of the pod."""
+"""Revoking pod tokens, for the operator and for the owner of the pod."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from podstead.storage.records import TokenRecord, TokenRevocation
 
 
 def revocations(tokens: Iterable[TokenRecord], *, now_s: int) -> Sequence[TokenRevocation]:
-    """The records that revoke those tokens which are not revoked yet."""
+    """The records that revoke those tokens that are not revoked yet."""
     return [
         TokenRevocation(token.token_id, at_s=now_s) for token in tokens if token.revoked_s is None
     ]
