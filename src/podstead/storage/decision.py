@@ -344,7 +344,7 @@ class _PendingWrite:
         self.state.changed_entries.add(put.entry)
 
     def _apply_change(self, change: Change) -> None:
-        # Numbered here and not in the pending, so that a refused write leaves no gap in the log.
+        # Numbered here and not in compute(), so that a refused write leaves no gap in the log.
         self.state.sequence += 1
         self.state.changes.append(
             ChangeRow(

@@ -24,13 +24,13 @@ async def commit_entries(
 
     Does nothing if there are no records. Raises StorageError, Overloaded.
     """
-    changed, relied = tuple(records), tuple(preconditions)
+    changed = tuple(records)
     if not changed:
         return True
     write = Write(
         version=Version(randomness.token_hex(VERSION_BYTES)),
         at_ms=now_ms,
-        preconditions=relied,
+        preconditions=tuple(preconditions),
         records=changed,
     )
     return isinstance(await store.commit(write), Committed)

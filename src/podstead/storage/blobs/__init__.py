@@ -1,1 +1,1 @@
-"""Where large bodies are: immutable blobs, one file each, that the engine's rows refer to."""
+"""The blob store for large bodies: immutable files that the rows of the engine refer to."""

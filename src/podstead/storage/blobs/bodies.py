@@ -1,4 +1,4 @@
-"""How are the bytes of one version read? From memory if they are few, else from a blob's file."""
+"""The bytes of one version, in memory if they are few, else in the file of a blob."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from podstead.core.errors import StorageError
 from podstead.storage.blobs.disk import run_to_end
 
 CHUNK_BYTES = 256 * 1024
-"""How much of a large body is in memory at once."""
+"""The amount of a large body that is held in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContentBody:
-    """An OpenBody that is in memory."""
+    """An OpenBody in memory."""
 
     content: bytes
 
@@ -36,7 +36,7 @@ class ContentBody:
 
 @dataclass(frozen=True, slots=True)
 class FileBody:
-    """An OpenBody that is a file."""
+    """An OpenBody in a file."""
 
     path: Path
     size_bytes: int

@@ -1,4 +1,4 @@
-"""How do bytes and names get onto the disk for good, and without keeping the event loop waiting?"""
+"""Writing bytes and names durably, without blocking the event loop."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ T = TypeVar("T")
 
 
 async def run_to_end(executor: Executor, call: Callable[[], T]) -> T:
-    """Run ``call`` in a thread and wait for its end, even if the task is cancelled meanwhile.
+    """Run ``call`` in a thread and wait until it ends, even if the task is cancelled.
 
-    A file must not be closed or removed while a thread still writes it.
+    A file must not be closed or removed while a thread is still writing it.
     """
     future = asyncio.get_running_loop().run_in_executor(executor, call)
     try:
@@ -30,7 +30,7 @@ async def run_to_end(executor: Executor, call: Callable[[], T]) -> T:
 
 
 def write_all(descriptor: int, pieces: Sequence[bytes]) -> None:
-    """Append the pieces to an open file. Raises OSError."""
+    """Write the pieces to an open file. Raises OSError."""
     for piece in pieces:
         rest = memoryview(piece)
         while rest:
@@ -38,16 +38,16 @@ def write_all(descriptor: int, pieces: Sequence[bytes]) -> None:
 
 
 def sync_content(descriptor: int) -> None:
-    """Return once the content of an open file is on the disk. Raises OSError."""
+    """Flush the content of an open file to disk. Raises OSError."""
     full_sync = getattr(fcntl, "F_FULLFSYNC", None)
-    if full_sync is not None:  # macOS, whose fsync leaves the bytes in the drive's own memory
+    if full_sync is not None:  # macOS, whose fsync does not flush the drive's cache
         fcntl.fcntl(descriptor, full_sync)
     else:
         os.fdatasync(descriptor)
 
 
 def sync_directory(directory: Path) -> None:
-    """Return once the names in a directory are on the disk. Raises OSError."""
+    """Flush the names in a directory to disk. Raises OSError."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""How does a large body come in? As a draft that nobody sees, until all of it is on the disk."""
+"""Receiving a large body into a draft, which is published once all of it is on disk."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from podstead.storage.records import BlobId
 
 
 class BlobDraft:
-    """One large body being taken in; leaving its context removes what was not published.
+    """One large body that is being received; leaving its context removes it unless published.
 
-    Its calls must not overlap.
+    Calls must not overlap.
     """
 
     def __init__(
@@ -33,8 +33,8 @@ class BlobDraft:
         executor: Executor,
         space: DiskSpace,
     ) -> None:
-        """``name`` is random; ``draft_path`` must be in an existing directory of the file system
-        that ``path_of`` leads to."""
+        """``name`` is random. ``draft_path`` must be in an existing directory on the file system of
+        the paths that ``path_of`` returns."""
         self.size_bytes = 0
         self._name = name
         self._hash = hashlib.sha256()
@@ -48,11 +48,11 @@ class BlobDraft:
 
     @property
     def blob(self) -> BlobId:
-        """The id of the blob with what was synced."""
+        """The ID of the blob with the content that was synced."""
         return named_by_content(self._name, self._hash.digest())
 
     async def __aenter__(self) -> Self:
-        """Begin the file. Raises StorageError, of which DiskFull is one."""
+        """Create the file. Raises StorageError, including DiskFull."""
         self._space.check()
         await self._run(self._create)
         return self
@@ -67,7 +67,7 @@ class BlobDraft:
         self._draft_path.unlink(missing_ok=True)
 
     async def append(self, piece: bytes) -> None:
-        """Add bytes at the end; up to a chunk of them waits in memory. Raises StorageError."""
+        """Append bytes, of which up to CHUNK_BYTES are buffered. Raises StorageError."""
         self._pieces.append(piece)
         self._waiting_bytes += len(piece)
         self.size_bytes += len(piece)
@@ -76,11 +76,11 @@ class BlobDraft:
             await self._run(self._write)
 
     async def sync(self) -> None:
-        """Return once all bytes are on the disk. Raises StorageError."""
+        """Flush all bytes to disk. Raises StorageError."""
         await self._run(self._write_and_sync)
 
     async def publish(self) -> None:
-        """Give the file its name among the blobs, for good. Raises StorageError."""
+        """Rename the file to its final name among the blobs, durably. Raises StorageError."""
         await self._run(self._publish)
 
     async def _run(self, call: Callable[[], None]) -> None:
@@ -108,7 +108,7 @@ class BlobDraft:
         sync_content(self._descriptor)
 
     def _publish(self) -> None:
-        """Rename, and sync every directory down to the file: any of them may be new."""
+        """Rename the file, and sync every directory above it, any of which may be new."""
         blob_path = self._path_of(self.blob)
         directory = blob_path.parent
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)

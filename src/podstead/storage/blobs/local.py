@@ -1,8 +1,8 @@
-"""Where is the file of each blob? Under two levels of directories, by its random name.
+"""Blobs as files in two levels of directories, by their random names.
 
-``blobs/3f/a9/3fa9…-<SHA-256>`` is a blob that is complete and on the disk, ``blobs/drafts/3fa9…``
-one that is still coming in. Blobs of earlier versions have no hash in their names. The engine's
-rows tell which blobs are in use; nothing here decides that.
+``blobs/3f/a9/3fa9…-<SHA-256>`` is a blob that is complete and on disk, ``blobs/drafts/3fa9…`` one
+that is still being received. Blobs of earlier versions have no hash in their names. Which blobs are
+in use is recorded in the engine's rows, not here.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class LocalBlobs:
         self._verification = Verification(self._executor)
 
     def close(self) -> None:
-        """Release the threads; what they are at is finished."""
+        """Release the threads, which finish what they are doing."""
         self._verification.close()
         self._executor.shutdown(wait=False)
 
     def draft(self) -> BlobDraft:
-        """A new blob to be filled."""
+        """A draft of a new blob."""
         name = secrets.token_hex(_NAME_BYTES)
         return BlobDraft(
             name,
@@ -56,7 +56,7 @@ class LocalBlobs:
         )
 
     async def open(self, blob: BlobId, size_bytes: int) -> FileBody:
-        """Open a blob that must be there whole and as it was stored. Raises StorageError."""
+        """Open a blob. Raises StorageError, also if it is missing or damaged."""
         path = self.path_of(blob)
         try:
             status = path.stat()
@@ -68,16 +68,16 @@ class LocalBlobs:
         return FileBody(path, size_bytes, self._executor)
 
     async def remove(self, blobs: Iterable[BlobId]) -> None:
-        """Remove blobs, those that are there. Raises StorageError."""
+        """Remove those of the blobs that exist. Raises StorageError."""
         paths = [self.path_of(blob) for blob in blobs]
         await self._run(partial(_unlink_all, paths))
 
     async def remove_drafts(self, *, before_ms: int) -> None:
-        """Remove drafts that nobody has added to since ``before_ms``. Raises StorageError."""
+        """Remove drafts that have not grown since ``before_ms``. Raises StorageError."""
         await self._run(partial(_unlink_older, self._directory / DRAFTS, before_ms))
 
     def path_of(self, blob: BlobId) -> Path:
-        """Where the blob is or will be."""
+        """The path of a blob, whether it exists or not."""
         return self._directory / blob[:2] / blob[2:4] / blob
 
     async def _run(self, removal: Callable[[], None]) -> None:
@@ -95,7 +95,7 @@ def _unlink_all(paths: Iterable[Path]) -> None:
 def _unlink_older(directory: Path, before_ms: int) -> None:
     with os.scandir(directory) as entries:
         for entry in entries:
-            # Another process may publish or remove it at this moment.
+            # Another process may publish or remove it concurrently.
             with contextlib.suppress(FileNotFoundError):
                 if entry.stat(follow_symlinks=False).st_mtime * 1000 < before_ms:
                     Path(entry.path).unlink()

@@ -1,6 +1,6 @@
-"""Are the bytes of a large body still those that were stored?
+"""Verification that the bytes of a large body are those that were stored.
 
-The name of a blob ends in its SHA-256. A process hashes the whole file before it opens a blob for
+The name of a blob ends in its SHA-256. A process hashes the entire file before it opens a blob for
 the first time, and again if the file has changed since.
 """
 
@@ -19,29 +19,29 @@ from podstead.storage.blobs.disk import run_to_end
 from podstead.storage.records import BlobId
 
 MAX_VERIFIED_BLOBS: Final = 65_536
-"""Verified blobs that a process remembers; it verifies others again."""
+"""The verified blobs that a process remembers; it verifies others again."""
 
 _PIECE_BYTES: Final = 1024 * 1024
-"""How much is hashed in one go: other work on blobs shares the threads."""
+"""The amount that is hashed at once, because other work on blobs shares the threads."""
 
 _SEPARATOR: Final = "-"
 
 FileState = tuple[int, int, int, int]
-"""What changes when a file is replaced or written: inode, size, and the two times in ns."""
+"""What changes when a file is replaced or written: inode, size, mtime and ctime in ns."""
 
 
 def named_by_content(name: str, digest: bytes) -> BlobId:
-    """The id of a blob with that random name and content."""
+    """The ID of a blob with that random name and that SHA-256."""
     return BlobId(f"{name}{_SEPARATOR}{digest.hex()}")
 
 
 def digest_of(blob: BlobId) -> str | None:
-    """The SHA-256 of a blob in hexadecimal; ``None`` for one that an earlier version stored."""
+    """The SHA-256 of a blob in hexadecimal; ``None`` for a blob of an earlier version."""
     return blob.partition(_SEPARATOR)[2] or None
 
 
 class Verification:
-    """Remembers which blobs were found good. Used from one event loop only."""
+    """Verifies blobs and remembers which were intact. Used from one event loop only."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
@@ -49,12 +49,12 @@ class Verification:
         self._in_progress: dict[BlobId, asyncio.Task[str | None]] = {}
 
     def close(self) -> None:
-        """End what is under way."""
+        """Cancel verifications in progress."""
         for task in self._in_progress.values():
             task.cancel()
 
     async def check(self, blob: BlobId, path: Path, status: os.stat_result) -> None:
-        """Verify a blob unless that was done. Raises StorageError if it is not what was stored."""
+        """Verify a blob unless that was done before. Raises StorageError if it is damaged."""
         expected = digest_of(blob)
         if expected is None:
             return
@@ -63,7 +63,7 @@ class Verification:
             return
         task = self._in_progress.get(blob)
         if task is None:
-            # Readers share it, and it goes on if the first of them leaves.
+            # Concurrent readers share the task, which continues if the first of them is cancelled.
             task = asyncio.create_task(self._hash(path))
             self._in_progress[blob] = task
             task.add_done_callback(lambda _: self._in_progress.pop(blob, None))

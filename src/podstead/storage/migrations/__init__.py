@@ -1,6 +1,6 @@
-"""The schema, as numbered steps: ``0001_name.sql`` and so on, each applied once and in order.
+"""The schema as numbered migrations: ``0001_name.sql`` and so on, applied once and in order.
 
-A step that was released is never edited; a change of the schema is a new step.
+A released migration is never edited; a change of the schema is a new migration.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _FILE_NAME = re.compile(r"(\d{4})_\w+\.sql")
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One step: the number of the schema that it makes, and its statements."""
+    """One migration: the number of the resulting schema, and its statements."""
 
     number: int
     sql: str
@@ -24,7 +24,7 @@ class Migration:
 
 @cache
 def read_migrations() -> Sequence[Migration]:
-    """All steps in order, numbered from 1 without a gap."""
+    """All migrations in order, numbered from 1 without a gap."""
     found = []
     for entry in resources.files(__name__).iterdir():
         match = _FILE_NAME.fullmatch(entry.name)

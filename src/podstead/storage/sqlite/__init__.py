@@ -1,4 +1,4 @@
-"""The storage engine on SQLite: one database file for everything but large bodies."""
+"""The SQLite storage engine: one database file for everything except large bodies."""
 
 from podstead.storage.sqlite.facts import SqliteFacts
 from podstead.storage.sqlite.migrate import migrate

@@ -1,7 +1,7 @@
-"""How does a batch of writes reach the tables?
+"""Loading the state of a batch of writes from the tables, and storing what the batch changed.
 
-:func:`load` reads what is needed to decide a batch, :func:`flush` stores what the decisions
-changed. Both run inside one write transaction; see ``storage/state.py`` for the state between them.
+:func:`load` reads the rows that deciding a batch requires, :func:`flush` stores the changes. Both
+run in one write transaction; see ``storage/state.py`` for the state between them.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ _REPLACE_ENTRIES = (
 _DELETE_ENTRIES = "DELETE FROM entries WHERE entry IN"
 
 _INSERT_TOKENS = "INSERT INTO tokens (token_id, pod, web_id, issued_s, expires_s, revoked_s)"
-# The first revocation stays the one on record.
+# The time of the first revocation is kept.
 _REVOKE = "UPDATE tokens SET revoked_s = ? WHERE token_id = ? AND revoked_s IS NULL"
 
 
 def load(connection: apsw.Connection, needs: Needs) -> State:
     """Read everything that ``needs`` names. Raises apsw.Error."""
-    # Every key that was asked for is in the state, with ``None`` for absence, so that a path that
-    # nobody asked for is an error and never looks absent.
+    # Every requested key is in the state, with ``None`` for absence, so that a key that was not
+    # requested raises KeyError and is never mistaken for an absent one.
     resources: dict[ResourcePath, ResourceRow | None] = dict.fromkeys(needs.paths)
     for values in run_in(connection, _SELECT_RESOURCES, tuple(needs.paths)):
         row = ResourceRow._make(values)
@@ -89,7 +89,7 @@ def load(connection: apsw.Connection, needs: Needs) -> State:
 
 
 def flush(connection: apsw.Connection, state: State) -> None:
-    """Store everything that was changed since the state was loaded. Raises apsw.Error."""
+    """Store everything that has changed since the state was loaded. Raises apsw.Error."""
     _flush_resources(connection, state)
     for deleted in state.deleted_acls:  # before the bodies, which the statement copies
         connection.execute(_INSERT_DELETED_ACL, deleted)
@@ -98,7 +98,7 @@ def flush(connection: apsw.Connection, state: State) -> None:
     insert_rows(connection, _INSERT_GARBAGE, state.garbage)
     storages = [(root, state.used_bytes[root]) for root in state.changed_roots]
     insert_rows(connection, _INSERT_STORAGES, storages, _REPLACE_STORAGES)
-    # In the transaction of the changes themselves, so the log neither misses nor invents one.
+    # In the transaction of the changes themselves, so that the log always matches them.
     if state.changes:
         insert_rows(connection, _INSERT_CHANGES, state.changes)
         connection.execute(_UPDATE_SEQUENCE, (state.sequence,))

@@ -1,10 +1,11 @@
-"""How do processes that share a database tell each other that the change log has grown?
+"""How do processes that share a database notify each other that the change log has grown?
 
-SQLite has no message for it. Each process that listens makes a named pipe in a folder of the data
-root and waits for it to become readable; whoever has committed changes writes one byte into every
-pipe there. A full pipe is as good as rung, so nobody ever waits, and a lost ring costs a second,
-since listeners look by themselves as often as that. Pipes whose listener died are removed by the
-next who rings. Who commits while nobody listens pays for one look at the folder's time.
+SQLite has no such notification. Each listening process creates a named pipe in a folder of the data
+root and waits until it becomes readable; a process that has committed changes writes one byte into
+every pipe. Writing never blocks, since a full pipe already wakes its reader. A lost notification
+delays a listener by one second at most, because listeners also poll at that interval. A notifying
+process removes the pipes of listeners that have died. If there are no listeners, a commit costs one
+stat of the folder.
 """
 
 from __future__ import annotations
@@ -21,21 +22,24 @@ from pathlib import Path
 logger = logging.getLogger("podstead.storage")
 
 POLL_INTERVAL_S = 1.0
-"""How often a listener looks without having been told; what a lost ring costs at most."""
+"""How often a listener polls, which is also the maximum delay after a lost notification."""
 
 _MTIME_RESOLUTION_NS = 100_000_000
-"""A folder changed this shortly before it was listed may change again without a new time."""
+"""A folder that was modified this shortly before it was listed can change again without a new
+modification time."""
 
 _PRIVATE = 0o600
 _PIPE_BYTES = 64 * 1024
 
 
 class ChangeNotifier:
-    """Rings the listeners of all processes, and lets this one listen. Used from one event loop."""
+    """Notifies the listeners of all processes, and creates those of this process.
+
+    Used from one event loop only.
+    """
 
     def __init__(self, folder: Path) -> None:
-        """``folder`` is where the pipes are. Where it cannot be used, listeners look by
-        themselves, and ringing does nothing."""
+        """``folder`` contains the pipes. If it is unusable, listeners only poll."""
         self._folder = folder
         self._own_pipe: _Pipe | None = None
         self._listeners: set[Listener] = set()
@@ -43,7 +47,7 @@ class ChangeNotifier:
         self._listed_ns = (0, 0)
 
     def notify(self) -> None:
-        """Tell every listener, here and elsewhere. Neither waits nor raises."""
+        """Notify every listener in every process. Neither blocks nor raises."""
         self.wake()
         try:
             self._list_other_pipes()
@@ -53,12 +57,12 @@ class ChangeNotifier:
             self._notify_other(name)
 
     def wake(self) -> None:
-        """Tell the listeners of this process."""
+        """Wake the listeners of this process."""
         for listener in self._listeners:
             listener.wake()
 
     def listen(self) -> Listener:
-        """Begin to listen."""
+        """Start listening."""
         if self._own_pipe is None:
             self._own_pipe = _Pipe.create(self._folder, self.wake)
         listener = Listener(self)
@@ -66,7 +70,7 @@ class ChangeNotifier:
         return listener
 
     def remove(self, listener: Listener) -> None:
-        """End listening; the last one takes the pipe away. Idempotent."""
+        """Remove a listener, and the pipe with the last one. Idempotent."""
         self._listeners.discard(listener)
         if not self._listeners and self._own_pipe is not None:
             self._own_pipe.remove()
@@ -82,7 +86,7 @@ class ChangeNotifier:
     # --- the pipes of others ------------------------------------------------------------------
 
     def _list_other_pipes(self) -> None:
-        """Know the pipes there are, looking only if the folder has changed. Raises OSError."""
+        """Update the list of pipes if the folder has changed. Raises OSError."""
         changed_ns = self._folder.stat().st_mtime_ns
         known_ns, listed_ns = self._listed_ns
         if changed_ns == known_ns and listed_ns - changed_ns > _MTIME_RESOLUTION_NS:
@@ -99,14 +103,14 @@ class ChangeNotifier:
         path = self._folder / name
         try:
             self._other_pipes[name] = _open(path, os.O_WRONLY)
-        except OSError:  # nobody reads it any more
+        except OSError:  # it has no reader any more
             _remove(path)
 
     def _notify_other(self, name: str) -> None:
         try:
             os.write(self._other_pipes[name], b"\0")
         except BlockingIOError:
-            return  # it rings already
+            return  # the pipe is full, so its reader is being woken already
         except OSError:  # its listener is gone
             self._forget(name)
             _remove(self._folder / name)
@@ -116,14 +120,14 @@ class ChangeNotifier:
 
 
 class Listener:
-    """Implements ChangeSignal. A wake-up that comes while nobody waits is kept."""
+    """Implements ChangeSignal. A wake-up is kept until the next wait."""
 
     def __init__(self, notifier: ChangeNotifier) -> None:
         self._notifier = notifier
         self._woken = asyncio.Event()
 
     def wake(self) -> None:
-        """Have :meth:`wait` return."""
+        """Make :meth:`wait` return."""
         self._woken.set()
 
     async def wait(self) -> None:
@@ -137,10 +141,11 @@ class Listener:
 
 
 class _Pipe:
-    """This process's own pipe."""
+    """The pipe of this process."""
 
     def __init__(self, path: Path, ends: tuple[int, int], wake: Callable[[], None]) -> None:
-        """Take over both ends, the reading one first; ``wake`` is called when it is rung."""
+        """Take ownership of both ends, the reading one first; ``wake`` is called on
+        notification."""
         self._path = path
         self._ends = ends
         self._wake = wake
@@ -149,15 +154,15 @@ class _Pipe:
 
     @classmethod
     def create(cls, folder: Path, wake: Callable[[], None]) -> _Pipe | None:
-        """A new pipe; ``None`` where none can be made."""
+        """A new pipe; ``None`` if it cannot be created."""
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
         path, hidden = folder / name, folder / f".{name}"
         ends: list[int] = []
         try:
             os.mkfifo(hidden, _PRIVATE)
-            # With a writer of its own it never reads as ended, whoever else comes and goes.
+            # With a writer of its own, the pipe never reaches end of file.
             ends += [_open(hidden, os.O_RDONLY), _open(hidden, os.O_WRONLY)]
-            hidden.rename(path)  # only now may others ring it, or take it for left behind
+            hidden.rename(path)  # only now may others write to it, or remove it as stale
         except OSError:
             logger.warning("Changes of other processes are noticed with a second's delay")
             for end in ends:
@@ -171,7 +176,7 @@ class _Pipe:
         return self._path.name
 
     def remove(self) -> None:
-        """Take the pipe away."""
+        """Close and remove the pipe."""
         self._loop.remove_reader(self._ends[0])
         _remove(self._path)
         for end in self._ends:

@@ -1,8 +1,8 @@
-"""How is the database opened, for reading and for writing?
+"""Opening the database for reading and for writing.
 
-Write-ahead logging with full synchronisation: a commit is on the disk when it returns, and readers
-never wait for writers. Only writers check-point the log, and memory mapping stays off, so that an
-I/O error is an error and not a signal.
+The database uses write-ahead logging with full synchronization: a commit is on disk when it
+returns, and readers never wait for writers. Only writers checkpoint the log. Memory mapping is off,
+so that an I/O error raises an exception and not a signal.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 import apsw
 
 READ_BUSY_MS = 250
-"""How long a read may wait, and the event loop with it. Readers wait for nothing but the recovery
-of the log after a crash."""
+"""How long a read may block, and the event loop with it. Readers only wait for the recovery of the
+log after a crash."""
 
 WRITE_BUSY_S = 10.0
 """How long a writer waits for the writers of other processes."""
@@ -41,9 +41,10 @@ _WRITER_SETTINGS = f"""
 
 
 class BusyHandler:
-    """A writer's waiting for the writers of other processes: ``wait_s`` seconds, 0 for not at all.
+    """Makes a writer wait up to ``wait_s`` seconds for the writers of other processes.
 
-    The naps are short and uneven; SQLite's own waiting doubles up to 100 ms and starves writers.
+    The delays are short and random; those of SQLite's own handler grow to 100 ms and starve
+    writers.
     """
 
     __slots__ = ("_deadline_s", "wait_s")
@@ -65,7 +66,7 @@ class BusyHandler:
 
 def open_reader(database: Path, *, vfs: str | None = None) -> apsw.Connection:
     """Open an existing database for reading only. Raises apsw.Error."""
-    # Not SQLITE_OPEN_READONLY: a reader of the log has to write its own marks in the log's index.
+    # Not SQLITE_OPEN_READONLY: a reader must write its read marks into the index of the log.
     connection = _connect(database, apsw.SQLITE_OPEN_READWRITE, vfs)
     connection.set_busy_timeout(READ_BUSY_MS)
     connection.execute(_READER_SETTINGS)
@@ -75,7 +76,7 @@ def open_reader(database: Path, *, vfs: str | None = None) -> apsw.Connection:
 def open_writer(
     database: Path, busy_handler: BusyHandler, *, vfs: str | None = None, create: bool = False
 ) -> apsw.Connection:
-    """Open a database for writing, made anew if missing and ``create``. Raises apsw.Error."""
+    """Open a database for writing, and create it if missing and ``create``. Raises apsw.Error."""
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
     connection = _connect(database, flags, vfs)
     connection.set_busy_handler(busy_handler)
@@ -84,5 +85,5 @@ def open_writer(
 
 
 def _connect(database: Path, flags: int, vfs: str | None) -> apsw.Connection:
-    """Connect and execute nothing: even a setting may have to wait for another process."""
+    """Connect without executing anything: even a PRAGMA may have to wait for another process."""
     return apsw.Connection(str(database), flags=flags, vfs=vfs, statementcachesize=_STATEMENTS)

@@ -1,10 +1,9 @@
-"""What do the workers share that may be lost with the machine? Rate buckets and proofs used once.
+"""Rate buckets and the replay cache, which workers share but which need not survive the machine.
 
-Such a note is made with most requests, so it must not cost a durable commit, nor wake those who
-wait for changes of the store. It has a database of its own, which no write waits for to reach the
-disk: a crash of the server leaves it whole, a failure of the machine may damage it, so that the
-first start after the machine's makes it anew. Notes are made on the event loop, some twenty
-microseconds each.
+Most requests write to this store, so a write must neither cost a durable commit nor notify the
+readers of the change log. The store is a database of its own, whose writes are not synced to disk.
+A crash of the server leaves it intact; a failure of the machine can damage it, so the first start
+after a reboot creates it again. Writes run on the event loop and take about twenty microseconds.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from podstead.storage.sqlite.connection import BusyHandler
 Outcome = TypeVar("Outcome")
 
 MAX_BYTES: Final = 512 * 1024 * 1024
-"""Room for some five million notes; nothing is forgotten early to make more (A-104)."""
+"""Enough for about five million rows; none is evicted early to make room for others (A-104)."""
 
 SWEEP_ROWS: Final = 2000
-"""Rows that one step of a sweep removes at most."""
+"""The maximum number of rows that one step of a sweep removes."""
 
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 _PAGE_BYTES: Final = 4096
@@ -57,10 +56,10 @@ _IS_USED = "SELECT 1 FROM used_once WHERE key = ? AND until_ms > ?"
 
 
 def prepare_ephemeral_store(database: Path, *, boot: Path = _BOOT) -> None:
-    """Make the database, anew if the machine was started since it was made. Raises StorageError.
+    """Create the database, replacing one from before the last reboot. Raises StorageError.
 
-    Several processes may do this at once. ``boot`` holds what is another after each start of the
-    machine; where there is no such file, only a file that is no database is made anew.
+    Several processes may do this at once. ``boot`` is a file whose content changes with each boot
+    of the machine; without it, only a damaged database is replaced.
     """
     boot_number = _boot_number(boot)
     try:
@@ -76,7 +75,7 @@ def prepare_ephemeral_store(database: Path, *, boot: Path = _BOOT) -> None:
 
 
 def _boot_number(boot: Path) -> int:
-    """A number of this start of the machine that fits SQLite's ``user_version``; 0 if unknown."""
+    """A number for the current boot that fits SQLite's ``user_version``; 0 if unknown."""
     try:
         return zlib.crc32(boot.read_bytes()) & 0x7FFFFFFF
     except OSError:
@@ -84,7 +83,7 @@ def _boot_number(boot: Path) -> int:
 
 
 def _prepare(database: Path, boot_number: int) -> bool:
-    """Make the tables; False if they were made before the machine was started."""
+    """Create the tables; False if they are from before the last reboot."""
     connection = _connect(database, create=True)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
@@ -113,7 +112,7 @@ def _connect(database: Path, *, create: bool = False) -> apsw.Connection:
 
 
 class EphemeralStore:
-    """Makes and forgets notes. Used from one thread only."""
+    """Stores rate buckets and used keys. Used from one thread only."""
 
     def __init__(self, database: Path, space: DiskSpace) -> None:
         """Open a prepared database. Raises apsw.Error."""
@@ -125,7 +124,7 @@ class EphemeralStore:
         self._connection.close()
 
     def take(self, bucket: str, rate: BucketRate, *, now_ms: int) -> int | None:
-        """Take one from a bucket; ``None`` if one was there, else the whole seconds to wait.
+        """Take a token; ``None`` on success, otherwise the whole seconds to wait.
 
         Raises StorageError, Overloaded.
         """
@@ -153,7 +152,7 @@ class EphemeralStore:
         return outcome
 
     def _write(self, note: Callable[[], Outcome]) -> Outcome:
-        """Make a note, also on a full disk if the reserve makes room. Raises apsw.Error."""
+        """Run a write, on a full disk with the help of the reserve. Raises apsw.Error."""
         try:
             return note()
         except (apsw.FullError, apsw.IOError):
@@ -162,7 +161,8 @@ class EphemeralStore:
             return note()
 
     def wait_s(self, bucket: str, rate: BucketRate, *, now_ms: int) -> int | None:
-        """What :meth:`take` would return, without taking one. Raises StorageError, Overloaded."""
+        """What :meth:`take` would return, without taking a token. Raises StorageError,
+        Overloaded."""
         try:
             outcome = take_one(self._full_at_us(bucket), rate, now_ms=now_ms)
         except apsw.Error as error:
@@ -170,7 +170,7 @@ class EphemeralStore:
         return None if isinstance(outcome, Taken) else outcome.seconds
 
     def use_once(self, key: bytes, *, until_ms: int, now_ms: int) -> bool:
-        """Note a use; False if it is noted already. Raises StorageError, Overloaded."""
+        """Record a use; False if the key was used before. Raises StorageError, Overloaded."""
         try:
             return self._write(
                 lambda: self._connection.execute(_USE, (key, until_ms, now_ms)).get is not None
@@ -179,7 +179,7 @@ class EphemeralStore:
             raise self._error(error) from error
 
     def is_used(self, key: bytes, *, now_ms: int) -> bool:
-        """Whether a use is noted. Raises StorageError, Overloaded."""
+        """Whether the key has been used. Raises StorageError, Overloaded."""
         try:
             return self._connection.execute(_IS_USED, (key, now_ms)).get is not None
         except apsw.Error as error:
@@ -192,7 +192,7 @@ class EphemeralStore:
         return full_at_us
 
     def sweep(self, *, now_ms: int) -> bool:
-        """Forget a bite of what is over; whether there may be more. Raises StorageError."""
+        """Delete a batch of expired rows; whether there may be more. Raises StorageError."""
         try:
             self._connection.execute(
                 "DELETE FROM rate_buckets WHERE full_at_us <= ?", (now_ms * 1000,)
@@ -219,5 +219,5 @@ def _roll_back(connection: apsw.Connection) -> None:
 
 def _error(error: apsw.Error | None = None) -> StorageError | Overloaded:
     if isinstance(error, apsw.FullError | apsw.BusyError):
-        return Overloaded("The server cannot note more requests at the moment")
-    return StorageError("What the workers share could not be read or noted")
+        return Overloaded("The server cannot record more requests at the moment")
+    return StorageError("The ephemeral store could not be read or written")

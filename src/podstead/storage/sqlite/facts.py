@@ -1,4 +1,4 @@
-"""What does the server remember of itself between starts? A few texts by name."""
+"""Facts about the server that persist between starts: a few named strings."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from podstead.storage.sqlite.connection import WRITE_BUSY_S, BusyHandler, open_w
 
 
 class SqliteFacts:
-    """Reads and writes them in a migrated database, which each call opens and closes again."""
+    """Reads and writes facts in a migrated database, which each call opens and closes."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
 
     def read_fact(self, name: str) -> str | None:
-        """The fact of that name, if there is one. Raises StorageError."""
+        """The value of a fact, if there is one. Raises StorageError."""
         return self._run("SELECT value FROM facts WHERE name = ?", (name,))
 
     def write_fact(self, name: str, value: str) -> None:
-        """Write the fact durably, whatever it was. Raises StorageError."""
+        """Set a fact durably. Raises StorageError."""
         self._run(
             "INSERT INTO facts (name, value) VALUES (?, ?)"
             " ON CONFLICT (name) DO UPDATE SET value = excluded.value",

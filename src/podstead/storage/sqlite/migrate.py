@@ -1,7 +1,7 @@
-"""Which schema does a database have, and how is it brought to ours?
+"""Migrating a database to the current schema.
 
-The table ``schema_version`` holds the number of the last step applied (see ``storage/migrations``).
-All steps that are missing are applied in one transaction.
+The table ``schema_version`` contains the number of the last migration that was applied (see
+``storage/migrations``). All missing migrations are applied in one transaction.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from podstead.storage.sqlite.connection import BusyHandler, open_writer
 from podstead.storage.sqlite.shrinking import enable_shrinking
 
 MIGRATION_WAIT_S = 60.0
-"""How long to wait for another process that migrates or writes."""
+"""How long to wait for another process that is migrating or writing."""
 
 _RETRY_DELAY_S = 0.01
 
 
 def migrate(database: Path, *, migrations: Sequence[Migration] | None = None) -> None:
-    """Make the database if it is missing, and apply the steps that it lacks, all or nothing.
+    """Create the database if it is missing, and apply all missing migrations or none.
 
     Several processes may do this at once. Raises SchemaTooNew, StorageError.
     """
@@ -34,14 +34,14 @@ def migrate(database: Path, *, migrations: Sequence[Migration] | None = None) ->
         try:
             return _migrate_once(database, steps)
         except apsw.Error as error:
-            # SQLite's own waiting does not cover the change to a write-ahead log.
+            # The busy handler does not cover the switch to write-ahead logging.
             if not isinstance(error, apsw.BusyError) or time.monotonic() > deadline_s:
                 raise StorageError(_failure(database, error)) from error
             time.sleep(_RETRY_DELAY_S)
 
 
 def check_schema(connection: apsw.Connection) -> None:
-    """Raise SchemaTooNew or StorageError unless the schema is ours. Raises apsw.Error."""
+    """Raise SchemaTooNew or StorageError unless the schema is current. Raises apsw.Error."""
     version, newest = _read_version(connection), read_migrations()[-1].number
     if version > newest:
         raise _too_new(version, newest)
@@ -77,7 +77,7 @@ def _apply_missing(connection: apsw.Connection, steps: Sequence[Migration]) -> N
             "INSERT INTO schema_version (version) VALUES (0)"
         )
     if version == newest:
-        return  # and no room is needed
+        return  # without a write, which would need disk space
     for step in steps:
         if step.number > version:
             connection.execute(step.sql)
@@ -85,8 +85,8 @@ def _apply_missing(connection: apsw.Connection, steps: Sequence[Migration]) -> N
 
 
 def _read_version(connection: apsw.Connection) -> int:
-    """The number of the last step applied; 0 for an empty database."""
-    # A query, unlike the driver's own look-up of tables, sees what others have just committed.
+    """The number of the last migration applied; 0 for an empty database."""
+    # Unlike the driver's own lookup of tables, a query sees what others have just committed.
     if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_version'").get:
         return 0
     version: int = connection.execute("SELECT version FROM schema_version").get

@@ -39,7 +39,7 @@ MAX_CACHED_ROWS = 8192
 """Rows of each kind to cache; with :data:`MAX_CACHED_KEY_CHARS`, this bounds their memory."""
 
 MAX_CACHED_KEY_CHARS = 512
-"""Rows of longer paths, names and ids are not kept."""
+"""Rows with longer paths, names and IDs are not cached."""
 
 _METADATA = (
     "path, kind, version, content_type, size_bytes, modified_ms, created_ms, blob,"
@@ -78,17 +78,17 @@ _KINDS: Final = {kind.value: kind for kind in ResourceKind}
 _ACTIVITIES: Final = {activity.value: activity for activity in ChangeType}
 
 _READ_ERRORS = (apsw.Error, ValueError, TypeError, LookupError)
-"""What reading raises: errors of SQLite, and those of rows that hold what nobody stored."""
+"""Errors of SQLite, and those caused by rows with unexpected values."""
 
 Key = TypeVar("Key", bound=str)
 Value = TypeVar("Value")
 
 
 class ReadConnection:
-    """Answers questions from one connection. Used from one thread only."""
+    """Runs the queries of one connection. Used from one thread only."""
 
     def __init__(self, connection: apsw.Connection, change_queue: ChangeQueue) -> None:
-        """Take over ``connection``; ``committed`` are batches of the writer beside it."""
+        """Take ownership of ``connection``; the writer adds its batches to ``change_queue``."""
         self._connection = connection
         self._change_queue = change_queue
         self._data_version: int | None = None
@@ -104,7 +104,7 @@ class ReadConnection:
     # --- rows that are kept -------------------------------------------------------------------
 
     def read_metadata(self, paths: Iterable[ResourcePath]) -> Snapshot:
-        """Metadata of each path, all as of one moment. Raises StorageError."""
+        """The metadata of each path, all in one snapshot. Raises StorageError."""
         wanted = tuple(paths)
         cached = self._metadata
         try:
@@ -117,11 +117,11 @@ class ReadConnection:
             raise _read_error() from error
 
     def read_pod(self, name: str) -> PodRecord | None:
-        """The pod of that name, however its letters are cased. Raises StorageError."""
+        """The pod of that name, compared case-insensitively. Raises StorageError."""
         return self._read_cached(self._pods, folded(name), self._select_pod)
 
     def read_token(self, token_id: str) -> TokenRecord | None:
-        """The token of that id. Raises StorageError."""
+        """The token with that ID. Raises StorageError."""
         return self._read_cached(self._tokens, token_id, self._select_token)
 
     def _read_cached(
@@ -159,7 +159,7 @@ class ReadConnection:
         return None if row is None else _token(row)
 
     def data_version(self) -> int:
-        """A number that is another after any commit, by whatever process. Raises StorageError."""
+        """A number that changes with every commit of any process. Raises StorageError."""
         try:
             return self._read_data_version()
         except _READ_ERRORS as error:
@@ -170,11 +170,11 @@ class ReadConnection:
         return mark
 
     def _refresh(self) -> None:
-        """Bring the rows kept to the state after the newest commit of any other connection."""
+        """Update the cached rows to the state after the newest commit of any other connection."""
         data_version = self._read_data_version()
         if data_version != self._data_version:
-            # Asked for after the mark: what is committed between the two is met here already, and
-            # the mark, which is then the older one, makes the next check look again.
+            # Read after the data version: a commit between the two is included here already, and
+            # the older data version makes the next call refresh again.
             self._catch_up(read_row_count(self._connection))
             self._data_version = data_version
 
@@ -202,7 +202,7 @@ class ReadConnection:
         self._tokens.clear()
 
     def _in_snapshot(self, read: Callable[[], Value]) -> Value:
-        """Run ``read`` on one state of the database, the one that the rows kept are of."""
+        """Run ``read`` in one snapshot of the database, that of the cached rows."""
         self._connection.execute("BEGIN")
         try:
             self._refresh()
@@ -213,9 +213,9 @@ class ReadConnection:
     # --- rows that are not --------------------------------------------------------------------
 
     def read_content(self, path: ResourcePath) -> tuple[Version, bytes | None, bytes | None] | None:
-        """Version, small body and its SHA-256 of what is at the path, as of one moment.
+        """Version, small body and its SHA-256 at the path, in one snapshot.
 
-        Bodies of earlier versions have no hash. Raises StorageError.
+        Bodies stored by earlier versions have no hash. Raises StorageError.
         """
         try:
             row: tuple[Version, bytes | None, bytes | None] | None
@@ -259,14 +259,14 @@ class ReadConnection:
         return self._all(f"{_SELECT_PODS} ORDER BY folded_name", (), _pod)
 
     def list_tokens(self, pod: str | None) -> list[TokenRecord]:
-        """Tokens, of one pod if named, newest first. Raises StorageError."""
+        """All tokens, or those of one pod, newest first. Raises StorageError."""
         order = "ORDER BY issued_s DESC, token_id"
         if pod is None:
             return self._all(f"{_SELECT_TOKENS} {order}", (), _token)
         return self._all(f"{_SELECT_TOKENS} WHERE pod = ? {order}", (pod,), _token)
 
     def read_entry(self, entry: EntryId, now_ms: int) -> Entry | None:
-        """The entry of that name, unless it has expired. Raises StorageError."""
+        """The entry with that ID, unless it has expired. Raises StorageError."""
         try:
             row: Row | None = self._one(f"{_SELECT_ENTRIES} WHERE entry = ?", entry)
             read = None if row is None else Entry(*row)
@@ -277,9 +277,11 @@ class ReadConnection:
     def list_entries(
         self, kind: str, *, owner: str | None, after: str, limit: int, now_ms: int
     ) -> list[Entry]:
-        """Entries of a kind that have not expired, by name, from behind ``after``. Raises
-        StorageError."""
-        # "0" is the character behind the slash that ends the kind.
+        """Unexpired entries of a kind, in the order of their IDs, after ``after``.
+
+        Raises StorageError.
+        """
+        # "0" is the character after the slash that ends the kind.
         condition = "entry > ? AND entry < ? AND (expires_ms IS NULL OR expires_ms > ?)"
         values: list[str | int] = [max(f"{kind}/", after), f"{kind}0", now_ms]
         if owner is not None:
@@ -292,12 +294,12 @@ class ReadConnection:
         )
 
     def count_entries(self, kind: str, at_most: int) -> int:
-        """The entries of a kind, or ``at_most`` if there are more. Raises StorageError."""
+        """The number of entries of a kind, or ``at_most`` if it is larger. Raises StorageError."""
         values = (f"{kind}/", f"{kind}0", at_most)
         return self._all(_COUNT_ENTRIES, values, lambda row: int(row[0]))[0]
 
     def used_bytes(self, name: str) -> int:
-        """The bytes that a pod's resources take. Raises StorageError."""
+        """The bytes that a pod is charged for. Raises StorageError."""
         try:
             used_bytes: int | None = self._one(_SELECT_USED_BYTES, folded(name))
         except _READ_ERRORS as error:
@@ -305,18 +307,18 @@ class ReadConnection:
         return used_bytes or 0
 
     def list_charges(self, root: ResourcePath) -> dict[str, int]:
-        """What a storage is charged for besides its resources. Raises StorageError."""
+        """The charges of a storage besides its resources. Raises StorageError."""
         return dict(self._all(_SELECT_CHARGES, (root,), lambda row: (row[0], row[1])))
 
     def _one(self, select: str, key: str) -> Any:  # noqa: ANN401 - the caller knows its columns
-        """The one row, or the one value of it, or ``None``."""
+        """The only row, or its only value; ``None`` if there is no row."""
         return self._connection.execute(select, (key,)).get
 
     def _all(
         self, select: str, values: Sequence[str | int], make: Callable[[Row], Value]
     ) -> list[Value]:
         try:
-            # All rows before any is looked at: an open cursor would hold on to its moment.
+            # Fetches all rows first, because an open cursor would keep its snapshot open.
             return [make(row) for row in self._connection.execute(select, values).fetchall()]
         except _READ_ERRORS as error:
             raise _read_error() from error

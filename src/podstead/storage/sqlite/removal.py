@@ -1,10 +1,10 @@
-"""How does a pod go? Out of reach in one transaction, and then in bites, so that other writes come
-in between and neither the database's file nor its log grows.
+"""How is a pod removed? Access ends in one transaction; the resources are deleted in batches, so
+that other writes can run in between and neither the database file nor its log grows.
 
-The first transaction removes the pod, its tokens, its entries and all access rules below its root:
-from then on nobody is let in, and the name stays taken. An entry notes that the pending is to be
-removed; whoever sweeps goes on where a process was ended. The root container goes last, so that no
-pod of that name can be made meanwhile.
+The first transaction removes the pod, its tokens, its entries and all ACLs below its root: from
+then on nobody has access, and the name remains taken. An entry records that the rest must be
+removed; if the process ends, the next sweep continues. The root container is deleted last, so that
+no pod of that name can be created before the removal is complete.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from podstead.storage.sqlite.statements import Row, insert_rows
 from podstead.storage.state import folded
 
 BATCH_ROWS: Final = 500
-"""Resources that one transaction removes at most."""
+"""The maximum number of resources that one transaction removes."""
 
 _KIND: Final = "removal"
 _INSERT_CHANGES: Final = "INSERT INTO changes (sequence, path, activity, agent, version, at_ms)"
@@ -36,7 +36,7 @@ _PUT_ENTRY: Final = "INSERT OR REPLACE INTO entries (entry, version, value) VALU
 
 
 class _PendingRemoval(msgspec.Struct, frozen=True):
-    """What is still to be removed: everything below a root, for this reason."""
+    """A removal in progress: everything below ``root`` must be deleted."""
 
     root: str
     version: str
@@ -49,8 +49,10 @@ class _PendingRemoval(msgspec.Struct, frozen=True):
 
 
 def begin_removal(connection: apsw.Connection, removal: PodRemoval) -> bool:
-    """Put the pod out of everybody's reach; False if there is none of that name. Raises
-    apsw.Error."""
+    """End all access to the pod and start its removal; False if there is none of that name.
+
+    Raises apsw.Error.
+    """
     pod: tuple[str, str] | None = connection.execute(
         "DELETE FROM pods WHERE folded_name = ? RETURNING name, root", (folded(removal.name),)
     ).get
@@ -68,18 +70,20 @@ def begin_removal(connection: apsw.Connection, removal: PodRemoval) -> bool:
     rules = ResourceKind.ACL.value
     connection.execute(_KEEP_ACLS, (pending.version, pending.at_ms, *below, rules))
     _drop_bodies(connection, pending, f"{_IN_RANGE} AND kind = {rules}", below)
-    connection.execute(f"DELETE FROM resources WHERE {_IN_RANGE} AND kind = {rules}", below)  # noqa: S608 - words of ours
+    connection.execute(f"DELETE FROM resources WHERE {_IN_RANGE} AND kind = {rules}", below)  # noqa: S608 - our words
     connection.execute(_PUT_ENTRY, (pod_tombstone(removal.name), removal.version, b""))
     connection.execute(
         _PUT_ENTRY, (pending.entry, removal.version, msgspec.msgpack.encode(pending))
     )
-    _remove_batch(connection, pending)  # which is all of a small pod
+    _remove_batch(connection, pending)  # for a small pod, this is everything
     return True
 
 
 def continue_removal(connection: apsw.Connection) -> bool:
-    """Remove a bite of what pods left that are gone; whether there may be more. Raises
-    apsw.Error."""
+    """Remove a batch of resources of deleted pods; whether there may be more.
+
+    Raises apsw.Error.
+    """
     noted: bytes | None = connection.execute(
         "SELECT value FROM entries WHERE entry >= ? AND entry < ? LIMIT 1",
         (f"{_KIND}/", f"{_KIND}0"),
@@ -92,27 +96,27 @@ def continue_removal(connection: apsw.Connection) -> bool:
 
 def _remove_batch(connection: apsw.Connection, pending: _PendingRemoval) -> None:
     start, end = _below(pending.root)
-    # From the end: members go before their containers, and the root last.
+    # In descending order, so that members are deleted before their containers.
     paths = _paths(
         connection,
         "SELECT path FROM resources WHERE path >= ? AND path < ? ORDER BY path DESC LIMIT ?",
         (start, end, BATCH_ROWS),
     )
     if paths:
-        # What is freed here has room for the log.
+        # Before the rows of the change log, which then fit into the freed pages.
         batch = (paths[-1], end)
         _drop_bodies(connection, pending, _IN_RANGE, batch)
         connection.execute(f"DELETE FROM resources WHERE {_IN_RANGE}", batch)  # noqa: S608 - ours
         _log(connection, pending, paths)
     if len(paths) < BATCH_ROWS:
-        # Rules are logged last: who listens to a resource may hear that it is gone.
+        # ACLs are logged last, so that subscribers are still notified that a resource was deleted.
         gone = "SELECT path FROM deleted_acls WHERE write_version = ? ORDER BY path DESC"
         _log(connection, pending, _paths(connection, gone, (pending.version,)))
         connection.execute("DELETE FROM entries WHERE entry = ?", (pending.entry,))
 
 
 def _below(root: str) -> tuple[str, str]:
-    # "0" is the character behind the slash: every path below the root, and the root.
+    # "0" is the character after the slash: the range contains the root and all paths below it.
     return root, f"{root[:-1]}0"
 
 

@@ -1,15 +1,16 @@
-"""Which rows did a batch of this process change, and from which state to which?
+"""Which rows did a batch of this process change, and between which states of the database?
 
-A reader keeps rows of one state of the database. The database itself counts every change of a row
-of ``resources``, ``pods`` and ``tokens``, by triggers, whoever makes it: another worker, another
-program, another version of this one. The count goes up in the transaction of the change and is
-undone with it, so no two states that were ever committed share a count and differ in those rows.
+A reader caches rows of one state of the database. Triggers in the database count every change of a
+row of ``resources``, ``pods`` and ``tokens``, whether by this worker, another worker, or another
+program. The count increases in the transaction of the change and is rolled back with it, so two
+committed states with the same count never differ in these rows.
 
-A batch therefore leads from the rows of count ``before`` to those of count ``after`` and from no
-others to no others. Who keeps the rows of ``before`` and finds the database at ``after`` has seen
-all that happened in between, and may take the changed rows over instead of forgetting all.
+A batch therefore leads from exactly the rows of count ``before`` to exactly those of count
+``after``. If a reader has cached the rows of ``before`` and finds the database at ``after``,
+nothing else has happened in between, and it can apply the changed rows instead of clearing its
+cache.
 
-Only what has been committed is told: an undone batch's counts are given again, to other changes.
+Only committed batches are queued: after a rollback, the same counts are used for other changes.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from podstead.core.identifiers import ResourcePath
 from podstead.storage.state import ResourceRow, State
 
 MAX_UNREAD: Final = 16
-"""Batches that are remembered for the reader. It looks between almost any two."""
+"""The maximum number of queued batches. The reader usually takes each before the next one."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowChanges:
-    """What one committed batch made of the rows that readers keep.
+    """The changes that one committed batch made to the rows that readers cache.
 
-    ``resources`` are the changed ones as they are after it, ``None`` for those that are gone;
-    ``others`` tells that pods or tokens changed too.
+    ``resources`` are the changed rows after the batch, ``None`` for deleted ones; ``others`` means
+    that pods or tokens changed, too.
     """
 
     before: int
@@ -43,23 +44,24 @@ class RowChanges:
 
 
 ChangeQueue = deque[RowChanges]
-"""Batches that the reader has not taken in, oldest first: appended by the writer's thread, taken by
-the reader's; either is one step that no other thread comes into."""
+"""Batches that the reader has not applied yet, oldest first. The writer's thread appends, the
+reader's thread removes; both operations are atomic."""
 
 
 def new_change_queue() -> ChangeQueue:
-    """An empty queue; what a reader does not come for is dropped, and it reads again."""
+    """An empty queue. If it overflows, the oldest batches are dropped, and the reader reads
+    again."""
     return deque(maxlen=MAX_UNREAD)
 
 
 def read_row_count(connection: apsw.Connection) -> int:
-    """How often rows were changed, as this connection sees it now. Raises apsw.Error."""
+    """The count of row changes, as this connection sees it now. Raises apsw.Error."""
     count: int = connection.execute("SELECT value FROM counters WHERE name = 'rows'").get
     return count
 
 
 def row_changes(state: State, *, before: int, after: int) -> RowChanges:
-    """What deciding a batch has changed in its state."""
+    """The row changes of a batch that has been decided on ``state``."""
     return RowChanges(
         before,
         after,

@@ -1,8 +1,8 @@
-"""How are many keys or rows put into few statements?
+"""Statements with many keys or rows.
 
-Each statement costs a step through the driver and, in a thread, a hand-over of the interpreter
-lock. So reads name all their keys at once and writes bring many rows at once. The texts come in a
-few sizes only, powers of two, so that they stay prepared.
+Each statement costs a call of the driver and, in a thread, a switch of the interpreter lock.
+Therefore one statement reads many keys or writes many rows. Statements have only a few sizes,
+powers of two, so that they stay in the cache of prepared statements.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any
 import apsw
 
 Row = tuple[Any, ...]
-"""One row as read; whoever reads it knows the types of the columns selected."""
+"""One row as read; the reader knows the types of the selected columns."""
 
 MAX_ROWS = 64
-"""Rows or keys in one statement; with a dozen columns far from any engine's parameter limit."""
+"""The maximum number of rows or keys in one statement, far below SQLite's parameter limit."""
 
 
 def run_in(connection: apsw.Connection, statement: str, keys: Sequence[str]) -> list[Row]:
-    """Run ``statement``, which ends in ``IN``, over all ``keys``; gives the rows of a SELECT.
+    """Run ``statement``, which ends in ``IN``, for all ``keys``, and return the rows of a SELECT.
 
-    Up to :data:`MAX_ROWS` keys are one statement, and so of one moment.
+    Up to :data:`MAX_ROWS` keys are one statement, and thus one snapshot.
     """
     rows: list[Row] = []
     for start in range(0, len(keys), MAX_ROWS):
@@ -64,10 +64,10 @@ def _values_text(insert: str, size: int, columns: int, conflict: str) -> str:
 
 
 def _power_of_two_from(count: int) -> int:
-    """The smallest power of two that is at least ``count``."""
+    """The smallest power of two not below ``count``."""
     return 1 << (count - 1).bit_length()
 
 
 def _power_of_two_to(count: int) -> int:
-    """The greatest power of two that is at most ``count``."""
+    """The largest power of two not above ``count``."""
     return 1 << (count.bit_length() - 1)

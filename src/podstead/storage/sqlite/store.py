@@ -1,4 +1,4 @@
-"""The engine as a whole: who answers which call of the storage protocol."""
+"""The SQLite engine, assembled from its parts."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ from podstead.storage.sqlite.writer import Writer
 logger = logging.getLogger("podstead.storage")
 
 GARBAGE_GRACE_MS = 10 * 60 * 1000
-"""How long a replaced blob stays, for the responses that are still being sent from it."""
+"""How long a replaced blob is kept for responses that are still being sent."""
 
 STAGED_GRACE_MS = 60 * 60 * 1000
-"""How long an incoming body may receive nothing, or wait for its write."""
+"""How long a draft may stop growing, or a staged blob wait for its write."""
 
 DELETED_ACL_MS = 24 * 60 * 60 * 1000
-"""How long the content of deleted access rules is kept: as long as listeners that were away are
-still notified of a deletion, and no longer, since rules name people."""
+"""How long the content of deleted ACLs is kept. It is needed while disconnected subscribers are
+still notified of the deletion, and not kept any longer because ACLs name people."""
 
 DEFAULT_INLINE_BODY_BYTES = 64 * 1024
 DEFAULT_CHANGE_LOG_DAYS = 30
@@ -69,9 +69,9 @@ _MS_PER_DAY = 24 * 60 * 60 * 1000
 
 
 class SqliteStore:
-    """Implements Store on one SQLite database and a directory of blobs.
+    """Implements Store with one SQLite database and a directory of blobs.
 
-    One object serves one event loop; every worker process has its own, on the same files.
+    One object serves one event loop; each worker process has its own, on the same files.
     """
 
     def __init__(
@@ -84,12 +84,11 @@ class SqliteStore:
         space: DiskSpace | None = None,
         vfs: str | None = None,
     ) -> None:
-        """Touch nothing yet; ``root`` must be prepared before :meth:`open`.
+        """Does no I/O; ``root`` must be prepared before :meth:`open`.
 
-        Bodies of at most ``inline_body_bytes`` are kept in the database. While ``max_waiting``
+        Bodies of at most ``inline_body_bytes`` are stored in the database. While ``max_waiting``
         writes wait for their commit, further ones are refused. ``space`` decides whether there is
-        room for new content. ``vfs`` names a file system registered with SQLite, for tests of its
-        faults.
+        enough space for new content. ``vfs`` is a VFS registered with SQLite, for fault tests.
         """
         self._space = space or DiskSpace(root)
         self._layout = RootLayout(root)
@@ -105,7 +104,7 @@ class SqliteStore:
         database = self._layout.database
         # Filled by the writer's thread, emptied by the reader: see row_changes.py.
         change_queue = new_change_queue()
-        # Whatever fails to open, what was opened before it is closed: a process may try again.
+        # If anything fails to open, what was opened before is closed: a process may try again.
         try:
             reader = open_reader(database, vfs=self._vfs)
             try:
@@ -137,7 +136,7 @@ class SqliteStore:
         opened.reader.close()
         opened.ephemeral.close()
         try:
-            # Finishes the writes that wait, whose blobs and notifications need the rest.
+            # Before the rest, because waiting writes still need their blobs and notifications.
             await opened.writer.close()
         finally:
             opened.change_notifier.close()
@@ -158,8 +157,8 @@ class SqliteStore:
 
     async def open_body(self, metadata: Metadata) -> OpenBody | None:
         opened = self._use()
-        # Version and content come from one statement, so a replaced body is never returned for the
-        # version that the caller decided about.
+        # One statement reads version and content, so a newer body is never returned for the version
+        # that the caller decided about.
         current = opened.reader.read_content(metadata.path)
         if current is None or current[0] != metadata.version:
             return None
@@ -179,7 +178,7 @@ class SqliteStore:
         return self._use().reader.list_members(container, after, limit)
 
     async def stage_body(self, chunks: AsyncIterator[bytes]) -> Body:
-        # The length may be unknown, so every body begins in memory.
+        # The length may be unknown, so every body starts in memory.
         head = bytearray()
         async for chunk in chunks:
             head += chunk
@@ -194,8 +193,8 @@ class SqliteStore:
             async for chunk in rest:
                 await draft.append(chunk)
             await draft.sync()
-            # Noted before the file gets its final name, so that no crash leaves a file there that
-            # nothing knows of and nothing removes.
+            # Recorded before the file gets its final name, so that a crash cannot leave a file that
+            # is never removed.
             await opened.writer.run(
                 partial(maintenance.stage_blob, blob=draft.blob, now_ms=time.time_ns() // 1_000_000)
             )
@@ -209,7 +208,8 @@ class SqliteStore:
     async def discard(self, body: Body) -> None:
         if isinstance(body, StagedBlob):
             opened = self._use()
-            # Only if it is still staged: a write may have taken it although its caller failed.
+            # Only if it is still staged: its write may have been committed although the caller
+            # failed.
             if await opened.writer.run(partial(maintenance.discard_blob, blob=body.blob)):
                 await opened.blobs.remove([body.blob])
 
@@ -256,12 +256,12 @@ class SqliteStore:
         if not await opened.writer.run(partial(begin_removal, removal=removal)):
             return False
         opened.change_notifier.notify()
-        # The pod is gone with the first transaction; the rest only frees room, so its failure is
-        # not the caller's.
+        # The first transaction has removed the pod. The rest only frees space, so a failure is not
+        # reported to the caller.
         try:
             await _finish_removals(opened)
         except (StorageError, Overloaded):
-            logger.exception("What a pod left could not be removed; the next sweep goes on")
+            logger.exception("The rest of a pod could not be removed; the next sweep will continue")
         return True
 
     async def read_entry(self, entry: EntryId, *, now_ms: int) -> Entry | None:
@@ -304,8 +304,8 @@ class SqliteStore:
         await _sweep_blobs(opened, now_ms)
         await _finish_removals(opened)
         await _sweep_ephemeral(opened.ephemeral, now_ms)
-        # Each of these removes a limited number of rows in a transaction of its own, and requests
-        # get their turn in between.
+        # Each of these removes a limited number of rows in a transaction of its own, so that
+        # requests can run in between.
         while await opened.writer.run(partial(maintenance.delete_expired_entries, now_ms=now_ms)):
             pass
         oldest_kept_ms = now_ms - self._change_log_ms
@@ -317,18 +317,18 @@ class SqliteStore:
             partial(maintenance.delete_old_acls, before_ms=oldest_kept_ms)
         ):
             pass
-        said_ms = now_ms - DELETED_ACL_MS
+        content_kept_ms = now_ms - DELETED_ACL_MS
         while await opened.writer.run(
-            partial(maintenance.clear_old_acl_content, before_ms=said_ms)
+            partial(maintenance.clear_old_acl_content, before_ms=content_kept_ms)
         ):
             pass
-        # Last, for the pages that the above has freed.
+        # Last, to release the pages that the above has freed.
         await _shrink(opened, self._layout.database)
 
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """What the store holds while it is open."""
+    """The parts of a store while it is open."""
 
     reader: ReadConnection
     ephemeral: EphemeralStore
@@ -338,17 +338,17 @@ class _Opened:
 
 
 async def _finish_removals(opened: _Opened) -> None:
-    """Remove what removed pods left behind, in limited steps."""
+    """Remove the rest of deleted pods in batches."""
     while await opened.writer.run(continue_removal):
         opened.change_notifier.notify()
 
 
 async def _shrink(opened: _Opened, database: Path) -> None:
-    """Give freed pages back to the disk."""
-    gave_back = False
+    """Return freed pages to the file system."""
+    released = False
     while await opened.writer.run(release_pages):
-        gave_back = True
-    if gave_back:
+        released = True
+    if released:
         try:
             await asyncio.to_thread(checkpoint, database)
         except apsw.Error as error:
@@ -363,15 +363,15 @@ async def _sweep_ephemeral(ephemeral: EphemeralStore, now_ms: int) -> None:
 
 
 async def _sweep_blobs(opened: _Opened, now_ms: int) -> None:
-    """Remove what was never taken and what was dropped, each after its grace period."""
+    """Remove staged blobs that were never committed, and garbage, after their grace periods."""
     unclaimed_ms = now_ms - STAGED_GRACE_MS
     await opened.blobs.remove_drafts(before_ms=unclaimed_ms)
     await opened.writer.run(
         partial(maintenance.discard_unclaimed_blobs, staged_before_ms=unclaimed_ms)
     )
     find = partial(maintenance.find_garbage, dropped_before_ms=now_ms - GARBAGE_GRACE_MS)
-    # Files first, rows second: after a crash in between, the rows lead to files that are gone
-    # already, which is no error, while files without a row would stay for ever.
+    # Files first, then rows: after a crash in between, rows refer to missing files, which is
+    # harmless, whereas files without a row would never be removed.
     while blobs := await opened.writer.run(find):
         await opened.blobs.remove(blobs)
         await opened.writer.run(partial(maintenance.delete_garbage_rows, blobs=blobs))

@@ -1,8 +1,9 @@
-"""How is one batch of jobs run in one transaction, and what happens if a part of it fails?
+"""Running a batch of jobs in one transaction, and handling its failures.
 
-A batch is applied and then committed, in two calls, because only the second one waits for the disk.
-A disk error fails the whole batch, and nothing of it stays. Any other error, such as a violated
-constraint, is the fault of one job: the batch is rolled back and each job is run alone.
+A batch is applied and then committed in two calls, because only the second one waits for the disk.
+A disk error fails the entire batch, and nothing is changed. Any other error, such as a violated
+constraint, is caused by one job: the batch is rolled back, and each job runs in its own
+transaction.
 """
 
 from __future__ import annotations
@@ -27,42 +28,45 @@ from podstead.storage.sqlite.row_changes import (
 from podstead.storage.state import Needs
 
 Statements = Callable[[apsw.Connection], object]
-"""Statements that join a batch; what they return is the job's result."""
+"""Runs statements as part of a batch; the return value is the job's result."""
 
 Job = Write | Statements
 JobResult = object
-"""A write's CommitOutcome, what the statements returned, or a StorageError to raise."""
+"""The CommitOutcome of a write, the return value of statements, or a StorageError to raise."""
 
 _JOB_ERRORS = (apsw.ConstraintError, apsw.TooBigError, apsw.MismatchError, apsw.RangeError)
 
 
 class WriteConnection:
-    """The connection that batches are run on. One thread at a time may use it."""
+    """The connection that runs batches. Only one thread may use it at a time."""
 
     def __init__(
         self, database: Path, change_queue: ChangeQueue, space: DiskSpace, *, vfs: str | None = None
     ) -> None:
-        """Open the database; committed batches are added to ``committed``. Raises apsw.Error."""
+        """Open the database; committed batches are appended to ``change_queue``.
+
+        Raises apsw.Error.
+        """
         self._database = database
         self._space = space
         self._change_queue = change_queue
-        # What the open transaction changes; readers hear of it only when it is committed.
+        # The changes of the open transaction, which readers get only after its commit.
         self._applied: RowChanges | None = None
         self._vfs = vfs
         self._busy_handler = BusyHandler(0.0)
         self._connection = self._open()
-        # False once a transaction could not be rolled back: the connection is closed then.
+        # False after a transaction could not be rolled back, when the connection is closed.
         self._usable = True
 
     def _open(self) -> apsw.Connection:
         return open_writer(self._database, self._busy_handler, vfs=self._vfs)
 
     def close(self) -> None:
-        """Undo what is not committed and close. Raises apsw.Error."""
+        """Close, rolling back what is not committed. Raises apsw.Error."""
         self._connection.close()
 
     def begin(self, *, wait_s: float) -> bool:
-        """Begin a write transaction; False if others were writing for all of ``wait_s``.
+        """Begin a write transaction; False if another writer was active for all of ``wait_s``.
 
         Raises apsw.Error.
         """
@@ -71,15 +75,15 @@ class WriteConnection:
             self._usable = True
         self._busy_handler.wait_s = wait_s
         try:
-            # Takes the write lock now. A transaction that begins as a reader could not get it later
-            # if another process has written in between, however long it waits.
+            # Takes the write lock at once. A transaction that begins as a reader could never get it
+            # if another process has written in between.
             self._connection.execute("BEGIN IMMEDIATE")
         except apsw.BusyError:
             return False
         return True
 
     def apply(self, jobs: Sequence[Job]) -> list[JobResult]:
-        """Run the jobs in the transaction begun. Raises apsw.Error: then nothing is changed."""
+        """Run the jobs in the open transaction. If it raises apsw.Error, nothing is changed."""
         try:
             results, self._applied = _apply(self._connection, jobs)
         except BaseException:
@@ -88,10 +92,10 @@ class WriteConnection:
         return results
 
     def commit(self) -> None:
-        """Make the transaction durable. Raises apsw.Error: then nothing is changed."""
+        """Commit the transaction durably. If it raises apsw.Error, nothing is changed."""
         applied, self._applied = self._applied, None
         try:
-            self._connection.execute("COMMIT")  # returns when it is on the disk (connection.py)
+            self._connection.execute("COMMIT")  # returns once it is on disk (connection.py)
         except BaseException:
             self._roll_back()
             raise
@@ -99,12 +103,14 @@ class WriteConnection:
             self._change_queue.append(applied)
 
     def retry_on_full_disk(self, jobs: Sequence[Job], error: apsw.Error) -> list[JobResult]:
-        """Run the jobs that store no new content once more, if the disk was full and room can be
-        made for them. The results of all others say that they failed."""
+        """If the disk is full, free some space and retry the jobs that store no new content.
+
+        All other jobs get a failure as their result.
+        """
         if not self._is_full(error):
             return failures(jobs, error)
         self._space.forget_reading()
-        # Deletions and revocations must succeed on a full disk, too; the reserve is for them.
+        # Deletions and revocations must succeed even on a full disk; the reserve is for them.
         small = [job for job in jobs if not (isinstance(job, Write) and job.stores_content)]
         if not small or not self._free_space():
             return failures(jobs, _full(error))
@@ -112,25 +118,24 @@ class WriteConnection:
         return [results[id(job)] if id(job) in results else _full(error) for job in jobs]
 
     def _is_full(self, error: apsw.Error) -> bool:
-        # Not every failure for want of space is reported as one: for the log's index, it is an
-        # I/O error.
+        # A full disk is not always reported as such: for the index of the log, it is an I/O error.
         return isinstance(error, apsw.FullError) or (
             isinstance(error, apsw.IOError) and self._space.is_exhausted()
         )
 
     def _free_space(self) -> bool:
-        """Release the reserve, and checkpoint the log so that it can be overwritten and need not
+        """Release the reserve, and checkpoint the log so that it can be reused and need not
         grow."""
         released = self._space.release()
         try:
-            # Passive: a checkpoint that waits for readers could hold up every writer.
+            # Passive, because a checkpoint that waits for readers could block every writer.
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         except apsw.Error:
             return released
         return True
 
     def run(self, jobs: Sequence[Job], *, space_released: bool = False) -> list[JobResult]:
-        """Begin, apply and commit, waiting for other writers; failures are in the results."""
+        """Begin, apply and commit, waiting for other writers; failures are among the results."""
         try:
             if not self.begin(wait_s=WRITE_BUSY_S):
                 return failures(jobs, None)
@@ -139,7 +144,7 @@ class WriteConnection:
         except _JOB_ERRORS as error:
             return failures(jobs, error) if len(jobs) == 1 else self.run_each(jobs)
         except apsw.Error as error:
-            if space_released:  # once is enough: retry_on_full_disk has called this
+            if space_released:  # called by retry_on_full_disk, which must not be called again
                 return failures(jobs, _full(error) if self._is_full(error) else error)
             return self.retry_on_full_disk(jobs, error)
         return results
@@ -153,14 +158,14 @@ class WriteConnection:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         except apsw.Error:
-            # Its state is unknown. Closing the connection rolls back what is not committed, and
-            # ``begin`` opens another one.
+            # The state is unknown. Closing the connection rolls back what is not committed, and
+            # ``begin`` opens another.
             self._usable = False
             self._connection.close(force=True)
 
 
 def is_job_error(error: apsw.Error) -> bool:
-    """Whether the error is one job's own fault, so that the others may succeed without it."""
+    """Whether the error is caused by one job, so that the others may succeed without it."""
     return isinstance(error, _JOB_ERRORS)
 
 
@@ -187,11 +192,11 @@ def failures(jobs: Sequence[Job], cause: Exception | None) -> list[JobResult]:
 def _apply(
     connection: apsw.Connection, jobs: Sequence[Job]
 ) -> tuple[list[JobResult], RowChanges | None]:
-    """Run the writes, store what they change, and only then run statements.
+    """Run the writes, store what they change, and then run the statements.
 
-    Statements must see what the writes of their batch did: giving up a blob, for example, must find
-    that a write has taken it. What they change is not in the returned changes, but the database
-    counts it (``row_changes.py``), so readers notice and read again.
+    Statements must see the effects of the writes in their batch: discarding a blob, for example,
+    must notice that a write has used it. Their own changes are not among the returned ones, but the
+    database counts them (``row_changes.py``), so readers notice and read again.
     """
     writes = [job for job in jobs if isinstance(job, Write)]
     written, changes = _apply_writes(connection, writes) if writes else ([], None)
@@ -205,7 +210,7 @@ def _apply(
 def _apply_writes(
     connection: apsw.Connection, writes: Sequence[Write]
 ) -> tuple[list[JobResult], RowChanges]:
-    # One load and one flush for the whole batch, however many writes: statements are what costs.
+    # One load and one flush for the entire batch, because statements are the main cost.
     needs = Needs()
     for write in writes:
         needs.add(write)
@@ -215,7 +220,7 @@ def _apply_writes(
     for write in writes:
         try:
             outcomes.append(decide(write, state))
-        except InvalidWrite as error:  # the state is as before, so the other writes go on
+        except InvalidWrite as error:  # the state is unchanged, so the other writes continue
             outcomes.append(failure(error))
     flush(connection, state)
     return outcomes, row_changes(state, before=before, after=read_row_count(connection))

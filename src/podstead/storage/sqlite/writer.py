@@ -1,13 +1,13 @@
-"""How do the writes of many tasks share one durable commit?
+"""Group commit: how the writes of many tasks share one durable commit.
 
-All jobs that arrive while one batch is on its way to the disk form the next batch. A batch of
-writes is applied on the event loop, which takes about ten microseconds for each write, and a thread
-only waits for the disk: if the thread did both, it would compete with the loop for the
-interpreter's lock at every statement. If another process is writing at that moment, or if the batch
-contains anything but writes, the thread does all of it, so that the loop waits for neither.
+All jobs that arrive while a batch is being committed form the next batch. A batch of writes is
+applied on the event loop, which takes about ten microseconds per write, and a thread only waits for
+the disk: if the thread did both, it would compete with the loop for the interpreter lock at every
+statement. If another process is writing, or if the batch contains anything but writes, the thread
+does everything, so that the loop never blocks.
 
 The connection belongs to the loop until a batch is put into ``_calls``, and to the thread from then
-until ``_end_batch`` is called. There is one batch at a time, so no lock is needed.
+until ``_end_batch`` is called. There is only one batch at a time, so no lock is needed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from podstead.storage.sqlite.transaction import (
 T = TypeVar("T")
 
 MAX_JOBS = 128
-"""Jobs in one batch. Bounds how long the event loop and other processes wait for it."""
+"""The maximum size of a batch, which bounds how long the event loop and other processes wait."""
 
 _Waiting = tuple[Job, "asyncio.Future[JobResult]"]
 _Completion = Callable[[Sequence[Job]], list[JobResult]]
@@ -51,7 +51,7 @@ class Writer:
         max_waiting: int,
         on_changes: Callable[[], None] = lambda: None,
     ) -> None:
-        """Take over ``connection``; jobs beyond ``max_waiting`` waiting ones are refused.
+        """Take ownership of ``connection``; refuse jobs while ``max_waiting`` are waiting.
 
         ``on_changes`` is called after each batch that adds to the change log.
         """
@@ -61,7 +61,7 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[_Waiting] = deque()
         self._current_batch: list[_Waiting] = []
-        # Cleared from the first job on, until a batch ends and no job is waiting.
+        # Cleared by the first job, and set when a batch ends while no job is waiting.
         self._idle = asyncio.Event()
         self._idle.set()
         self._closed = False
@@ -74,7 +74,7 @@ class Writer:
         return cast("CommitOutcome", await self._submit(write))
 
     async def run(self, statements: Callable[[apsw.Connection], T]) -> T:
-        """Run statements inside a batch's transaction. Raises StorageError or Overloaded."""
+        """Run statements in the transaction of a batch. Raises StorageError or Overloaded."""
         return cast("T", await self._submit(statements))
 
     def _submit(self, job: Job) -> asyncio.Future[JobResult]:
@@ -85,7 +85,7 @@ class Writer:
         future: asyncio.Future[JobResult] = self._loop.create_future()
         self._waiting.append((job, future))
         if self._idle.is_set():
-            # Not at once: other tasks that run in this turn of the loop may have jobs to add.
+            # Not at once: other tasks in this iteration of the loop may add jobs.
             self._idle.clear()
             self._loop.call_soon(self._start_batch)
         return future
@@ -105,15 +105,15 @@ class Writer:
         jobs = [job for job, _ in self._current_batch]
         try:
             completion = self._apply(jobs)
-        except Exception as error:  # noqa: BLE001 - whatever it is, no caller may wait for ever
+        except Exception as error:  # noqa: BLE001 - no caller may wait forever
             self._end_batch(failures(jobs, error))
         else:
             self._calls.put((jobs, completion))
 
     def _apply(self, jobs: list[Job]) -> _Completion:
-        """Do what can be done at once, and return what is left for the thread."""
+        """Apply the batch if that does not block, and return what the thread must do."""
         connection = self._connection
-        # Statements may take long, such as those of a sweep; writes are bounded.
+        # Statements such as those of a sweep may take long; the time for a write is bounded.
         only_writes = all(isinstance(job, Write) for job in jobs)
         if not only_writes or not connection.begin(wait_s=0):
             return connection.run
@@ -127,7 +127,7 @@ class Writer:
 
     def _end_batch(self, results: Sequence[JobResult]) -> None:
         for (_, future), result in zip(self._current_batch, results, strict=True):
-            if future.cancelled():  # the job was done all the same
+            if future.cancelled():  # the job was done nevertheless
                 continue
             if isinstance(result, StorageError):
                 future.set_exception(result)
@@ -136,7 +136,7 @@ class Writer:
         if any(isinstance(each, Committed) and each.sequence is not None for each in results):
             self._on_changes()
         if self._waiting:
-            # After the callers that were just woken, whose next writes may join the batch.
+            # After the callers that were just woken, whose next writes can join the batch.
             self._loop.call_soon(self._start_batch)
         else:
             self._idle.set()
@@ -148,7 +148,7 @@ class Writer:
             jobs, completion = call
             try:
                 results = completion(jobs)
-            except Exception as error:  # noqa: BLE001 - whatever it is, no caller may wait for ever
+            except Exception as error:  # noqa: BLE001 - no caller may wait forever
                 results = failures(jobs, error)
             self._loop.call_soon_threadsafe(self._end_batch, results)
 
