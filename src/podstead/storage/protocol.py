@@ -235,6 +235,7 @@ class ReplayCache(Protocol):
 
         Raises StorageError, and Overloaded if the cache is full.
         """
+
     async def is_used(self, key: bytes, *, now_ms: int) -> bool:
         """Whether ``key`` has been used. Raises StorageError, Overloaded."""
 

@@ -87,6 +87,9 @@ class Notes:
         self._used.add(key)
         return new
 
+    async def is_used(self, key: bytes, *, now_ms: int) -> bool:
+        raise AssertionError((key, now_ms))
+
     async def wait_s(self, key: str, *, capacity: int, per_s: float, now_ms: int) -> int | None:
         raise AssertionError((key, capacity, per_s, now_ms))
 
