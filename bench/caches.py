@@ -83,8 +83,8 @@ def _without_rows(stack: ExitStack) -> None:
         for name in ("_metadata", "_pods", "_tokens"):
             stack.enter_context(patch.object(reads, name, _Forgetful()))
     # Rows that are not kept need not be compared with the newest commit, nor read in a transaction.
-    stack.enter_context(patch.object(ReadConnection, "_check_moment", lambda _: None))
-    stack.enter_context(patch.object(ReadConnection, "_at_one_moment", lambda _, read: read()))
+    stack.enter_context(patch.object(ReadConnection, "_refresh", lambda _: None))
+    stack.enter_context(patch.object(ReadConnection, "_in_snapshot", lambda _, read: read()))
 
 
 def _without_acls(stack: ExitStack) -> None:
