@@ -27,7 +27,7 @@ DESCRIPTION_SUFFIX = ".meta"
 MAX_TARGET_BYTES = 8 * 1024
 """The longest path and query that a request may have; RFC 9110 section 4.1 recommends at least
 8,000."""
-LONGEST_SUFFIX_BYTES = max(len(ACL_SUFFIX), len(DESCRIPTION_SUFFIX))
+MAX_SUFFIX_BYTES = max(len(ACL_SUFFIX), len(DESCRIPTION_SUFFIX))
 
 # RFC 3986 section 3.3: pchar without "%"; these bytes stand for themselves in a segment. "%2F",
 # "%5C" and everything else outside stays encoded, as data inside its segment.

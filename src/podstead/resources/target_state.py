@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from podstead.core.errors import Conflict, StorageError, TargetTooLong
 from podstead.core.identifiers import (
-    LONGEST_SUFFIX_BYTES,
+    MAX_SUFFIX_BYTES,
     MAX_TARGET_BYTES,
     Auxiliary,
     ResourcePath,
@@ -145,7 +145,7 @@ def check_new_path_length(path: ResourcePath) -> None:
 
     Raises TargetTooLong.
     """
-    max_bytes = MAX_TARGET_BYTES - LONGEST_SUFFIX_BYTES
+    max_bytes = MAX_TARGET_BYTES - MAX_SUFFIX_BYTES
     if len(path) > max_bytes:
         raise TargetTooLong(
             f"The path of a new resource can have at most {max_bytes} bytes, so that the URLs of "
