@@ -109,7 +109,7 @@ class Authenticator:
                         credentials.method,
                         credentials.url.encode("latin-1"),
                         credentials.has_content,
-                        of_git=credentials.repository is not None,
+                        is_git=credentials.repository is not None,
                     ),
                     sequence=_sequence_of_git(credentials),
                 )

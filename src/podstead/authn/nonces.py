@@ -16,7 +16,7 @@ from typing import Final
 
 from podstead.core.clock import Clock
 from podstead.jose.errors import InvalidJose
-from podstead.jose.proof import shown_nonce
+from podstead.jose.proof import unverified_nonce
 
 SLOT_S: Final = 300
 """How long one nonce is given out; it is taken for as long again."""
@@ -54,7 +54,7 @@ class Nonces:
         current = self.current()
         for proof in proofs:
             try:
-                nonce = shown_nonce(proof.strip(b" \t").decode("latin-1"))
+                nonce = unverified_nonce(proof.strip(b" \t").decode("latin-1"))
             except InvalidJose:
                 nonce = None
             if nonce != current:

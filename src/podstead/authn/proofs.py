@@ -5,7 +5,7 @@ from __future__ import annotations
 from podstead.authn.nonces import Nonces
 from podstead.core.clock import Clock
 from podstead.jose.errors import InvalidJose
-from podstead.jose.keys import KeyRing
+from podstead.jose.keys import PublicKeyCache
 from podstead.jose.proof import DpopProof, ProvenRequest, check_proof
 from podstead.storage.protocol import ReplayCache
 
@@ -40,7 +40,7 @@ class Proofs:
         self._require_ath = require_ath
         self._refuse_replay = refuse_replay
         self._nonces = nonces
-        self._keys = KeyRing()
+        self._keys = PublicKeyCache()
 
     def check(self, text: str, request: ProvenRequest) -> DpopProof:
         """The proof, in every point but its being new. Raises InvalidProof, and NonceWanted if

@@ -102,7 +102,7 @@ class SignedRequests:
             event,
             request,
             now_s=self._clock.now_ms() // 1000,
-            reach=reach,
+            scope=reach,
             require_payload=rules.require_payload,
         )
 

@@ -26,7 +26,7 @@ from podstead.core.errors import NotAuthenticated, RemoteUnavailable
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.rdf.graph import Graph
 from podstead.rdf.rsa_keys import StatedRsaKey, stated_rsa_keys
-from podstead.x509.certificate import Certificate, UnreadableCertificate, read_certificate
+from podstead.x509.certificate import Certificate, MalformedCertificate, read_certificate
 
 POSITIVE_S: Final = 300
 NEGATIVE_S: Final = 30
@@ -129,7 +129,7 @@ class WebIdTls:
         if known is None:
             try:
                 known = read_certificate(der)
-            except UnreadableCertificate as error:
+            except MalformedCertificate as error:
                 raise _refused("it cannot be read") from error
             self._read.put(digest, known, weight=_weight_of(known))
         return known

@@ -22,12 +22,12 @@ from podstead.idp.source import RequestSource
 from podstead.rdf.rsa_key_text import NewKey, removal
 from podstead.rdf.rsa_keys import OwnKey, key_mark, keys_of
 from podstead.storage.record_store import RecordStore
-from podstead.x509.issuing import MadeCertificate
+from podstead.x509.issuing import IssuedCertificate
 
 MOST_OF_ONE_ACCOUNT: Final = 50
 VALID_S: Final = 365 * 24 * 3600
 
-MakeCertificate = Callable[[str, int, int], Awaitable[MadeCertificate]]
+MakeCertificate = Callable[[str, int, int], Awaitable[IssuedCertificate]]
 """Makes a certificate for a WebID, from now (Unix seconds) and for so many seconds."""
 
 
@@ -35,7 +35,7 @@ MakeCertificate = Callable[[str, int, int], Awaitable[MadeCertificate]]
 class NewCertificate:
     """A certificate that exists now, with the key that is shown once."""
 
-    made: MadeCertificate
+    made: IssuedCertificate
     mark: str
     expires_s: int
 

@@ -1,1 +1,1 @@
-"""Signed tokens and the keys they are signed with: the one place that knows the JOSE library."""
+"""Signed tokens and their keys. The only layer that uses the JOSE library."""

@@ -1,7 +1,7 @@
-"""What does a compact token say, and did this key sign it? (RFC 7515 section 7.1)
+"""Parsing compact tokens and verifying their signatures (RFC 7515, section 7.1).
 
-Reading and verifying are two steps: what a token claims decides which key is looked up, and only
-the verified signature makes a claim more than that.
+Parsing and verifying are two steps, because the unverified claims decide which key is looked up. No
+claim may be trusted before the signature has been verified.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from podstead.jose.errors import InvalidJose
 from podstead.jose.keys import SIGNATURE_ALGORITHMS, PublicKey
 from podstead.jose.strict_json import Json, read_object
 
-# The library knows EdDSA by the name that RFC 9864 gives to its one curve here.
+# The library uses the name that RFC 9864 gives to EdDSA with the one curve supported here.
 _REGISTERED: Final = {"EdDSA": "Ed25519"}
 _REGISTRY: Final = JWSRegistry(algorithms=[_REGISTERED.get(a, a) for a in SIGNATURE_ALGORITHMS])
 _ALGORITHMS: Final = {
@@ -28,16 +28,16 @@ _ALGORITHMS: Final = {
 }
 _FORM: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 
-# Beyond the year 9999 nothing is a time, and an infinite number compares with none.
+# The year 9999. Rejects larger values, including infinity, which is not a time.
 _END_OF_TIME_S: Final = 253_402_300_800
 
-# Members that change what is signed or how it is read; nothing here understands any of them.
+# Header parameters that change what is signed or how it is parsed; none are supported here.
 _NOT_UNDERSTOOD: Final = frozenset({"crit", "b64"})
 
 
 @dataclass(frozen=True, slots=True)
 class CompactToken:
-    """A token as read; nothing of it is verified. Tokens with the same header share it."""
+    """A parsed, unverified token. Tokens with the same header share the object."""
 
     text: str
     header: Json
@@ -52,7 +52,7 @@ class CompactToken:
 
 
 def read_token(text: str, *, max_characters: int) -> CompactToken:
-    """Read a token whose algorithm is one of ours. Raises InvalidJose."""
+    """Parse a token with one of the supported algorithms. Raises InvalidJose."""
     if len(text) > max_characters or not _FORM.fullmatch(text):
         raise InvalidJose("Invalid token")
     header_part, claims_part, _ = text.split(".")
@@ -70,7 +70,7 @@ def _read_header(part: str) -> Json:
 
 
 def verify_signature(token: CompactToken, key: PublicKey) -> None:
-    """Raises InvalidJose unless ``key`` made the token's signature."""
+    """Verify that ``key`` made the signature of the token. Raises InvalidJose."""
     if token.algorithm not in key.algorithms:
         raise InvalidJose("Invalid token")
     signed, _, signature = token.text.rpartition(".")
@@ -91,13 +91,13 @@ def _decode(part: str) -> bytes:
 
 
 def claim_text(claims: dict[str, Any], name: str) -> str | None:
-    """A claim that is a string that is not empty, else ``None``."""
+    """The value of a claim if it is a non-empty string, else ``None``."""
     value = claims.get(name)
     return value if isinstance(value, str) and value else None
 
 
 def claim_number(claims: dict[str, Any], name: str) -> float | None:
-    """A claim that is a number of seconds (NumericDate), else ``None``."""
+    """The value of a claim if it is a number of seconds (NumericDate), else ``None``."""
     value = claims.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None

@@ -1,7 +1,7 @@
-"""What can be wrong with a token, a key or a proof?"""
+"""Errors in tokens, keys and proofs."""
 
 from __future__ import annotations
 
 
 class InvalidJose(Exception):
-    """A token, key or proof is not acceptable; ``str()`` is a fixed public phrase (A-186)."""
+    """A token, key or proof is not acceptable; ``str()`` is a fixed public message (A-186)."""

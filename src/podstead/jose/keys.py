@@ -1,8 +1,8 @@
-"""Which public key does a JWK hold, and which signatures may it verify? (RFC 7517, RFC 7518)
+"""Importing public keys from JWKs, and the algorithms that they can verify (RFC 7517, RFC 7518).
 
-Only asymmetric keys of sound sizes, and never a private one: a sender who shows a private key, or
-a symmetric one, proves nothing (A-101). Keys are known by their thumbprint (RFC 7638), which
-looks at the required members only.
+Only asymmetric keys of secure sizes are accepted, and never private ones: a client that sends a
+private or a symmetric key proves nothing (A-101). Keys are identified by their thumbprint
+(RFC 7638), which is computed from the required members only.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ SIGNATURE_ALGORITHMS: Final = (
     "PS512",
     "EdDSA",
 )
-"""The algorithms of signatures that are accepted, and advertised as such (A-41, A-101)."""
+"""The signature algorithms that are accepted and advertised (A-41, A-101)."""
 
 RSA_BITS: Final = range(2048, 8193)
-MOST_KEPT: Final = 2048
+MAX_CACHED: Final = 2048
 
 _EC_ALGORITHMS: Final = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512"}
 _RSA_ALGORITHMS: Final = frozenset(a for a in SIGNATURE_ALGORITHMS if a[:2] in ("RS", "PS"))
@@ -48,7 +48,7 @@ _PRIVATE: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """A public key; ``thumbprint`` is its SHA-256 thumbprint in base64url (RFC 7638)."""
+    """A public key with its SHA-256 thumbprint in base64url (RFC 7638)."""
 
     key: JoseKey
     thumbprint: str
@@ -57,7 +57,7 @@ class PublicKey:
 
 
 def import_public_key(jwk: Mapping[str, object]) -> PublicKey:
-    """The key in a JWK, whatever else the JWK says. Raises InvalidJose."""
+    """Import the key of a JWK, ignoring its optional members. Raises InvalidJose."""
     members = _required_members(jwk)
     shown: dict[str, str | list[str]] = {**members}
     try:
@@ -65,7 +65,7 @@ def import_public_key(jwk: Mapping[str, object]) -> PublicKey:
             key: JoseKey = ECKey.import_key(shown)
             algorithms = frozenset({_EC_ALGORITHMS[members["crv"]]})
         elif members["kty"] == "RSA":
-            # Looked at first: the library warns of small keys and takes its time for huge ones.
+            # Checked first, because the library warns about small keys and is slow for huge ones.
             if _bits(members["n"]) not in RSA_BITS:
                 raise InvalidJose("The RSA key has a size that is not accepted")
             key = RSAKey.import_key(shown)
@@ -99,21 +99,21 @@ def _bits(modulus: str) -> int:
     return int.from_bytes(base64.b64decode(padded, b"-_", validate=True), "big").bit_length()
 
 
-class KeyRing:
-    """Imports keys and keeps the latest: clients show the same one with every request."""
+class PublicKeyCache:
+    """Imports public keys and caches them, since clients send the same one with every request."""
 
-    def __init__(self, *, most_kept: int = MOST_KEPT) -> None:
-        self._most_kept = most_kept
-        self._kept: OrderedDict[tuple[str, ...], PublicKey] = OrderedDict()
+    def __init__(self, *, max_cached: int = MAX_CACHED) -> None:
+        self._max_cached = max_cached
+        self._cache: OrderedDict[tuple[str, ...], PublicKey] = OrderedDict()
 
     def import_key(self, jwk: Mapping[str, object]) -> PublicKey:
-        """As :func:`import_public_key`, once for each key."""
+        """As :func:`import_public_key`, but cached."""
         members = tuple(_required_members(jwk).values())
-        known = self._kept.get(members)
-        if known is None:
-            known = self._kept[members] = import_public_key(jwk)
-            if len(self._kept) > self._most_kept:
-                self._kept.popitem(last=False)
+        cached = self._cache.get(members)
+        if cached is None:
+            cached = self._cache[members] = import_public_key(jwk)
+            if len(self._cache) > self._max_cached:
+                self._cache.popitem(last=False)
         else:
-            self._kept.move_to_end(members)
-        return known
+            self._cache.move_to_end(members)
+        return cached

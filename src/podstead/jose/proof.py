@@ -1,7 +1,7 @@
-"""Does whoever sends this request hold the key? DPoP proofs (RFC 9449 section 4.3, A-101 to A-106).
+"""Checking DPoP proofs (RFC 9449, section 4.3; A-101 to A-106).
 
-Pure: the request and the time come in as values. That a proof is used once only is for the caller
-to see to, with :attr:`Proof.use_key` and :attr:`Proof.usable_until_s`.
+Pure: the request and the time are parameters. The caller must ensure that a proof is used only
+once, with :attr:`DpopProof.use_key` and :attr:`DpopProof.usable_until_s`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Final
 from podstead.core.memoization import memoize_short_keys
 from podstead.jose.compact import claim_number, claim_text, read_token, verify_signature
 from podstead.jose.errors import InvalidJose
-from podstead.jose.keys import KeyRing
+from podstead.jose.keys import PublicKeyCache
 
 MAX_PROOF_CHARACTERS: Final = 4096
 PAST_S: Final = 300
-"""How old a proof may be (A-103)."""
+"""The maximum age of a proof (A-103)."""
 FUTURE_S: Final = 120
-"""How far ahead of ours the sender's clock may be."""
+"""How far the client's clock may be ahead of the server's."""
 PROOF_ID_CHARACTERS: Final = range(8, 257)
 
 _URL: Final = re.compile(
@@ -34,7 +34,7 @@ _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 
 @dataclass(frozen=True, slots=True)
 class ProvenRequest:
-    """What a proof is about: the method, the URL asked for, and the access token shown, if any."""
+    """The request that a proof must be for: its method, URL and access token, if any."""
 
     method: str
     url: str
@@ -43,24 +43,29 @@ class ProvenRequest:
 
 @dataclass(frozen=True, slots=True)
 class DpopProof:
-    """A proof that holds: the sender has the private key of ``thumbprint`` (RFC 7638)."""
+    """A valid proof: the client has the private key with this ``thumbprint`` (RFC 7638)."""
 
     thumbprint: str
     use_key: bytes
-    """Names this proof among all; one that was used before is a replay (A-104)."""
+    """Identifies the proof; if it was used before, the request is a replay (A-104)."""
     usable_until_s: int
-    """Unix time from which on no request with this proof would be accepted."""
+    """Unix time from which no request with this proof is accepted any more."""
     nonce: str | None = None
-    """What the proof repeats of what a server gave its sender (RFC 9449 section 8)."""
+    """The server-provided nonce in the proof, if any (RFC 9449, section 8)."""
 
 
 def check_proof(
-    text: str, request: ProvenRequest, *, now_s: int, keys: KeyRing, require_ath: bool = False
+    text: str,
+    request: ProvenRequest,
+    *,
+    now_s: int,
+    keys: PublicKeyCache,
+    require_ath: bool = False,
 ) -> DpopProof:
-    """Check a ``DPoP`` field value in every point but its being new.
+    """Check the value of a ``DPoP`` header in every respect except replay.
 
-    ``require_ath`` refuses a proof that does not name the access token; clients in use do not
-    (A-105), so without it the name is compared where it is there. Raises InvalidJose.
+    ``require_ath`` refuses a proof without the hash of the access token. Some clients omit it
+    (A-105), so otherwise it is compared only if present. Raises InvalidJose.
     """
     token = read_token(text, max_characters=MAX_PROOF_CHARACTERS)
     jwk = token.header.get("jwk")
@@ -82,8 +87,8 @@ def check_proof(
     return DpopProof(key.thumbprint, use_key, usable_until_s, claim_text(claims, "nonce"))
 
 
-def shown_nonce(text: str) -> str | None:
-    """What a proof says its nonce is, nothing of it verified. Raises InvalidJose."""
+def unverified_nonce(text: str) -> str | None:
+    """The nonce of a proof without verifying the proof. Raises InvalidJose."""
     return claim_text(read_token(text, max_characters=MAX_PROOF_CHARACTERS).claims, "nonce")
 
 
@@ -113,10 +118,10 @@ def _hash(text: str) -> str:
 
 @memoize_short_keys
 def normalized_htu(url: str) -> str | None:
-    """A URL as ``htu`` compares: without query and fragment, scheme and host in lower case, no
-    default port, ``/`` for an empty path, escapes in upper case; all else stays (A-102).
+    """Normalize a URL for comparison with ``htu`` (A-102).
 
-    ``None`` for what is no ``http(s)`` URL.
+    Removes the query, the fragment and a default port; scheme and host become lower case, escapes
+    upper case, and an empty path ``/``. ``None`` if it is not an ``http(s)`` URL.
     """
     match = _URL.match(url)
     if match is None or not match["authority"]:

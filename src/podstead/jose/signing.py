@@ -1,4 +1,4 @@
-"""How are tokens of ours signed? Key pairs, what is shown of them, and the signatures they make."""
+"""The key pairs that sign the server's own tokens."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RSA_BITS: Final = 2048
 
 @dataclass(frozen=True, slots=True)
 class SigningKeyPair:
-    """A private key of ours and the one algorithm it signs by. Its id is its thumbprint (A-42)."""
+    """A private key and its one algorithm. The key ID is the thumbprint (A-42)."""
 
     algorithm: SigningAlgorithm
     public: PublicKey
@@ -30,14 +30,14 @@ class SigningKeyPair:
 
     @classmethod
     def generate(cls, algorithm: SigningAlgorithm) -> Self:
-        """Make a key pair; an RSA one takes some tenths of a second."""
+        """Generate a key pair; RSA takes some tenths of a second."""
         if algorithm == "ES256":
             return cls._of(algorithm, ECKey.generate_key("P-256", private=True))
         return cls._of(algorithm, RSAKey.generate_key(_RSA_BITS, private=True))
 
     @classmethod
     def load(cls, content: bytes) -> Self:
-        """Read what :meth:`dump` wrote. Raises InvalidJose."""
+        """Load the output of :meth:`dump`. Raises InvalidJose."""
         jwk = read_object(content)
         algorithm = jwk.pop("alg", None)
         try:
@@ -65,17 +65,18 @@ class SigningKeyPair:
         return self.public.thumbprint
 
     def public_jwk(self) -> Json:
-        """What is published of the key (RFC 7517)."""
+        """The public key as a JWK, as published in the key set (RFC 7517)."""
         jwk: Json = dict(self._private.as_dict(private=False))
         return {**jwk, "kid": self.key_id, "use": "sig", "alg": self.algorithm}
 
     def sign(self, claims: Mapping[str, object], *, media_type: str) -> str:
-        """A compact token over ``claims``; ``media_type`` is its ``typ``, such as ``at+jwt``."""
+        """Sign a compact token with ``claims``; ``media_type`` is its ``typ``, such as
+        ``at+jwt``."""
         header = {"alg": self.algorithm, "typ": media_type, "kid": self.key_id}
         return self._signed(header, claims)
 
     def prove(self, claims: Mapping[str, object]) -> str:
-        """A DPoP proof over ``claims``, which shows the public key (RFC 9449 section 4.2)."""
+        """Sign a DPoP proof with ``claims`` and the public key (RFC 9449, section 4.2)."""
         jwk = dict(self._private.as_dict(private=False))
         return self._signed({"alg": self.algorithm, "typ": "dpop+jwt", "jwk": jwk}, claims)
 

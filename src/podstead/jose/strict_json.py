@@ -1,4 +1,4 @@
-"""Is this the JSON object of a token or key? (A-114) :mod:`podstead.core.strict_json` says it."""
+"""Strict parsing of the JSON in tokens and keys (A-114), see :mod:`podstead.core.strict_json`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["MAX_DEPTH", "Json", "read_object"]
 
 
 def read_object(content: bytes) -> Json:
-    """Read a JSON object of at most :data:`MAX_DEPTH` levels. Raises InvalidJose."""
+    """Parse a JSON object of at most :data:`MAX_DEPTH` levels. Raises InvalidJose."""
     try:
         return parse_object(content)
     except ValueError as error:

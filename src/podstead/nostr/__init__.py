@@ -1,1 +1,1 @@
-"""Signed events of Nostr: reading them, and what they say of a request. Pure."""
+"""Signed Nostr events: parsing them, and checking them against a request. Pure."""

@@ -1,7 +1,7 @@
-"""Did the holder of this key sign? BIP-340 verification in plain Python, after the specification.
+"""BIP-340 signature verification in plain Python, following the specification.
 
-Only for interpreters that the native library has no build for (``nostr/schnorr.py`` chooses). All
-it works on is public, so the time that it takes gives nothing away.
+Used only where the native library is not available (see ``nostr/schnorr.py``). All inputs are
+public, so the code need not run in constant time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _GENERATOR: Final[_Point] = (
 
 
 def verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
-    """Whether the signature of the message is one by this x-only public key (BIP-340, Verify)."""
+    """Whether this x-only public key made the signature of the message (BIP-340, Verify)."""
     if len(public_key) != KEY_BYTES or len(signature) != SIGNATURE_BYTES:
         return False
     key = _lift_x(int.from_bytes(public_key, "big"))
@@ -47,7 +47,7 @@ def verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
 
 
 def _lift_x(x: int) -> _Point | None:
-    """The point of that x and an even y; ``None`` if the curve has none."""
+    """The point with that x and an even y; ``None`` if the curve has none."""
     if x >= _FIELD:
         return None
     square = (pow(x, 3, _FIELD) + 7) % _FIELD
@@ -58,7 +58,7 @@ def _lift_x(x: int) -> _Point | None:
 
 
 def _sum_of_products(a: int, p: _Point, b: int, q: _Point) -> _Point:
-    """``a`` times p plus ``b`` times q, doubling once for both (Straus and Shamir)."""
+    """``a`` times ``p`` plus ``b`` times ``q``, with shared doublings (Straus and Shamir)."""
     both = _add(p, q)
     total = _INFINITY
     for position in range(max(a.bit_length(), b.bit_length()) - 1, -1, -1):

@@ -1,7 +1,7 @@
-"""What goes wrong with signed events."""
+"""Errors in signed events."""
 
 from __future__ import annotations
 
 
 class InvalidEvent(Exception):
-    """The event does not prove what it should; the text is public and repeats nothing sent."""
+    """The event is not valid for its purpose; the message is public and contains no client data."""

@@ -1,7 +1,7 @@
-"""What does a signed event say? Reading one, as it stands in a credential (NIP-01, A-140, A-141).
+"""Parsing the signed event in a credential (NIP-01; A-140, A-141).
 
-The checks here are all but the signature's, which costs most and so comes last: whoever reads an
-event verifies it by ``nostr/schnorr.py`` before believing any of it.
+This module checks everything except the signature, which is the most expensive check and therefore
+the last. The caller must verify it with ``nostr/schnorr.py`` before trusting the event.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _URL_ALPHABET: Final = str.maketrans("-_", "+/")
 
 @dataclass(frozen=True, slots=True)
 class NostrEvent:
-    """An event whose id is right. Not yet known to be signed by ``public_key``."""
+    """An event with a correct ID, whose signature by ``public_key`` has not been verified."""
 
     event_id: str
-    """SHA-256 of what the event says: 64 hexadecimal digits in lower case."""
+    """The SHA-256 of the event's content: 64 hexadecimal digits in lower case."""
     public_key: str
     """The x-only key of the signer: 64 hexadecimal digits in lower case."""
     created_s: int
@@ -40,15 +40,14 @@ class NostrEvent:
     signature: bytes
 
     def tagged(self, name: str) -> list[Sequence[str]]:
-        """The tags of that name, in order, each with its name at its beginning."""
+        """The tags with that name, in order, each including its name."""
         return [tag for tag in self.tags if tag and tag[0] == name]
 
 
 def read_event(text: str) -> NostrEvent:
-    """Read an event from the base64 of its JSON. Raises InvalidEvent.
+    """Parse an event from the base64 of its JSON. Raises InvalidEvent.
 
-    Either alphabet of base64 will do, with or without padding. Members that are not known here
-    are left alone.
+    Accepts both alphabets of base64, with or without padding. Unknown members are ignored.
     """
     if len(text) > MAX_TEXT_CHARACTERS:
         raise InvalidEvent("The event is too long")
@@ -59,7 +58,7 @@ def read_event(text: str) -> NostrEvent:
 
 
 def _decoded(text: str) -> bytes:
-    """Raises ValueError, for other characters and for bits that stand for nothing as well."""
+    """Decode base64 strictly. Raises ValueError, also for non-zero bits after the last byte."""
     bare = text.rstrip("=")
     padding = "=" * (-len(bare) % 4)
     if text not in (bare, bare + padding):
@@ -82,7 +81,7 @@ def _event(members: Json) -> NostrEvent:
         not _KEY.fullmatch(event_id)
         or not _KEY.fullmatch(public_key)
         or not _SIGNATURE.fullmatch(signature)
-        # `type`, since True is an int to isinstance, and another event to whoever signed it.
+        # `type`, because isinstance takes True for an int, which would be another event.
         or type(created_s) is not int
         or type(kind) is not int
         or not isinstance(content, str)
@@ -110,6 +109,6 @@ def _are_tags(tags: object) -> TypeGuard[list[list[str]]]:
 
 
 def _id_of(said: Sequence[object]) -> str:
-    """NIP-01: the hash of the one way of writing what an event says."""
+    """The hash of the event's canonical serialization (NIP-01)."""
     serialised = json.dumps(said, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(serialised.encode("utf-8")).hexdigest()

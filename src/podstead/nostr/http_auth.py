@@ -1,7 +1,7 @@
-"""Is this event about this request, and for now? NIP-98 (A-142 to A-146).
+"""Is this event valid for this request at this time? NIP-98 (A-142 to A-146).
 
-Pure: the request and the time come in as values. That the event is signed, and that it is used
-once only, is for the caller to see to (:attr:`ProvenByEvent.remembered_until_s`).
+Pure: the request and the time are parameters. The caller must verify the signature, and ensure that
+the event is used only once (:attr:`ProvenByEvent.remembered_until_s`).
 """
 
 from __future__ import annotations
@@ -18,52 +18,53 @@ from podstead.nostr.urls import read_event_url
 
 KIND: Final = 27235
 WINDOW_S: Final = 60
-"""How far the time of an event may be from ours, before or after (A-143)."""
+"""The maximum difference between the event's time and the server's (A-143)."""
 REMEMBERED_S: Final = 120
-"""For how long after its time a used event is remembered (A-147)."""
+"""How long after its time a used event is remembered (A-147)."""
 ANY_METHOD: Final = "*"
 
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 _DIGEST: Final = re.compile(r"[0-9a-fA-F]{64}")
-_DIGEST_OF_NOTHING: Final = hashlib.sha256(b"").digest()
+_EMPTY_DIGEST: Final = hashlib.sha256(b"").digest()
 
 
 class EventScope(Enum):
-    """What an event may be about, other than exactly one request (A-146)."""
+    """Which requests an event may authorize besides exactly one (A-146)."""
 
     EXACT = "exact"
-    """Nothing else."""
+    """None."""
     SAFE = "safe"
-    """Reading any resource at or below its URL, and what git asks there, as its helpers sign."""
+    """Reads of any resource at or below its URL, and git requests there, as git helpers sign
+    them."""
     ANY = "any"
     """Any request at or below its URL."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignedRequest:
-    """The request as it came: its effective URL in raw bytes, with its query (A-11)."""
+    """The request as received: its effective URL in raw bytes, including the query (A-11)."""
 
     method: str
     url: bytes
     has_content: bool
-    of_git: bool = False
-    """Whether git asks, by its own protocol."""
+    is_git: bool = False
+    """Whether this is a request of git's own protocol."""
 
     @property
-    def is_modest(self) -> bool:
-        """Whether helpers of git sign such requests for any method."""
-        return self.of_git or self.method in _SAFE_METHODS
+    def allows_any_method(self) -> bool:
+        """Whether an event may leave the method open, as git helpers do for such requests."""
+        return self.is_git or self.method in _SAFE_METHODS
 
 
 @dataclass(frozen=True, slots=True)
 class ProvenByEvent:
-    """What an event says of the request that it is about."""
+    """What a valid event proves about its request."""
 
     content_digest: bytes | None
-    """The SHA-256 that the content must turn out to have; ``None`` if there is nothing to see
-    to: the event says none, or the request has no content."""
+    """The SHA-256 that the content must have; ``None`` if the event states none or the request has
+    no content."""
     remembered_until_s: int
-    """Unix time until which the event must not be accepted again."""
+    """Unix time before which the event must not be accepted again."""
 
 
 def check_event(
@@ -71,18 +72,19 @@ def check_event(
     request: SignedRequest,
     *,
     now_s: int,
-    reach: EventScope,
+    scope: EventScope,
     require_payload: bool,
 ) -> ProvenByEvent:
-    """Check an event in every point but its signature and its being new.
+    """Check an event in every respect except its signature and replay.
 
-    ``require_payload`` refuses content that the event does not name (A-145). Raises InvalidEvent.
+    ``require_payload`` refuses content whose hash the event does not state (A-145). Raises
+    InvalidEvent.
     """
     if event.kind != KIND:
         raise InvalidEvent("The event has the wrong kind")
     if abs(now_s - event.created_s) > WINDOW_S:
         raise InvalidEvent("The event is too old or from the future")
-    _check_target(only_tag(event, "u"), only_tag(event, "method"), request, reach)
+    _check_target(only_tag(event, "u"), only_tag(event, "method"), request, scope)
     return ProvenByEvent(
         _content_digest(event, request, require=require_payload),
         event.created_s + REMEMBERED_S,
@@ -90,16 +92,16 @@ def check_event(
 
 
 def only_tag(event: NostrEvent, name: str) -> str:
-    """The value of the one tag of that name (A-142). Raises InvalidEvent for none or several."""
+    """The value of the only tag with that name (A-142). Raises InvalidEvent for none or several."""
     tags = event.tagged(name)
     if len(tags) != 1 or len(tags[0]) < 2:
         raise InvalidEvent(f"The event must have exactly one {name} tag")
     return tags[0][1]
 
 
-def _check_target(url: str, method: str, request: SignedRequest, reach: EventScope) -> None:
+def _check_target(url: str, method: str, request: SignedRequest, scope: EventScope) -> None:
     named, asked = read_event_url(url.encode("utf-8")), read_event_url(request.url)
-    wide = reach is EventScope.ANY or (reach is EventScope.SAFE and request.is_modest)
+    wide = scope is EventScope.ANY or (scope is EventScope.SAFE and request.allows_any_method)
     if method.upper() != request.method and not (wide and method == ANY_METHOD):
         raise InvalidEvent("The event is for another method")
     if (
@@ -123,6 +125,6 @@ def _content_digest(event: NostrEvent, request: SignedRequest, *, require: bool)
     digest = bytes.fromhex(tags[0][1])
     if request.has_content:
         return digest
-    if digest != _DIGEST_OF_NOTHING:
+    if digest != _EMPTY_DIGEST:
         raise InvalidEvent("The event was signed for different content")
     return None

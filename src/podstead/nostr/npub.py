@@ -1,4 +1,4 @@
-"""How do people see a Nostr key? As ``npub1…``, in Bech32 (NIP-19, BIP-173). For showing only."""
+"""The display form of a Nostr key: ``npub1…``, in Bech32 (NIP-19, BIP-173)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _GROUP_BITS: Final = 5
 
 
 def npub(public_key: str) -> str:
-    """The form of a public key of 64 hexadecimal digits that people know it by."""
+    """The display form of a public key, which is given as 64 hexadecimal digits."""
     groups = _groups(bytes.fromhex(public_key))
     groups += _checksum(groups)
     return f"{_PREFIX}1{''.join(_ALPHABET[group] for group in groups)}"
 
 
 def _groups(content: bytes) -> list[int]:
-    """The bits in groups of five, the last filled up with zeros."""
+    """The bits in groups of five, the last group padded with zeros."""
     count = -(-len(content) * 8 // _GROUP_BITS)
     number = int.from_bytes(content, "big") << count * _GROUP_BITS - len(content) * 8
     return [number >> _GROUP_BITS * place & 31 for place in reversed(range(count))]
@@ -34,7 +34,7 @@ def _checksum(groups: list[int]) -> list[int]:
 
 
 def _polymod(groups: Iterable[int]) -> int:
-    """The remainder by the polynomial of BIP-173."""
+    """The remainder of the division by the generator polynomial of BIP-173."""
     remainder = 1
     for group in groups:
         top = remainder >> 25

@@ -1,8 +1,8 @@
-"""Do two spellings name one URL? How the URL in an event compares with that of a request (A-144).
+"""Comparing the URL in an event with that of a request (A-144).
 
-Browsers and libraries write the same URL in several ways before they send it, and sign what they
-were given. So both are brought to one spelling, byte for byte and without ever decoding anything
-(A-144): nothing that would name another resource, or another query, becomes the same.
+Browsers and libraries normalize a URL before they send it, but sign it as it was given. Both URLs
+are therefore normalized, without decoding anything: URLs of different resources or with different
+queries never become equal.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _DEFAULT_PORTS: Final = {b"http": b":80", b"https": b":443"}
 
 @dataclass(frozen=True, slots=True)
 class ComparableUrl:
-    """A URL in the one spelling that compares; without its fragment."""
+    """A normalized URL without its fragment."""
 
     origin: bytes
     path: bytes
     query: bytes
 
     def is_at_or_below(self, other: ComparableUrl) -> bool:
-        """Whether the path begins with the other's, whole segments of it, on the same origin.
+        """Whether the origins are equal and the other path is a prefix of this one, by segments.
 
-        False if the other has a query, which names more than a place.
+        False if the other URL has a query.
         """
         place = other.path if other.path.endswith(b"/") else other.path + b"/"
         return (
@@ -47,10 +47,11 @@ class ComparableUrl:
 
 @memoize_short_keys
 def read_event_url(url: bytes) -> ComparableUrl | None:
-    """The scheme and host in lower case, no default port, ``/`` for an empty path, escaped what
-    the URL Standard escapes, escapes in upper case, no empty query; all else stays.
+    """Parse and normalize a URL.
 
-    ``None`` for what is no ``http(s)`` URL, and for one with a user name.
+    Scheme and host become lower case, an empty path ``/``, and escapes upper case; a default port
+    and an empty query are removed, and the characters that the URL Standard escapes are escaped.
+    ``None`` if it is not an ``http(s)`` URL, or has a user name.
     """
     match = _URL.match(url)
     if match is None:

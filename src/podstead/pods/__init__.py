@@ -1,1 +1,1 @@
-"""How does a pod come to be? Names, the resources a new pod holds, and their one write."""
+"""Creating pods: their names, their initial resources, and the write that creates them."""

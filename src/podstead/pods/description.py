@@ -1,4 +1,4 @@
-"""What do a storage, and the server that holds it, say of themselves to programs? (P-32, P-36)"""
+"""The descriptions of a storage and of the server, for programs (P-32, P-36)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SERVER_TITLE = "Podstead"
 def storage_description(root_url: str, *, notification_gateway: str) -> Graph:
     """The description of the storage whose root container has this URL.
 
-    ``notification_gateway`` is where clients of older protocols ask for notifications (N-25).
+    ``notification_gateway`` is the URL at which clients of older protocols subscribe (N-25).
     """
     storage = Iri(root_url)
     return Graph(
@@ -34,10 +34,10 @@ def storage_description(root_url: str, *, notification_gateway: str) -> Graph:
 def server_description(
     server_url: str, *, storage_urls: Iterable[str], notification_gateway: str
 ) -> Graph:
-    """The description of the server at this URL, with the storages that it names.
+    """The description of the server at this URL, with the given storages.
 
-    Everything is said of one subject: applications of solid-client read the first subject of the
-    document and look for nothing else in it.
+    All statements have one subject, because applications with solid-client read only the first
+    subject of the document.
     """
     server = Iri(server_url)
     return Graph(

@@ -1,4 +1,4 @@
-"""May a pod have this name? (A-90, A-91)"""
+"""Is this a valid name for a pod? (A-90, A-91)"""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ NAME_RULE = (
     f"The name of a pod must have 1 to {MAX_NAME_CHARACTERS} characters: letters from A to Z "
     "or a to z, digits, - and _"
 )
-"""The one rule, for pages, programs and commands."""
+"""The rule in words, for pages, API clients and commands."""
 NAME_PATTERN = f"[A-Za-z0-9_\\-]{{1,{MAX_NAME_CHARACTERS}}}"
-"""The same as the pattern of an HTML field, whose classes are those of JavaScript's v flag."""
+"""The rule as the pattern of an HTML field, in the syntax of JavaScript's v flag."""
 _ALLOWED = re.compile(r"[A-Za-z0-9_-]")
 
 RESERVED_NAMES = frozenset(
@@ -23,11 +23,11 @@ RESERVED_NAMES = frozenset(
         "solidos-ui", "favicon.ico", "robots.txt", "health", "metrics", "www", "localhost",
     }
 )  # fmt: skip
-"""Names that paths of the server use or may come to use; compared case-insensitively."""
+"""Names that the server uses in its paths, or may use in the future; case-insensitive."""
 
 
 class UnusablePodName(BadRequest):
-    """No pod may have the name; ``known_text`` is one of those that clients compare (A-90)."""
+    """The name is not valid for a pod; clients compare ``known_text`` (A-90)."""
 
     def __init__(self, known_text: str, message: str) -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ class PodNameTaken(Conflict):
 
 
 def check_name(name: object) -> str:
-    """The name if a pod may have it. Raises UnusablePodName."""
+    """Return the name if it is valid. Raises UnusablePodName."""
     if not isinstance(name, str) or name == "":
         raise UnusablePodName("Pod name required", 'Send the name of the pod: {"name": "alice"}')
     wrong = next((character for character in name if not _ALLOWED.match(character)), None)

@@ -1,4 +1,4 @@
-"""How is a pod created? Name, resources, access rules and token in one write (A-94)."""
+"""How is a pod created? Its record, resources, ACLs and token are one write (A-94)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TOKEN_ID_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class TokenPolicy:
-    """How simple tokens are issued; ``lifetime_s`` 0 means without expiry (A-31)."""
+    """How pod tokens are issued; a ``lifetime_s`` of 0 means no expiry (A-31)."""
 
     key: SigningKey
     lifetime_s: int
@@ -39,7 +39,7 @@ class TokenPolicy:
 
 @dataclass(frozen=True, slots=True)
 class IssuedToken:
-    """A token and the record by which it is listed and revoked."""
+    """A token, and the record with which it is listed and revoked."""
 
     token: str
     record: TokenRecord
@@ -47,7 +47,7 @@ class IssuedToken:
 
 @dataclass(frozen=True, slots=True)
 class PlannedPod:
-    """A pod, and the write that makes it; ``token`` is absent where no simple tokens are issued."""
+    """A pod, and the write that creates it; ``token`` is ``None`` if no pod tokens are issued."""
 
     name: str
     web_id: str
@@ -64,7 +64,7 @@ def web_id_of(base_url: str, name: str) -> str:
 def issue_token(
     policy: TokenPolicy, *, pod: str, web_id: str, now_ms: int, randomness: Randomness
 ) -> IssuedToken:
-    """Make a token for the owner of a pod. It counts once its record is committed."""
+    """Issue a token for the owner of a pod. It is valid once its record is committed."""
     issued_s = now_ms // 1000
     record = TokenRecord(
         token_id=randomness.token_hex(_TOKEN_ID_BYTES),
@@ -96,9 +96,9 @@ class PodProvisioner:
         randomness: Randomness,
         issuer: str | None = None,
     ) -> None:
-        """``base_url`` has no trailing slash; ``tokens`` is ``None`` where none are issued.
+        """``base_url`` has no trailing slash; ``tokens`` is ``None`` if none are issued.
 
-        ``issuer`` is the provider that new profiles name, if any.
+        ``issuer`` is the identity provider stated in new profiles, if any.
         """
         self._base_url = base_url
         self._store = store
@@ -108,9 +108,9 @@ class PodProvisioner:
         self._issuer = issuer
 
     async def create(self, name: object) -> PlannedPod:
-        """Create a pod, whole or not at all.
+        """Create a pod atomically.
 
-        Raises UnusablePodName for a name that no pod may have, PodNameTaken for a taken one.
+        Raises UnusablePodName for an invalid name, and PodNameTaken for the name of another pod.
         """
         pod = self.plan(name)
         outcome = await self._store.commit(pod.write)
@@ -119,8 +119,7 @@ class PodProvisioner:
         return pod
 
     def plan(self, name: object) -> PlannedPod:
-        """A pod that does not exist yet; further records may join its write. Raises
-        UnusablePodName."""
+        """Plan a pod; the caller may add records to its write. Raises UnusablePodName."""
         checked = check_name(name)
         now_ms = self._clock.now_ms()
         web_id = web_id_of(self._base_url, checked)
@@ -134,7 +133,7 @@ class PodProvisioner:
         )
 
     def name_taken(self) -> PodNameTaken:
-        """What to raise when another pod has the name."""
+        """The error to raise if another pod has the name."""
         return PodNameTaken()
 
     def _issue(self, pod: str, web_id: str, now_ms: int) -> IssuedToken | None:
@@ -171,7 +170,7 @@ async def issue_and_record(
     clock: Clock,
     randomness: Randomness,
 ) -> IssuedToken:
-    """Issue a further token for an existing pod and record it (A-31). Raises StorageError."""
+    """Issue and record another token for an existing pod (A-31). Raises StorageError."""
     now_ms = clock.now_ms()
     issued = issue_token(
         policy, pod=pod.name, web_id=pod.owner, now_ms=now_ms, randomness=randomness

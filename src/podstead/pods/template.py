@@ -1,8 +1,8 @@
-"""What does a new pod hold? Containers, profile, indexes and access rules, as puts of one write.
+"""The initial resources of a pod: containers, profile, indexes and ACLs, as puts of one write.
 
-Pure. The profile triples stand in the pod root's own description, because the WebID
-``{base}/<pod>/#me`` makes the root container the profile document (A-98). The root is
-therefore publicly readable itself (``accessTo``), and nothing below it is (no public ``default``).
+Pure. The profile is the description of the root container, because the WebID ``{base}/<pod>/#me``
+makes the root container the profile document (A-98). Therefore the root itself is publicly readable
+(``accessTo``), but nothing below it is (no public ``default``).
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ _ACL_PREFIXES = """\
 def pod_resources(
     root: ResourcePath, *, name: str, owner: str, issuer: str | None = None
 ) -> tuple[Put, ...]:
-    """Every resource of a new pod at ``root``, parents before their members.
+    """All resources of a new pod at ``root``, parents before their members.
 
     ``name`` must have passed :func:`podstead.pods.names.check_name`; ``owner`` is the WebID.
-    ``issuer`` is the provider that may speak for it, if there is one (A-98).
+    ``issuer`` is the identity provider stated in the profile, if any (A-98).
     """
     provider = "" if issuer is None else f"    solid:oidcIssuer <{issuer}>;\n"
     profile = _PROFILE.format(name=name, provider=provider)
@@ -115,7 +115,7 @@ def _acl(
     subject: str, owner: str, *, public_modes: str | None = None, public_default: bool = False
 ) -> Put:
     path = acl_of(ResourcePath(subject))
-    # An ACL's relative IRIs resolve against the ACL itself: "./" is the container it lies in.
+    # Relative IRIs in an ACL are resolved against the ACL's URL: "./" is its container.
     target = f"<{subject.rpartition('/')[2]}>" if not subject.endswith("/") else "<./>"
     return _put(
         path,

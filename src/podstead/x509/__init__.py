@@ -1,1 +1,1 @@
-"""X.509 certificates: what they say, and making them. The only layer that knows their library."""
+"""Reading and issuing X.509 certificates. The only layer that uses the library for them."""

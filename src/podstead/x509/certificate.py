@@ -1,7 +1,7 @@
-"""What does a certificate say of its holder? Its DER encoding as a value (RFC 5280).
+"""Parsing the DER encoding of a certificate (RFC 5280).
 
-Nothing is judged here: whether the dates are good, the key strong enough and the names usable is
-asked elsewhere, and who issued it is of no interest to WebID-TLS.
+This module does not validate: the validity period, the strength of the key and the names are
+checked elsewhere, and the issuer does not matter for WebID-TLS.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 MAX_CERTIFICATE_BYTES: Final = 32 * 1024
-"""Of the DER encoding; a self-signed one with an RSA key of 4096 bits has some 1,500."""
+"""The limit for the DER encoding; a self-signed certificate with a 4096-bit RSA key has about
+1,500 bytes."""
 
 
-class UnreadableCertificate(Exception):
-    """The bytes are no certificate, or one that is not of the form it has to be."""
+class MalformedCertificate(Exception):
+    """The bytes are not a well-formed certificate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +34,10 @@ class RsaKey:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What a certificate says. Times are Unix seconds, both within the validity period."""
+    """The content of a certificate. Times are Unix seconds, both within the validity period."""
 
     uris: tuple[str, ...]
-    """The URIs among its subject alternative names (GeneralName type 6), in their order."""
+    """The URIs among the subject alternative names (GeneralName type 6), in order."""
     not_before_s: int
     not_after_s: int
     key: RsaKey | None
@@ -46,10 +47,9 @@ class Certificate:
 
 
 def read_certificate(der: bytes) -> Certificate:
-    """Read a certificate. Raises UnreadableCertificate, also for extensions that are malformed:
-    it is not known then what else it says."""
+    """Parse a certificate. Raises MalformedCertificate, also if an extension is malformed."""
     if len(der) > MAX_CERTIFICATE_BYTES:
-        raise UnreadableCertificate
+        raise MalformedCertificate
     try:
         parsed = x509.load_der_x509_certificate(der)
         key, digest = _rsa_key(parsed)
@@ -61,8 +61,8 @@ def read_certificate(der: bytes) -> Certificate:
             key_digest=digest,
         )
     except Exception as error:
-        # The library answers what strangers make up with errors of all kinds, KeyError for one.
-        raise UnreadableCertificate from error
+        # For malformed input, the library raises exceptions of all kinds, such as KeyError.
+        raise MalformedCertificate from error
 
 
 def _uris(parsed: x509.Certificate) -> tuple[str, ...]:

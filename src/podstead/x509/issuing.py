@@ -1,7 +1,8 @@
-"""How is a client certificate made? Self-signed, for one WebID, with a new RSA key (WebID-TLS).
+"""Issuing client certificates for WebID-TLS: self-signed, for one WebID, with a new RSA key.
 
-Who issued it is of no interest, so nobody else signs it; what counts is that the WebID's document
-names the key. RSA, since the vocabulary for such documents has no words for other kinds.
+Certificates are self-signed because WebID-TLS ignores the issuer; what matters is that the document
+of the WebID states the key. The key is RSA because the vocabulary of these documents has no terms
+for other kinds.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from podstead.x509.certificate import Certificate, RsaKey, read_certificate
 
 _PUBLIC_EXPONENT = 65537
 _EARLIER_S = 300
-"""How much earlier than made it is valid, since clocks differ."""
+"""How far the start of the validity is backdated, since clocks differ."""
 
 
 @dataclass(frozen=True, slots=True)
-class MadeCertificate:
+class IssuedCertificate:
     """A new certificate and its private key."""
 
     _key: rsa.RSAPrivateKey
@@ -47,7 +48,7 @@ class MadeCertificate:
 
     @property
     def certificate(self) -> Certificate:
-        """What the certificate says."""
+        """The content of the certificate."""
         return read_certificate(self._certificate.public_bytes(Encoding.DER))
 
     @property
@@ -57,7 +58,8 @@ class MadeCertificate:
         return RsaKey(numbers.n, numbers.e)
 
     def key_store(self, *, name: str, password: str) -> bytes:
-        """Both in one encrypted file (PKCS #12), as browsers and systems import them."""
+        """Certificate and key in one encrypted PKCS #12 file, for import into browsers and
+        systems."""
         return pkcs12.serialize_key_and_certificates(
             name.encode(),
             self._key,
@@ -67,11 +69,13 @@ class MadeCertificate:
         )
 
 
-def make_certificate(
+def issue_certificate(
     web_id: str, *, name: str, now_s: int, valid_s: int, key_bits: int
-) -> MadeCertificate:
-    """Make a key and its certificate for a WebID, which takes a moment: up to a second with 4096
-    bits. ``name`` is what programs show when they ask which certificate to use."""
+) -> IssuedCertificate:
+    """Generate a key and issue its certificate for a WebID; with 4096 bits, up to a second.
+
+    ``name`` is shown by programs that ask which certificate to use.
+    """
     key = rsa.generate_private_key(public_exponent=_PUBLIC_EXPONENT, key_size=key_bits)
     now = datetime.fromtimestamp(now_s, UTC)
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -90,4 +94,4 @@ def make_certificate(
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
         .sign(key, hashes.SHA256())
     )
-    return MadeCertificate(key, certificate)
+    return IssuedCertificate(key, certificate)

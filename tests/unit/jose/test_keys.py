@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed448, x25519
 
 from podstead.jose.compact import read_token, verify_signature
 from podstead.jose.errors import InvalidJose
-from podstead.jose.keys import SIGNATURE_ALGORITHMS, KeyRing, import_public_key
+from podstead.jose.keys import SIGNATURE_ALGORITHMS, PublicKeyCache, import_public_key
 from tests.support.signing import Json, Signer, base64url, with_other_signature
 
 EC = Signer.new("ES256")
@@ -59,7 +59,7 @@ def test_what_else_a_key_says_is_not_looked_at() -> None:
 def test_a_key_that_shows_something_private_is_refused(algorithm: str, member: str) -> None:
     """A-101."""
     jwk = Signer.new(algorithm).jwk
-    for ring in (import_public_key, KeyRing().import_key):
+    for ring in (import_public_key, PublicKeyCache().import_key):
         assert ring(jwk).algorithms
         with pytest.raises(InvalidJose):
             ring({**jwk, member: "AQAB"})
@@ -111,7 +111,7 @@ BAD: dict[str, Any] = {
 @pytest.mark.parametrize("jwk", BAD.values(), ids=BAD)
 def test_a_key_that_is_not_sound_is_refused(jwk: Json) -> None:
     """A-101: with a phrase of ours, whatever the library makes of it (A-186)."""
-    for ring in (import_public_key, KeyRing().import_key):
+    for ring in (import_public_key, PublicKeyCache().import_key):
         with pytest.raises(InvalidJose, match=r"not acceptable$|size that is not accepted$"):
             ring(jwk)
 
@@ -123,7 +123,7 @@ def test_rsa_keys_of_sound_sizes_are_taken(bits: int) -> None:
 
 
 def test_a_ring_imports_a_key_once_and_keeps_the_latest() -> None:
-    ring = KeyRing(most_kept=2)
+    ring = PublicKeyCache(max_cached=2)
     first, second, third = (Signer.new("EdDSA").jwk for _ in range(3))
     kept = ring.import_key(first)
     ring.import_key(second)

@@ -6,7 +6,7 @@ import pytest
 
 from podstead.jose.compact import CompactToken, read_token, verify_signature
 from podstead.jose.errors import InvalidJose
-from podstead.jose.keys import KeyRing, import_public_key
+from podstead.jose.keys import PublicKeyCache, import_public_key
 from podstead.jose.proof import ProvenRequest, check_proof
 from tests.support.signing import with_other_signature
 
@@ -130,7 +130,7 @@ def test_thumbprints_are_those_of_the_specifications() -> None:
 def test_the_proof_of_a_token_request_holds() -> None:
     """RFC 9449 section 4.1."""
     request = ProvenRequest("POST", "https://server.example.com/token")
-    proof = check_proof(TOKEN_PROOF, request, now_s=TOKEN_PROOF_S, keys=KeyRing())
+    proof = check_proof(TOKEN_PROOF, request, now_s=TOKEN_PROOF_S, keys=PublicKeyCache())
     assert proof.thumbprint == THUMBPRINT
 
 
@@ -142,7 +142,7 @@ def test_the_proof_of_a_resource_request_names_its_token() -> None:
             RESOURCE_PROOF,
             ProvenRequest("GET", url, RESOURCE_TOKEN),
             now_s=TOKEN_PROOF_S,
-            keys=KeyRing(),
+            keys=PublicKeyCache(),
             require_ath=required,
         )
         assert proof.thumbprint == THUMBPRINT
@@ -151,5 +151,5 @@ def test_the_proof_of_a_resource_request_names_its_token() -> None:
             RESOURCE_PROOF,
             ProvenRequest("GET", url, RESOURCE_TOKEN.swapcase()),
             now_s=TOKEN_PROOF_S,
-            keys=KeyRing(),
+            keys=PublicKeyCache(),
         )

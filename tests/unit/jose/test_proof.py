@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from podstead.jose.errors import InvalidJose
-from podstead.jose.keys import SIGNATURE_ALGORITHMS, KeyRing
+from podstead.jose.keys import SIGNATURE_ALGORITHMS, PublicKeyCache
 from podstead.jose.proof import (
     FUTURE_S,
     MAX_PROOF_CHARACTERS,
@@ -51,7 +51,7 @@ def check(
     text: str, *, method: str = "GET", url: str = URL, token: str | None = TOKEN, ath: bool = False
 ) -> DpopProof:
     request = ProvenRequest(method, url, token)
-    return check_proof(text, request, now_s=NOW_S, keys=KeyRing(), require_ath=ath)
+    return check_proof(text, request, now_s=NOW_S, keys=PublicKeyCache(), require_ath=ath)
 
 
 @pytest.mark.parametrize("algorithm", SIGNATURE_ALGORITHMS)

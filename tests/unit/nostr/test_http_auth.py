@@ -34,7 +34,7 @@ def check(
     """What a GET is told, or another request, that an event is about."""
     event = read_event(packed(KEY.event("GET", signed, NOW_S, *changes)))
     request = SignedRequest(method, url.encode(), has_content=content)
-    return check_event(event, request, now_s=NOW_S, reach=reach, require_payload=require)
+    return check_event(event, request, now_s=NOW_S, scope=reach, require_payload=require)
 
 
 def refused(phrase: str, *changes: Change, **more: object) -> None:

@@ -16,7 +16,7 @@ from podstead.authn.addresses import is_usable_address
 from podstead.core.errors import BadRequest, Conflict, PodsteadError
 from podstead.rdf.rsa_key_text import NewKey
 from podstead.storage.private_files import write_private
-from podstead.x509.issuing import MadeCertificate, make_certificate
+from podstead.x509.issuing import IssuedCertificate, issue_certificate
 
 _DAY_S = 24 * 3600
 _KEY_BITS = 2048
@@ -41,7 +41,7 @@ class NotStated(PodsteadError):
 class OwnCertificate:
     """A certificate for a WebID, and what the WebID's document is to state."""
 
-    made: MadeCertificate
+    made: IssuedCertificate
     new_key: NewKey
 
 
@@ -53,16 +53,16 @@ def new_certificate(web_id: str, *, now_s: int, days: int, key_bits: int) -> Own
             "begins with https:// (or with http:// for a server on this machine), such as "
             "https://pods.example/alice/#me."
         )
-    made = make_certificate(
+    made = issue_certificate(
         web_id, name=_common_name(web_id), now_s=now_s, valid_s=days * _DAY_S, key_bits=key_bits
     )
     return OwnCertificate(made, NewKey(web_id, made.key.modulus, made.key.exponent))
 
 
-async def make_in_thread(web_id: str, now_s: int, valid_s: int) -> MadeCertificate:
+async def make_in_thread(web_id: str, now_s: int, valid_s: int) -> IssuedCertificate:
     """Make a certificate for the WebID of an account while others are served."""
     work = partial(
-        make_certificate,
+        issue_certificate,
         web_id,
         name=_common_name(web_id),
         now_s=now_s,
@@ -72,7 +72,7 @@ async def make_in_thread(web_id: str, now_s: int, valid_s: int) -> MadeCertifica
     return await asyncio.to_thread(work)
 
 
-def write_files(made: MadeCertificate, *, certificate: Path, key: Path) -> None:
+def write_files(made: IssuedCertificate, *, certificate: Path, key: Path) -> None:
     """Write both files, for this account only. Raises Conflict if one is there already, and
     BadRequest if one cannot be written; then there is neither."""
     _write(key, made.key_pem)

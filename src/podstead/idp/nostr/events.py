@@ -104,7 +104,7 @@ class SignedEvents:
             event,
             SignedRequest(METHOD, url.encode(), has_content),
             now_s=self._clock.now_ms() // 1000,
-            reach=EventScope.EXACT,
+            scope=EventScope.EXACT,
             require_payload=False,
         )
         return event, proven
