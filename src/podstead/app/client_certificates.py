@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from podstead.authn.authenticate import CertificateVerifier
+from typing import TYPE_CHECKING
+
 from podstead.authn.lookups import LookupLimit
 from podstead.authn.web_id_documents import ProfileSources
 from podstead.config import Settings
@@ -11,10 +12,13 @@ from podstead.web.authority import Authorities, is_loopback_url
 from podstead.web.certificate_forms import CertificateForm
 from podstead.web.client_certificates import ClientCertificates, ProxyField
 
+if TYPE_CHECKING:
+    from podstead.authn.web_id_tls import WebIdTls
+
 
 def certificate_verifier(
     settings: Settings, profiles: ProfileSources, lookups: LookupLimit
-) -> CertificateVerifier | None:
+) -> WebIdTls | None:
     """What verifies client certificates, ``None`` where they mean nothing."""
     if not settings.webid_tls:
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from podstead.authn.credentials import (
     UnverifiedBearer,
@@ -25,7 +25,10 @@ from podstead.core.errors import NotAuthenticated
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import AuthenticationMethod, Identity
 from podstead.nostr.http_auth import SignedRequest
-from podstead.storage.protocol import PodRegistry, TokenRegistry
+from podstead.storage.protocol import Store
+
+if TYPE_CHECKING:
+    from podstead.authn.web_id_tls import WebIdTls  # loaded where client certificates are valid
 
 _MAX_VERIFIED_TOKENS = 4096
 _DOTS_OF_A_JWT: Final = 2
@@ -52,22 +55,6 @@ class RequestCredentials:
     certificate: bytes | None = None
 
 
-class Registries(TokenRegistry, PodRegistry, Protocol):
-    """Where revocations and pods are looked up."""
-
-
-class CertificateVerifier(Protocol):
-    """What verifies client certificates; loaded where they count."""
-
-    async def verify(self, der: bytes, *, client_address: str) -> Identity | None:
-        """The identity that a certificate proves, ``None`` if it claims none. Raises
-        NotAuthenticated, StorageError."""
-
-    async def check_again(self, der: bytes, identity: Identity, *, client_address: str) -> None:
-        """See that a certificate that proved an identity does so still, be it expired by now.
-        Raises NotAuthenticated, StorageError."""
-
-
 class Authenticator:
     """Dispatches a credential to what verifies its kind."""
 
@@ -77,7 +64,7 @@ class Authenticator:
         pod_tokens: PodTokenVerifier,
         resource_tokens: ResourceTokens,
         signed_requests: SignedRequests,
-        certificates: CertificateVerifier | None = None,
+        certificates: WebIdTls | None = None,
     ) -> None:
         """Without ``certificates``, client certificates mean nothing."""
         self._pod_tokens = pod_tokens
@@ -158,7 +145,7 @@ class PodTokenVerifier:
     """Verifies simple tokens against our signing keys and the store's registries."""
 
     def __init__(
-        self, *, keys: Sequence[SigningKey], registries: Registries, clock: Clock, enabled: bool
+        self, *, keys: Sequence[SigningKey], registries: Store, clock: Clock, enabled: bool
     ) -> None:
         """``enabled`` is false when simple tokens are switched off (A-34)."""
         self._keys = tuple(keys)

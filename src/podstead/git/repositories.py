@@ -13,7 +13,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.errors import ServerTrouble, StorageError
@@ -21,7 +21,7 @@ from podstead.core.identifiers import ROOT, ResourcePath, storage_root
 from podstead.git.configuration import environment
 from podstead.git.directories import Directories, DirectoryClaim
 from podstead.git.processes import Processes
-from podstead.storage.protocol import EntryRegistry, PodRegistry, ResourceStore
+from podstead.storage.protocol import Store
 from podstead.storage.records import Committed, NoEntry, Precondition, Present, Version, Write
 from podstead.storage.repositories import RepositoryName, put_repository, repository_of
 
@@ -35,14 +35,6 @@ _NAME_BYTES: Final = 16
 _VERSION_BYTES: Final = 8
 _TIDYING_LIMIT_S: Final = 600
 _LEAST_WASTE_BYTES: Final = 64 * 1024
-
-
-class Registry(EntryRegistry, PodRegistry, Protocol):
-    """Where the names of repositories are found, and storages are charged for them."""
-
-
-class EntryStore(ResourceStore, Registry, Protocol):
-    """Where containers and the names of their repositories are found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +52,7 @@ class Repositories:
     def __init__(
         self,
         *,
-        store: EntryStore,
+        store: Store,
         directories: Directories,
         processes: Processes,
         clock: Clock,
@@ -241,7 +233,7 @@ def first_branch(branches: Sequence[str]) -> str:
 
 
 async def sweep_repositories(
-    store: Registry, directories: Directories, clock: Clock, *, measured: set[RepositoryName]
+    store: Store, directories: Directories, clock: Clock, *, measured: set[RepositoryName]
 ) -> None:
     """Remove every repository that no container has, and charge storages for those that stay and
     are not in ``measured``, which then holds them. Raises StorageError."""
@@ -268,7 +260,7 @@ async def sweep_repositories(
 
 
 async def charge_repository(
-    store: Registry, directories: Directories, name: RepositoryName, container: ResourcePath
+    store: Store, directories: Directories, name: RepositoryName, container: ResourcePath
 ) -> None:
     """Charge a storage for what a repository takes now, nothing for one that is gone. Raises
     StorageError."""

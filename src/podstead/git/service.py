@@ -19,9 +19,10 @@ from podstead.git.cgi import Head, Transfer, read_head, variables
 from podstead.git.configuration import environment
 from podstead.git.content import MOST_WORDS_BYTES, inflated, with_few_commands
 from podstead.git.processes import Processes, Running
-from podstead.git.repositories import EMPTY, EntryStore, Owned, Repositories
+from podstead.git.repositories import EMPTY, Owned, Repositories
 from podstead.git.requests import GitRequest
 from podstead.storage.capacity import StorageCapacity
+from podstead.storage.protocol import Store
 from podstead.storage.repositories import RepositoryName
 from podstead.wac import modes
 from podstead.wac.effective import paths_to_read
@@ -74,7 +75,7 @@ class GitService:
     def __init__(
         self,
         *,
-        store: EntryStore,
+        store: Store,
         gate: Gate,
         containers: Containers,
         repositories: Repositories,

@@ -9,16 +9,16 @@ its members. Rules that went alone are a right that was taken away, and stay gon
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from podstead.core.identifiers import ROOT, ResourcePath, acl_of, ancestors, description_of
 from podstead.notifications.notification import Activity, Notification
 from podstead.storage import records
 from podstead.storage.blobs.bodies import ContentBody
-from podstead.storage.protocol import DocumentSource, OpenBody, Snapshot
-from podstead.storage.records import DeletedAcl, LoggedChange, Metadata, Version
+from podstead.storage.protocol import OpenBody, ResourceStore, Snapshot
+from podstead.storage.records import DeletedAcl, Metadata
 from podstead.wac.effective import acl_paths
 from podstead.wac.modes import governed
 
@@ -26,16 +26,6 @@ LOOKED_THROUGH: Final = 256
 """Rows of the change log behind a notice in which what has gone since is looked for."""
 
 _DELETIONS: Final = frozenset({Activity.DELETE, Activity.REMOVE})
-
-
-class RuleStore(DocumentSource, Protocol):
-    """Where resources, their access rules and those that a write deleted are."""
-
-    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]: ...
-
-    async def deleted_acls(
-        self, write: Version, paths: Iterable[ResourcePath]
-    ) -> Mapping[ResourcePath, DeletedAcl]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +42,7 @@ class DeletedRules:
 
 
 async def rules_deleted_since(
-    store: RuleStore, notification: Notification, snapshot: Snapshot
+    store: ResourceStore, notification: Notification, snapshot: Snapshot
 ) -> DeletedRules:
     """What is gone, as of ``snapshot``, which tells of the notice's topic and all above it. Raises
     StorageError."""
@@ -79,7 +69,7 @@ async def rules_deleted_since(
 class RestoredRules:
     """The store, with rules that are gone in their places once more."""
 
-    def __init__(self, store: RuleStore, deleted: Mapping[ResourcePath, DeletedAcl]) -> None:
+    def __init__(self, store: ResourceStore, deleted: Mapping[ResourcePath, DeletedAcl]) -> None:
         self._store = store
         self._deleted = deleted
 

@@ -8,14 +8,15 @@ can then tell what became of it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
 from podstead.core.identifiers import ResourcePath
+from podstead.notifications.feed import ChangeLog
 from podstead.notifications.notification import Activity, Notification, notifications_of
 from podstead.notifications.readers import ReadCheck, Readers, Subscriber
-from podstead.storage.records import LoggedChange, Metadata, Version
+from podstead.storage.records import Metadata, Version
 
 PAGE: Final = 256
 """Rows that are read in one step, which requests wait for."""
@@ -27,17 +28,11 @@ class HistoryLost(Exception):
     """The change log does not reach back to where the receiver was."""
 
 
-class ReadableLog(Protocol):
-    """The change log."""
-
-    async def changes_after(self, sequence: int, *, limit: int) -> Sequence[LoggedChange]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class History:
     """Reads notices of the past; ``state_of`` gives the entity tag of what is stored."""
 
-    log: ReadableLog
+    log: ChangeLog
     readers: Readers
     state_of: Callable[[Metadata], str]
 

@@ -9,32 +9,23 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
 
+from podstead.authn.identity_status import IdentityStatus
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identifiers import ResourcePath, is_container, subject_of
 from podstead.core.identity import Identity
 from podstead.notifications.deleted_rules import (
     DeletedRules,
     RestoredRules,
-    RuleStore,
     rules_deleted_since,
 )
 from podstead.notifications.notification import Notification
-from podstead.storage.protocol import Snapshot
+from podstead.storage.protocol import ResourceStore, Snapshot
 from podstead.storage.records import Metadata
 from podstead.wac import modes
 from podstead.wac.effective import paths_to_read
 from podstead.wac.gate import Gate
 from podstead.wac.modes import Mode
-
-
-class IdentityCheck(Protocol):
-    """Looks at identities that were proven a while ago."""
-
-    async def is_still_valid(self, identity: Identity, *, before_deletion: bool = False) -> bool:
-        """Whether nobody has ended the identity's credential or its account, as of now or before
-        something was deleted. Raises StorageError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +70,7 @@ class View:
     def __init__(
         self,
         gate: Gate,
-        identity_status: IdentityCheck,
+        identity_status: IdentityStatus,
         topic: ResourcePath,
         snapshot: Snapshot,
         former: DeletedRules,
@@ -121,7 +112,9 @@ class View:
 class Readers:
     """Looks at the right to read."""
 
-    def __init__(self, *, store: RuleStore, gate: Gate, identity_status: IdentityCheck) -> None:
+    def __init__(
+        self, *, store: ResourceStore, gate: Gate, identity_status: IdentityStatus
+    ) -> None:
         self._store = store
         self._gate = gate
         self._identity_status = identity_status

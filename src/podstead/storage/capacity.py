@@ -7,31 +7,18 @@ or fills the disk with bodies that cannot be committed.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Protocol
 
 from podstead.core.errors import QuotaExceeded
 from podstead.core.identifiers import ResourcePath
 from podstead.core.operation import RequestBody
-
-
-class FreeSpaceCheck(Protocol):
-    """The free space of the disk."""
-
-    def check(self, new_bytes: int = 0) -> None:
-        """Raise DiskFull if there is not enough space; ``new_bytes`` are about to be stored."""
-
-
-class PodUsage(Protocol):
-    """The usage of each pod."""
-
-    async def used_bytes(self, name: str) -> int:
-        """What a pod is charged for. Raises StorageError."""
+from podstead.storage.disk_space import DiskSpace
+from podstead.storage.protocol import PodRegistry
 
 
 class StorageCapacity:
     """Bounds what the requests of one worker store, by the disk space and by each quota."""
 
-    def __init__(self, *, usage: PodUsage, space: FreeSpaceCheck, quota_bytes: int) -> None:
+    def __init__(self, *, usage: PodRegistry, space: DiskSpace, quota_bytes: int) -> None:
         """``quota_bytes`` is the quota of each storage; 0 for none."""
         self._usage = usage
         self._space = space
