@@ -22,7 +22,6 @@ from podstead.config import Settings
 from podstead.core.clock import Clock, Randomness
 from podstead.core.identifiers import ROOT, ResourcePath
 from podstead.git.directories import Directories
-from podstead.idp.passwords import PasswordHasher
 from podstead.pods.provision import PodProvisioner, TokenPolicy
 from podstead.rdf.graph import Graph
 from podstead.rdf.parser import RdfParser
@@ -53,6 +52,7 @@ from podstead.web.storage_description_endpoint import StorageDescriptionEndpoint
 
 if TYPE_CHECKING:
     from podstead.app.idp import Provider
+    from podstead.idp.passwords import PasswordHasher
 
 
 def build_application(

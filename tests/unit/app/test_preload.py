@@ -19,7 +19,7 @@ import json, sys
 import podstead.cli.start, podstead.app.build, podstead.app.process.run
 from podstead.app.process.preload import preload
 from podstead.config import Settings
-preload(Settings(idp=True, webid_tls=True, git=True))
+preload(Settings(**json.loads(sys.argv[1])))
 print(json.dumps(sorted(sys.modules)))
 """
 _BEFORE_THE_FIRST_REQUEST = {"podstead.app.adapters.profile_index"}
@@ -41,9 +41,14 @@ def _late_imports(path: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def loaded() -> frozenset[str]:
-    """What a server has in memory when it begins to answer, as a fresh process says."""
+    """What a server with everything switched on has in memory when it begins to answer."""
+    return _loaded_by(idp=True, webid_tls=True, git=True)
+
+
+def _loaded_by(**settings: bool) -> frozenset[str]:
+    """The modules that a fresh process loads for these settings."""
     said = subprocess.run(
-        [sys.executable, "-c", _LOADED],
+        [sys.executable, "-c", _LOADED, json.dumps(settings)],
         capture_output=True,
         text=True,
         timeout=DEADLINE_S,
@@ -66,3 +71,25 @@ def _sources() -> list[Path]:
 def test_nothing_is_imported_late(path: Path, loaded: frozenset[str]) -> None:
     """An upgrade may replace the package under a running server."""
     assert set(_late_imports(path)) - _BEFORE_THE_FIRST_REQUEST - _OF_COMMANDS <= loaded
+
+
+def test_without_the_provider_what_belongs_to_it_is_not_loaded() -> None:
+    """But for the records of the keys in profiles, and of what happens to accounts: a profile that
+    changes while the provider is off ends the sign-ins of the keys that it no longer names."""
+    provider = {name for name in _loaded_by() if name.startswith("podstead.idp.")}
+    assert provider == {
+        "podstead.idp.audit",
+        "podstead.idp.keys",
+        "podstead.idp.names",
+        "podstead.idp.nostr",
+        "podstead.idp.nostr.allowed_keys",
+        "podstead.idp.nostr.profile_key_records",
+        "podstead.idp.passkeys",
+        "podstead.idp.passkeys.ceremonies",
+        "podstead.idp.records",
+        "podstead.idp.security_events",
+        "podstead.idp.source",
+        "podstead.idp.ways",
+    }
+    others = {"podstead.web.idp", "podstead.app.idp", "argon2", "authlib", "webauthn"}
+    assert not others & _loaded_by()

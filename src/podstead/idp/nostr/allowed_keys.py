@@ -10,11 +10,10 @@ account.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from podstead.core.errors import Conflict, NotFound
 from podstead.idp.audit import Audit, AuditEvent
-from podstead.idp.nostr.profile_keys import ProfileKeys
 from podstead.idp.records import ALLOWED_KEYS, Account, AllowedKey
 from podstead.idp.security_events import noting
 from podstead.idp.sign_in_methods import ending
@@ -23,6 +22,9 @@ from podstead.nostr.npub import npub
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
 from podstead.storage.registry import Versioned
+
+if TYPE_CHECKING:
+    from podstead.idp.nostr.profile_keys import ProfileKeys  # not loaded without the provider
 
 MOST_OF_ONE_ACCOUNT: Final = 50
 
