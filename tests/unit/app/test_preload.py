@@ -73,23 +73,18 @@ def test_nothing_is_imported_late(path: Path, loaded: frozenset[str]) -> None:
     assert set(_late_imports(path)) - _BEFORE_THE_FIRST_REQUEST - _OF_COMMANDS <= loaded
 
 
-def test_without_the_provider_what_belongs_to_it_is_not_loaded() -> None:
-    """But for the records of the keys in profiles, and of what happens to accounts: a profile that
-    changes while the provider is off ends the sign-ins of the keys that it no longer names."""
-    provider = {name for name in _loaded_by() if name.startswith("podstead.idp.")}
-    assert provider == {
-        "podstead.idp.audit",
-        "podstead.idp.keys",
-        "podstead.idp.names",
-        "podstead.idp.nostr",
-        "podstead.idp.nostr.allowed_keys",
-        "podstead.idp.nostr.profile_key_records",
-        "podstead.idp.passkeys",
-        "podstead.idp.passkeys.ceremonies",
-        "podstead.idp.records",
-        "podstead.idp.security_events",
-        "podstead.idp.source",
-        "podstead.idp.ways",
+def test_without_the_provider_what_belongs_to_it_is_not_loaded(loaded: frozenset[str]) -> None:
+    provider = {
+        "argon2",
+        "authlib",
+        "podstead.app.idp",
+        "podstead.idp.accounts",
+        "podstead.idp.clients",
+        "podstead.idp.oauth",
+        "podstead.idp.passwords",
+        "podstead.idp.sessions",
+        "podstead.web.idp",
+        "webauthn",
     }
-    others = {"podstead.web.idp", "podstead.app.idp", "argon2", "authlib", "webauthn"}
-    assert not others & _loaded_by()
+    assert provider <= loaded
+    assert not provider & _loaded_by()
