@@ -1,13 +1,13 @@
 """What does an ACL document say? From its triples to the authorizations about its subject.
 
-WAC, "Authorization Rule" and "Authorization Conformance". Pure. An authorization counts if it has
-the class, a mode that is known, a subject that is known, and names the resource to which the ACL
-belongs as its object (W-11, W-12). Everything else in the document is ignored without error:
-foreign modes, classes and predicates never widen access (W-16).
+WAC, "Authorization Rule" and "Authorization Conformance". Pure. An authorization applies if it has
+the class, a known mode and a known subject, and if its object is the resource that the ACL belongs
+to (W-11, W-12). Everything else in the document is ignored without error: unknown modes, classes
+and predicates never widen access (W-16).
 
-``acl:condition`` is ignored as well, because WAC has a server ignore every type of condition that
-it does not advertise and this one advertises none (W-9): who writes a condition without looking
-for that ``Link`` grants what the authorization says without it.
+``acl:condition`` is ignored as well, because WAC tells a server to ignore every type of condition
+that it does not advertise, and this server advertises none (W-9). An authorization with a condition
+therefore grants what it would grant without it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from podstead.wac.iris import agent_name, origin_of
 from podstead.wac.modes import NO_MODES, Mode, Modes, with_entailed
 
 MAX_GROUPS = 32
-"""How many agent groups one ACL may name: each can take a look-up, or a fetch, to decide."""
+"""How many agent groups one ACL may name: a decision may have to look up or fetch each of them."""
 
 UNMATCHABLE_ORIGIN = ""
-"""Stands for the object of an ``acl:origin`` that is no origin: it still restricts (W-17)."""
+"""Stands for an object of ``acl:origin`` that is not an origin: it still restricts (W-17)."""
 
 _TYPE: Final = Iri(vocab.RDF_TYPE)
 _AUTHORIZATION: Final = Iri(vocab.ACL_AUTHORIZATION)
@@ -52,10 +52,10 @@ _MODES: Final = {
 class Authorization:
     """One authorization about the ACL's subject.
 
-    ``access_to`` tells that it is about the subject itself, ``default`` that it is about what lies
-    below. ``modes`` are complete under entailment. ``public`` and ``authenticated`` stand for the
-    agent classes ``foaf:Agent`` and ``acl:AuthenticatedAgent``; an authorization that names only
-    ``origins`` grants no agent anything. Agent names and origins are canonical.
+    ``access_to`` is true if it is about the subject itself, ``default`` if it is about everything
+    below the subject. ``modes`` include the entailed ones. ``public`` and ``authenticated`` stand
+    for the agent classes ``foaf:Agent`` and ``acl:AuthenticatedAgent``. An authorization that names
+    only ``origins`` grants nothing to any agent. Agent names and origins are canonical.
     """
 
     access_to: bool
@@ -74,16 +74,16 @@ class Authorization:
 
 @dataclass(frozen=True, slots=True)
 class AclDocument:
-    """All that an ACL says about its subject and what lies below."""
+    """What an ACL says about its subject and about everything below it."""
 
     authorizations: tuple[Authorization, ...]
 
     def about_subject(self) -> tuple[Authorization, ...]:
-        """What applies to the resource whose own ACL this is."""
+        """The authorizations that apply to the subject of the ACL."""
         return tuple(rule for rule in self.authorizations if rule.access_to)
 
     def about_contents(self) -> tuple[Authorization, ...]:
-        """What applies to everything below that has no ACL closer by."""
+        """The authorizations that apply to everything below that has no closer ACL."""
         return tuple(rule for rule in self.authorizations if rule.default)
 
     def groups(self) -> frozenset[str]:
@@ -92,24 +92,23 @@ class AclDocument:
 
 
 DENYING_ACL = AclDocument(())
-"""Grants nothing: what an ACL counts as that cannot be understood (W-7)."""
+"""Grants nothing; stands for an ACL that cannot be parsed (W-7)."""
 
 
 def read_acl(graph: Graph, *, subject_url: str) -> AclDocument:
     """What a stored ACL says about the resource at ``subject_url``.
 
-    One that names too many groups to be decided is not understood and grants nothing.
+    An ACL that names too many groups grants nothing.
     """
     document = _document(graph, subject_url)
     return document if len(document.groups()) <= MAX_GROUPS else DENYING_ACL
 
 
 def check_storable(graph: Graph, *, subject_url: str, of_storage_root: bool) -> None:
-    """Refuse an ACL that must not become the one of ``subject_url``.
+    """Refuse an ACL that must not be stored for ``subject_url``.
 
-    Raises BadRequest if it names more groups than can be decided, and Conflict if it belongs to
-    the root of a storage and leaves nobody Control there (W-4). That it is RDF and could be parsed
-    the caller has seen by having a graph (W-6).
+    Raises BadRequest if it names too many groups, and Conflict if it belongs to the root of a
+    storage and grants nobody Control there (W-4). The caller has already parsed it (W-6).
     """
     document = _document(graph, subject_url)
     if len(document.groups()) > MAX_GROUPS:
@@ -123,10 +122,10 @@ def check_storable(graph: Graph, *, subject_url: str, of_storage_root: bool) -> 
 def _document(graph: Graph, subject_url: str) -> AclDocument:
     subject = canonical_url(subject_url)
     if subject is None:
-        raise ValueError("The subject of an ACL is named by an http URL without query or fragment")
+        raise ValueError("The subject of an ACL must be an http URL without query or fragment")
     descriptions = map(graph.about, graph.subjects(_TYPE, _AUTHORIZATION))
     rules = (_authorization(description, subject) for description in descriptions)
-    return AclDocument(tuple(rule for rule in rules if _counts(rule)))
+    return AclDocument(tuple(rule for rule in rules if _applies(rule)))
 
 
 def _authorization(description: Description, subject: str) -> Authorization:
@@ -143,7 +142,7 @@ def _authorization(description: Description, subject: str) -> Authorization:
     )
 
 
-def _counts(rule: Authorization) -> bool:
+def _applies(rule: Authorization) -> bool:
     return (
         (rule.access_to or rule.default)
         and rule.modes != NO_MODES
@@ -152,8 +151,8 @@ def _counts(rule: Authorization) -> bool:
 
 
 def _names(description: Description, predicate: Iri, subject: str) -> bool:
-    """Whether one of the predicate's objects is exactly the subject: no prefix, and a trailing
-    slash makes another resource (W-11)."""
+    """Whether one of the predicate's objects is exactly the subject. A prefix does not match, and a
+    URL with a trailing slash names another resource (W-11)."""
     return any(canonical_url(iri) == subject for iri in _iris(description, predicate))
 
 
@@ -162,7 +161,7 @@ def _modes(iris: Iterable[str]) -> Modes:
 
 
 def _origins(description: Description) -> frozenset[str]:
-    """Every object counts: one that is overlooked would lift a restriction."""
+    """Objects that are not origins are included: ignoring one would lift a restriction."""
     return frozenset(
         (origin_of(term.value) if isinstance(term, Iri) else None) or UNMATCHABLE_ORIGIN
         for term in description.get(_ORIGIN, ())

@@ -1,17 +1,17 @@
 """Which modes does an agent hold under the rules that apply? WAC, "Authorization Evaluation".
 
-Pure: the rules, who asks, and from which origin come in as values. The modes of all matching
-authorizations add up (W-16), Write brings Append with it and nothing else entails anything (W-15).
+Pure: the rules, the agent and the origin of the request are parameters. The modes of all matching
+authorizations add up (W-16). Write entails Append, and no other mode entails anything (W-15).
 
-The origin rule (W-17). Every web origin is trusted until the applying rules themselves name
-origins for a mode; then a request with an ``Origin`` header holds that mode only if the mode is
-open to everyone or one of those authorizations names its origin. Agent and origin may be named by
-different authorizations, and one that names only origins gives no agent anything. Without the
-header the rule does not apply.
+The origin rule (W-17). Every web origin is trusted as long as the rules that apply do not name
+origins for a mode. If they do, a request with an ``Origin`` header has that mode only if everyone
+has it or one of those authorizations names its origin. Different authorizations may name the agent
+and the origin; one that names only origins grants nothing to any agent. The rule does not apply to
+requests without the header.
 
-The owner rule (W-7, W-18). The owner of a storage always keeps Control in it, so that no ACL, not
-even one that cannot be read, locks the owner out for good. Where rules name origins for Control,
-the web applications that the owner uses must come from one of them too.
+The owner rule (W-7, W-18). The owner of a storage always has Control in it, so that no ACL, not
+even one that cannot be parsed, can lock the owner out for good. If rules name origins for Control,
+they apply to the web applications of the owner too.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ class Rules:
 
 
 NO_RULES = Rules.of(())
-"""What applies where there is no ACL at all: nothing is granted."""
+"""The rules where there is no ACL at all: they grant nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """A proven identity in the terms of access rules; the public holds ``Rules.public``.
+    """An authenticated agent in the terms of access rules; the public has ``Rules.public``.
 
-    ``names`` are its IRIs, canonical (:func:`podstead.wac.iris.agent_name`). ``groups`` are those
-    of the rules' groups that have one of the names as a member. ``origin`` is the request's
-    ``Origin``, canonical, ``None`` if it had none.
+    ``names`` are the agent's canonical IRIs (:func:`podstead.wac.iris.agent_name`). ``groups`` are
+    the groups in the rules that have one of the names as a member. ``origin`` is the canonical
+    ``Origin`` of the request, ``None`` if it has none.
     """
 
     names: frozenset[str]
@@ -66,7 +66,7 @@ class Requester:
 
 
 def agent_modes(rules: Rules, requester: Requester) -> Modes:
-    """What a proven identity holds, the public modes included."""
+    """The modes of an authenticated agent, the public ones included."""
     held = _union(rule for rule in rules.authorizations if _names_agent(rule, requester))
     if requester.owns_storage:
         held |= {Mode.CONTROL}
@@ -85,7 +85,7 @@ def _names_agent(rule: Authorization, requester: Requester) -> bool:
 
 
 def _modes_through(origin: str, rules: Rules) -> Modes:
-    """The modes that a web application of the origin may be used for."""
+    """The modes that a web application of this origin can have."""
     naming_origins = [rule for rule in rules.authorizations if rule.origins]
     allowed = _union(rule for rule in naming_origins if origin in rule.origins)
     return ALL_MODES - _union(naming_origins) | allowed

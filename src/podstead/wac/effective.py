@@ -1,14 +1,14 @@
-"""Which rules apply to a resource? The walk to its effective ACL (WAC, "Effective ACL Resource").
+"""Which rules apply to a resource? Finding its effective ACL (WAC, "Effective ACL Resource").
 
-The closest existing ACL decides alone (W-10): the resource's own with its ``acl:accessTo`` rules,
-else that of the closest container that has one with its ``acl:default`` rules; levels never add up
-and the walk is the same for resources that do not exist. An ACL that is not there means climbing
-on. An ACL that is there decides even if it says nothing about the resource (W-8) or cannot be
-understood (W-7): then it grants nothing. Trouble in reading is an error, never absence: falling
-through to a parent's rules could give access that the ACL takes away.
+The closest existing ACL decides alone (W-10): the resource's own ACL with its ``acl:accessTo``
+rules, or else the ACL of the closest container that has one, with its ``acl:default`` rules. Levels
+never add up, and resources that do not exist are treated alike. An ACL decides even if it says
+nothing about the resource (W-8) or cannot be parsed (W-7); then it grants nothing. A failure to
+read it is an error and never taken for absence: the rules of a parent could grant access that the
+ACL denies.
 
-With its answer comes what the answer relied on, so that a write can have it checked again in its
-transaction. Parsed ACLs are kept by path and version, which changes with every write (W-5).
+The result contains its preconditions, which a write has checked again in its transaction. Parsed
+ACLs are cached by path and version, and the version changes with every write (W-5).
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from podstead.wac.decision import NO_RULES, Rules
 from podstead.wac.modes import governed
 
 MAX_DEPTH = 100
-"""How deep resources may lie: deciding about one takes a look at everything above it."""
+"""How many levels a path may have: a decision looks at every container above the resource."""
 
 CACHE_OVERHEAD_BYTES = 1024
-"""What a remembered document costs beside its content: key, objects and place, rounded up."""
+"""What a cached document takes besides its content: its key, objects and entry, rounded up."""
 
 
 @dataclass(frozen=True, slots=True)
 class EffectiveAcl:
-    """The rules that apply to one resource, and what was relied on to find them.
+    """The rules that apply to one resource, with their preconditions.
 
-    ``lasting`` tells that they stay the same until the store changes.
+    ``lasting`` is true if they stay the same until the store changes.
     """
 
     rules: Rules
@@ -58,14 +58,14 @@ class EffectiveAcl:
 
     @property
     def storage(self) -> ResourcePath | None:
-        """The storage that the ACL lies in, whose owner its rules are; ``None`` for none."""
+        """The storage that contains the ACL; ``None`` if there is no ACL or no storage."""
         decisive = self.preconditions[-1]
         return storage_root(decisive.path) if isinstance(decisive, AtVersion) else None
 
 
 @dataclass(frozen=True, slots=True)
 class _KnownAcl:
-    """One version of an ACL, in both ways of applying."""
+    """One version of an ACL: the rules for its subject, and those for everything below."""
 
     own: Rules
     inherited: Rules
@@ -75,11 +75,11 @@ class _KnownAcl:
 
 @memoize_short_keys
 def paths_to_read(target: ResourcePath) -> tuple[ResourcePath, ...]:
-    """Every path whose metadata decides about an operation on ``target``, for one snapshot.
+    """Every path whose metadata a decision about ``target`` needs, for one snapshot.
 
-    The target and, for an auxiliary, its subject; each container above; the slash twin of all of
-    these (P-47, P-49); and the ACLs that the walk may meet. Raises TargetTooLong for a target
-    more than ``MAX_DEPTH`` levels below the server's root.
+    The target and, if it is auxiliary, its subject; each container above; the slash variants of all
+    of these (P-47, P-49); and the ACLs that may be the effective one. Raises TargetTooLong for a
+    target more than ``MAX_DEPTH`` levels below the server's root.
     """
     if target.count("/") > MAX_DEPTH:
         raise TargetTooLong(f"A path can have at most {MAX_DEPTH} levels")
@@ -94,7 +94,7 @@ def paths_to_read(target: ResourcePath) -> tuple[ResourcePath, ...]:
 
 @memoize_short_keys
 def acl_paths(subject: ResourcePath) -> tuple[ResourcePath, ...]:
-    """The paths at which the effective ACL of a subject may lie, the deciding order first."""
+    """The paths at which the effective ACL of a subject may be, the closest first."""
     return tuple(acl_of(place) for place in (subject, *ancestors(subject)))
 
 
@@ -104,7 +104,7 @@ def _absences(subject: ResourcePath) -> tuple[Absent, ...]:
 
 
 class EffectiveAcls:
-    """Finds and reads effective ACLs."""
+    """Finds and parses effective ACLs."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class EffectiveAcls:
         cache_bytes: int = 32 * 1024 * 1024,
     ) -> None:
         """``base_url`` is the server's origin without a trailing slash; ``cache_bytes`` bounds the
-        ACLs that are kept parsed, by the length of their documents."""
+        cache of parsed ACLs, by the length of their documents."""
         self._parse = parse
         self._base_url = base_url
         self._acls: DocumentReader[_KnownAcl] = DocumentReader(
@@ -142,8 +142,8 @@ class EffectiveAcls:
         acl = self._acls.cached(metadata.path, metadata)
         if acl is not None:
             return _effective(subject, depth, acl)
-        # If the ACL is superseded, the whole walk is repeated: rules of different moments together
-        # could grant what neither moment granted.
+        # If the ACL has been superseded, all of this is repeated: rules of two moments together
+        # could grant what was not granted at either.
         return await self._acls.retry(acl_paths(subject), partial(self._read, subject), snapshot)
 
     async def _read(self, subject: ResourcePath, snapshot: Snapshot) -> EffectiveAcl:
@@ -164,7 +164,7 @@ class EffectiveAcls:
         except UnknownContext:
             raise
         except RequestRefused:
-            # W-7: fail closed for all; the owner rule keeps the owner's Control.
+            # W-7: fail closed for everybody; the owner still has Control by the owner rule.
             document = DENYING_ACL
         else:
             document = read_acl(graph, subject_url=self._base_url + subject_of(metadata.path))
@@ -188,7 +188,7 @@ def _effective(subject: ResourcePath, depth: int, acl: _KnownAcl) -> EffectiveAc
 def _closest(subject: ResourcePath, snapshot: Snapshot) -> tuple[int, Metadata | None]:
     """How many levels up the closest ACL is, and its metadata.
 
-    A path that the snapshot does not hold raises KeyError: not having looked is not absence.
+    Raises KeyError for a path that is not in the snapshot, because that does not mean absence.
     """
     for depth, path in enumerate(acl_paths(subject)):
         metadata = snapshot[path]

@@ -1,10 +1,10 @@
 """May this agent do this here? The one gate through which every operation on a resource passes.
 
-What is required comes from :mod:`podstead.wac.modes`, who asks from authentication, and what is
-stored from one snapshot; the gate finds the rules and either grants, with everything that the
-decision relied on, or refuses. A refusal depends on who asks only: without credentials it is
-NotAuthenticated, else AccessDenied, word for word the same whether or not anything exists (W-60,
-W-64). There is no other way past the rules, and what no rule grants is refused.
+The requirements come from :mod:`podstead.wac.modes`, the identity from authentication, and the
+stored state from one snapshot. The gate finds the rules and grants the operation, with the
+preconditions of the decision, or refuses it. A refusal depends on the identity alone: it is
+NotAuthenticated without one and AccessDenied otherwise, with the same text whether or not the
+target exists (W-60, W-64). Nothing bypasses the rules, and what no rule grants is refused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from podstead.wac.modes import ALL_MODES, NO_MODES, Governed, Mode, Modes, Requi
 from podstead.wac.wac_allow import wac_allow
 
 OPAQUE_ORIGIN = "null"
-"""Stands for every Origin that is none of the web's, such as that of a sandboxed page."""
+"""Stands for every Origin that is not a web origin, such as that of a sandboxed page."""
 
 
 class StorageOwners(Protocol):
@@ -35,17 +35,18 @@ class StorageOwners(Protocol):
     an answer should be cheap."""
 
     async def owner_of(self, storage: ResourcePath) -> str | None:
-        """The owner's IRI; ``None`` for a path that is no storage's root. Raises StorageError."""
+        """The owner's IRI; ``None`` if the path is not the root of a storage. Raises
+        StorageError."""
 
 
 @dataclass(frozen=True, slots=True)
 class GrantedAccess:
     """What the agent (``user``) and everyone (``public``) may do with the target of a request.
 
-    ``user`` holds the public modes too, and both hold Append where they hold Write. For an ACL
-    these are all modes or none (W-54). ``preconditions`` are the ACLs and group documents that the
-    decision was made from, existing or absent; a write takes them along to be checked again.
-    ``lasting`` tells that nothing but the store can change the decision.
+    ``user`` includes the public modes, and both include Append if they include Write. For an ACL
+    they are all modes or none (W-54). ``preconditions`` are the versions or absence of the ACLs and
+    group documents that the decision depends on; a write has them checked again when it is
+    committed. ``lasting`` is true if only a change of the store can change the decision.
     """
 
     user: Modes
@@ -86,7 +87,7 @@ class Gate:
         self._owners = owners
 
     def over(self, source: DocumentSource) -> Gate:
-        """The same gate on ACLs of another source; groups and owners stay those of now."""
+        """The same gate on the ACLs of another source, with the current groups and owners."""
         other = Gate(acls=self._acls.over(source), groups=self._groups, owners=self._owners)
         other._group_acls = self._group_acls
         return other
@@ -99,13 +100,13 @@ class Gate:
         requirements: Requirements,
         snapshot: Snapshot,
     ) -> GrantedAccess:
-        """Let the operation pass with what it relied on, or refuse it.
+        """GrantedAccess the operation, with its preconditions, or refuse it.
 
-        ``origin`` is the request's Origin header as received; ``snapshot`` holds
+        ``origin`` is the Origin header as received; ``snapshot`` holds
         :func:`podstead.wac.effective.paths_to_read` of the target. Raises NotAuthenticated for
         the public and AccessDenied for an identity; StorageError and Overloaded if the rules
-        cannot be read; ValueError if nothing is required, since only OPTIONS needs nothing and it
-        never comes here (W-31).
+        cannot be read; ValueError if there are no requirements, because only OPTIONS has none and
+        it never gets here (W-31).
         """
         place = governed(target)
         held = await self._held(agent, origin, place.subject, snapshot)
@@ -123,7 +124,8 @@ class Gate:
         origin: str | None,
         snapshot: Snapshot,
     ) -> tuple[Precondition, ...]:
-        """As :meth:`authorize`, of operations that have no one target; returns the reliances."""
+        """The same as :meth:`authorize` for operations without a single target; returns the
+        preconditions."""
         holdings: dict[ResourcePath, GrantedAccess] = {}
         await self._check(requirements, agent, origin, snapshot, holdings)
         return _preconditions(holdings)
@@ -131,14 +133,13 @@ class Gate:
     async def grant(
         self, agent: Identity | None, origin: str | None, target: ResourcePath, snapshot: Snapshot
     ) -> GrantedAccess:
-        """What the agent may do with the target, nothing at all included; refuses nothing."""
+        """What the agent may do with the target, which may be nothing; refuses nothing."""
         place = governed(target)
         held = await self._held(agent, origin, place.subject, snapshot)
         return held.on(place)
 
     async def another_owns(self, agent: Identity, target: ResourcePath) -> bool:
-        """Whether the target lies in a storage whose owner is somebody else. Raises
-        StorageError."""
+        """Whether the target is in a storage that somebody else owns. Raises StorageError."""
         owner = await self._owner_of(governed(target).subject)
         return owner is not None and owner not in _names(agent.iri, agent.aliases)
 
@@ -150,9 +151,9 @@ class Gate:
         snapshot: Snapshot,
         holdings: dict[ResourcePath, GrantedAccess],
     ) -> None:
-        """Check every requirement, adding to ``holdings`` what is held on each subject."""
+        """Check every requirement, and add the grant on each subject to ``holdings``."""
         if not requirements:
-            raise ValueError("An operation without requirements has no place at the gate")
+            raise ValueError("An operation without requirements must not be authorized")
         for requirement in requirements:
             subject = requirement.subject
             held = holdings.get(subject)
@@ -164,7 +165,7 @@ class Gate:
     async def _held(
         self, agent: Identity | None, origin: str | None, subject: ResourcePath, snapshot: Snapshot
     ) -> GrantedAccess:
-        """The modes on a resource that is no auxiliary."""
+        """The modes on a resource that is not auxiliary."""
         effective = await self._acls.find(subject, snapshot)
         rules, preconditions = effective.rules, effective.preconditions
         if agent is None:
@@ -187,11 +188,11 @@ class Gate:
         effective: EffectiveAcl,
         memberships: Memberships,
     ) -> GrantedAccess:
-        """What somebody of these names holds under the rules, being in these groups."""
+        """What an agent with these names and memberships has under the rules."""
         rules = effective.rules
         asked_from = canonical_origin(origin) if rules.name_origins else None
         held = agent_modes(rules, Requester(names, memberships.groups, asked_from))
-        # Owning adds nothing but Control, so nobody who holds it anyway is looked up.
+        # Ownership adds Control and nothing else, so it is not looked up for agents that have it.
         if Mode.CONTROL not in held and await self._owns(names, subject):
             owner = Requester(names, memberships.groups, asked_from, owns_storage=True)
             held = agent_modes(rules, owner)
@@ -205,16 +206,16 @@ class Gate:
     async def _group_is_readable(
         self, storage: ResourcePath | None, document: ResourcePath, snapshot: Snapshot
     ) -> Readable:
-        """Whether the owner of a storage may read a group document that lies elsewhere, so that
-        rules in the storage show nothing but what their owner may know.
+        """Whether the owner of a storage may read a group document outside it, so that rules in the
+        storage reveal only what their owner may know.
 
-        Rules of the document that name groups count as far as those lie in its own storage.
+        If the rules of the document name groups, those in its own storage apply.
         """
         place = governed(document)
         effective = await self._group_acls.find(place.subject, snapshot)
         rules = effective.rules
         held = GrantedAccess(rules.public, rules.public, effective.preconditions, effective.lasting)
-        if not _shows(held.on(place)) and storage is not None:
+        if not _reveals(held.on(place)) and storage is not None:
             owner = await self._owners.owner_of(storage)
             if owner is not None:
                 names = _names(owner, frozenset())
@@ -222,15 +223,15 @@ class Gate:
                     names, rules.groups, storage=effective.storage, readable=None
                 )
                 held = await self._held_by(names, None, place.subject, effective, memberships)
-        return Readable(_shows(held.on(place)), held.preconditions, held.lasting)
+        return Readable(_reveals(held.on(place)), held.preconditions, held.lasting)
 
     async def _owns(self, names: frozenset[str], subject: ResourcePath) -> bool:
-        """Whether one of the names is the owner's of the storage that the resource lies in."""
+        """Whether one of the names is that of the owner of the resource's storage."""
         owner = await self._owner_of(subject)
         return owner is not None and owner in names
 
     async def _owner_of(self, subject: ResourcePath) -> str | None:
-        """The name of the owner of the storage that the resource lies in, if it lies in one."""
+        """The name of the owner of the resource's storage, if it is in one."""
         storage = storage_root(subject)
         owner = None if storage is None else await self._owners.owner_of(storage)
         return None if owner is None else agent_name(owner)
@@ -242,21 +243,21 @@ def _names(agent: str, aliases: frozenset[str]) -> frozenset[str]:
 
 
 def canonical_origin(origin: str | None) -> str | None:
-    """A request's Origin as rules name it; ``None`` only if there was none."""
+    """The Origin of a request as rules name it; ``None`` only if there is none."""
     return None if origin is None else origin_of(origin) or OPAQUE_ORIGIN
 
 
-def _shows(held: GrantedAccess) -> bool:
-    """Whether one may know what a document says: who controls it can let themselves read it."""
+def _reveals(held: GrantedAccess) -> bool:
+    """Whether the agent may know the content: with Control, it can grant itself Read."""
     return held.allows(Mode.READ) or held.allows(Mode.CONTROL)
 
 
 def _on_acl(modes: Modes) -> Modes:
-    """What Control of the subject means on the ACL itself (W-40, W-54)."""
+    """The modes on an ACL that follow from those on its subject (W-40, W-54)."""
     return ALL_MODES if Mode.CONTROL in modes else NO_MODES
 
 
 def _preconditions(holdings: Mapping[ResourcePath, GrantedAccess]) -> tuple[Precondition, ...]:
-    """All that was relied on, each fact once."""
+    """The preconditions of all grants, each once."""
     parts = (held.preconditions for held in holdings.values())
     return tuple(dict.fromkeys(precondition for part in parts for precondition in part))

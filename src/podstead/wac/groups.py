@@ -1,13 +1,16 @@
 """Is the agent a member of the groups that rules name? (``acl:agentGroup``, W-14)
 
 A group is a node in a document, and its members are the objects of its ``vcard:hasMember``. What a
-rule grants reveals who is a member, so a document is used only for rules whose owner may read it:
-always if it is in the storage of the rules, if its own rules let that owner (or everybody) read it
-when it is elsewhere on this server, and without further checks if it is on another server, because
-it is fetched without credentials (decision 0014). The rules of a group document are evaluated with
-the groups of its own storage only, so the evaluation cannot run in circles. Documents of other
-servers come through a guarded fetcher and are valid for a few seconds. A document that cannot be
-fetched or understood has no members, while a failure of our own store is an error.
+rule grants reveals who is a member, so a document is used only for rules whose owner may read it
+(decision 0014):
+
+- in the storage of the rules, always;
+- elsewhere on this server, if its own rules let that owner or everybody read it;
+- on another server, always, because it is fetched without credentials.
+
+The rules of a group document are evaluated with the groups of its own storage only, so evaluation
+always ends. A foreign document is used for a few seconds. A document that cannot be fetched or
+parsed has no members, while a failure of the store is an error.
 """
 
 from __future__ import annotations
@@ -38,19 +41,18 @@ from podstead.wac.effective import (
 from podstead.wac.iris import agent_name, local_path
 
 MAX_GROUP_DOCUMENT_BYTES = 1024 * 1024
-"""A larger document of this server is not used as a group document: reading it would delay the
-request."""
+"""A larger document of this server has no members: reading it would delay the request."""
 
 REMOTE_FRESH_MS = 10_000
 """For how long a fetched document is used."""
 REMOTE_RETRY_MS = 30_000
 """For how long a failed fetch is not repeated."""
 REMOTE_BUDGET_MS = 10_000
-"""For how long one decision may fetch; documents not fetched by then have no members this time."""
+"""For how long one decision may fetch; documents not fetched by then have no members in it."""
 
 MOST_DOCUMENTS_ELSEWHERE = 16
-"""How many group documents in other storages one decision considers. Each takes a look at its own
-rules, so without a bound one ACL could make every request to its resource expensive."""
+"""How many group documents in other storages one decision uses. The rules of each are evaluated,
+so without a bound one ACL could make every request to its resource expensive."""
 
 Members = Mapping[str, frozenset[str]]
 """The members of each group of one document."""
@@ -58,12 +60,12 @@ Members = Mapping[str, frozenset[str]]
 _NO_MEMBERS: Members = {}
 
 _TRANSIENT = (OutboundError, UnknownContext)
-"""Failures to understand a document that may be gone the next time."""
+"""Failures to parse a document that may not happen the next time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """Whether the owner of the rules may read a group document, and what was relied on to know."""
+    """Whether the owner of the rules may read a group document, with the preconditions."""
 
     may_read: bool
     preconditions: tuple[Precondition, ...]
@@ -71,18 +73,18 @@ class Readable:
 
 
 AskReadable = Callable[[ResourcePath, Snapshot], Awaitable[Readable]]
-"""Asks about a group document; the snapshot holds
+"""Decides about a group document; the snapshot holds
 :func:`podstead.wac.effective.paths_to_read` of it. Raises StorageError and Overloaded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memberships:
-    """The groups that have the agent as a member, and what was relied on to know."""
+    """The groups that have the agent as a member, with the preconditions."""
 
     groups: frozenset[str]
     preconditions: tuple[Precondition, ...]
     lasting: bool = True
-    """Whether they change only with the store: false if any foreign document was needed."""
+    """Whether only a change of the store can change them: false if a foreign document was used."""
 
 
 NO_MEMBERSHIPS = Memberships(frozenset(), ())
@@ -90,7 +92,7 @@ NO_MEMBERSHIPS = Memberships(frozenset(), ())
 
 @dataclass(frozen=True, slots=True)
 class _Stated:
-    """What a document of this server states; if ``lasting``, until it changes."""
+    """What a document of this server states; ``lasting`` unless it may be parsed later."""
 
     members: Members
     lasting: bool = True
@@ -101,12 +103,12 @@ _NOTHING_STATED = _Stated(_NO_MEMBERS)
 
 @dataclass(frozen=True, slots=True)
 class _LocalDocuments:
-    """What the documents of one moment state, and what was relied on to know."""
+    """What documents of this server state at one moment, with the preconditions."""
 
     documents: Mapping[ResourcePath, _Stated]
     preconditions: tuple[Precondition, ...]
     rules_last: bool = True
-    """Whether who may read them changes only with the store."""
+    """Whether only a change of the store can change who may read them."""
 
     @property
     def lasting(self) -> bool:
@@ -127,7 +129,7 @@ class GroupMemberships:
         cache_bytes: int = 16 * 1024 * 1024,
     ) -> None:
         """``base_url`` is the server's origin without a trailing slash; ``cache_bytes`` bounds the
-        documents remembered, of each kind, by their length."""
+        cache of stored documents and that of fetched ones, by the length of the documents."""
         self._parse = parse
         self._foreign = foreign
         self._clock = clock
@@ -152,9 +154,9 @@ class GroupMemberships:
     ) -> Memberships:
         """Which of ``groups`` have one of ``names`` as a member.
 
-        ``storage`` is the one that the rules are in. Documents elsewhere on this server are used if
-        they are ``readable``; if that is ``None``, neither they nor those of other servers have
-        members. Raises StorageError, and Overloaded if local group documents change faster than
+        ``storage`` is the one that contains the rules. Documents elsewhere on this server are used
+        if they are ``readable``; if that is ``None``, neither they nor foreign documents have
+        members. Raises StorageError, and Overloaded if stored group documents change faster than
         they can be read.
         """
         if not groups:
@@ -162,7 +164,7 @@ class GroupMemberships:
         local: dict[str, ResourcePath] = {}
         beside, elsewhere = set[ResourcePath](), set[ResourcePath]()
         remote: list[str] = []
-        # Sorted, so that bounds on number and time cut off the same groups each time.
+        # Sorted, so that the bounds on number and time leave out the same groups each time.
         for group in sorted(groups):
             path = local_path(group.partition("#")[0], self._base_url)
             if path is not None:
@@ -170,8 +172,8 @@ class GroupMemberships:
                 is_beside = storage is not None and path.startswith(storage)
                 (beside if is_beside else elsewhere).add(path)
             elif readable is not None:
-                # ``None`` means that this is itself the question whether a group document may be
-                # read; such a question never leads to another server.
+                # ``None`` means that this decision is itself about reading a group document. Such a
+                # decision never needs another server.
                 remote.append(group)
         stated = await self._local_documents(beside, elsewhere, readable)
         members = {
@@ -194,8 +196,8 @@ class GroupMemberships:
     ) -> _LocalDocuments:
         """What the documents in the storage of the rules state, and those elsewhere that are
         readable."""
-        # One snapshot for the documents and for the rules about them, so that a document is never
-        # read under rules that no longer applied to it.
+        # One snapshot for the documents and their rules, so that a document is never read under
+        # rules that did not apply to this version of it.
         asked = () if readable is None or not elsewhere else _first(elsewhere)
         wanted = beside.union(*map(paths_to_read, asked)) if asked else beside
         if not wanted:
@@ -221,8 +223,8 @@ class GroupMemberships:
             else:
                 stated = self._stored.cached(path, metadata)
                 documents[path] = stated or await self._read(metadata)
-        # A write that is granted by these is decided again if any of them changes before it is
-        # committed, the rules about group documents included.
+        # A write that these grant is decided again if any of them changes before it is committed,
+        # the rules of the group documents included.
         preconditions = tuple(_precondition(path, snapshot[path]) for path in paths)
         for _, answer in answers:
             preconditions += answer.preconditions
@@ -239,7 +241,7 @@ class GroupMemberships:
             return await self._stored.read(metadata.path, metadata)
         except BodyTooLarge:
             return _NOTHING_STATED
-        except _TRANSIENT:  # not cached: the same version may be understood the next time
+        except _TRANSIENT:  # not cached, because the same version may be parsed the next time
             return _Stated(_NO_MEMBERS, lasting=False)
 
     async def _interpret(self, path: str, metadata: Metadata, content: bytes) -> _Stated:
@@ -273,7 +275,7 @@ class GroupMemberships:
             kept_ms = REMOTE_FRESH_MS
         except _TRANSIENT:
             members, kept_ms = _NO_MEMBERS, REMOTE_RETRY_MS
-        # From the end of the fetch, which may have taken as long as the document is valid.
+        # From the end of the fetch, which may have taken as long as the document is used.
         self._fetched.put(
             url,
             members,
@@ -283,11 +285,11 @@ class GroupMemberships:
         return members
 
     async def _understand(self, content: bytes, content_type: str, base_iri: str) -> Members:
-        """The members stated, none if it is not RDF. Raises UnknownContext and OutboundError for a
-        JSON-LD context that is not available."""
+        """The members that the content states; none if it is not RDF. Raises UnknownContext and
+        OutboundError if a JSON-LD context is not available."""
         try:
             graph = await self._parse(content, content_type, base_iri)
-        except UnknownContext:  # a RequestRefused as well, but one that may pass
+        except UnknownContext:  # also a RequestRefused, but a temporary one
             raise
         except RequestRefused:
             return _NO_MEMBERS
@@ -295,8 +297,8 @@ class GroupMemberships:
 
 
 def _first(elsewhere: set[ResourcePath]) -> tuple[ResourcePath, ...]:
-    """Those that are considered, of all that rules name."""
-    # Nothing lies deeper, and paths_to_read refuses such paths.
+    """The documents that are used, of all that the rules name."""
+    # Nothing is stored at deeper paths, and paths_to_read refuses them.
     possible = sorted(path for path in elsewhere if path.count("/") <= MAX_DEPTH)
     return tuple(possible[:MOST_DOCUMENTS_ELSEWHERE])
 

@@ -1,7 +1,7 @@
 """What do the IRIs in access rules name: a resource, an origin, or an agent?
 
-IRIs from documents come in many spellings and are compared in their canonical one (W-11). Pure
-string work; what cannot be understood names nothing.
+One IRI can be spelled in many ways, so IRIs are compared in their canonical form (W-11). Pure. An
+IRI that cannot be parsed names nothing.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ _NOSTR_DID = "did:nostr:"
 
 
 def origin_of(iri: str) -> str | None:
-    """A web origin as browsers serialise it (RFC 6454 section 6.2); ``None`` if the IRI is more or
-    other than that, the opaque origin ``null`` included."""
+    """A web origin as browsers serialize it (RFC 6454 section 6.2); ``None`` if the IRI is anything
+    else, such as the opaque origin ``null``."""
     url = canonical_url(iri)
     if url is None or url.count("/") != 3 or not url.endswith("/"):
         return None
@@ -22,8 +22,8 @@ def origin_of(iri: str) -> str | None:
 
 
 def local_path(iri: str, base_url: str) -> ResourcePath | None:
-    """The canonical path of a resource of this server, whose own origin ``base_url`` is; ``None``
-    if the IRI names none."""
+    """The canonical path of the resource that the IRI names on this server, whose origin is
+    ``base_url``; ``None`` if it names none."""
     url, own = canonical_url(iri), canonical_url(base_url)
     if url is None or own is None or not url.startswith(own):
         return None
@@ -31,6 +31,6 @@ def local_path(iri: str, base_url: str) -> ResourcePath | None:
 
 
 def agent_name(iri: str) -> str:
-    """The spelling under which an agent's IRI compares: as it is, but for the hexadecimal key of
-    a ``did:nostr``, whose case means nothing (A-150)."""
+    """The form in which an agent's IRI is compared: unchanged, except that the hexadecimal key of a
+    ``did:nostr`` is case-insensitive (A-150)."""
     return iri.lower() if iri.startswith(_NOSTR_DID) else iri

@@ -1,10 +1,10 @@
 """Which access modes does an operation need, and on which resources?
 
-Requirements follow from the method, the target's path, what exists around it and, for PATCH, what
-the patch would do; never from who asks. Each names one resource and one mode that the agent must
-hold there under that resource's effective ACL (W-10), so the path alone says where the mode is
-looked up: rules with ``acl:accessTo`` count for a resource with an ACL of its own, rules with
-``acl:default`` for every other one, existing or not.
+Requirements follow from the method, the path of the target, what exists around it and, for PATCH,
+what the patch does. They never depend on the agent. Each names one resource and one mode that the
+agent must have under the effective ACL of that resource (W-10). If the resource has an ACL of its
+own, the rules with ``acl:accessTo`` apply; otherwise, whether it exists or not, the rules with
+``acl:default`` of the closest ACL above it.
 
     operation             on the target          on other resources
     read                  Read                                                          W-30
@@ -18,10 +18,10 @@ looked up: rules with ``acl:accessTo`` count for a resource with an ACL of its o
            container      Write, Read            Write on the parent                    W-39
            missing        Write, Read            Write on the parent                    W-41
 
-Two kinds of targets stand for another resource: an ACL takes Control on its subject, whatever the
-operation (W-40, X-25), and a description is read and changed like its subject (W-42). Whatever
-requirements depend on (the existence of the target and of the containers above) a write must rely
-on as well, so that they still hold when it is committed.
+Two kinds of targets stand for another resource. Every operation on an ACL needs Control on its
+subject (W-40, X-25), and a description is read and changed like its subject (W-42). What the
+requirements depend on, the existence of the target and of the containers above it, must be a
+precondition of the write, so that they are still right when it is committed.
 """
 
 from __future__ import annotations
@@ -60,14 +60,15 @@ ALL_MODES: Modes = frozenset(Mode)
 
 
 def with_entailed(modes: Iterable[Mode]) -> Modes:
-    """The modes and those that they entail: Write gives Append, and nothing else (W-15)."""
+    """The modes and those that they entail: Write entails Append, and that is all (W-15)."""
     held = frozenset(modes)
     return held | {Mode.APPEND} if Mode.WRITE in held else held
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """``mode`` must be held under the effective ACL of ``subject``, which is no auxiliary."""
+    """The agent must have ``mode`` under the effective ACL of ``subject``, which is not an
+    auxiliary resource."""
 
     subject: ResourcePath
     mode: Mode
@@ -78,10 +79,10 @@ Requirements = tuple[Requirement, ...]
 
 @dataclass(frozen=True, slots=True)
 class PatchContent:
-    """What a patch would do, which decides the modes it needs (X-20 to X-24).
+    """What a patch does, which determines the modes that it needs (X-20 to X-24).
 
-    ``where`` tells that it has conditions, so that its success tells what is stored. The patch of
-    which nothing is known yet is ``PatchContent()``.
+    ``where`` is true if it has conditions, because its success then reveals what is stored. A patch
+    that has not been read yet is ``PatchContent()``.
     """
 
     inserts: bool = False
@@ -94,7 +95,7 @@ UNREAD_PATCH = PatchContent()
 
 @dataclass(frozen=True, slots=True)
 class Governed:
-    """Which resource's rules decide about a path, and whether the path holds those rules."""
+    """Which resource's rules decide about a path, and whether the path is their ACL."""
 
     subject: ResourcePath
     is_acl: bool
@@ -104,7 +105,7 @@ class Governed:
 def governed(target: ResourcePath) -> Governed:
     """Whose effective ACL decides about ``target``: its own, or its subject's (W-40, W-42).
 
-    An ACL has no ACL (W-1): whatever is auxiliary to it needs Control on the subject as well.
+    An ACL has no ACL (W-1): a resource that is auxiliary to it needs Control on the subject too.
     """
     is_acl = False
     while (kind := auxiliary_kind(target)) is not None:
@@ -117,17 +118,18 @@ def governed(target: ResourcePath) -> Governed:
 def any_member(container: ResourcePath) -> ResourcePath:
     """A path in the container that only its ``acl:default`` rules apply to.
 
-    No request can name it (it holds a control character), so it never exists and never has an ACL.
+    No request can name it, because it contains a control character, so it never exists and never
+    has an ACL.
     """
     return ResourcePath(container + "%00")
 
 
 @memoize_short_keys
 def clone(container: ResourcePath) -> Requirements:
-    """Fetching from a container's repository: Read on the container and on what is in it.
+    """Fetching from the repository of a container: Read on the container and on its contents.
 
-    The rules of a container itself may be wider than those of its contents, as those of a pod's
-    root are, which is a public profile; a repository is contents.
+    A container itself may be open to more agents than its contents: the root of a pod is a public
+    profile, for example. A repository is contents.
     """
     return _on(container, Mode.READ) + _on(any_member(container), Mode.READ)
 
@@ -140,7 +142,7 @@ def read(target: ResourcePath) -> Requirements:
 
 @memoize_short_keys
 def post(target: ResourcePath) -> Requirements:
-    """POST (W-32): nothing is needed on the new member, and 404 or 405 come after this (W-61)."""
+    """POST (W-32). It needs nothing on the new member; 404 and 405 come after this (W-61)."""
     return _on(target, Mode.APPEND)
 
 
@@ -154,7 +156,7 @@ def patch(
 ) -> Requirements:
     """PATCH of an existing (W-35) or new resource (W-36, W-37).
 
-    Without ``content`` these are the requirements that every patch of the target has.
+    Without ``content``, these are the requirements of every patch of the target.
     """
     return _change(target, snapshot, patch_modes(content))
 
@@ -162,10 +164,10 @@ def patch(
 def patch_modes(content: PatchContent) -> tuple[Mode, ...]:
     """The modes that a patch needs on its target.
 
-    Append always: a patch asks for a change even if it turns out to make none, and Read alone
-    suffices for no patch (X-26).
+    Append always: a patch requests a change even if it turns out to change nothing, and Read alone
+    is not enough for any patch (X-26).
     """
-    if content.deletes:  # X-21: which deletions are possible tells what is stored
+    if content.deletes:  # X-21: which deletions succeed reveals what is stored
         return (Mode.READ, Mode.WRITE)
     if content.where:  # X-22
         return (Mode.READ, Mode.APPEND)
@@ -186,8 +188,8 @@ def delete(target: ResourcePath, snapshot: Snapshot) -> Requirements:
 
 
 def identity_change(target: ResourcePath) -> Requirements:
-    """A write that changes who a WebID is in its own document: Control, beside the method's own
-    requirements, so that whoever may append there cannot become the owner."""
+    """A write that changes the identity statements in a WebID's own document: Control, besides what
+    the method needs, so that an agent with Append cannot become the owner."""
     return _on(target, Mode.CONTROL)
 
 
@@ -208,7 +210,7 @@ def _change(target: ResourcePath, snapshot: Snapshot, modes: tuple[Mode, ...]) -
 
 
 def _creation(subject: ResourcePath, snapshot: Snapshot) -> Requirements:
-    """Append on every container that would be made, and on the one that they would be made in."""
+    """Append on every container to be created, and on the existing one that will contain them."""
     required = []
     for container in ancestors(subject):
         required.append(Requirement(container, Mode.APPEND))
@@ -218,8 +220,8 @@ def _creation(subject: ResourcePath, snapshot: Snapshot) -> Requirements:
 
 
 def _on_parent(target: ResourcePath) -> Requirements:
-    """Write on the container that loses the member; a storage root is a member of none, so that
-    its owner learns that it cannot be deleted (C-19) rather than that the access is missing."""
+    """Write on the container that loses the member. A storage root is a member of none, so that its
+    owner is told that it cannot be deleted (C-19) and not that access is denied."""
     parent = parent_container(target)
     if parent is None or storage_root(target) == target:
         return ()
@@ -227,6 +229,6 @@ def _on_parent(target: ResourcePath) -> Requirements:
 
 
 def _exists(target: ResourcePath, subject: ResourcePath, snapshot: Snapshot) -> bool:
-    # A container's description is a part of the container itself (C-30).
+    # The description of a container is a part of the container itself (C-30).
     stored = subject if is_container(subject) else target
     return snapshot[stored] is not None

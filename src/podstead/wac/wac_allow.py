@@ -1,8 +1,8 @@
-"""What does ``WAC-Allow`` say? The header text for the modes that are held on a resource.
+"""What is the value of ``WAC-Allow`` for the modes on a resource?
 
-Web Access Control, section 6.1 "wac-allow HTTP Header"; sent on every answer to GET and HEAD
-(W-50). The modes are those on that resource alone: a DELETE that the parent forbids takes nothing
-away (W-56).
+Web Access Control, section 6.1 "wac-allow HTTP Header"; sent with every response to GET and HEAD
+(W-50). It lists the modes on that resource alone: Write is listed even if the rules of the parent
+forbid a DELETE (W-56).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from podstead.wac.modes import Mode, Modes
 def wac_allow(user: Modes, public: Modes) -> str:
     """The header value: both groups, even if empty, modes in one fixed order (W-51, W-52).
 
-    ``user`` are the modes of the requesting agent, the public ones included. Both are complete,
-    so Append stands beside Write (W-54).
+    ``user`` are the modes of the requesting agent, the public ones included. Both sets include
+    entailed modes, so Append is listed with Write (W-54).
     """
     return f'user="{_listed(user)}",public="{_listed(public)}"'
 
