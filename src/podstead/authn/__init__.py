@@ -1,1 +1,1 @@
-"""Who is asking? Proofs are verified by pure files; only ``authenticate.py`` does I/O."""
+"""Who sends this request? Verification of credentials."""

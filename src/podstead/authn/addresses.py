@@ -1,6 +1,6 @@
-"""Can a URL name an agent or a provider? What is asked of every one that a credential names.
+"""Can a URL identify an agent or a provider? The form that every URL in a credential must have.
 
-Pure, and about the text alone: where it leads is for the guarded way out to find out.
+Pure, and about the text alone. Whether it may be fetched is decided by ``outbound``.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from urllib.parse import urlsplit
 
 MAX_ADDRESS_CHARACTERS: Final = 2048
 _NOT_IN_IRIS: Final = frozenset(' <>"{}|\\^`')
-"""Beside what cannot be printed (RFC 3987 section 2.2)."""
+"""Besides what is not printable (RFC 3987 section 2.2)."""
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
 def is_usable_address(url: str, *, allow_loopback: bool) -> bool:
-    """Whether it is an absolute https URL without a user name (A-107, A-162); ``allow_loopback``
-    takes plain http on this machine as well."""
+    """Whether it is an absolute https URL without a user name (A-107, A-162). ``allow_loopback``
+    also accepts plain http on this machine."""
     if (
         len(url) > MAX_ADDRESS_CHARACTERS
         or not url.isprintable()

@@ -1,7 +1,8 @@
-"""Who makes this request? The one place of authentication that asks the store (A-1, A-5).
+"""Who sends this request? The entry point of authentication (A-1, A-5).
 
-It only names the caller: a valid credential gives an identity, none gives the public, and an
-invalid one is refused, also where the public would be let in. Access is decided elsewhere.
+It only identifies the sender. Valid credentials give an identity, a request without credentials
+belongs to the public, and invalid credentials are refused even where the public has access. Access
+is decided in ``wac``.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ _DOTS_OF_A_JWT: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class RequestCredentials:
-    """What a request shows of its sender: the Authorization and DPoP fields, the method and URL
-    that a proof must be about, and the address that asks (IPv6 by its network).
+    """What a request contains about its sender: the Authorization and DPoP fields, the method and
+    URL that a proof must name, and the client's address (for IPv6 its network).
 
-    ``url`` is the effective one (A-11) with its query, its raw bytes as Latin-1. ``repository`` is
-    the container that git asks, if it is git that asks. ``certificate`` is the client certificate
-    in DER whose key the sender has proven to hold; it counts without an Authorization field only
-    (A-2).
+    ``url`` is the effective URL (A-11) with its query, its raw bytes as Latin-1. ``repository`` is
+    the container whose repository git accesses, if this is a git request. ``certificate`` is the
+    client certificate (DER) whose key the sender has proven to have; it applies only if there is no
+    Authorization field (A-2).
     """
 
     authorization: Sequence[bytes]
@@ -56,7 +57,7 @@ class RequestCredentials:
 
 
 class Authenticator:
-    """Dispatches a credential to what verifies its kind."""
+    """Passes each kind of credentials to its verifier."""
 
     def __init__(
         self,
@@ -66,16 +67,16 @@ class Authenticator:
         signed_requests: SignedRequests,
         certificates: WebIdTls | None = None,
     ) -> None:
-        """Without ``certificates``, client certificates mean nothing."""
+        """Without ``certificates``, client certificates are ignored."""
         self._pod_tokens = pod_tokens
         self._resource_tokens = resource_tokens
         self._signed_requests = signed_requests
         self._certificates = certificates
 
     async def authenticate(self, credentials: RequestCredentials) -> Identity | None:
-        """The identity that a request's credential proves, ``None`` without any.
+        """The identity that the credentials of a request prove; ``None`` without credentials.
 
-        Raises NotAuthenticated with ``invalid`` for a credential that is not valid, and what
+        Raises NotAuthenticated with ``invalid`` for credentials that are not valid, and what
         :func:`~podstead.authn.credentials.read_credential` raises.
         """
         credential = read_credential(credentials.authorization, credentials.proofs)
@@ -106,11 +107,10 @@ class Authenticator:
                 return await self._pod_tokens.verify(token)
 
     async def check_again(self, credentials: RequestCredentials, identity: Identity) -> None:
-        """See that a credential, which proved an identity when its request began, was not revoked
-        since, or its key taken from the account.
+        """Check that the credentials that proved an identity when the request began have not been
+        revoked since, and that their key has not been removed from the account.
 
-        That it has expired meanwhile is no matter: the request came in time. Raises
-        NotAuthenticated.
+        They may have expired meanwhile, because the request came in time. Raises NotAuthenticated.
         """
         match read_credential(credentials.authorization, credentials.proofs):
             case UnverifiedEvent() as credential:
@@ -135,19 +135,19 @@ class Authenticator:
 
 
 def _sequence_of_git(credentials: RequestCredentials) -> str | None:
-    """What the requests of one clone, fetch or push have in common (A-147)."""
+    """The same text for all requests of one clone, fetch or push (A-147)."""
     if credentials.repository is None:
         return None
     return f"{credentials.client_address} {credentials.repository}"
 
 
 class PodTokenVerifier:
-    """Verifies simple tokens against our signing keys and the store's registries."""
+    """Verifies simple tokens with the signing keys and against the registries of the store."""
 
     def __init__(
         self, *, keys: Sequence[SigningKey], registries: Store, clock: Clock, enabled: bool
     ) -> None:
-        """``enabled`` is false when simple tokens are switched off (A-34)."""
+        """``enabled`` is false if simple tokens are switched off (A-34)."""
         self._keys = tuple(keys)
         self._registries = registries
         self._clock = clock
@@ -155,7 +155,7 @@ class PodTokenVerifier:
         self._verified: OrderedDict[str, tuple[VerifiedPodToken, Identity]] = OrderedDict()
 
     async def verify(self, token: str) -> Identity:
-        """The owner of the pod that the token is for. Raises NotAuthenticated."""
+        """The identity of the owner of the token's pod. Raises NotAuthenticated."""
         try:
             if not self._enabled:
                 raise InvalidToken("Invalid token")
@@ -166,7 +166,7 @@ class PodTokenVerifier:
         return identity
 
     async def check_again(self, token: str) -> None:
-        """See that a token that was verified is not revoked by now. Raises NotAuthenticated."""
+        """Check that a verified token has not been revoked since. Raises NotAuthenticated."""
         try:
             known = self._verified.get(token)
             verified = verify_token(token, keys=self._keys, now_s=0) if known is None else known[0]
@@ -175,7 +175,7 @@ class PodTokenVerifier:
             raise _refused(refusal) from refusal
 
     def _verify(self, token: str) -> tuple[VerifiedPodToken, Identity]:
-        # A signature once verified stays good; its expiry is looked at every time.
+        # A signature is verified once; the expiry is checked every time.
         now_s = self._clock.now_ms() // 1000
         known = self._verified.get(token)
         if known is None:

@@ -1,8 +1,8 @@
-"""Is a client certificate a credential, and may it be one now? (A-161, A-162, A-165, A-166)
+"""Does a client certificate claim a WebID, and is it valid now? (A-161, A-162, A-165, A-166)
 
-Pure, and about the certificate alone: that its sender has the private key was proven when the
-connection was made, and whether the WebID's document names the key is asked in ``web_id_tls``.
-Who issued it and what for (issuer, key usage, extended key usage) means nothing here.
+Pure, and about the certificate alone. TLS has already proven that the sender has the private key,
+and ``web_id_tls`` checks whether the WebID's document names the key. The issuer of the certificate,
+its key usage and its extended key usage are ignored.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from podstead.authn.addresses import is_usable_address
 from podstead.x509.certificate import Certificate, RsaKey
 
-MOST_NAMES: Final = 5
+MAX_NAMES: Final = 5
 SKEW_S: Final = 60
 _SCHEMES: Final = ("https:", "http:")
 
@@ -23,39 +23,39 @@ MIN_RSA_KEY_BITS = 2048
 
 
 class InvalidCertificate(Exception):
-    """The certificate is no proof of its WebID; ``str()`` is a fixed public reason."""
+    """The certificate does not prove its WebID; ``str()`` is a fixed public reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class CertificateRules:
-    """What the deployment asks of certificates."""
+    """What the deployment requires of certificates."""
 
     allow_loopback: bool = False
-    """Take WebIDs of plain http on this machine (A-162)."""
+    """Accept WebIDs with plain http on this machine (A-162)."""
 
 
 @dataclass(frozen=True, slots=True)
 class CertificateClaim:
-    """What a good certificate claims, to be looked up: that one of the WebIDs has the key."""
+    """What a valid certificate claims: that one of these WebIDs has the key."""
 
     web_ids: tuple[str, ...]
     """At least one."""
     key: RsaKey
     key_digest: bytes
     expires_s: int
-    """Unix time from which on it counts no longer."""
+    """Unix time at which it expires."""
 
 
 def claimed_names(certificate: Certificate) -> tuple[str, ...]:
-    """The first few http(s) names of a certificate, of any form; without any it is no credential,
-    whatever else it is good for (A-161)."""
-    return tuple(uri for uri in certificate.uris if uri.lower().startswith(_SCHEMES))[:MOST_NAMES]
+    """The first http(s) names of a certificate, in any form. A certificate without any is not
+    treated as credentials, whatever else it is for (A-161)."""
+    return tuple(uri for uri in certificate.uris if uri.lower().startswith(_SCHEMES))[:MAX_NAMES]
 
 
 def read_claim(
     certificate: Certificate, *, now_s: int, rules: CertificateRules
 ) -> CertificateClaim | None:
-    """The claim of a certificate; ``None`` if it makes none. Raises InvalidCertificate."""
+    """The claim of a certificate; ``None`` if it has none. Raises InvalidCertificate."""
     names = claimed_names(certificate)
     if not names:
         return None

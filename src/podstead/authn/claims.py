@@ -1,8 +1,9 @@
-"""Is a token meant for a Solid resource server, and for now? (Solid-OIDC section 8, A-107)
+"""Is a token meant for a Solid resource server, and is it current? (Solid-OIDC section 8, A-107)
 
-Pure, and only about what a token says: who signed it is asked elsewhere. An ID token tells a client
-who signed in and gives access to nothing (OpenID Connect Core section 2). Not every provider types
-its access tokens as RFC 9068 does, so an ID token is also recognized by its audience and claims.
+Pure, and only about the claims: the signature is verified elsewhere. An ID token tells a client who
+has signed in and does not give access to anything (OpenID Connect Core section 2). Not every
+provider sets the type of its access tokens as RFC 9068 says, so an ID token is also recognized by
+its audience and claims.
 """
 
 from __future__ import annotations
@@ -31,11 +32,10 @@ _THUMBPRINT: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonClaims:
-    """What a token of any audience says, of the right form and for this time. Times are Unix
-    seconds."""
+    """The claims of a token for any audience, well-formed and current. Times are Unix seconds."""
 
     issuer: str
-    """As in the token; compares modulo one slash at its end (A-40)."""
+    """As in the token; compared without regard to a slash at the end (A-40)."""
     subject: str | None
     client_id: str | None
     token_id: str | None
@@ -53,16 +53,16 @@ class CommonClaims:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenClaims(CommonClaims):
-    """What a token for Solid resource servers says."""
+    """The claims of a token for Solid resource servers."""
 
     web_id: str
 
 
 def read_common_claims(token: CompactToken, *, audience: str, now_s: int) -> CommonClaims:
-    """Check what every access token says, whoever it is for. Raises InvalidJose."""
+    """Check the claims that every access token has, for any audience. Raises InvalidJose."""
     claims = token.claims
     expires_s, issued_s = claim_number(claims, "exp"), claim_number(claims, "iat")
-    if expires_s is None or issued_s is None or not _times_hold(claims, issued_s, expires_s, now_s):
+    if expires_s is None or issued_s is None or not _is_current(claims, issued_s, expires_s, now_s):
         raise InvalidJose("Access token expired or not valid yet")
     if audience not in _audience(claims.get("aud")):
         raise InvalidJose("The token is not meant for Solid resource servers")
@@ -81,8 +81,8 @@ def read_common_claims(token: CompactToken, *, audience: str, now_s: int) -> Com
 
 
 def read_claims(token: CompactToken, *, now_s: int, allow_loopback: bool) -> TokenClaims:
-    """Check what a token for resource servers says; ``allow_loopback`` takes plain http on this
-    machine (A-190).
+    """Check the claims of a token for resource servers. ``allow_loopback`` accepts plain http on
+    this machine (A-190).
 
     Raises InvalidJose.
     """
@@ -111,8 +111,8 @@ def read_claims(token: CompactToken, *, now_s: int, allow_loopback: bool) -> Tok
 
 
 def is_id_token(token: CompactToken) -> bool:
-    """Whether a token is for a client: not typed as an access token, and with a client in its
-    audience or a claim that only ID tokens have."""
+    """Whether a token is meant for a client: it does not have the type of an access token, and it
+    has a client in its audience or a claim that only ID tokens have."""
     if token.header.get("typ") in ACCESS_TOKEN_TYPES:
         return False
     claims = token.claims
@@ -124,11 +124,11 @@ def is_id_token(token: CompactToken) -> bool:
 
 
 def same_issuer(one: str, other: str) -> bool:
-    """Whether two issuer identifiers name one provider: they may differ by a slash at the end."""
+    """Whether two issuer identifiers name the same provider; they may differ in a final slash."""
     return one.removesuffix("/") == other.removesuffix("/")
 
 
-def _times_hold(claims: dict[str, object], issued_s: float, expires_s: float, now_s: int) -> bool:
+def _is_current(claims: dict[str, object], issued_s: float, expires_s: float, now_s: int) -> bool:
     if "nbf" in claims:
         starts_s = claim_number(claims, "nbf")
         if starts_s is None or starts_s > now_s + SKEW_S:
@@ -145,7 +145,8 @@ def _audience(audience: object) -> Sequence[object]:
 
 
 def _thumbprint(confirmation: object) -> str:
-    """A token that is bound to something else than a key is not taken for one that is not bound."""
+    """Raises InvalidJose for a token that is bound to something other than a key, which must not be
+    mistaken for one that is not bound."""
     jkt = claim_text(confirmation, "jkt") if isinstance(confirmation, dict) else None
     if jkt is None or not _THUMBPRINT.fullmatch(jkt):
         raise InvalidJose("The token is not bound to a key")

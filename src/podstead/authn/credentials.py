@@ -1,7 +1,7 @@
-"""Which credential does a request carry? Reading the Authorization header (A-2, A-3, A-6, A-146).
+"""Which credentials does a request have? Reading the Authorization header (A-2, A-3, A-6, A-146).
 
-Pure. The header alone decides if it is there, with any value; its scheme is case-insensitive. No
-scheme but the ones below is accepted, and a bare token without a scheme is not either.
+Pure. If the header is present, it alone decides, whatever its value. Its scheme is
+case-insensitive. Only the schemes below are accepted, and a token without a scheme is not.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _SCHEMES = {b"bearer": "Bearer", b"dpop": "DPoP", b"nostr": "Nostr", b"basic": "Basic"}
 _SCHEME = re.compile(_TOKEN + rb"(?= |\Z)")
 _TOKEN_68 = re.compile(rb"[A-Za-z0-9\-._~+/]+=*")
-# A parameter of the same credential has its "=" where a second credential has a space.
+# A parameter of the same credentials has its "=" where further credentials have a space.
 _SECOND_CREDENTIAL = re.compile(rb",[ \t]*" + _TOKEN + rb" +[^ =,]")
 
 
@@ -31,7 +31,7 @@ class UnverifiedBearer:
 
 @dataclass(frozen=True, slots=True)
 class UnverifiedDpop:
-    """A token that is bound to a key, and the proof of having that key, as received."""
+    """A token that is bound to a key and the proof of possession of that key, as received."""
 
     token: str
     proof: str
@@ -39,8 +39,8 @@ class UnverifiedDpop:
 
 @dataclass(frozen=True, slots=True)
 class UnverifiedEvent:
-    """The base64 of a signed event (NIP-98), as received: of its own scheme, or as the password of
-    the user-id ``nostr`` by Basic."""
+    """The base64 of a signed event (NIP-98), as received: with a scheme of its own, or in Basic as
+    the password of the user-id ``nostr``."""
 
     event: str
     as_password: bool = False
@@ -50,11 +50,11 @@ Credential = UnverifiedBearer | UnverifiedDpop | UnverifiedEvent | None
 
 
 def read_credential(authorization: Sequence[bytes], proofs: Sequence[bytes] = ()) -> Credential:
-    """The credential of a request from its Authorization and DPoP fields; ``None`` without any.
+    """The credentials of a request from its Authorization and DPoP fields; ``None`` without any.
 
-    Raises BadRequest for several credentials (A-6), HeadersTooLarge (A-3), and NotAuthenticated
-    for a scheme that this server does not accept, a token that none can be, or a DPoP token
-    without exactly one proof.
+    Raises BadRequest for more than one set of credentials (A-6), HeadersTooLarge (A-3), and
+    NotAuthenticated for a scheme that this server does not accept, a malformed token, or a DPoP
+    token without exactly one proof.
     """
     if not authorization:
         return None
@@ -93,7 +93,7 @@ def _token_68(token: bytes, *, scheme: str) -> str:
 
 
 def _password_of_nostr(token: bytes) -> str:
-    """The password of the one user-id that has any (RFC 7617 section 2)."""
+    """The password of the only user-id that is accepted (RFC 7617 section 2)."""
     try:
         user_id, colon, password = base64.b64decode(token, validate=True).partition(b":")
     except ValueError as error:

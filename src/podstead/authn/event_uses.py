@@ -1,7 +1,7 @@
-"""Is this event signed, and new? The two checks that come last, for whatever an event is shown for.
+"""Is this event signed, and is this its first use? The last two checks of every signed event.
 
-The cheap checks come first, then the signature, and only what is signed is noted as used: nobody
-can use up an event of somebody else by guessing at it.
+The caller makes the cheap checks first. The signature is verified before the use is recorded, so
+nobody can use up somebody else's event without having it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ VerifySignature = Callable[[bytes, bytes, bytes], Awaitable[bool]]
 
 
 class EventUses:
-    """Lets every signed event count once, or for one sequence of git's requests, for all workers
+    """Accepts every signed event once, or for one sequence of git requests, across all workers
     (A-147)."""
 
     def __init__(self, *, used: ReplayCache, clock: Clock, verify: VerifySignature) -> None:
@@ -30,11 +30,11 @@ class EventUses:
     async def use(
         self, event: NostrEvent, *, remembered_until_s: int, sequence: str | None = None
     ) -> None:
-        """Use an event, which nobody can then do again before ``remembered_until_s`` (Unix time),
-        but within the same ``sequence``.
+        """Record the use of an event. Until ``remembered_until_s`` (Unix time) it cannot be used
+        again, except within the same ``sequence``.
 
-        Raises InvalidEvent for one that is not signed or was used, Overloaded when no more can be
-        noted, and StorageError.
+        Raises InvalidEvent if it has no valid signature or has been used, Overloaded if no more
+        uses can be recorded, and StorageError.
         """
         key, message = bytes.fromhex(event.public_key), bytes.fromhex(event.event_id)
         if not await self._verify(key, message, event.signature):
@@ -43,11 +43,11 @@ class EventUses:
             raise InvalidEvent("The event has already been used")
 
     async def _note(self, event: NostrEvent, sequence: str | None, *, until_ms: int) -> bool:
-        """Note the use; False for a second one that is not of the first one's sequence.
+        """Record the use; False if it is a second one outside the sequence of the first.
 
-        An event is known by its signature: two of one second that say the same have one id, yet
-        each was signed on its own, and nobody but the key's holder can make another signature of an
-        event (BIP-340, strong unforgeability).
+        An event is identified by its signature. Two events of the same second with the same content
+        have the same id, yet each was signed on its own, and only the holder of the key can create
+        another signature of an event (BIP-340, strong unforgeability).
         """
         key = hashlib.sha256(b"nostr event" + event.signature).digest()
         now_ms = self._clock.now_ms()
@@ -55,7 +55,7 @@ class EventUses:
         if sequence is None:
             return is_first
         shared = hashlib.sha256(key + sequence.encode("utf-8")).digest()
-        # Only the first use may note the sequence, or asking twice would be let through.
+        # Only the first use may record the sequence, or a second attempt would be accepted.
         if is_first:
             return await self._used.use_once(shared, until_ms=until_ms, now_ms=now_ms)
         return await self._used.is_used(shared, now_ms=now_ms)

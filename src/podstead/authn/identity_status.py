@@ -1,8 +1,8 @@
-"""Does an identity that was proven a while ago still count? (N-30, A-32)
+"""Is an identity that was proven a while ago still valid? (N-30, A-32)
 
-Who listens has shown a credential once, when they subscribed. That a token expires ends nothing: it
-came in time. What somebody ends on purpose does: a token that is revoked, a pod that is gone, an
-account that is disabled.
+A subscriber sends credentials once, when it subscribes. The expiry of its token does not end the
+subscription. What somebody ends on purpose does: a revoked token, a deleted pod, a disabled
+account.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from podstead.storage.protocol import TokenRegistry
 
 
 class AccountStatus(Protocol):
-    """Knows whom the operator has shut out."""
+    """Knows which accounts the operator has disabled."""
 
     async def is_disabled(self, storage: ResourcePath) -> bool:
         """Whether the account of a storage is disabled. Raises StorageError."""
@@ -25,20 +25,20 @@ class AccountStatus(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LocalWebIds:
-    """The WebIDs of this server, whose documents lie in the storages of accounts.
+    """The WebIDs of this server, whose documents are in the storages of accounts.
 
-    ``accounts`` is ``None`` where storages have none.
+    ``accounts`` is ``None`` if storages have no accounts.
     """
 
     base_url: str
     accounts: AccountStatus | None = None
 
     def holds(self, web_id: str) -> bool:
-        """Whether the document of a WebID is one of this server."""
+        """Whether the document of a WebID is on this server."""
         return web_id.startswith(f"{self.base_url}/")
 
     async def is_disabled(self, web_id: str) -> bool:
-        """Whether a WebID is one of this server and its account is disabled. Raises
+        """Whether a WebID belongs to this server and its account is disabled. Raises
         StorageError."""
         if self.accounts is None or not self.holds(web_id):
             return False
@@ -47,7 +47,7 @@ class LocalWebIds:
         return storage is not None and await self.accounts.is_disabled(storage)
 
     def path_of(self, web_id: str) -> ResourcePath | None:
-        """The path of the document of a WebID of this server; ``None`` if it names none."""
+        """The path of the document of a WebID of this server; ``None`` if that is not a path."""
         path = web_id[len(self.base_url) :].partition("#")[0].partition("?")[0]
         try:
             return parse_path(path.encode())
@@ -56,17 +56,17 @@ class LocalWebIds:
 
 
 class IdentityStatus:
-    """Looks at identities again."""
+    """Checks identities again."""
 
     def __init__(self, *, tokens: TokenRegistry, web_ids: LocalWebIds) -> None:
         self._tokens = tokens
         self._web_ids = web_ids
 
     async def is_still_valid(self, identity: Identity, *, before_deletion: bool = False) -> bool:
-        """Whether nobody has ended the identity's credential or its account.
+        """Whether the token has not been revoked and the account has not been disabled.
 
-        ``before_deletion`` asks how it was before something was deleted, be it the pod of a simple
-        token and the token with it (N-18). Raises StorageError.
+        With ``before_deletion``, a simple token whose pod has just been deleted, and the token with
+        it, is still valid (N-18). Raises StorageError.
         """
         if identity.method is AuthenticationMethod.SIMPLE:
             revoked = await self._is_revoked(identity.token_id)
@@ -75,6 +75,6 @@ class IdentityStatus:
         return not await self._web_ids.is_disabled(identity.iri)
 
     async def _is_revoked(self, token_id: str | None) -> bool | None:
-        """``None`` if there is no such token (any more): tokens go with their pod."""
+        """``None`` if the token does not exist; tokens are deleted with their pod."""
         record = None if token_id is None else await self._tokens.read_token(token_id)
         return None if record is None else record.revoked_s is not None

@@ -1,9 +1,8 @@
 """With which keys does a provider sign? Discovery and key sets of other servers (A-108, A-110).
 
-A provider's keys are known by its discovery document, which must name the issuer asked for, and
-the key set that it points to. What was read is used for some minutes, and a while longer if the
-provider cannot be reached; a key that is not among them makes the set be read once more, at most
-once a minute, since providers change their keys.
+The discovery document of a provider must name the issuer and refers to its key set. Both are used
+for some minutes, and for some time longer if the provider cannot be reached. Providers change their
+keys, so an unknown key causes the set to be fetched again, at most once a minute.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ SHORTEST_LIFETIME_S: Final = 60
 STALE_S: Final = 60 * 60
 REFETCH_S: Final = 60
 FAILURE_S: Final = 30
-MOST_KEYS: Final = 32
-MOST_TRIED: Final = 10
-MOST_KEPT: Final = 4096
-"""Of all issuers together."""
-MOST_FAILURES: Final = 4096
+MAX_KEYS: Final = 32
+MAX_CANDIDATES: Final = 10
+MAX_CACHED_KEYS: Final = 4096
+"""Keys in the cache, of all issuers together."""
+MAX_CACHED_FAILURES: Final = 4096
 
 _UNVERIFIABLE: Final = "The token's issuer could not be verified"
 
 
 @dataclass(frozen=True, slots=True)
 class IssuerKey:
-    """A key of an issuer as published; ``key_id`` and ``use`` as its JWK says."""
+    """A key that an issuer publishes; ``key_id`` and ``algorithm`` are those of its JWK."""
 
     key: PublicKey
     key_id: str | None
@@ -53,38 +52,38 @@ class _KeySet:
     fresh_until_ms: int
     stale_until_ms: int
     unknown_from_ms: int = 0
-    """From when on a key that is not here makes the set be read again."""
+    """From when on an unknown key causes the set to be fetched again."""
 
 
 class IssuerKeys:
-    """The keys of every provider that was asked for, as far as they are fresh."""
+    """Fetches and caches the keys of providers."""
 
     def __init__(self, foreign: DocumentFetcher, clock: Clock) -> None:
         self._foreign = foreign
         self._clock = clock
-        self._sets = BoundedCache[str, _KeySet](MOST_KEPT)
-        self._unusable = ExpiringCache[str, bool](MOST_FAILURES)
+        self._sets = BoundedCache[str, _KeySet](MAX_CACHED_KEYS)
+        self._unusable = ExpiringCache[str, bool](MAX_CACHED_FAILURES)
 
     def knows(self, issuer: str) -> bool:
-        """Whether the issuer's keys are known without asking it."""
+        """Whether the issuer's keys are in the cache and fresh."""
         known = self._sets.get(issuer.removesuffix("/"))
         return known is not None and self._clock.now_ms() < known.fresh_until_ms
 
     async def publishes(self, issuer: str, key: PublicKey) -> bool:
-        """Whether the key is still one of the issuer's. Raises InvalidJose, and RemoteUnavailable
-        if the issuer cannot be asked at present."""
+        """Whether the issuer still publishes the key. Raises InvalidJose, and RemoteUnavailable if
+        the issuer cannot be reached at present."""
         known = await self._current(issuer.removesuffix("/"), issuer)
         return any(each.key.thumbprint == key.thumbprint for each in known.keys)
 
     async def candidates(self, token: CompactToken, issuer: str) -> tuple[PublicKey, ...]:
         """The keys of ``issuer`` that may have signed the token. Raises InvalidJose, and
-        RemoteUnavailable if the issuer cannot be asked at present."""
+        RemoteUnavailable if the issuer cannot be reached at present."""
         name = issuer.removesuffix("/")
         asked_ms = self._clock.now_ms()
         known = await self._current(name, issuer)
         found = _matching(known.keys, token)
         if not found and max(known.read_ms + 1, known.unknown_from_ms) <= asked_ms:
-            # The provider may have a new key. One try a minute, whether it brings one or not.
+            # The provider may have a new key. One attempt a minute, whatever its result.
             known = replace(known, unknown_from_ms=asked_ms + REFETCH_S * 1000)
             self._keep(name, known)
             found = _matching((await self._read(name, issuer, known)).keys, token)
@@ -117,8 +116,8 @@ class IssuerKeys:
         self._sets.put(name, key_set, weight=1 + len(key_set.keys))
 
     async def _try_to_fetch(self, name: str, issuer: str) -> _KeySet:
-        """Documents that are no good are not fetched again for a while (A-191); that none could
-        be had is remembered by who fetches. Raises InvalidJose, and RemoteUnavailable."""
+        """Unusable documents are not fetched again for a while (A-191); the fetcher itself
+        remembers failed fetches. Raises InvalidJose, and RemoteUnavailable."""
         try:
             return await self._fetch(issuer)
         except RemoteUnavailable:
@@ -149,12 +148,12 @@ class IssuerKeys:
 
 
 def read_key_set(key_set: Json) -> tuple[IssuerKey, ...]:
-    """The keys of a JWK Set that can verify signatures; any other key in it is passed over.
+    """The keys of a JWK Set that can verify signatures; other keys are ignored.
 
-    Raises InvalidJose for what is no key set.
+    Raises InvalidJose if it is not a key set.
     """
     published = key_set.get("keys")
-    if not isinstance(published, list) or len(published) > MOST_KEYS:
+    if not isinstance(published, list) or len(published) > MAX_KEYS:
         raise InvalidJose(_UNVERIFIABLE)
     keys = []
     for jwk in published:
@@ -183,4 +182,4 @@ def _matching(keys: tuple[IssuerKey, ...], token: CompactToken) -> tuple[PublicK
     ]
     if token.key_id is not None:
         able = [each for each in able if each.key_id == token.key_id]
-    return tuple(each.key for each in able[:MOST_TRIED])
+    return tuple(each.key for each in able[:MAX_CANDIDATES])

@@ -1,4 +1,4 @@
-"""How often may an address make us ask other servers about strangers? (A-111, A-191)"""
+"""How often may a client cause look-ups of unknown WebIDs and issuers? (A-111, A-191)"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOOKUPS_PER_MINUTE: Final = 30
 
 
 class TooManyLookups(RemoteUnavailable):
-    """The address had others asked too often lately."""
+    """The client has caused too many look-ups recently."""
 
     def __init__(self, retry_after_s: int) -> None:
         super().__init__("Too many WebIDs or issuers that are not known here: try again later")
@@ -21,14 +21,14 @@ class TooManyLookups(RemoteUnavailable):
 
 
 class LookupLimit:
-    """Counts the look-ups for each address, whatever kind of credential they are for."""
+    """Counts the look-ups for each client address, for all kinds of credentials together."""
 
     def __init__(self, counters: RateCounters, clock: Clock) -> None:
         self._counters = counters
         self._clock = clock
 
     async def take(self, client_address: str) -> None:
-        """Take one look-up. Raises RemoteUnavailable if there is none left."""
+        """Count one look-up. Raises TooManyLookups if the limit has been reached."""
         wait_s = await self._counters.take(
             f"lookup {client_address}",
             capacity=LOOKUPS_PER_MINUTE,

@@ -1,9 +1,9 @@
-"""Was a DPoP proof made lately, and not long before it is used? Nonces that this server gives out
-(RFC 9449 sections 8 and 9, A-113).
+"""Was a DPoP proof created shortly before its use? Nonces of this server (RFC 9449 sections 8 and
+9, A-113).
 
-A nonce says in which slot of time it was given, in a way that nobody else can: every worker makes
-and knows the same ones from a key that they share, and none is stored. That a proof is used once
-only is not their matter.
+A nonce is a MAC of the time slot in which the server provided it. All workers share the key, so
+each of them can create and verify every nonce, and none is stored. Nonces do not prevent the replay
+of a proof.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from podstead.jose.errors import InvalidJose
 from podstead.jose.proof import unverified_nonce
 
 SLOT_S: Final = 300
-"""How long one nonce is given out; it is taken for as long again."""
+"""How long the server provides one nonce. It is accepted for as long again."""
 _PURPOSE: Final = b"podstead DPoP nonce"
 _NONCE_BYTES: Final = 16
 
 
 class Nonces:
-    """Gives nonces out, and knows them again."""
+    """Creates and verifies nonces."""
 
     def __init__(self, *, secret: bytes, clock: Clock) -> None:
-        """``secret`` is one of all workers; it may serve other ends as well."""
+        """All workers have the same ``secret``, which may have other uses too."""
         self._key = hmac.digest(secret, _PURPOSE, sha256)
         self._clock = clock
 
     def current(self) -> str:
-        """The nonce of now."""
+        """The nonce of the current time slot."""
         return self._of(self._slot())
 
     def accepts(self, nonce: str | None) -> bool:
-        """Whether it was given out in this slot or the one before."""
+        """Whether it is the nonce of this time slot or of the one before."""
         if nonce is None or not nonce.isascii():
             return False
         slot = self._slot()
-        # Both are compared, so that the time taken does not tell which of them it was.
+        # Both are compared, so that the time taken does not reveal which of them matched.
         matches = [hmac.compare_digest(self._of(each), nonce) for each in (slot, slot - 1)]
         return any(matches)
 
     def to_give(self, proofs: Sequence[bytes]) -> str | None:
-        """The nonce that the sender of these proofs (DPoP fields) should use from now on, ``None``
-        if it has it already, or sends no proof.
+        """The nonce that the sender of these proofs (DPoP fields) should use from now on; ``None``
+        if it already uses the current one or sends no proof.
 
-        What the proofs say is not verified: a nonce of now is no secret.
+        The proofs are not verified, because the current nonce is not a secret.
         """
         current = self.current()
         for proof in proofs:

@@ -1,8 +1,8 @@
-"""Is this a simple token that we signed? Making and verifying them (A-30 to A-33).
+"""Is this a simple token of this server? Signing and verifying them (A-30 to A-33).
 
-A token is ``base64url(JSON) "." base64url(HMAC-SHA256 of the first part)`` without padding, over
-``{"v":1,"jti","webId","iat","exp"}``; ``exp`` is missing from a token without expiry. Pure: keys
-and time come in as values; whether a token was revoked is asked by the caller.
+A token is ``base64url(JSON) "." base64url(HMAC-SHA256 of the first part)`` without padding. The
+JSON is ``{"v":1,"jti","webId","iat","exp"}``; a token that does not expire has no ``exp``. Pure:
+keys and time are parameters, and the caller checks whether a token has been revoked.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SIGNATURE_CHARACTERS = 43  # 32 bytes in base64url without padding
 
 
 class InvalidToken(Exception):
-    """The token is not one of ours, or no longer; ``str()`` is a fixed public phrase."""
+    """The token is not one of this server, or has expired; ``str()`` is a fixed public phrase."""
 
 
 class _Claims(msgspec.Struct, forbid_unknown_fields=True):
@@ -41,7 +41,7 @@ _decoder = msgspec.json.Decoder(_Claims)
 
 @dataclass(frozen=True, slots=True)
 class VerifiedPodToken:
-    """A token whose signature and times hold. Times are Unix seconds."""
+    """A token whose signature is valid and which has not expired. Times are Unix seconds."""
 
     token_id: str
     web_id: str
@@ -52,7 +52,7 @@ class VerifiedPodToken:
 def make_token(
     key: SigningKey, *, token_id: str, web_id: str, issued_s: int, expires_s: int | None
 ) -> str:
-    """Sign a token; ``expires_s`` is ``None`` for one that does not expire (A-31)."""
+    """Sign a token. With ``None`` as ``expires_s``, it does not expire (A-31)."""
     claims = _Claims(
         v=1,
         jti=token_id,
@@ -65,7 +65,7 @@ def make_token(
 
 
 def verify_token(token: str, *, keys: Sequence[SigningKey], now_s: int) -> VerifiedPodToken:
-    """Verify a token in the order of A-33: form, signature, only then the JSON, then the time.
+    """Verify a token in the order of A-33: its form, its signature, then the JSON, then the time.
 
     ``keys`` are the current signing key and, after a rotation, the previous one. Raises
     InvalidToken.
@@ -90,7 +90,7 @@ def verify_token(token: str, *, keys: Sequence[SigningKey], now_s: int) -> Verif
 
 
 def _signed_by_any(keys: Sequence[SigningKey], payload: str, signature: str) -> bool:
-    # Every key is tried, so that time does not tell which of them is in use.
+    # Every key is tried, so that the time taken does not reveal which of them is in use.
     matches = [hmac.compare_digest(_sign(key, payload), signature) for key in keys]
     return any(matches)
 

@@ -1,4 +1,4 @@
-"""Is a DPoP proof good, and is this its first use? (RFC 9449, A-101 to A-105, A-113)"""
+"""Is a DPoP proof valid, and is this its first use? (RFC 9449, A-101 to A-105, A-113)"""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from podstead.storage.protocol import ReplayCache
 
 
 class InvalidProof(InvalidJose):
-    """The proof is not acceptable, whatever it comes with; ``error`` is RFC 9449's name for it."""
+    """The proof itself is not valid; ``error`` is the error code of RFC 9449."""
 
     error = "invalid_dpop_proof"
 
 
-class NonceWanted(InvalidProof):
-    """The proof is good but for a nonce of this server (RFC 9449 sections 8 and 9)."""
+class NonceRequired(InvalidProof):
+    """The proof is valid, but lacks a nonce of this server (RFC 9449 sections 8 and 9)."""
 
     error = "use_dpop_nonce"
 
 
 class Proofs:
-    """Checks proofs, for resources and for the provider's own endpoints."""
+    """Verifies proofs, for resources and for the endpoints of the provider."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Proofs:
         refuse_replay: bool,
         nonces: Nonces | None = None,
     ) -> None:
-        """With ``nonces``, a proof must hold one of them."""
+        """With ``nonces``, a proof must contain one of them."""
         self._used = used
         self._clock = clock
         self._require_ath = require_ath
@@ -43,25 +43,25 @@ class Proofs:
         self._keys = PublicKeyCache()
 
     def check(self, text: str, request: ProvenRequest) -> DpopProof:
-        """The proof, in every point but its being new. Raises InvalidProof, and NonceWanted if
-        that is all that is wrong."""
+        """Verify a proof in every respect except that it is new. Raises InvalidProof, and
+        NonceRequired if only the nonce is missing."""
         try:
             proof = check_proof(
                 text,
                 request,
                 now_s=self._clock.now_ms() // 1000,
                 keys=self._keys,
-                # Where no access token is shown there is none to be named.
+                # Without an access token, the proof has none to refer to.
                 require_ath=self._require_ath and request.access_token is not None,
             )
         except InvalidJose as error:
             raise InvalidProof(str(error)) from error
         if self._nonces is not None and not self._nonces.accepts(proof.nonce):
-            raise NonceWanted("Send the DPoP proof with the nonce of the DPoP-Nonce header")
+            raise NonceRequired("Send the DPoP proof with the nonce of the DPoP-Nonce header")
         return proof
 
     async def use(self, proof: DpopProof) -> None:
-        """Note the proof's use. Raises InvalidProof for a second one, and Overloaded."""
+        """Record the use of a proof. Raises InvalidProof for a second use, and Overloaded."""
         if not self._refuse_replay:
             return
         until_ms = proof.usable_until_s * 1000

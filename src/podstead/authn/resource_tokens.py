@@ -1,9 +1,9 @@
-"""Whose token is this, and may it be believed? Tokens of Solid-OIDC providers (A-76, A-100 ff.).
+"""Whose access token is this, and is it valid? Tokens of Solid-OIDC providers (A-76, A-100 ff.).
 
-The cheap and local checks come first: no provider and no WebID is asked before the sender has
-proven to hold the key of the proof. A token that was verified once is not verified again while its
-issuer publishes the same key; that its WebID still trusts the issuer, that it is not revoked, and
-that the proof is new, is looked at with every request.
+The cheap and local checks come first: no provider and no WebID document is read before the sender
+has proven possession of the key. The signature of a token is not verified again as long as its
+issuer publishes the same key. Every request is checked for the rest: that the WebID still trusts
+the issuer, that the token has not been revoked, and that the proof is new.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ from podstead.jose.errors import InvalidJose
 from podstead.jose.keys import PublicKey
 from podstead.jose.proof import ProvenRequest
 
-KEPT_CHARACTERS: Final = 16 * 1024 * 1024
-"""Of the verified tokens whose claims are kept, some ten thousand of the usual size."""
-LONGEST_KEPT: Final = 4096
+CACHE_CHARACTERS: Final = 16 * 1024 * 1024
+"""Of the verified tokens in the cache, about ten thousand of the usual size."""
+MAX_CACHED_CHARACTERS: Final = 4096
 
 
 class OwnProvider(Protocol):
-    """The provider of this server, which is not asked over the network."""
+    """The provider of this server, which is not contacted over the network."""
 
     @property
     def issuer(self) -> str:
         """Its issuer identifier."""
 
     async def key(self, key_id: str | None) -> PublicKey | None:
-        """The key of that id, if it is one that tokens still in use were signed with."""
+        """The key with that id, if tokens that may still be in use were signed with it."""
 
     async def check(self, claims: TokenClaims) -> None:
-        """Raises InvalidJose unless the token's account speaks for its WebID and has not revoked
-        it."""
+        """Raises InvalidJose unless the token's account still has its WebID and has not revoked the
+        token."""
 
     def may_state_identity(self, claims: TokenClaims) -> bool:
         """Whether a valid token may change who can act as its WebID."""
@@ -59,18 +59,19 @@ class OwnProvider(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TokenRules:
-    """What the operator chose about tokens."""
+    """What the operator has configured about tokens."""
 
     allow_loopback: bool = False
-    """Take providers and WebIDs of plain http on this machine (A-190)."""
+    """Accept providers and WebIDs with plain http on this machine (A-190)."""
     allowed_issuers: frozenset[str] = frozenset()
-    """If any, no other provider is believed (A-112); without a slash at their ends."""
+    """If not empty, no other provider is accepted (A-112); without a slash at the end."""
     denied_issuers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class _Presented:
-    """What a token says that says the right things; ``signer`` is who signed it, once known."""
+class _ParsedToken:
+    """The claims of a token that is meant for this server; ``signer`` is the key that signed it,
+    once that has been verified."""
 
     claims: TokenClaims
     key_id: str | None
@@ -78,7 +79,7 @@ class _Presented:
 
 
 class ResourceTokens:
-    """Verifies tokens of our own provider and of any other."""
+    """Verifies tokens of this server's provider and of others."""
 
     def __init__(
         self,
@@ -91,7 +92,7 @@ class ResourceTokens:
         rules: TokenRules,
         clock: Clock,
     ) -> None:
-        """``own`` is ``None`` where this server is no provider."""
+        """``own`` is ``None`` if this server is not a provider."""
         self._issuers = issuers
         self._web_ids = web_ids
         self._own = own
@@ -99,69 +100,69 @@ class ResourceTokens:
         self._lookups = lookups
         self._rules = rules
         self._clock = clock
-        self._verified = BoundedCache[bytes, _Presented](KEPT_CHARACTERS)
+        self._verified = BoundedCache[bytes, _ParsedToken](CACHE_CHARACTERS)
 
     async def verify_dpop(
         self, credential: UnverifiedDpop, *, method: str, url: str, client_address: str
     ) -> Identity:
         """The identity of a token that is bound to the key of its proof. Raises NotAuthenticated,
-        Overloaded when no more proofs can be noted, and RemoteUnavailable when the issuer or the
-        WebID's document cannot be asked at present."""
+        Overloaded if no more proofs can be recorded, and RemoteUnavailable if the issuer or the
+        WebID document cannot be reached at present."""
         try:
-            presented = self._read(credential.token)
-            thumbprint = presented.claims.thumbprint
+            parsed = self._read(credential.token)
+            thumbprint = parsed.claims.thumbprint
             if thumbprint is None:
                 raise InvalidJose("The token is not bound to a key")
             request = ProvenRequest(method, url, credential.token)
             proof = self._proofs.check(credential.proof, request)
             if not hmac.compare_digest(proof.thumbprint, thumbprint):
                 raise InvalidJose("The token is bound to another key")
-            await self._believe(credential.token, presented, client_address)
+            await self._check_trust(credential.token, parsed, client_address)
             await self._proofs.use(proof)
         except InvalidJose as refusal:
             raise _refused(refusal, "DPoP") from refusal
-        return self._identity(presented.claims, AuthenticationMethod.DPOP)
+        return self._identity(parsed.claims, AuthenticationMethod.DPOP)
 
     async def verify_bearer(self, credential: UnverifiedBearer) -> Identity:
-        """The identity of an access token of our own that is bound to no key (A-76).
+        """The identity of an access token of this server that is not bound to a key (A-76).
 
-        Raises NotAuthenticated, for every other token.
+        Raises NotAuthenticated, also for every other token.
         """
         try:
-            presented = self._read(credential.token)
-            if presented.claims.thumbprint is not None:
+            parsed = self._read(credential.token)
+            if parsed.claims.thumbprint is not None:
                 raise InvalidJose("The token is bound to a key: send it as DPoP")
-            if self._own_of(presented.claims) is None:
+            if self._own_of(parsed.claims) is None:
                 raise InvalidJose("Tokens of other servers must be bound to a key")
-            await self._believe(credential.token, presented, client_address="")
+            await self._check_trust(credential.token, parsed, client_address="")
         except InvalidJose as refusal:
             raise _refused(refusal, "Bearer") from refusal
-        return self._identity(presented.claims, AuthenticationMethod.OIDC_BEARER)
+        return self._identity(parsed.claims, AuthenticationMethod.OIDC_BEARER)
 
     async def check_again(self, text: str, scheme: str, client_address: str) -> None:
-        """See that a token that was verified is believed still, be it expired by now (A-76).
+        """Check that a verified token is still trusted, even if it has expired meanwhile (A-76).
 
         Raises NotAuthenticated.
         """
         try:
-            presented = self._verified.get(_digest(text)) or self._read_anew(text, in_time=True)
-            await self._believe(text, presented, client_address)
+            parsed = self._verified.get(_digest(text)) or self._parse(text, in_time=True)
+            await self._check_trust(text, parsed, client_address)
         except InvalidJose as refusal:
             raise _refused(refusal, scheme) from refusal
 
     # --- the steps ----------------------------------------------------------------------------
 
-    def _read(self, text: str) -> _Presented:
-        """The token with its claims, read before or now."""
+    def _read(self, text: str) -> _ParsedToken:
+        """The claims of the token, from the cache if it has been verified."""
         known = self._verified.get(_digest(text))
         if known is not None:
             if known.claims.is_over(self._now_s()):
                 raise InvalidJose("Access token expired or not valid yet")
             return known
-        return self._read_anew(text)
+        return self._parse(text)
 
-    def _read_anew(self, text: str, *, in_time: bool = False) -> _Presented:
-        """``in_time`` tells that the token came in time; it is judged as of when it ends."""
+    def _parse(self, text: str, *, in_time: bool = False) -> _ParsedToken:
+        """``in_time`` is for a token whose request came in time; it is read as of its expiry."""
         token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
         rules = self._rules
         ends_s = claim_number(token.claims, "exp") if in_time else None
@@ -174,50 +175,48 @@ class ResourceTokens:
             and self._own_of(claims) is None
         ):
             raise InvalidJose("The token's issuer is not accepted")
-        # Our own provider types every access token (RFC 9068 section 4); others may not.
+        # Our own provider sets the type of every access token (RFC 9068 section 4); others may not.
         if self._own_of(claims) is not None and token.header.get("typ") not in ACCESS_TOKEN_TYPES:
             raise InvalidJose("This is not an access token")
-        return _Presented(claims, token.key_id)
+        return _ParsedToken(claims, token.key_id)
 
-    async def _believe(self, text: str, presented: _Presented, client_address: str) -> None:
-        """See that the issuer signed the token, and that it may speak for the WebID now."""
-        claims = presented.claims
+    async def _check_trust(self, text: str, parsed: _ParsedToken, client_address: str) -> None:
+        """Check that the issuer signed the token and that the WebID trusts the issuer now."""
+        claims = parsed.claims
         own = self._own_of(claims)
         if own is None and not (
             self._issuers.knows(claims.issuer) and self._web_ids.knows(claims.web_id, claims.issuer)
         ):
             await self._lookups.take(client_address)
-        if presented.signer is None or not await self._still_signs(
-            own, presented, presented.signer
-        ):
-            await self._verify(text, presented, own)
+        if parsed.signer is None or not await self._is_still_published(own, parsed, parsed.signer):
+            await self._verify(text, parsed, own)
         if own is not None:
             await own.check(claims)
         elif not await self._web_ids.trusts(claims.web_id, claims.issuer):
             raise InvalidJose("The WebID does not name the token's issuer")
 
-    async def _still_signs(
-        self, own: OwnProvider | None, presented: _Presented, signer: PublicKey
+    async def _is_still_published(
+        self, own: OwnProvider | None, parsed: _ParsedToken, signer: PublicKey
     ) -> bool:
         if own is None:
-            return await self._issuers.publishes(presented.claims.issuer, signer)
-        key = await own.key(presented.key_id)
+            return await self._issuers.publishes(parsed.claims.issuer, signer)
+        key = await own.key(parsed.key_id)
         return key is not None and key.thumbprint == signer.thumbprint
 
-    async def _verify(self, text: str, presented: _Presented, own: OwnProvider | None) -> None:
+    async def _verify(self, text: str, parsed: _ParsedToken, own: OwnProvider | None) -> None:
         token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)
         if own is None:
-            candidates = await self._issuers.candidates(token, presented.claims.issuer)
+            candidates = await self._issuers.candidates(token, parsed.claims.issuer)
         else:
             key = await own.key(token.key_id)
             candidates = () if key is None else (key,)
         signer = _signer(token, candidates)
-        if len(text) <= LONGEST_KEPT:
-            self._verified.put(_digest(text), replace(presented, signer=signer), weight=len(text))
+        if len(text) <= MAX_CACHED_CHARACTERS:
+            self._verified.put(_digest(text), replace(parsed, signer=signer), weight=len(text))
 
     def _identity(self, claims: TokenClaims, method: AuthenticationMethod) -> Identity:
-        """Other providers issue tokens to applications, and what the person allowed them is not
-        known here: only a token of our own may state identity."""
+        """Other providers issue tokens to applications, and this server does not know what the
+        person has allowed them. Only a token of its own may state identity."""
         own = self._own_of(claims)
         return Identity(
             iri=claims.web_id,
@@ -230,7 +229,7 @@ class ResourceTokens:
         )
 
     def _own_of(self, claims: TokenClaims) -> OwnProvider | None:
-        """Our own provider, if the token names it as its issuer."""
+        """The provider of this server, if the token names it as its issuer."""
         own = self._own
         return own if own is not None and same_issuer(claims.issuer, own.issuer) else None
 

@@ -16,7 +16,7 @@ from podstead.nostr.http_auth import EventScope, ProvenByEvent, SignedRequest, c
 
 
 class LinkedKeys(Protocol):
-    """Which keys belong to accounts of this server (A-127)."""
+    """The keys that belong to accounts of this server (A-127)."""
 
     async def web_id_of(self, public_key: str) -> str | None:
         """The WebID that the key is linked to, if any. Raises InvalidEvent for a key whose account
@@ -28,18 +28,20 @@ class LinkedKeys(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EventRules:
-    """What the operator chose about signed requests."""
+    """What the operator has configured about signed requests."""
 
     accepted: bool = True
-    """Whether any is: on plain http between machines, anybody on the way could use it (A-148)."""
+    """Whether any are accepted: with plain http, anybody on the network path could use the event
+    (A-148)."""
     require_payload: bool = False
-    """Whether content must be named by the event (A-145)."""
+    """Whether the event must name the content of the request (A-145)."""
     basic: EventScope | None = EventScope.SAFE
-    """What an event in the form of a password may be about; ``None`` refuses the form (A-146)."""
+    """Which requests an event in the form of a password may authorize; ``None`` refuses that form
+    (A-146)."""
 
 
 class SignedRequests:
-    """Verifies requests that an event signs."""
+    """Verifies requests that are signed with an event."""
 
     def __init__(
         self,
@@ -49,7 +51,7 @@ class SignedRequests:
         rules: EventRules,
         linked: LinkedKeys | None = None,
     ) -> None:
-        """``linked`` is ``None`` where no key can be linked to an account."""
+        """``linked`` is ``None`` if no key can be linked to an account."""
         self._uses = uses
         self._clock = clock
         self._rules = rules
@@ -58,11 +60,11 @@ class SignedRequests:
     async def verify(
         self, credential: UnverifiedEvent, request: SignedRequest, *, sequence: str | None = None
     ) -> Identity:
-        """The identity of the event's signer: ``did:nostr:`` and the key, and the WebID that the
-        key is linked to.
+        """The identity of the signer: ``did:nostr:`` with the key, and the WebID that the key is
+        linked to.
 
-        An event is good for one request, and as a password for all of one ``sequence`` that git
-        makes. Raises NotAuthenticated, and Overloaded when no more can be noted.
+        An event authorizes one request or, as a password, all requests of one ``sequence`` of git.
+        Raises NotAuthenticated, and Overloaded if no more uses can be recorded.
         """
         try:
             event = read_event(credential.event)
@@ -77,7 +79,7 @@ class SignedRequests:
             raise _refused(credential, refusal) from refusal
 
     async def check_again(self, credential: UnverifiedEvent, identity: Identity) -> None:
-        """See that the key, whose event proved an identity, is still that agent's. Raises
+        """Check that the key that proved an identity still belongs to that agent. Raises
         NotAuthenticated."""
         key = identity.nostr_key
         if self._linked is None or key is None:

@@ -1,9 +1,9 @@
-"""What does a WebID's own document say? Read here from the store, elsewhere through the guard.
+"""What does the document of a WebID state? Read from the store, or fetched from its server.
 
-A WebID is believed because of what its document states about it, so each kind of credential takes
-out of it what it is about: the providers that may speak for the WebID, or the keys that are its
-own. Documents of this server are read as they are now, without asking access rules or the network;
-what was taken out of one version is kept with the version's name, and so is never out of date.
+An agent is trusted to have a WebID because of what the document of the WebID states: the providers
+that may issue tokens for it, or the keys of the agent. Each kind of credentials extracts what it
+needs. Documents of this server are read as they are now, without access rules and without the
+network. What a version states is cached under that version, so it is never out of date.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from podstead.storage.records import Metadata
 T = TypeVar("T")
 
 FAILURE_S: Final = 30
-MOST_FAILURES: Final = 4096
-KEPT_CHARACTERS: Final = 4 * 1024 * 1024
-"""Of names and of what was taken out of their documents, as the taker weighs it."""
-MOST_TRIPLES: Final = 10_000
-MOST_BYTES: Final = 1024 * 1024
-"""Of a document of this server; foreign ones have the same limit (A-111)."""
+MAX_CACHED_FAILURES: Final = 4096
+CACHE_CHARACTERS: Final = 4 * 1024 * 1024
+"""Of WebIDs and of what is extracted from their documents."""
+MAX_TRIPLES: Final = 10_000
+MAX_DOCUMENT_BYTES: Final = 1024 * 1024
+"""Of a document of this server; foreign documents have the same limit (A-111)."""
 _UNREADABLE: Final = "The WebID's document could not be read"
 _DISABLED: Final = "The WebID's account is disabled"
 _MISNAMED: Final = "The WebID leads to this server but does not begin with its base URL"
 
 
 class UnusableDocument(Exception):
-    """The document cannot be had or not be understood; ``str()`` is a fixed public phrase."""
+    """The document cannot be read or parsed; ``str()`` is a fixed public phrase."""
 
     def __init__(self, phrase: str = _UNREADABLE) -> None:
         super().__init__(phrase)
@@ -55,20 +55,20 @@ class UnusableDocument(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DocumentLimits:
-    """The size of a document that is read; ``None`` is without a limit of its own."""
+    """The largest document that is read; ``None`` for no limit."""
 
-    max_bytes: int | None = MOST_BYTES
-    max_triples: int | None = MOST_TRIPLES
+    max_bytes: int | None = MAX_DOCUMENT_BYTES
+    max_triples: int | None = MAX_TRIPLES
 
 
 DEFAULT_LIMITS: Final = DocumentLimits()
 UNLIMITED: Final = DocumentLimits(None, None)
-"""For documents of this server alone, which were bounded when they were stored."""
+"""Only for documents of this server, whose size was checked when they were stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileSources:
-    """Where WebID documents come from, here and elsewhere."""
+    """Where WebID documents come from."""
 
     local: LocalWebIds
     store: DocumentSource
@@ -78,7 +78,7 @@ class ProfileSources:
 
 
 class WebIdDocuments(Generic[T]):
-    """Takes one kind of statement out of WebID documents."""
+    """Extracts one kind of statement from WebID documents."""
 
     def __init__(
         self,
@@ -88,8 +88,8 @@ class WebIdDocuments(Generic[T]):
         weigh: Callable[[T], int],
         limits: DocumentLimits = DEFAULT_LIMITS,
     ) -> None:
-        """``extract`` gets what the document says and the name that it was asked by, and may raise
-        UnusableDocument; ``weigh`` tells how many characters its result holds."""
+        """``extract`` receives the graph of the document and the name by which it was requested,
+        and may raise UnusableDocument; ``weigh`` returns the number of characters in a result."""
         self._sources = sources
         self._extract = extract
         self._limits = limits
@@ -98,20 +98,20 @@ class WebIdDocuments(Generic[T]):
             self._interpret,
             kind="WebID documents",
             weigh=lambda _, found: weigh(found),
-            max_weight=KEPT_CHARACTERS,
+            max_weight=CACHE_CHARACTERS,
             max_bytes=limits.max_bytes,
         )
-        self._unusable = ExpiringCache[str, bool](MOST_FAILURES)
+        self._unusable = ExpiringCache[str, bool](MAX_CACHED_FAILURES)
 
     def is_local(self, name: str) -> bool:
-        """Whether the document of a WebID is one of this server."""
+        """Whether the document of a WebID is on this server."""
         return self._sources.local.holds(name)
 
     async def stored(self, name: str) -> T | None:
-        """What a document of this server states now; ``None`` if there is no such document.
+        """What a document of this server states now; ``None`` if it does not exist.
 
-        ``name`` is its URL, with or without a fragment. What the document of a disabled account
-        states does not count. Raises UnusableDocument, StorageError.
+        ``name`` is its URL, with or without a fragment. Raises UnusableDocument, also for the
+        document of a disabled account, and StorageError.
         """
         path = self._sources.local.path_of(name)
         if path is None:
@@ -127,11 +127,11 @@ class WebIdDocuments(Generic[T]):
         return await self._read(content, metadata.content_type, _url_of(name), name)
 
     async def fetched(self, name: str) -> T:
-        """What a document of another server states, which is fetched for it. Raises
-        UnusableDocument, and RemoteUnavailable for one that cannot be had at present.
+        """What a foreign document states, which is fetched for this. Raises UnusableDocument, and
+        RemoteUnavailable if it cannot be fetched at present.
 
-        One that is no good is not fetched again for a while (A-191); that none could be had is
-        remembered by who fetches.
+        An unusable document is not fetched again for a while (A-191); the fetcher itself remembers
+        failed fetches.
         """
         sources = self._sources
         if self._unusable.get(name, sources.clock.now_ms()):
@@ -157,10 +157,10 @@ class WebIdDocuments(Generic[T]):
         return self._extract(await self._parse(content, content_type, base_iri), name)
 
     async def _islands(self, document: FetchedDocument) -> Graph:
-        """What the data islands of a page say together.
+        """The graph of all data islands of a page.
 
-        Pages of this server are not read so: here, statements of identity need Control, which is
-        asked for where RDF is written and not where pages are.
+        Only foreign pages are read this way. On this server, writing identity statements needs
+        Control, which is checked for RDF documents and not for pages.
         """
         try:
             islands = data_islands(document.content.decode())
@@ -177,7 +177,7 @@ class WebIdDocuments(Generic[T]):
     async def _parse(self, content: bytes, content_type: str, base_iri: str) -> Graph:
         try:
             graph = await self._sources.parse(content, content_type, base_iri)
-        except RemoteUnavailable:  # a JSON-LD context of it
+        except RemoteUnavailable:  # one of its JSON-LD contexts
             raise
         except (RequestRefused, OutboundError) as error:
             raise UnusableDocument from error

@@ -1,9 +1,10 @@
 """Whose client certificate is this? WebID-TLS (A-160 to A-172).
 
-The holder of a certificate made it, so what it says proves nothing but its key: the WebID's own
-document must name that key. Documents of this server are read as they are now, and a key that was
-removed counts no longer with the next request; what other servers said is kept for some minutes,
-or half a minute if it was a no, since people add keys and try at once (A-168).
+Anybody can create a certificate with any WebID in it. It proves only the possession of its key, so
+the WebID's own document must name that key. Documents of this server are read as they are now, and
+a key that is removed is refused with the next request. A foreign document is used for some minutes,
+or half a minute if it does not name the key, because people add a key and try again at once
+(A-168).
 """
 
 from __future__ import annotations
@@ -30,25 +31,26 @@ from podstead.x509.certificate import Certificate, MalformedCertificate, read_ce
 
 POSITIVE_S: Final = 300
 NEGATIVE_S: Final = 30
-KEPT_CHARACTERS: Final = 4 * 1024 * 1024
-"""Of the names of documents of other servers, and of those who have a key there."""
-MOST_KEYS: Final = 256
-"""That one document may state."""
-KEPT_CERTIFICATE_BYTES: Final = 16 * 1024 * 1024
-"""Of what certificates say, all kept ones together."""
+CACHE_CHARACTERS: Final = 4 * 1024 * 1024
+"""Of the URLs of foreign documents in the cache, and of the WebIDs that have a key there."""
+MAX_KEYS: Final = 256
+"""How many keys one document may state."""
+CACHE_BYTES: Final = 16 * 1024 * 1024
+"""Of all parsed certificates in the cache."""
 _BYTES_OF_A_CERTIFICATE: Final = 2048
 _BYTES_OF_A_NAME: Final = 64
-"""What a name takes beside its characters: a certificate has room for thousands of short ones."""
+"""What a name takes besides its characters: a certificate can contain thousands of short ones."""
 
 StatedRsaKeys: TypeAlias = frozenset[StatedRsaKey]
 
 
 def holder_of(web_id: str, holders: Collection[str]) -> str:
-    """The identity that a certificate for ``web_id`` proves, given who has its key by the WebID's
-    own document (A-163). Raises InvalidCertificate.
+    """The identity that a certificate for ``web_id`` proves, if its key belongs to ``holders``
+    according to the WebID's own document (A-163). Raises InvalidCertificate.
 
-    A name without a fragment stands for the one who has the key in that document: common recipes
-    for certificates lose the fragment (A-163), and the document's owner chose whose key it is.
+    A name without a fragment stands for the only holder of the key in that document: common recipes
+    for creating certificates drop the fragment (A-163), and the owner of the document has stated
+    whose key it is.
     """
     if web_id in holders:
         return web_id
@@ -62,13 +64,13 @@ def holder_of(web_id: str, holders: Collection[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Foreign:
-    """Who had the key in a document of another server, when it was read."""
+    """The holders of a key according to a foreign document when it was fetched."""
 
     holders: frozenset[str]
     read_ms: int
 
     def answers(self, web_id: str, now_ms: int) -> bool:
-        """Whether that is still to be used for a certificate of the WebID."""
+        """Whether this may still be used for a certificate of the WebID."""
         try:
             holder_of(web_id, self.holders)
         except InvalidCertificate:
@@ -86,24 +88,24 @@ class WebIdTls:
         self._documents = WebIdDocuments(sources, extract=_keys_of, weigh=_weight)
         self._rules = rules
         self._lookups = lookups
-        self._read = BoundedCache[bytes, Certificate](KEPT_CERTIFICATE_BYTES)
-        self._foreign = BoundedCache[tuple[str, bytes], _Foreign](KEPT_CHARACTERS)
+        self._read = BoundedCache[bytes, Certificate](CACHE_BYTES)
+        self._foreign = BoundedCache[tuple[str, bytes], _Foreign](CACHE_CHARACTERS)
 
     async def verify(self, der: bytes, *, client_address: str) -> Identity | None:
-        """The identity that a certificate proves; ``None`` for one that claims none (A-161).
+        """The identity that a certificate proves; ``None`` if it claims none (A-161).
 
-        ``der`` is the certificate whose key the sender has proven to hold. Raises NotAuthenticated,
+        ``der`` is the certificate whose key the sender has proven to have. Raises NotAuthenticated,
         StorageError.
         """
         now_s = self._clock.now_ms() // 1000
         return await self._verify(self._certificate(der), client_address, now_s=now_s)
 
     async def check_again(self, der: bytes, identity: Identity, *, client_address: str) -> None:
-        """See that a certificate that proved an identity does so still, be it expired by now.
+        """Check that a certificate still proves an identity, even if it has expired meanwhile.
         Raises NotAuthenticated, StorageError."""
         certificate = self._certificate(der)
         now = await self._verify(certificate, client_address, now_s=certificate.not_after_s)
-        if now is None or now.iri != identity.iri:  # it may name others, who have the key still
+        if now is None or now.iri != identity.iri:  # it may name others that still have the key
             raise _refused("the WebID's document does not name its key")
 
     async def _verify(
@@ -135,9 +137,8 @@ class WebIdTls:
         return known
 
     async def _holder(self, claim: CertificateClaim, client_address: str) -> str:
-        """The identity by the first WebID that has the key; else the first WebID's refusal.
-
-        Raises RemoteUnavailable if one of them could not be asked at present.
+        """The first WebID that has the key. Raises InvalidCertificate for the first WebID if none
+        has, and RemoteUnavailable if one of the documents cannot be fetched at present.
         """
         refusals = []
         unavailable: RemoteUnavailable | None = None
@@ -155,7 +156,8 @@ class WebIdTls:
     async def _holders(
         self, web_id: str, claim: CertificateClaim, client_address: str
     ) -> frozenset[str]:
-        """Who has the key by the WebID's document. Raises UnusableDocument, RemoteUnavailable."""
+        """The holders of the key according to the WebID's document. Raises UnusableDocument,
+        RemoteUnavailable."""
         document = web_id.partition("#")[0]
         if self._documents.is_local(web_id):
             return _holders_among(await self._documents.stored(document) or frozenset(), claim)
@@ -174,7 +176,7 @@ class WebIdTls:
 
 def _keys_of(graph: Graph, _: str) -> StatedRsaKeys:
     keys = stated_rsa_keys(graph)
-    if len(keys) > MOST_KEYS:
+    if len(keys) > MAX_KEYS:
         raise UnusableDocument
     return keys
 
@@ -200,8 +202,8 @@ def _lower(phrase: str) -> str:
 
 
 def _refused(reason: str) -> NotAuthenticated:
-    # The method has no scheme of its own, so the error is told on the one that most clients read
-    # (A-8).
+    # Client certificates have no authentication scheme, so the error is reported on the scheme that
+    # most clients read (A-8).
     return NotAuthenticated(
         f"Client certificate not accepted: {reason}", invalid=True, scheme="Bearer"
     )

@@ -1,8 +1,8 @@
-"""Does a WebID trust this provider to speak for it? (Solid-OIDC section 6.1, A-109)
+"""Does a WebID trust this provider to issue tokens for it? (Solid-OIDC section 6.1, A-109)
 
-Anybody can run a provider that issues tokens for any WebID; what makes one believable is that the
-WebID's own document names the provider by ``solid:oidcIssuer``. Documents of this server are read
-from the store, as of now; others through the guarded way out, and kept for some minutes.
+Anybody can run a provider that issues tokens for any WebID. A token is valid only if the document
+of the WebID names the provider with ``solid:oidcIssuer``. Documents of this server are read as they
+are now; foreign documents are fetched and used for some minutes.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from podstead.rdf.terms import Iri
 
 POSITIVE_S: Final = 300
 NEGATIVE_S: Final = 30
-KEPT_CHARACTERS: Final = 4 * 1024 * 1024
-"""Of the names of WebIDs and providers that are kept."""
-MOST_NAMED: Final = 64
+CACHE_CHARACTERS: Final = 4 * 1024 * 1024
+"""Of the WebIDs and providers in the cache."""
+MAX_NAMED_PROVIDERS: Final = 64
 """Providers that one WebID may name."""
 
 
@@ -32,30 +32,30 @@ class _Foreign:
     read_ms: int
 
     def answers(self, issuer: str, now_ms: int) -> bool:
-        """Whether what was read still says if the issuer is named; a no is asked again sooner,
-        since people add providers and try at once (A-110)."""
+        """Whether this may still be used for the issuer. That it is not named is used for a shorter
+        time, because people add a provider and try again at once (A-110)."""
         fresh_s = POSITIVE_S if _names(self.issuers, issuer) else NEGATIVE_S
         return now_ms < self.read_ms + fresh_s * 1000
 
 
 class WebIdIssuers:
-    """Which providers each WebID names."""
+    """Knows which providers each WebID names."""
 
     def __init__(self, sources: ProfileSources) -> None:
         self._clock = sources.clock
         self._documents = WebIdDocuments(sources, extract=_issuers_of, weigh=_weight)
-        self._kept = BoundedCache[str, _Foreign](KEPT_CHARACTERS)
+        self._cache = BoundedCache[str, _Foreign](CACHE_CHARACTERS)
 
     def knows(self, web_id: str, issuer: str) -> bool:
-        """Whether it is known without asking another server if the WebID names the issuer."""
-        known = self._kept.get(web_id)
+        """Whether no other server has to be contacted to know if the WebID names the issuer."""
+        known = self._cache.get(web_id)
         return self._documents.is_local(web_id) or (
             known is not None and known.answers(issuer, self._clock.now_ms())
         )
 
     async def trusts(self, web_id: str, issuer: str) -> bool:
-        """Whether the WebID's document names the issuer. Raises InvalidJose if it cannot be had,
-        and RemoteUnavailable if it cannot be had at present."""
+        """Whether the WebID's document names the issuer. Raises InvalidJose if it is unusable, and
+        RemoteUnavailable if it cannot be fetched at present."""
         try:
             if self._documents.is_local(web_id):
                 issuers = await self._documents.stored(web_id) or frozenset()
@@ -66,19 +66,19 @@ class WebIdIssuers:
         return _names(issuers, issuer)
 
     async def _foreign_issuers(self, web_id: str, issuer: str) -> frozenset[str]:
-        known = self._kept.get(web_id)
+        known = self._cache.get(web_id)
         if known is not None and known.answers(issuer, self._clock.now_ms()):
             return known.issuers
         issuers = await self._documents.fetched(web_id)
         read = _Foreign(issuers, self._clock.now_ms())
-        self._kept.put(web_id, read, weight=len(web_id) + _weight(issuers))
+        self._cache.put(web_id, read, weight=len(web_id) + _weight(issuers))
         return issuers
 
 
 def _issuers_of(graph: Graph, web_id: str) -> frozenset[str]:
     named = graph.objects(Iri(web_id), Iri(SOLID_OIDC_ISSUER))
     issuers = frozenset(term.value for term in named if isinstance(term, Iri))
-    if len(issuers) > MOST_NAMED:
+    if len(issuers) > MAX_NAMED_PROVIDERS:
         raise UnusableDocument
     return issuers
 

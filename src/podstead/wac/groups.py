@@ -50,7 +50,7 @@ REMOTE_RETRY_MS = 30_000
 REMOTE_BUDGET_MS = 10_000
 """For how long one decision may fetch; documents not fetched by then have no members in it."""
 
-MOST_DOCUMENTS_ELSEWHERE = 16
+MAX_DOCUMENTS_ELSEWHERE = 16
 """How many group documents in other storages one decision uses. The rules of each are evaluated,
 so without a bound one ACL could make every request to its resource expensive."""
 
@@ -300,7 +300,7 @@ def _first(elsewhere: set[ResourcePath]) -> tuple[ResourcePath, ...]:
     """The documents that are used, of all that the rules name."""
     # Nothing is stored at deeper paths, and paths_to_read refuses them.
     possible = sorted(path for path in elsewhere if path.count("/") <= MAX_DEPTH)
-    return tuple(possible[:MOST_DOCUMENTS_ELSEWHERE])
+    return tuple(possible[:MAX_DOCUMENTS_ELSEWHERE])
 
 
 def _precondition(path: ResourcePath, metadata: Metadata | None) -> Precondition:

@@ -10,7 +10,7 @@ import pytest
 
 from podstead.core.identifiers import acl_of
 from podstead.storage.records import Absent, AtVersion
-from podstead.wac.groups import MOST_DOCUMENTS_ELSEWHERE
+from podstead.wac.groups import MAX_DOCUMENTS_ELSEWHERE
 from tests.support.wac_world import BASE, BOB, OWNER, World, identity, path, pod, rule
 
 MALLORY = f"{BASE}/mallory/#me"
@@ -147,7 +147,7 @@ async def test_a_group_beside_the_rules_takes_no_look_at_its_own_rules() -> None
 async def test_rules_can_ask_about_so_many_groups_elsewhere_and_no_more() -> None:
     world = pod()
     world.owners[path("/mallory/")] = MALLORY
-    names = [f"/pod/public/g{number:03}" for number in range(MOST_DOCUMENTS_ELSEWHERE + 1)]
+    names = [f"/pod/public/g{number:03}" for number in range(MAX_DOCUMENTS_ELSEWHERE + 1)]
     world.acl("/pod/public/", rule("acl:agentClass foaf:Agent", "R", "./", default=True))
     for name in names:
         world.store(name, "<#a> vcard:hasMember <https://nobody.example/>.")
