@@ -69,7 +69,7 @@ class _Foreign:
     holders: frozenset[str]
     read_ms: int
 
-    def answers(self, web_id: str, now_ms: int) -> bool:
+    def is_fresh_for(self, web_id: str, now_ms: int) -> bool:
         """Whether this may still be used for a certificate of the WebID."""
         try:
             holder_of(web_id, self.holders)
@@ -162,7 +162,7 @@ class WebIdTls:
         if self._documents.is_local(web_id):
             return _holders_among(await self._documents.stored(document) or frozenset(), claim)
         known = self._foreign.get((document, claim.key_digest))
-        if known is not None and known.answers(web_id, self._clock.now_ms()):
+        if known is not None and known.is_fresh_for(web_id, self._clock.now_ms()):
             return known.holders
         await self._lookups.take(client_address)
         holders = _holders_among(await self._documents.fetched(document), claim)

@@ -31,7 +31,7 @@ class _Foreign:
     issuers: frozenset[str]
     read_ms: int
 
-    def answers(self, issuer: str, now_ms: int) -> bool:
+    def is_fresh_for(self, issuer: str, now_ms: int) -> bool:
         """Whether this may still be used for the issuer. That it is not named is used for a shorter
         time, because people add a provider and try again at once (A-110)."""
         fresh_s = POSITIVE_S if _names(self.issuers, issuer) else NEGATIVE_S
@@ -50,7 +50,7 @@ class WebIdIssuers:
         """Whether no other server has to be contacted to know if the WebID names the issuer."""
         known = self._cache.get(web_id)
         return self._documents.is_local(web_id) or (
-            known is not None and known.answers(issuer, self._clock.now_ms())
+            known is not None and known.is_fresh_for(issuer, self._clock.now_ms())
         )
 
     async def trusts(self, web_id: str, issuer: str) -> bool:
@@ -67,7 +67,7 @@ class WebIdIssuers:
 
     async def _foreign_issuers(self, web_id: str, issuer: str) -> frozenset[str]:
         known = self._cache.get(web_id)
-        if known is not None and known.answers(issuer, self._clock.now_ms()):
+        if known is not None and known.is_fresh_for(issuer, self._clock.now_ms()):
             return known.issuers
         issuers = await self._documents.fetched(web_id)
         read = _Foreign(issuers, self._clock.now_ms())

@@ -1,1 +1,1 @@
-"""The only way out of the server: guarded, bounded fetches of foreign documents."""
+"""All requests from this server to others: guarded, and limited in size, time and number."""

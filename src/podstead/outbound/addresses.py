@@ -1,8 +1,8 @@
 """May this server open a connection to an IP address?
 
 The forbidden networks are an explicit list (A-188), because ``ipaddress.is_global`` differs between
-Python versions and calls NAT64 forms of loopback, multicast and site-local addresses global. An
-IPv6 address that stands for an IPv4 one is judged by the IPv4 address that packets would reach.
+Python versions and is true for NAT64 forms of loopback, multicast and site-local addresses. An IPv6
+address that stands for an IPv4 address is treated as the IPv4 address that packets would reach.
 Pure: names are resolved elsewhere.
 """
 
@@ -19,11 +19,11 @@ class AddressScope(Enum):
     """Which part of the network an origin may lead to."""
 
     PUBLIC = "public"
-    """The public Internet only: the rule for every origin without an exception."""
+    """The public Internet only: the rule for every origin that is not an exception."""
     LOOPBACK = "loopback"
-    """This machine only: loopback names and addresses in a loopback deployment (A-190)."""
+    """This machine only: for loopback names and addresses in a loopback deployment (A-190)."""
     PRIVATE = "private"
-    """Public and private networks: origins that the operator listed by name (A-190)."""
+    """Public and private networks: for origins that the operator has listed (A-190)."""
 
 
 def _networks(*texts: str) -> tuple[IPNetwork, ...]:
@@ -59,7 +59,7 @@ FORBIDDEN_NETWORKS = _networks(
     "fec0::/10",  # site-local
     "ff00::/8",  # multicast
 )
-"""A-188. Mapped and well-known NAT64 addresses are judged by their IPv4 address instead."""
+"""A-188. Mapped and well-known NAT64 addresses are treated as their IPv4 address instead."""
 
 PRIVATE_NETWORKS = _networks(
     "10.0.0.0/8",
@@ -70,14 +70,14 @@ PRIVATE_NETWORKS = _networks(
     "::1/128",
     "fc00::/7",
 )
-"""What an operator may open by listing an origin; link-local (cloud metadata) stays closed."""
+"""What an operator can permit by listing an origin; link-local (cloud metadata) stays forbidden."""
 
 LOOPBACK_NETWORKS = _networks("127.0.0.0/8", "::1/128")
 
-# Forms under which a connection reaches an IPv4 host: the kernel unwraps the first (RFC 4291
-# section 2.5.5.2), a translator the second (RFC 6052 section 2.1). Networks with DNS64 reach every
-# IPv4-only host through the second, so forbidding it as a whole would cut them off. Tunnels (6to4,
-# Teredo) and the deprecated IPv4-compatible form have no such use and stay forbidden altogether.
+# IPv6 forms that reach an IPv4 host: the kernel translates the first (RFC 4291 section 2.5.5.2), a
+# NAT64 the second (RFC 6052 section 2.1). In networks with DNS64 every IPv4-only host is reached by
+# the second form, so it cannot be forbidden as a whole. Tunnels (6to4, Teredo) and the deprecated
+# IPv4-compatible form have no such use and are forbidden entirely.
 _STANDS_FOR_IPV4 = _networks("::ffff:0:0/96", "64:ff9b::/96")
 
 
@@ -95,7 +95,7 @@ def may_be_reached(address: IPAddress, reach: AddressScope) -> bool:
         return is_loopback(address)
     if not _in_any(reached, FORBIDDEN_NETWORKS):
         return True
-    # Only addresses in their own notation: 64:ff9b::7f00:1 is the translator's loopback, not ours.
+    # Not embedded addresses: 64:ff9b::7f00:1 is the loopback address of the NAT64, not ours.
     return reach is AddressScope.PRIVATE and _in_any(address, PRIVATE_NETWORKS)
 
 

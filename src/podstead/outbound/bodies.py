@@ -1,6 +1,6 @@
-"""How is a foreign body read without trusting its size?
+"""How is the body of a response read without trusting its size?
 
-Chunk by chunk, counted before and after decompression (A-189).
+Chunk by chunk; the bytes before and after decompression are limited (A-189).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ async def read_body(
 
 
 class _Identity:
-    """Takes the body as it is."""
+    """Accepts a body without a content coding."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -52,7 +52,7 @@ class _Identity:
 
 
 class _Gunzip:
-    """Decompresses one gzip member (RFC 1952), never producing more than the limit plus a byte."""
+    """Decompresses one gzip member (RFC 1952); its output never exceeds the limit plus one byte."""
 
     def __init__(self, max_bytes: int) -> None:
         self._identity = _Identity(max_bytes)

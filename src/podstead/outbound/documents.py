@@ -1,7 +1,6 @@
-"""Which foreign documents does the server read, and how long does it trust what it read?
+"""Which foreign documents does the server fetch, and how long does it use them?
 
-Each kind has its policy, its limits and its cache. Nothing is parsed here: the callers get bytes,
-the media type and the URL that is the base of relative references.
+Each purpose has its policy, and some have a cache. Nothing is parsed here.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ PROFILE_POLICY = replace(
     accept=f"{GROUP_POLICY.accept}, text/html;q=0.3",
     content_types=GROUP_POLICY.content_types | {"text/html"},
 )
-"""WebID documents, which may be pages with data islands (A-109, A-167, A-189)."""
+"""WebID documents, which may be HTML pages with data islands (A-109, A-167, A-189)."""
 
 CONTEXT_POLICY = FetchPolicy(
     purpose=Purpose.CONTEXT,
@@ -47,7 +46,7 @@ CONTEXT_POLICY = FetchPolicy(
     max_redirects=3,
     cross_origin_redirects=True,
 )
-"""JSON-LD contexts; every hop must lie in an origin that the operator listed (R-11)."""
+"""JSON-LD contexts; every hop must be in an origin that the operator has listed (R-11)."""
 
 PROVIDER_POLICY = FetchPolicy(
     purpose=Purpose.PROVIDER,
@@ -69,7 +68,7 @@ CLIENT_POLICY = FetchPolicy(
     max_content_bytes=64 * _KIB,
     max_redirects=1,
 )
-"""Documents that a client's identifier leads to (A-51)."""
+"""The documents that client identifiers lead to (A-51)."""
 
 
 POLICIES: Final = {
@@ -80,34 +79,34 @@ POLICIES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """For how long a document is used again; its own max-age counts between the bounds."""
+    """For how long a document is used: for its own max-age, within these bounds."""
 
     floor_s: int
-    """So that a document that forbids caching is not fetched per request."""
+    """Even a document that forbids caching is not fetched for every request."""
     default_s: int
-    """For a document that says nothing."""
+    """For a document without max-age."""
     ceiling_s: int
 
     def lifetime_s(self, max_age_s: int | None) -> int:
-        """Seconds for which a document with this max-age is used again."""
+        """The number of seconds for which a document with this max-age is used."""
         if max_age_s is None:
             return self.default_s
         return min(max(max_age_s, self.floor_s), self.ceiling_s)
 
 
 FRESHNESS: Final = {
-    # A member who was removed keeps access for the ceiling at most (W-14).
+    # The ceiling is how long a removed member can keep access (W-14).
     Purpose.GROUP: Freshness(floor_s=10, default_s=60, ceiling_s=300),
     Purpose.CONTEXT: Freshness(floor_s=300, default_s=3600, ceiling_s=86_400),
 }
-"""The documents that are kept here. The others are kept by their callers, as what they say."""
+"""The documents that are cached here. For the others, the callers cache what they state."""
 
 _OVERHEAD_BYTES: Final = 4 * _KIB
-"""What a kept document takes besides its content: its key, object and place, rounded up."""
+"""What a cached document takes besides its content: its key, object and entry, rounded up."""
 
 
 class RemoteDocuments:
-    """Fetches each kind of foreign document by its policy, and keeps those that are kept here."""
+    """Fetches foreign documents, each with the policy of its purpose, and caches some of them."""
 
     def __init__(
         self,
@@ -117,7 +116,7 @@ class RemoteDocuments:
         context_origins: frozenset[Origin] = frozenset(),
         cache_bytes: int = 16 * _MIB,
     ) -> None:
-        """``cache_bytes`` bounds the content that is kept of each kind."""
+        """``cache_bytes`` bounds the content in the cache of each purpose."""
         self._fetcher = fetcher
         self._clock = clock
         contexts = replace(CONTEXT_POLICY, only_origins=context_origins)
@@ -128,7 +127,8 @@ class RemoteDocuments:
         }
 
     async def fetch(self, url: str, purpose: Purpose) -> FetchedDocument:
-        """The document at the URL. Raises FetchFailed, also if an outdated copy is still here."""
+        """The document at the URL. Raises FetchFailed, and never returns an outdated document
+        instead."""
         cache = self._caches.get(purpose)
         if cache is None:
             return await self._fetcher.fetch(url, self._policies[purpose])

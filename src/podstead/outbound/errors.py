@@ -1,22 +1,23 @@
 """Why was a foreign document not fetched?
 
-    OutboundError                 (podstead.core.errors; our caller's request may be fine)
-    └── FetchFailed               base of everything a fetch raises
-        ├── Refused               the guard forbids it: nothing was sent to the forbidden place
-        │   └── OwnOrigin         the place is this server itself
-        ├── Unreachable *         no such name, no connection, no TLS, or no sound HTTP answer
-        ├── TooSlow *             the peer did not finish within the policy's time
-        ├── TooLarge              the document is over the policy's size
-        ├── WrongType             its media type or coding is not one the policy asks for
-        ├── BadStatus             an answer other than 200 or a redirect
-        │   └── ServerFailed *    one that may be another soon: 5xx, 408, 425 or 429
-        ├── CircuitOpen *         the origin failed too often lately; it was not asked
-        └── Congested *           too many fetches are under way; the origin was not asked
+    OutboundError                 (podstead.core.errors; the client's request may be valid)
+    └── FetchFailed               base of everything that a fetch raises
+        ├── Refused               the guard forbids it: nothing was sent to the forbidden address
+        │   └── OwnOrigin         the URL leads to this server itself
+        ├── Unreachable *         no such name, no connection, no TLS, or no valid HTTP response
+        ├── TooSlow *             the response was not complete within the policy's time
+        ├── TooLarge              the document is larger than the policy allows
+        ├── WrongType             the policy does not accept its media type or content coding
+        ├── BadStatus             a status other than 200 or a redirect
+        │   └── ServerFailed *    a temporary one: 5xx, 408, 425 or 429
+        ├── CircuitOpen *         the origin has failed too often and was not contacted
+        └── Congested *           too many fetches are in progress; the origin was not contacted
 
-Those with a star are RemoteUnavailable: the reason may pass, and says nothing about the document.
+Those with a star are RemoteUnavailable: the reason is temporary and says nothing about the
+document.
 
-``str()`` is a fixed public sentence that names no address, host or library; the private reason
-travels as ``__cause__``, and ``Refused.refusal`` is the fixed code for the log (A-183, A-184).
+``str()`` is a fixed public sentence without addresses, host names or names of libraries. The
+private reason is the ``__cause__``, and ``Refused.refusal`` is the code for the log (A-183, A-184).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from podstead.core.errors import OutboundError, OwnDocument, RemoteUnavailable
 
 
 class Refusal(Enum):
-    """Which rule of the guard forbade a fetch."""
+    """The rule of the guard that forbids a fetch."""
 
     MALFORMED = "malformed"
     SCHEME = "scheme"
@@ -51,7 +52,7 @@ class FetchFailed(OutboundError):
 
 
 class Refused(FetchFailed):
-    """The guard forbids the fetch (A-187): nothing was sent to the forbidden place."""
+    """The guard forbids the fetch (A-187): nothing was sent to the forbidden address."""
 
     sentence = "The remote document may not be fetched"
 
@@ -61,35 +62,35 @@ class Refused(FetchFailed):
 
 
 class OwnOrigin(Refused, OwnDocument):
-    """The URL leads to this server, which never asks itself over the network (A-190)."""
+    """The URL leads to this server, which never sends requests to itself (A-190)."""
 
 
 class Unreachable(FetchFailed, RemoteUnavailable):
-    """The name does not resolve, or no connection, TLS session or sound answer came about."""
+    """The name does not resolve, or there was no connection, TLS session or valid response."""
 
     sentence = "The remote server could not be reached"
 
 
 class TooSlow(FetchFailed, RemoteUnavailable):
-    """The peer did not answer completely within the policy's time."""
+    """The response was not complete within the policy's time."""
 
     sentence = "The remote server took too long"
 
 
 class TooLarge(FetchFailed):
-    """The document is larger than the policy allows, as sent or once decompressed."""
+    """The document is larger than the policy allows, as sent or after decompression."""
 
     sentence = "The remote document is too large"
 
 
 class WrongType(FetchFailed):
-    """The answer's media type or content coding is not one that was asked for."""
+    """The policy does not accept the media type or the content coding of the response."""
 
     sentence = "The remote document has an unsupported media type"
 
 
 class BadStatus(FetchFailed):
-    """The answer's status is neither 200 nor a redirect."""
+    """The status of the response is neither 200 nor a redirect."""
 
     sentence = "The remote server did not return the document"
 
@@ -99,13 +100,13 @@ class BadStatus(FetchFailed):
 
 
 class ServerFailed(BadStatus, RemoteUnavailable):
-    """The answer's status is one that says nothing about the document."""
+    """The status of the response says nothing about the document."""
 
     sentence = "The remote server cannot return the document at present"
 
 
 class CircuitOpen(FetchFailed, RemoteUnavailable):
-    """The origin failed too often lately and was not asked (A-191)."""
+    """The origin has failed too often recently and was not contacted (A-191)."""
 
     sentence = "The remote server failed too often lately; try again later"
 
@@ -115,7 +116,7 @@ class CircuitOpen(FetchFailed, RemoteUnavailable):
 
 
 class Congested(FetchFailed, RemoteUnavailable):
-    """No slot for another fetch came free in time (A-191); the origin was not asked."""
+    """No slot for another fetch became free in time (A-191); the origin was not contacted."""
 
     sentence = "Too many remote documents are being fetched; try again later"
     retry_after_s = 5

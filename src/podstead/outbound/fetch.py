@@ -1,11 +1,11 @@
-"""How does the server fetch a foreign document? Guarded, bounded, and never twice at once.
+"""How does the server fetch a foreign document? Guarded, limited, and never twice at a time.
 
-``Fetcher.fetch`` reads as steps: admit the URL, answer from the memory of failures, join a fetch of
-the same document that is under way, else begin one. Each hop of a fetch is admitted and vetted
-anew, waits for a slot, and counts for or against its origin.
+``Fetcher.fetch`` checks the URL, raises the failure of a recent fetch again, and otherwise joins a
+fetch of the same document that is in progress or starts one. Each hop of a fetch is checked by the
+guard, waits for a slot, and is recorded by the circuit breaker.
 
-Failed fetches are remembered for a short while, so that a broken peer costs one attempt instead of
-one per request (A-191). Documents are not kept here; see ``documents``.
+Failures are remembered for a short time, so that a broken server causes one attempt and not one for
+every request (A-191). Documents are not cached here; see ``documents``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from podstead.outbound.foreign_documents import FetchedDocument
 from podstead.outbound.guard import Guard
 from podstead.outbound.policies import FetchPolicy, OutboundLimits
 from podstead.outbound.slots import FetchSlots, Share
-from podstead.outbound.transport import Answer, exchange
+from podstead.outbound.transport import RemoteResponse, exchange
 from podstead.outbound.urls import Target, resolve_reference
 
 USER_AGENT = "Podstead"
@@ -52,8 +52,8 @@ MAX_REMEMBERED_FAILURES = 4096
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _OK = 200
 _LOWEST_SERVER_ERROR = 500
-_PASSING_STATUSES = frozenset({408, 425, 429})
-# Longer numbers are nobody's size or age, and Python refuses to parse the longest.
+_TRANSIENT_STATUSES = frozenset({408, 425, 429})
+# Longer numbers are not sizes or ages, and Python refuses to parse very long ones.
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
 
@@ -63,14 +63,14 @@ _Step = FetchedDocument | Target
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """How a fetch failed, and until when that answers for it."""
+    """How a fetch failed, and until when the failure is raised again."""
 
     failure: FetchFailed
     until_ms: int
 
 
 class Fetcher:
-    """All outgoing fetches of this process. Used from one event loop; close it at the end."""
+    """All fetches of this process. Belongs to one event loop; close it at the end."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class Fetcher:
     async def fetch(self, url: str, policy: FetchPolicy) -> FetchedDocument:
         """Fetch the document at the URL; a fragment is ignored. Raises FetchFailed.
 
-        A caller that is cancelled leaves the fetch running for the others who wait for it.
+        If a caller is cancelled, the fetch continues for the others that wait for it.
         """
         target = self._admit(url, policy)
         flight = (target.url, policy)
@@ -110,28 +110,28 @@ class Fetcher:
         if task is None:
             task = asyncio.create_task(self._follow(target, policy))
             self._flights[flight] = task
-            task.add_done_callback(partial(self._landed, flight))
+            task.add_done_callback(partial(self._finished, flight))
         return await _joined(task)
 
     async def close(self) -> None:
-        """Stop the fetches under way; who waits for one gets Unreachable."""
+        """Stop the fetches in progress; they raise Unreachable."""
         flights = list(self._flights.values())
         for task in flights:
             task.cancel()
         await asyncio.gather(*flights, return_exceptions=True)
 
-    def _landed(self, flight: _Flight, task: asyncio.Task[FetchedDocument]) -> None:
+    def _finished(self, flight: _Flight, task: asyncio.Task[FetchedDocument]) -> None:
         del self._flights[flight]
         failure = None if task.cancelled() else task.exception()
-        # That an origin was not asked says nothing about the document.
+        # That an origin was not contacted says nothing about the document.
         if isinstance(failure, FetchFailed) and not isinstance(failure, CircuitOpen | Congested):
-            # A copy has no traceback, which would keep whole bodies alive.
+            # A copy has no traceback, which would keep entire bodies in memory.
             until_ms = self._clock.now_ms() + self._failure_memory_ms
             remembered = _Failure(copy.copy(failure), until_ms)
             self._failures.put(flight, remembered, expires_at_ms=until_ms)
 
     def _remembered(self, failure: _Failure) -> FetchFailed:
-        """A failure to raise again, with the time until the fetch is tried again."""
+        """A failure to raise again, with the time until the next attempt."""
         again = copy.copy(failure.failure)
         if isinstance(again, RemoteUnavailable):
             again.retry_after_s = ceil((failure.until_ms - self._clock.now_ms()) / 1000)
@@ -156,37 +156,37 @@ class Fetcher:
         circuit = Circuit(policy.purpose, target.origin)
         async with self._slots.hold(self._shares(circuit), deadline_s):
             self._circuit.check(circuit, self._clock.now_ms())
-            async with self._judging(circuit), _deadline(deadline_s):
-                return await self._ask(target, policy)
+            async with self._recording_outcome(circuit), _deadline(deadline_s):
+                return await self._request(target, policy)
 
     def _shares(self, circuit: Circuit) -> list[Share]:
-        """What a fetch takes one slot of each, the narrowest share first."""
-        limits, purpose, asker = self._limits, circuit.purpose, requester()
+        """The shares of which a fetch needs one slot each, the narrowest first."""
+        limits, purpose, client = self._limits, circuit.purpose, requester()
         of_origin = limits.max_concurrent_per_origin
         shares = [Share(circuit, of_origin), Share(purpose, limits.max_concurrent)]
-        if not asker:
+        if not client:
             return shares
         return [
-            Share((asker, circuit), max(1, of_origin // 2)),
-            Share((asker, purpose), limits.max_concurrent_per_requester),
+            Share((client, circuit), max(1, of_origin // 2)),
+            Share((client, purpose), limits.max_concurrent_per_requester),
             *shares,
         ]
 
     @asynccontextmanager
-    async def _judging(self, circuit: Circuit) -> AsyncIterator[None]:
-        """Count the outcome for or against the origin; a refusal of ours, or that we were too busy,
-        says nothing about it."""
+    async def _recording_outcome(self, circuit: Circuit) -> AsyncIterator[None]:
+        """Record the outcome for the origin. That the guard refused a fetch, or that there was no
+        slot, says nothing about the origin."""
         try:
             yield
         except FetchFailed as failure:
-            if _blames_origin(failure):
+            if _is_fault_of_origin(failure):
                 self._circuit.failed(circuit, self._clock.now_ms())
             elif not isinstance(failure, Refused | Congested):
                 self._circuit.succeeded(circuit)
             raise
         self._circuit.succeeded(circuit)
 
-    async def _ask(self, target: Target, policy: FetchPolicy) -> _Step:
+    async def _request(self, target: Target, policy: FetchPolicy) -> _Step:
         async with _deadline(asyncio.get_running_loop().time() + policy.connect_timeout_s):
             destination = await self._guard.vet(target)
         async with exchange(
@@ -199,15 +199,15 @@ class Fetcher:
             connect_timeout_s=policy.connect_timeout_s,
             open_socket=partial(self._guard.open_socket, reach=target.reach),
             tls=self._tls,
-        ) as answer:
-            if answer.status in _REDIRECTS:
-                return self._redirected(target, answer, policy)
-            return await _document(target, answer, policy)
+        ) as response:
+            if response.status in _REDIRECTS:
+                return self._redirected(target, response, policy)
+            return await _document(target, response, policy)
 
-    def _redirected(self, origin: Target, answer: Answer, policy: FetchPolicy) -> Target:
-        location = answer.headers.get("Location")
+    def _redirected(self, origin: Target, response: RemoteResponse, policy: FetchPolicy) -> Target:
+        location = response.headers.get("Location")
         if location is None:
-            raise BadStatus(answer.status)
+            raise BadStatus(response.status)
         target = self._admit(resolve_reference(origin.url, location), policy)
         if (origin.scheme, target.scheme) == ("https", "http"):
             raise Refused(Refusal.REDIRECT)
@@ -217,44 +217,47 @@ class Fetcher:
 
 
 def trusted_certificates() -> ssl.SSLContext:
-    """Normal verification against the system's authorities."""
+    """Verification with the certificate authorities of the system."""
     return ssl.create_default_context()
 
 
 async def _joined(task: asyncio.Task[FetchedDocument]) -> FetchedDocument:
-    """The outcome of a shared fetch, which goes on when this waiter is cancelled."""
+    """The outcome of a shared fetch, which continues if this task is cancelled."""
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         waiter = asyncio.current_task()
         if task.cancelled() and not (waiter is not None and waiter.cancelling()):
-            raise Unreachable from None  # the fetcher was closed; the waiter goes on
+            raise Unreachable from None  # the fetcher was closed, and this task continues
         raise
 
 
-def _blames_origin(failure: FetchFailed) -> bool:
+def _is_fault_of_origin(failure: FetchFailed) -> bool:
     if isinstance(failure, BadStatus):
         return failure.status >= _LOWEST_SERVER_ERROR
     return isinstance(failure, Unreachable | TooSlow)
 
 
-def _may_pass(status: int) -> bool:
-    """Whether the same request may get another answer soon (RFC 9110 section 15, RFC 6585)."""
-    return status >= _LOWEST_SERVER_ERROR or status in _PASSING_STATUSES
+def _is_transient(status: int) -> bool:
+    """Whether the same request may soon get another status (RFC 9110 section 15, RFC 6585)."""
+    return status >= _LOWEST_SERVER_ERROR or status in _TRANSIENT_STATUSES
 
 
-async def _document(target: Target, answer: Answer, policy: FetchPolicy) -> FetchedDocument:
-    if answer.status != _OK:
-        raise ServerFailed(answer.status) if _may_pass(answer.status) else BadStatus(answer.status)
-    media_type = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+async def _document(
+    target: Target, response: RemoteResponse, policy: FetchPolicy
+) -> FetchedDocument:
+    if response.status != _OK:
+        failure = ServerFailed if _is_transient(response.status) else BadStatus
+        raise failure(response.status)
+    media_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if media_type not in policy.content_types:
         raise WrongType
-    announced_bytes = answer.headers.get("Content-Length", "")
+    announced_bytes = response.headers.get("Content-Length", "")
     if _NUMBER.fullmatch(announced_bytes) and int(announced_bytes) > policy.max_wire_bytes:
         raise TooLarge
     content = await read_body(
-        answer.chunks,
-        content_coding=answer.headers.get("Content-Encoding", ""),
+        response.chunks,
+        content_coding=response.headers.get("Content-Encoding", ""),
         max_wire_bytes=policy.max_wire_bytes,
         max_content_bytes=policy.max_content_bytes,
     )
@@ -262,14 +265,14 @@ async def _document(target: Target, answer: Answer, policy: FetchPolicy) -> Fetc
         content=content,
         media_type=media_type,
         final_url=target.url,
-        max_age_s=freshness_s(answer.headers.get("Cache-Control"), answer.headers.get("Age")),
+        max_age_s=freshness_s(response.headers.get("Cache-Control"), response.headers.get("Age")),
     )
 
 
 def freshness_s(cache_control: str | None, age: str | None) -> int | None:
-    """How many seconds an answer stays fresh (RFC 9111 sections 4.2 and 5.2.2).
+    """How many seconds a response stays fresh (RFC 9111 sections 4.2 and 5.2.2).
 
-    ``None`` if Cache-Control says nothing that can be understood; 0 if it forbids reuse.
+    ``None`` if Cache-Control does not say; 0 if it forbids reuse.
     """
     directives = {
         name.strip().lower(): value.strip().strip('"')
@@ -286,7 +289,7 @@ def freshness_s(cache_control: str | None, age: str | None) -> int | None:
 
 @asynccontextmanager
 async def _deadline(deadline_s: float) -> AsyncIterator[None]:
-    """Raises TooSlow when the loop's time passes the deadline."""
+    """Raises TooSlow when the clock of the event loop reaches the deadline."""
     try:
         async with asyncio.timeout_at(deadline_s):
             yield

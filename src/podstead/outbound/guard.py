@@ -1,11 +1,11 @@
 """May this connection be opened? Every step of the SSRF guard of A-187, in one place.
 
-1. The URL is admitted by its text (``urls``).
+1. The text of the URL is checked (``urls``).
 2. Its name is resolved once, and *all* addresses must be permitted (``addresses``): a name with one
-   public and one private address is refused as a whole.
-3. The connection goes to exactly the addresses that were checked (pinned), so a name server that
-   changes its mind in between (DNS rebinding) changes nothing.
-4. The socket itself is opened only for a permitted address, whatever the steps before concluded.
+   public and one private address is refused.
+3. The connection is made to exactly the addresses that were checked (pinned), so a name server that
+   returns other addresses later (DNS rebinding) has no effect.
+4. The socket itself is opened only for a permitted address, whatever the result of steps 1 to 3.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from podstead.outbound.errors import Refusal, Refused, Unreachable
 from podstead.outbound.resolver import Resolver
 from podstead.outbound.urls import Target, UrlRules
 
-# Name servers are not asked about loopback names (RFC 6761 section 6.3).
+# Loopback names are not looked up with name servers (RFC 6761 section 6.3).
 _LOOPBACK_ADDRESSES: tuple[IPAddress, ...] = (IPv4Address("127.0.0.1"), IPv6Address("::1"))
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A target together with the addresses to which its connection is pinned."""
+    """A target, and the addresses to which its connection is pinned."""
 
     target: Target
     addresses: tuple[IPAddress, ...]
 
 
 class Guard:
-    """The rules of one deployment, and the resolver they are applied to."""
+    """The rules of one deployment, and its resolver."""
 
     def __init__(self, urls: UrlRules, resolver: Resolver) -> None:
         self._urls = urls
@@ -43,7 +43,7 @@ class Guard:
         return self._urls.admit(url)
 
     async def vet(self, target: Target) -> Destination:
-        """Steps 2 and 3. Raises Refused, or Unreachable when the name does not resolve."""
+        """Steps 2 and 3. Raises Refused, and Unreachable if the name does not resolve."""
         addresses = await self._resolve(target)
         if not addresses:
             raise Unreachable
@@ -52,7 +52,7 @@ class Guard:
         return Destination(target=target, addresses=addresses)
 
     def open_socket(self, address: str, reach: AddressScope) -> socket.socket:
-        """Step 4: a TCP socket, not yet connected, for the address. Raises Refused."""
+        """Step 4: create a TCP socket for the address, not yet connected. Raises Refused."""
         parsed = ip_address(address)
         if not may_be_reached(parsed, reach):
             raise Refused(Refusal.ADDRESS)

@@ -1,7 +1,8 @@
-"""How is something heard that has no end? Over a connection that is kept, guarded like any other.
+"""How does a client receive a stream without an end? Over a long-lived connection, guarded like
+any other.
 
-What comes is not limited in time or number, so who reads it limits what one message may be. That
-the other end is still there is found out by probes (RFC 9293 section 3.8.4; WebSockets ping).
+Neither time nor the number of messages is limited; the reader limits the size of one message.
+Probes detect that the other end is gone (RFC 9293 section 3.8.4; pings of WebSockets).
 """
 
 from __future__ import annotations
@@ -17,44 +18,44 @@ from typing import Final, TypeVar
 from podstead.outbound.addresses import AddressScope
 from podstead.outbound.errors import TooSlow
 from podstead.outbound.guard import Guard
-from podstead.outbound.transport import Answer, ClientWebSocket, exchange, open_web_socket
+from podstead.outbound.transport import ClientWebSocket, RemoteResponse, exchange, open_web_socket
 
 CONNECT_TIMEOUT_S: Final = 5.0
 OPEN_TIMEOUT_S: Final = 30.0
-"""For the head of the answer, from the beginning."""
+"""From the start until the head of the response has arrived."""
 
 _FORMS: Final = {"ws://": "http://", "wss://": "https://"}
-# After a minute without anything, every ten seconds, three times.
+# After a minute of silence, three probes at intervals of ten seconds.
 _PROBES: Final = (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
 
 _T = TypeVar("_T")
 
 
 class LongLivedConnections:
-    """Opens what lasts. Used from one event loop."""
+    """Opens streams and WebSockets. Belongs to one event loop."""
 
     def __init__(self, guard: Guard, *, tls: ssl.SSLContext) -> None:
         self._guard = guard
         self._tls = tls
 
     @asynccontextmanager
-    async def stream(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Answer]:
-        """The answer to a GET, of any status, whose chunks come as they come. Raises FetchFailed,
+    async def stream(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[RemoteResponse]:
+        """The response to a GET, of any status, whose chunks arrive over time. Raises FetchFailed,
         also while it is read."""
-        async with _opened(self._stream(url, headers)) as answer:
-            yield answer
+        async with _opened(self._stream(url, headers)) as response:
+            yield response
 
     @asynccontextmanager
     async def web_socket(
         self, url: str, headers: Mapping[str, str], *, protocols: Sequence[str] = ()
     ) -> AsyncIterator[ClientWebSocket]:
-        """A WebSocket at a URL with ``ws``, ``wss``, ``http`` or ``https``. Raises FetchFailed,
+        """A WebSocket at a URL with ``ws``, ``wss``, ``http`` or ``https``. Raises FetchFailed, and
         BadStatus if the server does not open one."""
         async with _opened(self._web_socket(url, headers, protocols)) as opened:
             yield opened
 
     @asynccontextmanager
-    async def _stream(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Answer]:
+    async def _stream(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[RemoteResponse]:
         target = self._guard.admit(url)
         async with exchange(
             await self._guard.vet(target),
@@ -62,8 +63,8 @@ class LongLivedConnections:
             connect_timeout_s=CONNECT_TIMEOUT_S,
             open_socket=partial(self._open_socket, reach=target.reach),
             tls=self._tls,
-        ) as answer:
-            yield answer
+        ) as response:
+            yield response
 
     @asynccontextmanager
     async def _web_socket(
@@ -99,7 +100,7 @@ def http_form(url: str) -> str:
 
 @asynccontextmanager
 async def _opened(opening: AbstractAsyncContextManager[_T]) -> AsyncIterator[_T]:
-    """What is opened, if that does not take too long. Raises TooSlow."""
+    """Open something within ``OPEN_TIMEOUT_S``. Raises TooSlow."""
     try:
         async with asyncio.timeout(OPEN_TIMEOUT_S) as patience, opening as opened:
             patience.reschedule(None)

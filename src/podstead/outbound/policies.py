@@ -1,4 +1,4 @@
-"""What does the server ask of one kind of foreign document? Each kind is one frozen policy."""
+"""What does the server accept when it fetches for one purpose? Each purpose has one policy."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ from podstead.outbound.urls import Origin
 
 @dataclass(frozen=True, slots=True)
 class FetchPolicy:
-    """How one kind of document is fetched (A-111, A-189). A fetch is shared by equal policies."""
+    """How documents are fetched for one purpose (A-111, A-189). Equal policies share fetches."""
 
     purpose: Purpose
     accept: str
-    """The Accept header sent."""
+    """The Accept header."""
     content_types: frozenset[str]
-    """Media types taken, lower case and without parameters; any other is WrongType."""
+    """The accepted media types, in lower case and without parameters."""
     max_wire_bytes: int
-    """Size limit of the body as sent, compressed or not."""
+    """Limit for the body as sent, compressed or not."""
     max_content_bytes: int
-    """Size limit of the body once decompressed."""
+    """Limit for the body after decompression."""
     connect_timeout_s: float = 3.0
-    """For the name look-up, and again for connecting with TLS."""
+    """For resolving the name, and again for connecting with TLS."""
     total_timeout_s: float = 5.0
-    """For everything: waiting for a slot, all redirects, the whole body."""
+    """For everything: waiting for a slot, all redirects, and the entire body."""
     max_redirects: int = 0
     cross_origin_redirects: bool = False
-    """Whether a redirect may leave the origin; none ever goes from https to http."""
+    """Whether redirects may lead to other origins; they never lead from https to http."""
     only_origins: frozenset[Origin] | None = None
-    """If given, every hop must lie in one of these origins."""
+    """If set, every hop must be in one of these origins."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutboundLimits:
-    """Bounds over all fetches of this process (A-191)."""
+    """Limits for all fetches of this process together (A-191)."""
 
     max_concurrent: int = 64
     """For one purpose."""
     max_concurrent_per_requester: int = 16
-    """Of these; a stranger who names slow servers leaves slots to others."""
+    """Of these; somebody who names slow servers leaves slots for others."""
     max_concurrent_per_origin: int = 4
     """For one purpose, half of them for one requester."""
     failure_memory_s: float = 30.0
-    """How long a failed fetch is answered from memory."""
+    """For how long the failure of a fetch is raised again without another attempt."""
     circuit_failures: int = 5
-    """Failures of an origin in a row that stop further fetches from it for the same purpose."""
+    """After how many failures in a row nothing is fetched from an origin for the same purpose."""
     circuit_pause_s: float = 60.0
-    """How long they are stopped; then one fetch tries again."""
+    """For how long; then one fetch is allowed as a trial."""

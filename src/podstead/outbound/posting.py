@@ -1,7 +1,7 @@
-"""How does the server send something to others? A POST through the same guard as every fetch.
+"""How does the server send content to others? With POST, through the same guard as every fetch.
 
-Nothing is learned from the answer but its status: no redirect is followed, and no body is read, so
-nobody can use this server to look at what it can reach (A-187).
+Only the status of the response is used. No redirect is followed and no body is read, so nobody can
+use this server to explore the network around it (A-187).
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from podstead.outbound.urls import Origin
 
 @dataclass(frozen=True, slots=True)
 class PostLimits:
-    """Bounds over all that is sent by this process."""
+    """Limits for all POST requests of this process together."""
 
     connect_timeout_s: float = 3.0
     total_timeout_s: float = 10.0
-    """For everything, waiting for a slot included."""
+    """For everything, including the wait for a slot."""
     max_concurrent: int = 64
     max_concurrent_per_requester: int = 16
     max_concurrent_per_origin: int = 4
 
 
 class Poster:
-    """Sends to other servers. Used from one event loop."""
+    """Sends POST requests to other servers. Belongs to one event loop."""
 
     def __init__(self, guard: Guard, *, tls: ssl.SSLContext, limits: PostLimits) -> None:
         self._guard = guard
@@ -45,21 +45,21 @@ class Poster:
         self._slots = FetchSlots()
 
     async def check(self, url: str) -> None:
-        """Raises Refused for a URL to which nothing is ever sent, as far as its text tells."""
+        """Raises Refused if the text of the URL shows that nothing may be sent to it."""
         target = self._guard.admit(url)
         if target.literal is not None:
             await self._guard.vet(target)
 
     def _shares(self, origin: Origin) -> list[Share]:
-        limits, asker = self._limits, requester()
+        limits, client = self._limits, requester()
         purpose = Purpose.WEBHOOK
         shares = [Share(Circuit(purpose, origin), limits.max_concurrent_per_origin)]
-        if asker:
-            shares.append(Share((asker, purpose), limits.max_concurrent_per_requester))
+        if client:
+            shares.append(Share((client, purpose), limits.max_concurrent_per_requester))
         return [*shares, Share(purpose, limits.max_concurrent)]
 
     async def post(self, url: str, content: bytes, headers: Mapping[str, str]) -> int:
-        """Send ``content``; the status of the answer, whatever it is. Raises FetchFailed."""
+        """Send the content and return the status of the response. Raises FetchFailed."""
         target = self._guard.admit(url)
         limits = self._limits
         deadline_s = asyncio.get_running_loop().time() + limits.total_timeout_s
@@ -75,7 +75,7 @@ class Poster:
                         tls=self._tls,
                         method="POST",
                         content=content,
-                    ) as answer:
-                        return answer.status
+                    ) as response:
+                        return response.status
             except TimeoutError as error:
                 raise TooSlow from error

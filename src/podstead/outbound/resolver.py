@@ -1,8 +1,8 @@
-"""Which addresses does a name have? The operating system's answer, hosts file included.
+"""Which addresses does a name have? As the operating system resolves it, hosts file included.
 
-Look-ups block a thread each and cannot be cancelled, so they run in threads of their own: a slow
-name server must not hold up the rest of the server's thread pool. One requester takes a part of
-them at most, so that names of slow name servers do not keep others from look-ups.
+Each look-up blocks a thread and cannot be cancelled, so look-ups have a thread pool of their own: a
+slow name server must not delay the other work of the server. One requester can use only some of the
+threads, so that somebody who names slow name servers does not prevent the look-ups of others.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ MAX_LOOKUPS_PER_REQUESTER = 8
 
 
 class Resolver(Protocol):
-    """Resolves names; tests script it."""
+    """Resolves names."""
 
     async def resolve(self, host: str) -> Sequence[IPAddress]:
         """Every address of the name, best first. Raises OSError if it does not resolve, and
-        Congested if the requester waits for too many already."""
+        Congested if the requester already waits for too many names."""
 
 
 class SystemResolver:
-    """Asks ``getaddrinfo``, as a connection by name would."""
+    """Resolves names with ``getaddrinfo``."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(
@@ -45,27 +45,27 @@ class SystemResolver:
     async def resolve(self, host: str) -> Sequence[IPAddress]:
         """Every address of the name, best first. Raises OSError if it does not resolve, and
         Congested."""
-        asker, loop = requester(), asyncio.get_running_loop()
-        if self._running[asker] >= MAX_LOOKUPS_PER_REQUESTER:
+        client, loop = requester(), asyncio.get_running_loop()
+        if self._running[client] >= MAX_LOOKUPS_PER_REQUESTER:
             raise Congested
         look_up = self._threads.submit(_look_up, host)
-        self._running[asker] += 1
-        # Who waits for it may give up earlier, and the thread is taken until it ends.
-        look_up.add_done_callback(lambda _: _soon(loop, partial(self._ended, asker)))
+        self._running[client] += 1
+        # The caller may stop waiting, but the thread is in use until the look-up ends.
+        look_up.add_done_callback(lambda _: _soon(loop, partial(self._ended, client)))
         return await asyncio.wrap_future(look_up)
 
-    def _ended(self, asker: str) -> None:
-        self._running[asker] -= 1
-        if not self._running[asker]:
-            del self._running[asker]
+    def _ended(self, client: str) -> None:
+        self._running[client] -= 1
+        if not self._running[client]:
+            del self._running[client]
 
     def close(self) -> None:
-        """Accept no further look-ups; running ones end on their own."""
+        """Accept no more look-ups; running ones end on their own."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
-    """Have the event loop make a call, unless it is closed."""
+    """Schedule a call in the event loop, unless it is closed."""
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(call)
 

@@ -1,4 +1,4 @@
-"""How many fetches may be under way at once, in all and for each share (A-191)?"""
+"""How many fetches may be in progress at a time, in all and for each share (A-191)?"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from podstead.outbound.errors import Congested
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """So many fetches at once for whatever has this key."""
+    """At most ``most`` fetches at a time that have this key."""
 
     key: Hashable
     most: int
@@ -20,14 +20,14 @@ class Share:
 
 @dataclass(slots=True)
 class _Used:
-    """A share that somebody holds a slot of or waits for."""
+    """A share of which tasks hold slots or wait for them."""
 
     free: asyncio.Semaphore
     interest: int = 0
 
 
 class FetchSlots:
-    """Counts running fetches by any number of shares."""
+    """Limits the running fetches by any number of shares."""
 
     def __init__(self) -> None:
         self._used: dict[Hashable, _Used] = {}
@@ -36,8 +36,8 @@ class FetchSlots:
     async def hold(self, shares: Sequence[Share], deadline_s: float) -> AsyncIterator[None]:
         """Hold one slot of each share, waiting until ``deadline_s`` of loop time.
 
-        The narrowest share comes first: whoever waits for it holds none of the wider ones. Raises
-        Congested.
+        The narrowest share comes first, so that a task that waits for it does not hold slots of the
+        wider ones. Raises Congested.
         """
         async with AsyncExitStack() as held:
             for share in shares:

@@ -1,7 +1,8 @@
-"""How is one request sent to another server for somebody who waits for its answer? Guarded, once,
-and bounded.
+"""How is one request sent to another server for a caller that waits for the response? Guarded and
+limited.
 
-Nothing is followed, remembered or tried again: who asked gets the answer as it is.
+No redirect is followed, and nothing is remembered or retried: the caller gets the response as it
+is.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from functools import partial
 from podstead.outbound.bodies import read_body
 from podstead.outbound.errors import TooSlow
 from podstead.outbound.guard import Guard
-from podstead.outbound.transport import Answer, exchange
+from podstead.outbound.transport import RemoteResponse, exchange
 
 CONNECT_TIMEOUT_S = 5.0
 TOTAL_TIMEOUT_S = 30.0
-MAX_ANSWER_BYTES = 64 * 1024
+MAX_RESPONSE_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +35,20 @@ class OutgoingPost:
 
 @dataclass(frozen=True, slots=True)
 class PostResponse:
-    """What came back."""
+    """The response to one request."""
 
     status: int
     content: bytes
     fields: tuple[tuple[str, str], ...] = ()
-    """Its headers in their order, each of a repeated one; names in lower case."""
+    """The headers in their order, repeated ones included; names in lower case."""
 
     def field(self, name: str) -> str:
-        """The first header of the name, which is in lower case; empty if there is none."""
+        """The value of the first header with this name (in lower case); empty if there is none."""
         return next((value for each, value in self.fields if each == name), "")
 
 
 async def submit(submission: OutgoingPost, guard: Guard, *, tls: ssl.SSLContext) -> PostResponse:
-    """Send a request and wait for its answer, of any status. Raises FetchFailed."""
+    """Send a request and wait for the response, whatever its status. Raises FetchFailed."""
     try:
         async with asyncio.timeout(TOTAL_TIMEOUT_S):
             return await _send(submission, guard, tls)
@@ -65,16 +66,16 @@ async def _send(submission: OutgoingPost, guard: Guard, tls: ssl.SSLContext) -> 
         connect_timeout_s=CONNECT_TIMEOUT_S,
         open_socket=partial(guard.open_socket, reach=target.reach),
         tls=tls,
-    ) as answer:
-        content = b"" if submission.method == "HEAD" else await _content(answer)
-        fields = tuple((name.lower(), value) for name, value in answer.headers.items())
-        return PostResponse(answer.status, content, fields)
+    ) as response:
+        content = b"" if submission.method == "HEAD" else await _content(response)
+        fields = tuple((name.lower(), value) for name, value in response.headers.items())
+        return PostResponse(response.status, content, fields)
 
 
-async def _content(answer: Answer) -> bytes:
+async def _content(response: RemoteResponse) -> bytes:
     return await read_body(
-        answer.chunks,
-        content_coding=answer.headers.get("Content-Encoding", ""),
-        max_wire_bytes=MAX_ANSWER_BYTES,
-        max_content_bytes=MAX_ANSWER_BYTES,
+        response.chunks,
+        content_coding=response.headers.get("Content-Encoding", ""),
+        max_wire_bytes=MAX_RESPONSE_BYTES,
+        max_content_bytes=MAX_RESPONSE_BYTES,
     )

@@ -1,8 +1,8 @@
 """How is one request sent, or one WebSocket opened, to a checked destination? The only file that
-knows the HTTP client.
+uses the HTTP client library.
 
-Each exchange has a connection of its own, pinned to the addresses that the guard checked. Nothing
-is inherited from the environment: no proxy, no netrc, no cookie, no redirect followed by itself.
+Each exchange has a connection of its own, pinned to the addresses that the guard has checked. There
+are no proxies or netrc files from the environment, no cookies, and no automatic redirects.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from podstead.outbound.errors import BadStatus, Refused, TooSlow, Unreachable
 from podstead.outbound.guard import Destination, address_family
 
 OpenSocket = Callable[[str], socket.socket]
-"""Creates the socket for an address about to be connected to. Raises Refused."""
+"""Creates the socket for a connection to an address. Raises Refused."""
 
 _CHUNK_BYTES = 65_536
 _HEARTBEAT_S = 30.0
@@ -29,12 +29,12 @@ _MAX_MESSAGE_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """Status and headers of an answer; the body is read once, from ``chunks``, undecoded."""
+class RemoteResponse:
+    """A response; its body is read once, from ``chunks``, without decoding."""
 
     status: int
     headers: Mapping[str, str]
-    """Names compare without regard to case; of a repeated header the first value counts."""
+    """Names are case-insensitive; a repeated header has its first value."""
     chunks: AsyncIterator[bytes]
 
 
@@ -48,11 +48,11 @@ async def exchange(
     tls: ssl.SSLContext,
     method: str = "GET",
     content: bytes | None = None,
-) -> AsyncIterator[Answer]:
-    """Send one request and hand out the answer while the connection stays open.
+) -> AsyncIterator[RemoteResponse]:
+    """Send one request and yield the response while the connection is open.
 
-    Raises Refused when ``open_socket`` does, Unreachable, and TooSlow when connecting takes longer
-    than ``connect_timeout_s``; the time for the answer is the caller's to limit.
+    Raises Refused if ``open_socket`` does, Unreachable, and TooSlow if connecting takes longer than
+    ``connect_timeout_s``. The caller limits the time for the response.
     """
     async with (
         _connecting(
@@ -69,7 +69,7 @@ async def exchange(
             allow_redirects=False,
         ) as response,
     ):
-        yield Answer(
+        yield RemoteResponse(
             status=response.status,
             headers=response.headers,
             chunks=response.content.iter_chunked(_CHUNK_BYTES),
@@ -77,17 +77,17 @@ async def exchange(
 
 
 class ClientWebSocket:
-    """An open WebSocket (RFC 6455). Both ends send texts; pings are answered, and sent."""
+    """An open WebSocket (RFC 6455) for text messages. It sends pings and answers them."""
 
     def __init__(self, socket_: aiohttp.ClientWebSocketResponse) -> None:
         self._socket = socket_
 
     async def send(self, text: str) -> None:
-        """Send one text. Raises OSError if the connection is lost."""
+        """Send one message. Raises OSError if the connection is lost."""
         await self._socket.send_str(text)
 
     async def texts(self) -> AsyncIterator[str]:
-        """The texts that come, until the other end closes or the connection is lost."""
+        """The messages received, until the other end closes or the connection is lost."""
         async for message in self._socket:
             if message.type is aiohttp.WSMsgType.TEXT:
                 yield message.data
@@ -103,9 +103,9 @@ async def open_web_socket(
     open_socket: OpenSocket,
     tls: ssl.SSLContext,
 ) -> AsyncIterator[ClientWebSocket]:
-    """Open a WebSocket at the ``http(s)`` form of its URL, offering the sub-protocols.
+    """Open a WebSocket at the ``http(s)`` form of its URL and offer the subprotocols.
 
-    Raises BadStatus if the server answers anything else, and what :func:`exchange` raises.
+    Raises BadStatus if the server does not open one, and what :func:`exchange` raises.
     """
     async with (
         _connecting(
@@ -134,7 +134,7 @@ async def _connecting(
     open_socket: OpenSocket,
     tls: ssl.SSLContext,
 ) -> AsyncIterator[aiohttp.ClientSession]:
-    """A client for one connection, whose errors become ours."""
+    """A client for one connection, whose errors are translated to those of this room."""
     gate = _Gate(open_socket)
     connector = aiohttp.TCPConnector(
         resolver=_Pinned(destination),
@@ -165,7 +165,7 @@ async def _connecting(
 
 
 class _Pinned(AbstractResolver):
-    """Answers with the checked addresses, whatever the name servers say by now."""
+    """Resolves the name to the checked addresses, whatever the name servers return by now."""
 
     def __init__(self, destination: Destination) -> None:
         self._destination = destination
@@ -187,14 +187,14 @@ class _Pinned(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """There is nothing to close."""
 
 
 class _Gate:
-    """Stands where each connection of the client gets its socket, with the final address.
+    """Creates each socket of the client, when the final address is known.
 
-    The client goes on to the next address only after an OSError, so a refusal is shown to it as
-    one and kept for the caller.
+    The client tries the next address only after an OSError, so a refusal is raised as one and kept
+    for the caller.
     """
 
     def __init__(self, open_socket: OpenSocket) -> None:

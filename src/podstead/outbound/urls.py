@@ -1,10 +1,10 @@
-"""May this server fetch from a URL, judged by its text alone?
+"""May this server fetch from a URL, according to its text?
 
-A URL is accepted only if every parser reads it alike (A-187): what a WHATWG parser would
-repair (tabs, backslashes, missing slashes, percent-encoded hosts) or read in its own way (decimal,
-octal, hexadecimal and short IPv4 notations) is refused instead of interpreted. The accepted URL is
-taken apart once, into a :class:`Target`, and nothing parses the text again. Pure: names are not
-resolved here, so an accepted name may still lead to a forbidden address.
+A URL is accepted only if all parsers agree about it (A-187). What a WHATWG parser would repair
+(tabs, backslashes, missing slashes, percent-encoded hosts) or interpret in its own way (decimal,
+octal, hexadecimal and short IPv4 notations) is refused. An accepted URL is parsed once, into a
+:class:`Target`, and its text is not parsed again. Pure: names are not resolved here, so an accepted
+name may still resolve to a forbidden address.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from podstead.outbound.addresses import AddressScope, IPAddress, is_loopback
 from podstead.outbound.errors import OwnOrigin, Refusal, Refused
 
 Origin = NewType("Origin", str)
-"""An ASCII origin as WHATWG serialises it: lower case, without the scheme's default port."""
+"""An ASCII origin as WHATWG serializes it: lower case, without the default port of the scheme."""
 
 MAX_URL_CHARS = 2048
 
-# What no URL holds literally (RFC 3986 section 2) or what parsers repair in different ways.
+# Characters that are not allowed in URLs (RFC 3986 section 2) or that parsers repair differently.
 _UNSAFE = re.compile(r"[\x00-\x20\x7f-\x9f\"<>\\^`{|}]")
 _URL = re.compile(
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]+)"
@@ -38,7 +38,7 @@ _NON_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _LOWEST_UNPRIVILEGED_PORT = 1024
-# WHATWG Fetch, "bad port", those from 1024 on; below, only 443 is open.
+# WHATWG Fetch, "bad port", from 1024 on; below 1024, only 443 is permitted.
 _BAD_PORTS = frozenset(
     {1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566}
     | {6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080}
@@ -47,7 +47,7 @@ _BAD_PORTS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An accepted URL, taken apart. ``url`` is ASCII and has no fragment."""
+    """An accepted URL and its parts. ``url`` is ASCII and has no fragment."""
 
     url: str
     scheme: str
@@ -75,11 +75,11 @@ class _Parts:
 
 @dataclass(frozen=True, slots=True)
 class UrlRules:
-    """Which origins are ours, and which exceptions the deployment makes.
+    """The origins of this server, and the exceptions of this deployment.
 
-    ``own_origins`` are never fetched over the network, by either scheme (A-190).
-    ``private_origins`` may lead to private networks, with any port and by http too.
-    ``loopback_allowed`` opens loopback names and addresses likewise (A-190).
+    Nothing is fetched from ``own_origins``, with either scheme (A-190). ``private_origins`` may be
+    in private networks, with any port and with http. ``loopback_allowed`` permits the same for
+    loopback names and addresses (A-190).
     """
 
     own_origins: frozenset[Origin] = frozenset()
@@ -87,7 +87,7 @@ class UrlRules:
     loopback_allowed: bool = False
 
     def admit(self, url: str) -> Target:
-        """Take the URL apart if it may be fetched. Raises Refused with the rule that forbids it."""
+        """Parse the URL if it may be fetched. Raises Refused with the rule that forbids it."""
         parts = _parse(url)
         reach = self._reach(parts)
         if self._is_own(parts):
@@ -116,7 +116,7 @@ class UrlRules:
 
 
 def parse_origin(text: str) -> Origin:
-    """The origin written as ``text``, with nothing after the authority but an optional slash.
+    """Parse an origin, which may end in a slash.
 
     Raises Refused (malformed, scheme, credentials or host).
     """
@@ -127,9 +127,9 @@ def parse_origin(text: str) -> Origin:
 
 
 def resolve_reference(base: str, reference: str) -> str:
-    """Resolve a Location against the admitted URL that sent it (RFC 3986 section 5.2).
+    """Resolve a Location against the URL of its response (RFC 3986 section 5.2).
 
-    The result is not admitted yet. Raises Refused (malformed).
+    The result has not been checked yet. Raises Refused (malformed).
     """
     if _UNSAFE.search(reference):  # the library would repair some of it
         raise Refused(Refusal.MALFORMED)
@@ -183,8 +183,8 @@ def _canonical_host(text: str) -> str:
     labels = host.split(".")
     if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
         raise Refused(Refusal.HOST)
-    # WHATWG URL, "ends in a number checker": such a host is an IPv4 address in some notation, and
-    # resolvers read decimal, octal, hexadecimal and short ones; only the canonical one is taken.
+    # WHATWG URL, "ends in a number checker": such a host is an IPv4 address in some notation.
+    # Resolvers accept decimal, octal, hexadecimal and short ones; only the canonical one is valid.
     if _NUMERIC_LABEL.fullmatch(labels[-1]) and _literal(host) is None:
         raise Refused(Refusal.HOST)
     return host
@@ -200,8 +200,8 @@ def _canonical_ipv6(text: str) -> str:
 
 
 def _idna(text: str) -> str:
-    """The ASCII form by UTS 46 as browsers use it; without the fallback to IDNA 2003, which names
-    other hosts ("ß" becomes "ss")."""
+    """The ASCII form according to UTS 46, as in browsers, but without the fallback to IDNA 2003,
+    which names other hosts ("ß" becomes "ss")."""
     try:
         return idna.encode(text, uts46=True).decode("ascii")
     except idna.IDNAError as error:
@@ -236,7 +236,7 @@ def _check_public(parts: _Parts) -> None:
 
 
 def _same_listener(own: _Parts, other: _Parts) -> bool:
-    """Whether both name the same listening port of this server, whatever the scheme says."""
+    """Whether both name the same listening port of this server, whatever the scheme."""
     both_loopback = is_loopback_host(own.host) and is_loopback_host(other.host)
     return own.port == other.port and (own.host == other.host or both_loopback)
 

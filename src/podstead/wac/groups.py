@@ -198,23 +198,23 @@ class GroupMemberships:
         readable."""
         # One snapshot for the documents and their rules, so that a document is never read under
         # rules that did not apply to this version of it.
-        asked = () if readable is None or not elsewhere else _first(elsewhere)
-        wanted = beside.union(*map(paths_to_read, asked)) if asked else beside
+        candidates = () if readable is None or not elsewhere else _first(elsewhere)
+        wanted = beside.union(*map(paths_to_read, candidates)) if candidates else beside
         if not wanted:
             return _LocalDocuments({}, ())
-        read = partial(self._documents_in, sorted(beside), asked, readable)
+        read = partial(self._documents_in, sorted(beside), candidates, readable)
         return await self._stored.retry(wanted, read)
 
     async def _documents_in(
         self,
         beside: Sequence[ResourcePath],
-        asked: Sequence[ResourcePath],
+        candidates: Sequence[ResourcePath],
         readable: AskReadable | None,
         snapshot: Snapshot,
     ) -> _LocalDocuments:
         """The same in one snapshot. Raises Superseded if a document has changed since."""
-        answers = [(path, await readable(path, snapshot)) for path in asked if readable]
-        paths = [*beside, *(path for path, answer in answers if answer.may_read)]
+        decisions = [(path, await readable(path, snapshot)) for path in candidates if readable]
+        paths = [*beside, *(path for path, decision in decisions if decision.may_read)]
         documents: dict[ResourcePath, _Stated] = {}
         for path in paths:
             metadata = snapshot[path]
@@ -226,9 +226,9 @@ class GroupMemberships:
         # A write that these grant is decided again if any of them changes before it is committed,
         # the rules of the group documents included.
         preconditions = tuple(_precondition(path, snapshot[path]) for path in paths)
-        for _, answer in answers:
-            preconditions += answer.preconditions
-        lasting = all(answer.lasting for _, answer in answers)
+        for _, decision in decisions:
+            preconditions += decision.preconditions
+        lasting = all(decision.lasting for _, decision in decisions)
         return _LocalDocuments(documents, preconditions, rules_last=lasting)
 
     def _node(self, group: str, path: ResourcePath) -> str:

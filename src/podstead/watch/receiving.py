@@ -14,7 +14,7 @@ from typing import Final
 
 from podstead.core.errors import RequestRefused
 from podstead.core.media_types import JSON_LD, TURTLE, essence
-from podstead.outbound.transport import Answer
+from podstead.outbound.transport import RemoteResponse
 from podstead.watch.changes import (
     NoMessage,
     ReceivedChange,
@@ -164,7 +164,7 @@ class ChannelReceiver:
             raise Interrupted(f"{host} did not respond in time.") from None
         raise Interrupted(f"{host} closed the connection.")
 
-    def _check(self, answer: Answer, *media_types: str) -> str:
+    def _check(self, answer: RemoteResponse, *media_types: str) -> str:
         """The media type of an answer, which is one of those. Raises CannotWatch."""
         if answer.status != _OK:
             raise NotServed(answer.status, host=host_of(self._url))

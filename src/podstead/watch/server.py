@@ -12,7 +12,7 @@ from podstead.outbound.fetch import USER_AGENT
 from podstead.outbound.guard import Guard
 from podstead.outbound.long_lived import LongLivedConnections, http_form
 from podstead.outbound.submission import OutgoingPost, PostResponse, submit
-from podstead.outbound.transport import Answer, ClientWebSocket
+from podstead.outbound.transport import ClientWebSocket, RemoteResponse
 from podstead.outbound.urls import Origin, resolve_reference
 from podstead.watch.errors import CannotWatch, unreachable
 
@@ -73,7 +73,7 @@ class Server:
     @asynccontextmanager
     async def stream(
         self, url: str, *, accept: str, last_id: str = "", shows_token: bool
-    ) -> AsyncIterator[Answer]:
+    ) -> AsyncIterator[RemoteResponse]:
         """A GET whose answer lasts. Addresses made for one receiver need no token."""
         headers = {
             **self._headers(url, shows_token=shows_token),
