@@ -53,6 +53,13 @@ def anyio_backend() -> tuple[str, dict[str, object]]:
     return "asyncio", {"use_uvloop": True}
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """More workers than processors: many tests wait for servers and browsers."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0)) + 2
+    return (os.cpu_count() or 1) + 2
+
+
 @pytest.fixture
 def disk_path() -> Iterator[Path]:
     """A new folder on a disk, for tests of what is left after a process was killed."""

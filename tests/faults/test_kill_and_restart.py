@@ -36,7 +36,7 @@ from tests.support.crash_writers import (
 from tests.support.server import DEADLINE_S, ServerProcess
 from tests.support.workers import clients_of_every_worker, kill_everything, processes_of, worker_of
 
-ROUNDS = 20
+ROUNDS = 10
 WRITERS = 6
 LONGEST_S = 0.5
 """How long a round of writing lasts at most before the server is killed."""
@@ -60,6 +60,13 @@ def server(request: pytest.FixtureRequest, disk_path: Path) -> Iterator[ServerPr
         yield server
     finally:
         server.close()
+
+
+@pytest.fixture(params=["first", "second"])
+def repetition(request: pytest.FixtureRequest) -> str:
+    """The same again with other moments: two tests of half the length run at the same time."""
+    part: str = request.param
+    return part
 
 
 @pytest.fixture
@@ -96,6 +103,7 @@ def until_a_moment(chance: random.Random, longest_s: float) -> None:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.usefixtures("repetition")
 def test_a_killed_server_has_all_that_it_acknowledged_and_nothing_torn(
     server: ServerProcess, pod: Pod, writers: Sequence[Writer], chance: random.Random
 ) -> None:
