@@ -11,7 +11,7 @@ import pytest
 
 from podstead.core.errors import BadRequest, Conflict, NotFound, Overloaded, StorageError
 from podstead.core.identifiers import ResourcePath
-from podstead.idp.accounts import counting_from
+from podstead.idp.accounts import issue_time_s
 from podstead.idp.names import EmailTaken
 from podstead.idp.records import (
     ACCOUNTS,
@@ -258,14 +258,14 @@ async def test_what_was_made_in_the_second_of_a_change_does_not_outlive_it(desk:
     """A-76: times are whole seconds, and changes are not."""
     alice = await desk.new_account()
     now_s = desk.clock.now_s()
-    before_s = counting_from(alice.value, now_s)
+    before_s = issue_time_s(alice.value, now_s)
     changed = await desk.services.accounts.set_password(alice.key, NEW_PASSWORD)
-    after_s = counting_from(changed, now_s)
+    after_s = issue_time_s(changed, now_s)
     assert before_s < changed.valid_after_s <= after_s
     signed_in = await desk.services.sign_in.verify("alice", NEW_PASSWORD, address=ADDRESS)
     assert signed_in.at_s == after_s
     desk.clock.advance(5)
-    assert counting_from(changed, desk.clock.now_s()) == now_s + 5
+    assert issue_time_s(changed, desk.clock.now_s()) == now_s + 5
 
 
 async def test_the_address_changes_and_the_old_one_is_free(desk: Office) -> None:

@@ -16,7 +16,7 @@ from podstead.storage.records import Precondition, Record, Write
 
 
 class PodPlan(Protocol):
-    """A pod that does not exist yet, and the write that makes it."""
+    """A pod that does not exist yet, and the write that creates it."""
 
     @property
     def name(self) -> str: ...
@@ -32,18 +32,18 @@ class PodPlan(Protocol):
 
 
 class PodPlanner(Protocol):
-    """Plans pods; that of ``pods.provision`` is one."""
+    """Plans pods; ``pods.provision`` has the implementation."""
 
     def plan(self, name: object) -> PodPlan:
         """A pod of that name. Raises BadRequest for a name that no pod may have."""
 
     def name_taken(self) -> Conflict:
-        """What to raise when another pod has the name."""
+        """The error to raise when another pod has the name."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewAccount:
-    """An account that exists now, with its pod."""
+    """A newly created account, with its pod."""
 
     account: Account
     pod_uri: str
@@ -51,8 +51,8 @@ class NewAccount:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """What else is made in the write that makes an account; ``refusal`` is raised, and there is no
-    account, if one of ``preconditions`` does not hold."""
+    """Further records for the write that creates an account. If one of ``preconditions`` does not
+    hold, ``refusal`` is raised and no account is created."""
 
     records: Sequence[Record]
     preconditions: Sequence[Precondition]
@@ -63,7 +63,7 @@ NOTHING_JOINED: Final = Joined((), (), Conflict("There was nothing to merge"))
 
 
 def records_of_new(account: Account) -> tuple[list[Record], list[Precondition]]:
-    """The records of a new account, and that nobody has its names."""
+    """The records of a new account, and the preconditions that nobody has its names."""
     owner = account.account_id
     leads_here = AccountName(owner)
     name = name_key(account.pod)

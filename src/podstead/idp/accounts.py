@@ -1,7 +1,7 @@
-"""Who has an account here, and how is one made, changed and ended? (A-90 to A-97)
+"""How are accounts created, found, changed and deleted? (A-90 to A-97)
 
-An account and its pod appear in one write, together with the names that lead to it, or not at all;
-they go in one as well. Every change relies on the account being as it was read.
+One write creates an account, its pod and the names by which people sign in to it, or nothing at
+all; one write deletes them. Every change depends on the account still being as it was read.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _ENDED_BY_A_NEW_PASSWORD: Final[Sequence[Records[Any]]] = (SESSIONS, GRANTS, REF
 
 
 class Accounts:
-    """Makes, finds, changes and ends accounts."""
+    """Creates, finds, changes and deletes accounts."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Accounts:
 
         Raises, in this order: BadRequest for a name that no pod may have, UnusableEmail,
         UnusablePassword, the planner's Conflict for a taken name, EmailTaken, and the refusal of
-        what is ``joined``. Without ``needs_email`` the address may be ``None``.
+        what is ``joined``. Unless ``needs_email``, the address may be ``None``.
         """
         self._pods.plan(name)  # refuses the name; the pod is planned when everything else is known
         address = None if email is None and not needs_email else check_email(email)
@@ -108,10 +108,10 @@ class Accounts:
         return NewAccount(account, pod.pod_uri)
 
     async def create_for_pod(self, name: str, *, email: str | None, password: str) -> Account:
-        """Create an account for a pod that was made without one.
+        """Create an account for a pod that was created without one.
 
-        Raises NotFound without the pod, Conflict if it has an account, and what :meth:`create`
-        raises.
+        Raises NotFound if there is no such pod, Conflict if it has an account, and what
+        :meth:`create` raises.
         """
         address = None if email is None else check_email(email)
         chosen = check_password(password)
@@ -134,23 +134,23 @@ class Accounts:
     # --- finding ------------------------------------------------------------------------------
 
     async def read(self, account_id: str) -> Versioned[Account] | None:
-        """The account of an id. Raises StorageError."""
+        """The account with this id. Raises StorageError."""
         return await self._records.read(ACCOUNTS, account_id)
 
     async def find(self, login: str) -> Versioned[Account] | None:
-        """The account of an e-mail address or a pod's name, in any case. Raises StorageError."""
+        """The account with this e-mail address or pod name, ignoring case. Raises StorageError."""
         key = name_key(login)
         named = await self._records.read(login_records(key), key)
         return None if named is None else await self.read(named.value.account_id)
 
     async def is_disabled(self, storage: ResourcePath) -> bool:
-        """Whether the account of a storage is disabled; False too where there is none. Raises
+        """Whether the account of a storage is disabled; False if it has no account. Raises
         StorageError."""
         kept = await self.find(storage.strip("/"))
         return kept is not None and kept.value.disabled
 
     async def page(self, *, after: str = "", limit: int = 1000) -> Sequence[Account]:
-        """Some of all accounts, by id, from behind ``after``. Raises StorageError."""
+        """One page of all accounts, by id, starting after ``after``. Raises StorageError."""
         now_ms = self._records.now_ms()
         kept = await ACCOUNTS.page(self._records.store, after=after, now_ms=now_ms, limit=limit)
         return [each.value for each in kept]
@@ -160,8 +160,8 @@ class Accounts:
     async def set_password(
         self, account_id: str, password: object, *, source: RequestSource = OPERATOR
     ) -> Account:
-        """Change the password, which ends everything that began before: sessions, grants and the
-        tokens of both. Whoever may ask is decided before.
+        """Change the password, and end everything that began before: sessions, grants and the
+        tokens of both. The caller has checked that the change is allowed.
 
         Raises UnusablePassword, NotFound, Overloaded, StorageError.
         """
@@ -207,8 +207,8 @@ class Accounts:
         return account
 
     async def disable(self, account_id: str) -> Account:
-        """Let nobody use the account, and end what is under way, with the tokens of its pod that
-        no provider made. Raises NotFound, Overloaded, StorageError."""
+        """Disable the account, end its sessions and grants, and revoke the tokens of its pod.
+        Raises NotFound, Overloaded, StorageError."""
         pod = (await self._existing(account_id)).value.pod
         tokens = await self._records.store.list_tokens(pod=pod)
         revoked = revocations(tokens, now_s=self._records.now_s())
@@ -219,7 +219,7 @@ class Accounts:
         return account
 
     async def enable(self, account_id: str) -> Account:
-        """Let the account be used again. Raises NotFound, Overloaded, StorageError."""
+        """Enable the account again. Raises NotFound, Overloaded, StorageError."""
         account = await self._records.update(
             ACCOUNTS, account_id, lambda account: msgspec.structs.replace(account, disabled=False)
         )
@@ -229,7 +229,7 @@ class Accounts:
         return account
 
     async def rehash(self, kept: Versioned[Account], password: str, *, network: str) -> None:
-        """Keep the password of an account as new ones are; nothing happens if the account has
+        """Store the password with the current cost of hashing. Nothing happens if the account has
         changed meanwhile. Raises Overloaded, StorageError."""
         password_hash = await self._passwords.hash(password, network=network)
         changed = msgspec.structs.replace(kept.value, password_hash=password_hash)
@@ -238,11 +238,11 @@ class Accounts:
     # --- ending -------------------------------------------------------------------------------
 
     async def delete(self, account_id: str, *, agent: str | None = None) -> None:
-        """Remove an account with its pod and everything that belongs to it (A-97). Nobody gets the
-        name again, unless :meth:`free_name` allows it.
+        """Delete an account with its pod and everything that belongs to it (A-97). Nobody can take
+        the name again unless :meth:`free_name` allows it.
 
-        ``agent`` is the IRI of who does it, ``None`` for the operator. Raises NotFound,
-        Overloaded, StorageError.
+        ``agent`` is the IRI of the agent that deletes it, ``None`` for the operator. Raises
+        NotFound, Overloaded, StorageError.
         """
         account = (await self._existing(account_id)).value
         removal = PodRemoval(
@@ -257,9 +257,9 @@ class Accounts:
         self._audit.note(AuditEvent.ACCOUNT_DELETED, account_id=account_id)
 
     async def free_name(self, name: str) -> None:
-        """Let somebody else have the name of a pod that is gone, and with it the WebID and what
-        others have shared with it. Raises NotFound if no pod is gone that had the name, Overloaded,
-        StorageError."""
+        """Allow somebody else to take the name of a deleted pod, and with it the WebID and whatever
+        others have shared with that WebID. Raises NotFound if no deleted pod had the name,
+        Overloaded, StorageError."""
         former = pod_tombstone(name)
         if await self._records.store.read_entry(former, now_ms=self._records.now_ms()) is None:
             raise NotFound(f"There is no deleted pod '{name}'.")
@@ -279,7 +279,8 @@ class Accounts:
         )
 
     async def _check_free(self, name: str, email: str | None) -> None:
-        """Refuse what is taken before a password is hashed for it; the write looks again."""
+        """Refuse a name or an address that is taken, before the cost of hashing a password; the
+        write checks it again."""
         if await self._records.store.read_pod(name) is not None:
             raise self._pods.name_taken()
         if email is not None:
@@ -322,9 +323,9 @@ class Accounts:
     ) -> Account:
         """Change an account and end what began before; ``further`` records join the write.
 
-        Times are whole seconds: what was made in this one, before the change, must not count any
-        more, so only the next second does; what is made after the change is dated to it
-        (:func:`counting_from`).
+        Times are whole seconds. Whatever was created earlier in the current second must become
+        invalid, so the account accepts only what is dated to the next second or later, and what is
+        created after the change gets that date (:func:`issue_time_s`).
         """
 
         async def compute() -> Changes[Account]:
@@ -343,7 +344,7 @@ class Accounts:
         return await self._records.transact(compute)
 
 
-def counting_from(account: Account, now_s: int) -> int:
-    """The time, in Unix seconds, to note for what is made for an account now: a session, or a
-    token. After a change of the password it may be the next second."""
+def issue_time_s(account: Account, now_s: int) -> int:
+    """The Unix time to record for a session or a token that is created for an account now. Just
+    after a change of the password this is the next second."""
     return max(now_s, account.valid_after_s)

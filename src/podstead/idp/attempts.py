@@ -1,14 +1,16 @@
 """May somebody try a password now? Limits on failures, shared by all workers (A-180, A-181).
 
-Only failures count, so that scripts may sign in as often as they like. A limit is looked at before
-a password is compared and again after it, and a verdict is told only once its failure is noted: of
-many guesses sent at once, no more are answered than of as many sent one after another.
+Only failures are counted, so scripts may sign in as often as they like. A limit is checked before a
+password is compared and again afterwards, and the result is returned only once its failure has been
+recorded. Many guesses sent at once therefore get no more answers than guesses sent one after
+another.
 
-An account is never locked for good, since anybody could do that to it: failures in a row with one
-name make the next try with it wait longer, up to a minute, and many in an hour pause it for a
-quarter of one. Names are counted as they were typed, whether they lead to an account or not: that
-an e-mail address and a pod's name are of one account must not show. A browser that has signed in to
-the account before is delayed by its own failures only (:mod:`podstead.idp.known_browsers`).
+An account is never locked permanently, since anybody could cause that. After several consecutive
+failures with one name, the next attempt with that name has to wait, for at most a minute; many
+failures within an hour block the name for a quarter of an hour. Names are counted as they were
+typed, whether or not an account has them, so that nobody can find out that an e-mail address and a
+pod name belong to one account. A browser that has signed in to the account before is delayed by its
+own failures only (:mod:`podstead.idp.known_browsers`).
 """
 
 from __future__ import annotations
@@ -33,21 +35,20 @@ _MINUTE_S: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class FailureLimits:
-    """How many sign-ins with a password may fail; 0 is without limit (A-181)."""
+    """How many sign-ins with a password may fail; 0 means no limit (A-181)."""
 
     per_minute_of_account: int = 10
-    """Of one address with one name."""
+    """From one address with one name."""
     per_minute: int = 60
-    """Of one address."""
+    """From one address."""
     in_a_row: int = 5
-    """With one name, or of one known browser, before the next one has to wait."""
+    """With one name, or from one known browser, before the next attempt has to wait."""
     per_hour: int = 100
-    """With one name, or of one known browser, before they pause."""
+    """With one name, or from one known browser, before further attempts are blocked for a while."""
 
 
 class Failures(msgspec.Struct, frozen=True):
-    """How signing in with one name, or from one known browser, has failed lately; times are Unix
-    seconds."""
+    """The recent failures with one name, or from one known browser. Times are Unix seconds."""
 
     in_a_row: int = 0
     last_s: int = 0
@@ -61,17 +62,17 @@ NONE_YET: Final = Failures()
 
 
 def seconds_to_wait(failures: Failures, limits: FailureLimits, *, now_s: int) -> int:
-    """How long the next attempt has to wait; 0 for not at all."""
+    """How many seconds the next attempt has to wait; 0 if it need not."""
     until_s = failures.paused_until_s
     if limits.in_a_row and failures.in_a_row >= limits.in_a_row:
         doublings = min(failures.in_a_row - limits.in_a_row, LONGEST_DELAY_S.bit_length())
         until_s = max(until_s, failures.last_s + min(2**doublings, LONGEST_DELAY_S))
-    # If the clock was set back, the longest wait there is, and no longer.
+    # If the clock was set back, the wait must not exceed the longest one.
     return min(max(until_s - now_s, 0), PAUSE_S)
 
 
 def after_failure(failures: Failures, limits: FailureLimits, *, now_s: int) -> Failures:
-    """The failures with one more."""
+    """The failures after one more."""
     in_this_hour = 0 <= now_s - failures.hour_began_s < HOUR_S
     in_hour = failures.in_hour + 1 if in_this_hour else 1
     pauses = 0 < limits.per_hour <= in_hour
@@ -86,11 +87,12 @@ def after_failure(failures: Failures, limits: FailureLimits, *, now_s: int) -> F
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Whose password is tried, and from where.
+    """An attempt to sign in: which account, and from where.
 
-    ``subject`` is what failures are counted for: the name that was typed, whatever it leads to
-    (A-182), or a browser that has signed in to the account before. ``address`` is the peer's, IPv6
-    by its network, and ``None`` for such a browser, which does not answer for its neighbours.
+    ``subject`` is what failures are counted for: the name as typed, whether or not an account has
+    it (A-182), or a browser that has signed in to the account before. ``address`` is the address of
+    the peer (for IPv6, of its network). It is ``None`` for such a browser, which is not responsible
+    for others at its address.
     """
 
     subject: str
@@ -101,8 +103,8 @@ class Attempt:
 def attempt_at(
     login: str, account: Versioned[Account] | None, *, address: str, device: str | None = None
 ) -> Attempt:
-    """An attempt by what was typed and the account that it leads to, if any; ``device`` is by what
-    a browser is known that has signed in to that account before."""
+    """The attempt with a login as typed, and the account that has it, if any. ``device`` identifies
+    a browser that has signed in to that account before."""
     account_id = None if account is None else account.value.account_id
     if device is not None and account_id is not None:
         return Attempt(secret_key(f"{account_id} {device}"), None, account_id)
@@ -110,7 +112,7 @@ def attempt_at(
 
 
 class Attempts:
-    """Looks at and notes failures."""
+    """Checks and records failures."""
 
     def __init__(
         self,
@@ -124,7 +126,7 @@ class Attempts:
         self._audit = audit
 
     async def check(self, attempt: Attempt) -> None:
-        """Refuse an attempt that has to wait. Raises RateLimited, StorageError."""
+        """Refuse an attempt that must wait. Raises RateLimited, StorageError."""
         now_ms = self._records.now_ms()
         for bucket, capacity in self._buckets(attempt):
             wait_s = await self._records.store.wait_s(
@@ -135,7 +137,8 @@ class Attempts:
         await self._read(attempt)
 
     async def failed(self, attempt: Attempt) -> None:
-        """Note a failure. RateLimited means that its verdict must not be told.
+        """Record a failure. If this raises RateLimited, the result of the attempt must not be
+        returned.
 
         Raises RateLimited, Overloaded, StorageError.
         """
@@ -149,7 +152,7 @@ class Attempts:
         await self._note(attempt)
 
     async def succeeded(self, attempt: Attempt) -> None:
-        """Forget the failures in a row. Raises Overloaded, StorageError."""
+        """Reset the count of consecutive failures. Raises Overloaded, StorageError."""
         kept = await self._records.read(FAILURES, attempt.subject)
         if kept is None or kept.value.in_a_row == 0:
             return
@@ -177,7 +180,7 @@ class Attempts:
         try:
             pauses = await self._records.transact(compute)
         except Contention as contention:
-            # So many fail at once that this one could not be noted: treat it as not made.
+            # Too many fail at once for this one to be recorded: treat it as not made.
             raise RateLimited(retry_after_s=1) from contention
         if pauses:
             self._audit.note(AuditEvent.SIGN_IN_PAUSED, account_id=attempt.account_id)

@@ -1,4 +1,4 @@
-"""What of accounts, tokens, keys and attacks is noted for the operator? (A-184)"""
+"""Which events of accounts, tokens, keys and attacks are recorded for the operator? (A-184)"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class AuditEvent(Enum):
-    """What happened; the values stand in the log."""
+    """What happened; the values appear in the log."""
 
     ACCOUNT_CREATED = "account created"
     ACCOUNT_DELETED = "account deleted"
@@ -50,8 +50,8 @@ class AuditEvent(Enum):
 
 
 class Audit(Protocol):
-    """Notes events. What comes in may stand in a log: never a password, a token or what a person
-    typed (A-183)."""
+    """Records events. The arguments may appear in a log: never pass a password, a token or what a
+    person typed (A-183)."""
 
     def note(self, event: AuditEvent, *, account_id: str | None = None, **facts: str) -> None:
-        """Note an event with facts about it. Raises nothing."""
+        """Record an event with facts about it. Raises nothing."""

@@ -1,6 +1,6 @@
-"""How did a person sign in, in the words that tokens have for it? (RFC 8176; A-71, A-118)
+"""How did a person sign in, in the terms that tokens use? (RFC 8176; A-71, A-118)
 
-``amr`` tells applications what this server has seen for itself, and nothing that it guesses.
+The ``amr`` claim tells applications what this server has verified, and nothing that it assumes.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from typing import Final
 
 PASSWORD: Final = ("pwd",)
 NOSTR_KEY: Final = ("pop",)
-"""A key was proven to be had; where it is, and whether anybody was asked, is not known."""
+"""Possession of a key was proven. Where the key is stored, and whether a person was asked, is not
+known."""
 
 
 def of_passkey(*, backup_eligible: bool) -> tuple[str, ...]:
-    """The methods of a passkey: a key that never leaves its device (``hwk``) or that several can
-    have (``swk``), in the hands of a person who was there (``user``), and whom the device has
-    verified, which makes two factors (``mfa``). Whether by PIN, finger or face no device tells."""
+    """The methods of a passkey: a key that never leaves its device (``hwk``) or that several
+    devices can have (``swk``), with user presence (``user``) and user verification by the device,
+    which makes two factors (``mfa``). Devices do not say whether they verified a PIN, a finger or a
+    face."""
     return ("swk" if backup_eligible else "hwk", "user", "mfa")

@@ -1,4 +1,4 @@
-"""How does the answer to an authorization request reach the client? By way of the browser."""
+"""How does the response to an authorization request reach the client? Through the browser."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from podstead.idp.oauth.authorization import ReplyAddress, UnusableClient
 from podstead.idp.records import Client
 
 _ADDRESS: Final = re.compile(r"https?://[!-~]{1,500}")
-"""An identifier that a page may repeat: whoever made the link wrote it, so no sentences."""
+"""A client identifier that a page may repeat. Whoever created the link wrote it, so it must not be
+able to hold a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationReply:
-    """An answer to the client, by way of the browser."""
+    """A response to the client, sent through the browser."""
 
     redirect_uri: str
     response_mode: str
     parameters: Mapping[str, str]
     stranger: Client | None = None
-    """The client, if nobody has agreed to be sent to it: a page names the address first, so that
-    an error is no way to have this server redirect anywhere (RFC 9700 section 4.11.2)."""
+    """The client, if nobody has agreed to be sent to it. A page then names the address first, so
+    that an error cannot make this server redirect to any address (RFC 9700 section 4.11.2)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interact:
-    """The person has something to do, at the interaction of this uid."""
+    """The person has to act: the interaction with this uid continues."""
 
     uid: str
 
@@ -38,7 +39,7 @@ Next = AuthorizationReply | Interact
 
 @dataclass(frozen=True, slots=True)
 class Replies:
-    """Creates the replies of one issuer."""
+    """Creates the responses of one issuer."""
 
     issuer: str
 
@@ -47,7 +48,7 @@ class Replies:
         return self.reply(address, {"error": error, "error_description": description})
 
     def reply(self, address: ReplyAddress, parameters: Mapping[str, str]) -> AuthorizationReply:
-        """With the issuer in it, by which a client tells providers apart (RFC 9207)."""
+        """A response with the issuer, by which a client tells providers apart (RFC 9207)."""
         state = {} if address.state is None else {"state": address.state}
         return AuthorizationReply(
             address.redirect_uri,
@@ -57,7 +58,7 @@ class Replies:
 
 
 def unusable_client(client_id: str) -> UnusableClient:
-    """A client that there is not, or whose document is of no use."""
+    """The error for a client that does not exist, or whose document is not usable."""
     if _ADDRESS.fullmatch(client_id):
         return UnusableClient(
             f"The document that describes the application is not valid: {client_id}. Everybody "

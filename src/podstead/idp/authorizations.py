@@ -1,7 +1,8 @@
-"""How does a person let a client act for them? From the authorization request to the code (3.4).
+"""How does a person authorize a client? From the authorization request to the code (RFC 6749
+section 4.1).
 
-Each step reads what is stored, decides by ``interactions``, and commits. An interaction belongs to
-the browser that began it; a finished one gives nothing more.
+Each step reads the interaction, decides with the functions of ``interactions``, and commits. An
+interaction belongs to the browser that began it, and a finished one cannot be used again.
 """
 
 from __future__ import annotations
@@ -54,13 +55,13 @@ from podstead.storage.registry import Versioned, secret_key
 
 INTERACTION_S: Final = 3600
 VERIFIED_S: Final = 120
-"""How long a verified factor counts before the browser comes for what follows from it."""
+"""How long a verified factor remains valid until the browser continues."""
 SECRET_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """An interaction with everything a page says of it."""
+    """An interaction with everything that its page shows."""
 
     uid: str
     kept: Versioned[Interaction]
@@ -74,7 +75,7 @@ class Pending:
 
     @property
     def redirect_host(self) -> str:
-        """Where the person will be sent afterwards."""
+        """The host that the person will be sent to afterwards."""
         return redirect_host(self.interaction.request.redirect_uri)
 
 
@@ -100,10 +101,10 @@ class Authorizations:
     async def begin(
         self, parameters: Parameters, *, session: BrowserSession | None, browser: str
     ) -> Next:
-        """Begin with the parameters of an authorization request.
+        """Begin an interaction for an authorization request.
 
         ``browser`` is the secret that binds the interaction to its browser. Raises UnusableClient
-        for what must not be answered by a redirect, StorageError, Overloaded.
+        where no redirect must be sent, StorageError, Overloaded.
         """
         client_ids = parameters.get("client_id", ())
         client_id = client_ids[0] if len(client_ids) == 1 else ""
@@ -136,10 +137,10 @@ class Authorizations:
         return await self._store_begun(interaction, session, stage)
 
     async def pending(self, uid: str, *, browser: str | None) -> Pending:
-        """The interaction of a uid, for the browser that began it.
+        """The interaction with this uid, for the browser that began it.
 
-        Raises NotFound for one that there is not, or no more, AccessDenied for another browser's,
-        and BadRequest for one that is finished.
+        Raises NotFound if there is none or it has expired, AccessDenied if it belongs to another
+        browser, and BadRequest if it is finished.
         """
         kept = await self._records.read(INTERACTIONS, secret_key(uid))
         if kept is None:
@@ -155,7 +156,7 @@ class Authorizations:
         return Pending(uid, kept, client, await self._stage(kept.value, client), account)
 
     async def signed_in(self, pending: Pending, session: BrowserSession) -> None:
-        """Note that a factor was verified in this interaction. Raises StorageError, Overloaded."""
+        """Record that a factor was verified in the interaction. Raises StorageError, Overloaded."""
         await self._replace(
             pending,
             account_id=session.account_id,
@@ -163,18 +164,18 @@ class Authorizations:
             amr=session.amr,
             sign_in_method=session.sign_in_method,
             here=True,
-            # Whoever agreed before may have been somebody else.
+            # Somebody else may have agreed before.
             consented=False,
         )
 
     async def factor_verified(self, pending: Pending, verified: VerifiedFactor) -> None:
-        """Note that a passkey or a Nostr key was verified; the browser comes for the rest (A-118).
+        """Record that a passkey or a Nostr key was verified; the browser then continues (A-118).
         Raises StorageError, Overloaded."""
         await self._replace(pending, verified=verified)
 
     async def use_verified(self, pending: Pending, factor: str) -> VerifiedFactor:
-        """What was noted of a verified factor, once. Raises AccessDenied if there is nothing, or
-        not any more, StorageError, Overloaded."""
+        """The verified factor, which can be used once. Raises AccessDenied if there is none or it
+        has expired, StorageError, Overloaded."""
         verified = pending.interaction.verified
         if verified is None or verified.factor != factor:
             raise AccessDenied(
@@ -187,21 +188,22 @@ class Authorizations:
         return verified
 
     async def consented(self, pending: Pending, *, may_state_identity: bool = False) -> None:
-        """Note that the person agreed on the page; ``may_state_identity`` if they also let the
-        application change who can act as them. Raises StorageError, Overloaded, BadRequest."""
+        """Record that the person agreed on the page; ``may_state_identity`` if they also allowed
+        the application to change who can act as them. Raises StorageError, Overloaded, BadRequest.
+        """
         if pending.interaction.account_id is None:
             raise BadRequest("Sign in first")
         await self._replace(pending, consented=True, may_state_identity=may_state_identity)
 
     async def aborted(self, pending: Pending) -> AuthorizationReply:
-        """The person does not want to. Raises StorageError, Overloaded."""
+        """Finish the interaction because the person declined. Raises StorageError, Overloaded."""
         await self._replace(pending, finished=True)
         return self._replies.refusal(_address(pending), "access_denied", "The person declined")
 
     async def proceed(self, pending: Pending, session: BrowserSession | None) -> Next:
-        """Give the code if everything is done, else say that there is something to do.
+        """Issue the code if nothing is left to do; otherwise return what is.
 
-        ``session`` must be of the account that signed in. Raises StorageError, Overloaded.
+        ``session`` must belong to the account that signed in. Raises StorageError, Overloaded.
         """
         interaction = pending.interaction
         if pending.stage is not Stage.DONE or session is None:
@@ -214,8 +216,8 @@ class Authorizations:
         return self._replies.reply(_address(pending), parameters)
 
     async def _may_speak(self, session: BrowserSession, parameters: Parameters) -> bool:
-        """Whether the session can be used for a request: that of another person than an ID token
-        names cannot (OpenID Connect Core section 3.1.2.1, ``id_token_hint``)."""
+        """Whether the session can be used for a request. It cannot if an ID token in the request
+        names another person (OpenID Connect Core section 3.1.2.1, ``id_token_hint``)."""
         account = await self._account(session.account_id)
         if account is None or account.disabled:
             return False
@@ -274,7 +276,8 @@ class Authorizations:
     async def _unless_unknown(
         self, reply: AuthorizationReply, client: Client, session: BrowserSession | None
     ) -> AuthorizationReply:
-        """The reply, marked as one to a stranger unless who is signed in has been there."""
+        """The reply, marked as one to a stranger unless the person who is signed in has agreed to
+        be sent there before."""
         account_id = None if session is None else session.account_id
         if await self._consents.find(account_id, client, reply.redirect_uri) is not None:
             return reply

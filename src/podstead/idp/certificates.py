@@ -1,8 +1,8 @@
-"""Which client certificates act for an account? Their keys, as its profile states them (A-160).
+"""Which client certificates act for an account? Those whose keys its profile states (A-160).
 
-A certificate is made with its key for the person to take away, and nothing of it is kept here but
-what the profile says: that the WebID has the key. So a certificate counts for as long as that
-stands there, and removing it is removing the statement, whoever put it there.
+The server creates a certificate with its key for the person to download, and keeps neither; only
+the profile states that the WebID has the key. A certificate is therefore valid for as long as the
+profile says so, and removing it means removing the statement, whoever added it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ MOST_OF_ONE_ACCOUNT: Final = 50
 VALID_S: Final = 365 * 24 * 3600
 
 MakeCertificate = Callable[[str, int, int], Awaitable[IssuedCertificate]]
-"""Makes a certificate for a WebID, from now (Unix seconds) and for so many seconds."""
+"""Creates a certificate for a WebID, valid from now (Unix seconds) for a number of seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewCertificate:
-    """A certificate that exists now, with the key that is shown once."""
+    """A newly created certificate, with the private key that is shown once."""
 
     made: IssuedCertificate
     mark: str
@@ -41,7 +41,7 @@ class NewCertificate:
 
 
 class CertificateKeys:
-    """Makes certificates, and lists and removes the keys of an account's profile."""
+    """Creates certificates, and lists and removes the keys in an account's profile."""
 
     def __init__(
         self,
@@ -61,15 +61,15 @@ class CertificateKeys:
         self._audit = audit
 
     async def of(self, account: Account) -> Sequence[OwnKey]:
-        """The keys of the account's WebID. Raises UnusableDocument for a profile that cannot be
-        read, StorageError."""
+        """The keys of the account's WebID. Raises UnusableDocument if the profile cannot be read,
+        StorageError."""
         return await self._documents.stored(account.web_id) or ()
 
     async def create(self, account: Account, source: RequestSource) -> NewCertificate:
-        """Make a certificate, and have the profile state its key.
+        """Create a certificate, and add its key to the profile.
 
-        Raises UnusableDocument, Conflict for too many, RequestRefused if the owner may not change
-        the profile, StorageError.
+        Raises UnusableDocument, Conflict if there are too many, RequestRefused if the owner may not
+        change the profile, StorageError.
         """
         if len(await self.of(account)) >= MOST_OF_ONE_ACCOUNT:
             raise Conflict(
@@ -84,7 +84,7 @@ class CertificateKeys:
         return NewCertificate(made, mark, now_s + VALID_S)
 
     async def remove(self, account: Account, mark: str, source: RequestSource) -> None:
-        """Remove a key, and with it every certificate that has it.
+        """Remove a key from the profile, and with it every certificate that has the key.
 
         Raises NotFound, UnusableDocument, RequestRefused and StorageError.
         """

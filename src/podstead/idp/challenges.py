@@ -1,7 +1,7 @@
-"""What is a browser asked to sign? Challenges, each good once, for one browser (A-119, A-126).
+"""What is a browser asked to sign? Challenges, each for one use in one browser (A-119, A-126).
 
-They last for minutes. The server chooses each, since clients that name their own could take one
-another's. The first attempt uses a challenge up, whatever comes of it.
+A challenge is valid for minutes. The server chooses it, because clients that chose their own could
+take each other's. The first attempt uses it up, whatever the result.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from podstead.storage.record_store import RecordStore
 from podstead.storage.registry import Records, secret_key
 
 MOST_CHALLENGES: Final = 10_000
-"""How many of a kind may be open. An address has a small share of them, by the limit of its
-requests."""
+"""How many challenges of a kind may be open. The rate limit allows an address only a small share of
+them."""
 
 _BYTES: Final = 32
 
 
 class ChallengeInvalid(BadRequest):
-    """The challenge has expired, was used, or is not this browser's."""
+    """The challenge has expired, was used before, or belongs to another browser."""
 
     known_text = "Challenge expired or invalid"
 
@@ -33,18 +33,18 @@ class ChallengeInvalid(BadRequest):
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """A challenge, and by what name the answer is to mention it."""
+    """A challenge, and the key by which the response names it."""
 
     challenge_key: str
 
     @property
     def challenge(self) -> str:
-        """What is to be signed: 64 hexadecimal digits."""
+        """The text to sign: 64 hexadecimal digits."""
         return challenge_of(self.challenge_key)
 
 
 class Challenges:
-    """Issues challenges of one kind and takes them back."""
+    """Issues and accepts challenges of one kind."""
 
     def __init__(
         self,
@@ -66,8 +66,8 @@ class Challenges:
         user_handle: str | None = None,
         suffix: str = "",
     ) -> Issued:
-        """A new challenge for who has the secret ``holder``. ``suffix`` is part of its key, from
-        which :func:`suffix_of` gets it back.
+        """Issue a challenge to the holder of the secret ``holder``. ``suffix`` becomes part of its
+        key; :func:`suffix_of` reads it back.
 
         Raises Overloaded if too many are open, StorageError.
         """
@@ -93,8 +93,8 @@ class Challenges:
     async def take(
         self, key: str, purpose: str, *, holder: str, account_id: str | None = None
     ) -> Challenge:
-        """What is kept of the challenge of a key, which is used up by this. Raises ChallengeInvalid
-        unless it is for this, StorageError, Overloaded."""
+        """Use up the challenge with this key, and return its record. Raises ChallengeInvalid unless
+        it was issued for this purpose, holder and account; StorageError, Overloaded."""
         kept = await self._records.read(self._kind, secret_key(key))
         if kept is None or not await self._records.try_commit(
             [self._kind.drop(kept.key)], [kept.at]
@@ -108,10 +108,10 @@ class Challenges:
 
 
 def challenge_of(key: str) -> str:
-    """The challenge of a key that was issued."""
+    """The challenge that belongs to an issued key."""
     return key.partition(".")[0]
 
 
 def suffix_of(key: str) -> str:
-    """The suffix that a challenge was issued with; empty if there was none."""
+    """The suffix of an issued key; empty if it has none."""
     return key.partition(".")[2]

@@ -1,6 +1,6 @@
-"""Which client asks, and has it shown that it is itself? (RFC 6749 section 2.3, A-62)
+"""Which client sends the request, and has it authenticated? (RFC 6749 section 2.3, A-62)
 
-Pure. An Authorization header decides if it is there; a client without a secret only says its name.
+Pure. An Authorization header takes precedence. A client without a secret only gives its id.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from podstead.storage.registry import secret_key
 
 
 class UnreadableClient(Exception):
-    """The request names its client in no way that can be read, or in two that differ."""
+    """The client id cannot be read, or the request gives two different ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class PresentedClient:
-    """A client's id and the secret that came with it, in each way that it can be read; without a
-    secret there is none."""
+    """A client id and the secret that came with it, in every form in which it can be decoded; no
+    secrets if none was sent."""
 
     client_id: str
     secrets: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ def presented_client(
 
 
 def authenticates(client: Client, shown: PresentedClient) -> bool:
-    """Whether this is the client that it says it is: by its secret, or by having none."""
+    """Whether the client has authenticated: with its secret or, if it has none, by sending none."""
     if shown.client_id != client.client_id:
         return False
     if client.auth_method == "none":
@@ -58,7 +58,8 @@ def authenticates(client: Client, shown: PresentedClient) -> bool:
 
 
 def _basic(authorization: str) -> PresentedClient | None:
-    """Clients encode both parts as a form does, as they should, or send them as they are."""
+    """Clients should encode both parts as a form does (RFC 6749 section 2.3.1), but some send them
+    as they are."""
     scheme, _, encoded = authorization.strip(" \t").partition(" ")
     if scheme.lower() != "basic":
         return None

@@ -1,7 +1,8 @@
-"""What does a client say about itself where its document is RDF, and not the JSON of Solid-OIDC?
+"""What does a client say about itself in a document that is RDF, rather than the JSON of
+Solid-OIDC?
 
-Each property of the vocabulary bears the name of a member of the JSON (Solid-OIDC section 5.1), so
-a graph becomes what the JSON would be, and is then checked in the same way. Pure.
+Each property of the vocabulary has the name of a member of the JSON (Solid-OIDC section 5.1). The
+graph is therefore converted to the equivalent JSON and then validated in the same way. Pure.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from podstead.rdf.terms import Iri, Literal
 
 
 def client_members(graph: Graph, client_id: str) -> Json:
-    """The members of the JSON that says the same about the client.
+    """The members of the equivalent JSON.
 
-    Addresses may stand as IRIs or as texts. A graph that does not speak of the client has none, not
-    even its ``client_id``.
+    URLs may be IRIs or literals. A graph that says nothing about the client yields no members, not
+    even ``client_id``.
     """
     members: Json = {}
     for predicate, objects in graph.about(Iri(client_id)).items():

@@ -1,7 +1,7 @@
-"""What may a client say about itself? Registration metadata and client-ID documents (A-47 to A-51).
+"""What may a client say about itself? Registration metadata and Client ID Documents (A-47 to A-51).
 
-Pure: RFC 7591 section 2, OpenID Connect Registration section 2, Solid-OIDC section 5. Members that
-are not known are passed over, and ``null`` counts as absent, since clients send it.
+Pure: RFC 7591 section 2, OpenID Connect Registration section 2, Solid-OIDC section 5. Unknown
+members are ignored, and ``null`` means absent, because clients send it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LONGEST_NAME: Final = 200
 
 
 class UnusableMetadata(Exception):
-    """The metadata is refused; ``error`` is the code of RFC 7591 section 3.2.2."""
+    """The metadata is not acceptable; ``error`` is a code of RFC 7591 section 3.2.2."""
 
     def __init__(self, description: str, *, error: str = "invalid_client_metadata") -> None:
         super().__init__(description)
@@ -32,7 +32,7 @@ class UnusableMetadata(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ClientMetadata:
-    """What a client says of itself, with what it left out filled in."""
+    """The metadata of a client, with defaults for absent members."""
 
     redirect_uris: tuple[str, ...]
     grant_types: tuple[str, ...]
@@ -45,10 +45,11 @@ class ClientMetadata:
 
 
 def read_metadata(sent: Json, *, allow_http: bool, for_document: bool = False) -> ClientMetadata:
-    """Read and check what a client says.
+    """Read and validate the metadata of a client.
 
-    ``allow_http`` takes redirects by plain http to any host. ``for_document`` reads a client-ID
-    document: such a client has no secret, and takes ES256 unless it says otherwise.
+    ``allow_http`` accepts redirect URIs with plain http to any host. ``for_document`` reads a
+    Client ID Document: such a client has no secret, and its ID tokens are signed with ES256 unless
+    it says otherwise.
 
     Raises UnusableMetadata.
     """
@@ -82,7 +83,7 @@ def read_metadata(sent: Json, *, allow_http: bool, for_document: bool = False) -
 
 
 def is_document_url(client_id: str) -> bool:
-    """Whether the identifier is the URL of a document, and not one that a registration made."""
+    """Whether the client id is the URL of a document rather than the id of a registration."""
     return client_id.startswith(("https://", "http://"))
 
 
@@ -126,7 +127,7 @@ def client_of(
 
 
 def shown_metadata(client: Client) -> Json:
-    """A registered client's metadata as an answer shows it (RFC 7591 section 3.2.1)."""
+    """The metadata of a registered client, for a response (RFC 7591 section 3.2.1)."""
     shown: Json = {
         "client_id": client.client_id,
         "client_id_issued_at": client.issued_s,
@@ -162,7 +163,7 @@ def _check_redirects(uris: tuple[str, ...], application_type: str, *, allow_http
 
 def _grant_types(sent: Json) -> tuple[str, ...]:
     asked = _texts(sent, "grant_types") or ("authorization_code", "refresh_token")
-    # Credentials for scripts are made on the account page, never by registering (A-67).
+    # Client credentials are created on the account page, never by registration (A-67).
     return tuple(each for each in GRANT_TYPES[:2] if each in asked) or GRANT_TYPES[:1]
 
 
@@ -187,7 +188,8 @@ def _word(sent: Json, name: str, allowed: tuple[str, ...], default: str) -> str:
 
 
 def _shown(sent: Json, name: str) -> str | None:
-    """A text that people are shown, or nothing; control characters and all beyond a line go."""
+    """Text to show to people, or nothing. Control characters are removed, as is everything after
+    the first line."""
     value = sent.get(name)
     if not isinstance(value, str):
         return None

@@ -1,8 +1,8 @@
 """Which clients does the provider know? Registered ones, and those that a document describes.
 
-A client-ID document, JSON or RDF, is fetched through the guarded way out and used for some minutes
-(A-51); a registration is kept while it is used (A-50). That a document cannot be had at present
-says nothing about the client, so nobody is told that there is none: they may try again.
+A Client ID Document, in JSON or RDF, is fetched through ``outbound`` and cached for some minutes
+(A-51). A registration is kept for as long as it is used (A-50). If a document cannot be fetched at
+present, that does not mean that the client does not exist, so the request is refused temporarily.
 """
 
 from __future__ import annotations
@@ -35,26 +35,28 @@ from podstead.storage.records import Record
 from podstead.storage.registry import Versioned, secret_key
 
 REGISTRATION_MS: Final = 90 * 24 * 3600 * 1000
-"""How long one is kept after its last use: no grant goes on for longer (A-50)."""
+"""How long a registration is kept after its last use; no grant lasts longer (A-50)."""
 RENEW_MS: Final = 24 * 3600 * 1000
-"""A registration that is used is renewed once a day at most."""
+"""A registration in use is renewed once a day at most."""
 LONGEST_CLIENT_ID: Final = 2048
 MOST_REGISTERED: Final = 100_000
 MOST_UNUSED_OF_NETWORK: Final = 500
-"""How many registrations that nobody has used yet are kept of one network."""
+"""How many unused registrations are kept for one network."""
 MOST_OF_ACCOUNT: Final = 500
-"""How many are kept that one account alone has used."""
+"""How many registrations are kept that only one account has used."""
 COUNTED_MS: Final = 60_000
-"""How long a worker believes its count: so long it may take more than the limit says."""
+"""How long a worker caches the count; within this time it may exceed the limit."""
 DOCUMENT_S: Final = 300
 NO_DOCUMENT_S: Final = 30
-"""How long a document that cannot be used is not asked for again."""
+"""How long to wait before a document that is not usable is fetched again."""
 DOCUMENTS_PER_REQUESTER: Final = 120
-"""How many documents one requester has fetched in a minute, since anybody may name any (A-191)."""
+"""How many documents may be fetched for one requester in a minute, since anybody may name any URL
+(A-191)."""
 DOCUMENTS_PER_ORIGIN: Final = 120
-"""How many documents one origin is asked for in a minute."""
+"""How many documents may be fetched from one origin in a minute."""
 DOCUMENTS_OF_ONE_ORIGIN: Final = 30
-"""Of these, for one requester: nobody alone uses up what the origin's clients need."""
+"""How many of these for one requester, so that nobody alone uses up what the origin's clients need.
+"""
 MOST_DOCUMENTS: Final = 1000
 _UNUSED: Final = "registered by "
 _USED: Final = "used by "
@@ -65,7 +67,7 @@ _SECRET_BYTES: Final = 32
 
 
 class ClientUnavailable(RemoteUnavailable):
-    """The client's document cannot be had at present (RFC 6749 section 4.1.2.1)."""
+    """The client's document cannot be fetched at present (RFC 6749 section 4.1.2.1)."""
 
     known_text = "temporarily_unavailable"
 
@@ -84,7 +86,7 @@ class ClientDocuments(DocumentFetcher, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A new registration with the secrets that are shown once."""
+    """A new registration, with the secrets that are shown once."""
 
     client: Client
     secret: str | None
@@ -93,9 +95,10 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class _KnownDocument:
-    """What a document says, for a while; ``None`` for one that cannot be used.
+    """A cached document; ``None`` if it is not usable.
 
-    ``is_missing`` tells that it could not be had, which may be other soon."""
+    ``is_missing`` means that it could not be fetched, which may soon change.
+    """
 
     client: Client | None
     until_ms: int
@@ -113,7 +116,7 @@ class ClientDirectory:
         parse: RdfParser,
         allow_http: bool,
     ) -> None:
-        """``allow_http`` takes plain http addresses of this machine (A-190)."""
+        """``allow_http`` accepts plain http URLs on this machine (A-190)."""
         self._records = records
         self._documents = documents
         self._parse = parse
@@ -123,8 +126,8 @@ class ClientDirectory:
         self._known = BoundedCache[str, _KnownDocument](MOST_DOCUMENTS)
 
     async def find(self, client_id: str) -> Client | None:
-        """The client; ``None`` if there is none, or its document cannot be used. Raises
-        StorageError, and ClientUnavailable if its document cannot be had at present."""
+        """The client; ``None`` if it does not exist or its document is not usable. Raises
+        StorageError, and ClientUnavailable if the document cannot be fetched at present."""
         if len(client_id) > LONGEST_CLIENT_ID:
             return None
         kept = await self._records.read(CLIENTS, client_id)
@@ -133,8 +136,8 @@ class ClientDirectory:
         return await self._described(client_id) if self._is_document(client_id) else None
 
     async def register(self, sent: Json, *, network: str) -> Registered:
-        """Register a client (RFC 7591), for a request from ``network``. When there are too many,
-        the oldest that nobody has used goes. Raises UnusableMetadata, StorageError, Overloaded."""
+        """Register a client (RFC 7591), for a request from ``network``. If there are too many, the
+        oldest unused registration is removed. Raises UnusableMetadata, StorageError, Overloaded."""
         metadata = read_metadata(sent, allow_http=self._allow_http)
         now_ms = self._records.now_ms()
         secret = None
@@ -164,7 +167,7 @@ class ClientDirectory:
         return Registered(client, secret, registration_token)
 
     async def managed(self, client_id: str, registration_token: str) -> Client | None:
-        """The registered client, if the token is the one to manage it (RFC 7592)."""
+        """The registered client, if this token gives access to its registration (RFC 7592)."""
         kept = await self._records.read(CLIENTS, client_id)
         if kept is None or kept.value.registration_token_hash is None:
             return None
@@ -173,13 +176,12 @@ class ClientDirectory:
         return kept.value if matches else None
 
     async def remove(self, client_id: str) -> None:
-        """Remove a registration; every token of the client counts no more with it, since each looks
-        its client up. Raises StorageError, Overloaded."""
+        """Remove a registration. All tokens of the client become invalid, because each check looks
+        up the client. Raises StorageError, Overloaded."""
         await self._records.commit([CLIENTS.drop(client_id)])
 
     async def note_use(self, client_id: str, account_id: str) -> None:
-        """Keep a registration for longer that an account has just used. Raises StorageError,
-        Overloaded."""
+        """Extend a registration that an account has just used. Raises StorageError, Overloaded."""
         now_ms = self._records.now_ms()
         kept = await self._records.read(CLIENTS, client_id)
         lasting_ms = now_ms + REGISTRATION_MS
@@ -192,19 +194,21 @@ class ClientDirectory:
         if owner not in (kept.owner, _USED_BY_SEVERAL):
             surplus = await self._surplus(owner, most=MOST_OF_ACCOUNT)
         renewed = CLIENTS.put(client_id, kept.value, owner=owner, expires_ms=lasting_ms + RENEW_MS)
-        # One that is removed meanwhile stays so.
+        # A registration that was removed meanwhile stays removed.
         records: list[Record] = [renewed, *map(CLIENTS.drop, surplus)]
         await self._records.try_commit(records, [kept.at])
 
     async def _surplus(self, owner: str, *, most: int) -> Sequence[str]:
-        """Which go so that there is room for one more of an owner: those not used for longest."""
+        """The registrations to remove so that an owner has room for one more: those not used for
+        the longest time."""
         kept = await self._records.of_owner(CLIENTS, owner, limit=2 * most)
         oldest = sorted(kept, key=_last_used)
         return [each.key for each in oldest[: max(0, len(kept) + 1 - most)]]
 
     async def _surplus_in_all(self, now_ms: int) -> Sequence[str]:
-        """Which goes when there are too many in all: of some that chance names, one that nobody has
-        used if there is one, and the oldest of those. Raises Overloaded if there is none."""
+        """The registration to remove when there are too many in total: among a random sample, the
+        oldest unused one, or the oldest if all are in use. Raises Overloaded if the sample is
+        empty."""
         if self._counted_ms is None or not 0 <= now_ms - self._counted_ms < COUNTED_MS:
             self._registered = await CLIENTS.count(self._records.store, at_most=MOST_REGISTERED)
             self._counted_ms = now_ms
@@ -251,22 +255,22 @@ class ClientDirectory:
         return client
 
     async def _members(self, document: FetchedDocument, client_id: str) -> Json:
-        """What a document says. Raises InvalidJose, RequestRefused or OutboundError."""
+        """The members of a document. Raises InvalidJose, RequestRefused or OutboundError."""
         if document.media_type in (JSON, JSON_LD):
             return read_object(document.content)
         graph = await self._parse(document.content, document.media_type, document.final_url)
         return client_members(graph, client_id)
 
     async def _take_one(self, origin: str | None, now_ms: int) -> None:
-        """Count a document against who asks for it, and against the origin that is asked.
+        """Count a fetch against the requester and against the origin of the document.
 
-        Raises ClientUnavailable if either has had its share of this minute.
+        Raises ClientUnavailable if either has reached its limit for this minute.
         """
         asker = requester()
         shares = [(f"for {asker}", DOCUMENTS_PER_REQUESTER)]
         if origin is not None:
             asked = f"from {secret_key(origin)}"
-            # The narrowest first: what is refused counts against nothing wider.
+            # The narrowest limit first: a refused fetch must not use up a wider one.
             shares.insert(0, (f"{asked} for {asker}", DOCUMENTS_OF_ONE_ORIGIN))
             shares.append((asked, DOCUMENTS_PER_ORIGIN))
         for name, per_minute in shares:
@@ -281,7 +285,7 @@ class ClientDirectory:
 
 
 def _last_used(kept: Versioned[Client]) -> tuple[bool, int]:
-    """By which registrations are ordered that may have to go: unused ones first."""
+    """The sort key of registrations that may be removed: unused ones first."""
     return not _is_unused(kept.owner), kept.expires_ms or 0
 
 
@@ -290,8 +294,8 @@ def _is_unused(owner: str | None) -> bool:
 
 
 def _owner_in_use(owner: str | None, account_id: str) -> str:
-    """Who a registration belongs to that an account uses. One that several use is counted for none
-    of them, so that none can crowd it out."""
+    """The owner of a registration that an account uses. One that several accounts use belongs to
+    none of them, so that no account can crowd it out."""
     used_by = _USED + account_id
     if owner is None or _is_unused(owner) or owner == used_by:
         return used_by

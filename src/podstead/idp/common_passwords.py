@@ -1,8 +1,9 @@
-"""Is a password one of those that are guessed first?
+"""Is a password among the most common ones?
 
 The list has the 1,000 most frequent passwords of at least 8 characters among the 30,000 that come
 with zxcvbn 4.5.0 (MIT licence), which counted them in the ten million passwords that Mark Burnett
-published for research in 2015. They are words of other people, good and bad, and left as they are.
+published for research in 2015. Other people chose these words, good and bad; they are listed
+unchanged.
 """
 
 from __future__ import annotations
@@ -111,5 +112,5 @@ MOST_COMMON: Final = frozenset(_LIST.split())
 
 
 def is_common(password: str) -> bool:
-    """Whether a password is on the list, in upper or lower case."""
+    """Whether a password is on the list, ignoring case."""
     return unicodedata.normalize("NFC", password).casefold() in MOST_COMMON

@@ -1,8 +1,8 @@
-"""Which applications may act for a person, and how does that end? (A-56, A-86)
+"""Which applications may act for a person, and how is one disconnected? (A-56, A-86)
 
-What a person sees as one application may have several consents, one for each address that it
-returns to, and a grant for each time that they signed in to it. Disconnecting ends all of them; the
-tokens that came of them count no more.
+What a person sees as one application may have several consents, one for each redirect URI, and a
+grant for each sign-in. Disconnecting it ends all of them, and the tokens issued for them become
+invalid.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class ConnectedClient:
-    """An application that a person has let act for them. Times are Unix seconds."""
+    """An application that may act for a person. Times are Unix seconds."""
 
     connection_id: str
     client_id: str
@@ -32,9 +32,9 @@ class ConnectedClient:
     scopes: Sequence[str]
     since_s: int
     last_used_s: int | None
-    """When it last got tokens; ``None`` if none of its tokens count any more."""
+    """When it last got tokens; ``None`` if none of its tokens is valid any more."""
     redirect_uris: Sequence[str] = ()
-    """Where the person was sent, of consents that say so; ``hosts`` are of all."""
+    """The redirect URIs of the consents that have one; ``hosts`` are those of all consents."""
 
 
 class ConnectedClients:
@@ -44,7 +44,7 @@ class ConnectedClients:
         self._records = records
 
     async def of_account(self, account_id: str) -> Sequence[ConnectedClient]:
-        """The applications of an account, the last used first. Raises StorageError."""
+        """The applications of an account, the most recently used first. Raises StorageError."""
         consents, grants = await self._read(account_id)
         found = []
         for client_id in _client_ids(consents, grants):
@@ -54,8 +54,8 @@ class ConnectedClients:
         return sorted(found, key=lambda each: each.last_used_s or each.since_s, reverse=True)
 
     async def end(self, account_id: str, connection_id: str) -> str | None:
-        """End everything that an application was let do; its client id, ``None`` if there is no
-        such client. Raises Overloaded, StorageError."""
+        """Disconnect an application. Returns its client id, ``None`` if there is no such
+        application. Raises Overloaded, StorageError."""
 
         async def compute() -> Changes[str | None]:
             consents, grants = await self._read(account_id)
@@ -70,8 +70,8 @@ class ConnectedClients:
         return await self._records.transact(compute)
 
     async def end_of_session(self, account_id: str, session_id: str) -> None:
-        """End what applications got in one session of a browser; what they were let do is
-        remembered. Raises Overloaded, StorageError."""
+        """End the grants that began in one session of a browser; the consents are kept. Raises
+        Overloaded, StorageError."""
 
         async def compute() -> Changes[None]:
             _, grants = await self._read(account_id)
@@ -104,7 +104,7 @@ def _ending(
 
 
 def id_of(client_id: str) -> str:
-    """By which an address names the connection with a client, whose own id may be a URL."""
+    """The id of a connected client in URLs; its own id may be a URL."""
     return hashlib.sha256(client_id.encode()).hexdigest()[:_ID_CHARACTERS]
 
 

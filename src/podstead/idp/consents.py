@@ -1,8 +1,8 @@
-"""To what has a person agreed before, for which application at which address? (A-56)
+"""What has a person agreed to before, for which application at which redirect URI? (A-56)
 
-A consent belongs to one account, one client and one redirect URI that the client has registered: a
-host is shared by many, as the pods of this server share one. An account keeps so many; those that
-were not used for longest go first.
+A consent is for one account, one client and one redirect URI that the client has registered. A host
+would not be enough, because many share one, as the pods of this server do. If an account has too
+many consents, those not used for the longest time are removed.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from podstead.storage.records import Record
 from podstead.storage.registry import Versioned
 
 MOST_CONSENTS: Final = 200
-"""How many an account keeps."""
+"""How many consents an account has at most."""
 
 
 class Consents:
-    """Finds and replaces the records of what people agreed to."""
+    """Finds and replaces consents."""
 
     def __init__(self, records: RecordStore) -> None:
         self._records = records
@@ -30,7 +30,7 @@ class Consents:
     async def find(
         self, account_id: str | None, client: Client, redirect_uri: str
     ) -> Consent | None:
-        """What the account lets the client do at this address. Raises StorageError."""
+        """The consent of an account for a client at a redirect URI. Raises StorageError."""
         if account_id is None:
             return None
         key = _key(account_id, client, redirect_uri)
@@ -40,7 +40,8 @@ class Consents:
     async def changes(
         self, account_id: str, client: Client, redirect_uri: str, consent: Consent
     ) -> list[Record]:
-        """What keeps the consent from now on, and what has to go for it. Raises StorageError."""
+        """The records that store the consent and remove those that exceed the limit. Raises
+        StorageError."""
         key = _key(account_id, client, redirect_uri)
         kept = await self._records.of_owner(CONSENTS, account_id, limit=2 * MOST_CONSENTS)
         others = sorted((each for each in kept if each.key != key), key=_last_used_s)
@@ -52,7 +53,7 @@ class Consents:
 
 
 def last_used_s(consents: Sequence[Consent]) -> int:
-    """When the latest of them was used."""
+    """When the most recently used of them was used."""
     return max((max(each.last_used_s, each.given_s) for each in consents), default=0)
 
 

@@ -1,8 +1,9 @@
-"""By what does a script act as a person without their password? Client credentials (A-67, A-86).
+"""How does a script act as a person without their password? Client credentials (A-67, A-86).
 
-An id and a secret, made by the person and ended by them. The secret is shown once and kept as its
-SHA-256; both have letters and digits only, so that no client can spell them wrongly in a Basic
-header (A-62). What scripts got with them ends with them.
+A person creates an id and a secret, and deletes them when they are no longer needed. The secret is
+shown once and stored as its SHA-256. Both consist of letters and digits, so that no client can
+encode them wrongly in a Basic header (A-62). When they are deleted, the tokens issued for them
+become invalid.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ _SECRET_BYTES: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class NewCredential:
-    """Client credentials that exist now, with the secret that is shown once."""
+    """New client credentials, with the secret that is shown once."""
 
     credential: ClientCredential
     secret: str
 
 
 class ClientCredentials:
-    """Makes, lists and ends client credentials."""
+    """Creates, lists and deletes client credentials."""
 
     def __init__(self, *, records: RecordStore, audit: Audit) -> None:
         self._records = records
@@ -49,10 +50,10 @@ class ClientCredentials:
         web_id: str | None = None,
         source: RequestSource = OPERATOR,
     ) -> NewCredential:
-        """Make credentials that act as the account's WebID; ``name`` is for people.
+        """Create credentials that act as the account's WebID; ``name`` is a label for people.
 
-        Raises BadRequest for another WebID or a name too long, Conflict for too many, Overloaded
-        if the account has changed meanwhile, StorageError.
+        Raises BadRequest for another WebID or a name that is too long, Conflict if there are too
+        many, Overloaded if the account has changed meanwhile, StorageError.
         """
         value = account.value
         if web_id not in (None, value.web_id):
@@ -86,15 +87,15 @@ class ClientCredentials:
         return NewCredential(credential, secret)
 
     async def of(self, account_id: str) -> Sequence[ClientCredential]:
-        """Those of an account, oldest first. Raises StorageError."""
+        """The client credentials of an account, oldest first. Raises StorageError."""
         kept = await self._records.of_owner(CREDENTIALS, account_id)
         return sorted((each.value for each in kept), key=lambda each: each.created_s)
 
     async def delete(
         self, account_id: str, credential_id: str, *, source: RequestSource = OPERATOR
     ) -> None:
-        """End one of an account's, and the tokens got with it. Raises NotFound for one that is not
-        the account's, Overloaded, StorageError."""
+        """Delete client credentials; the tokens issued for them become invalid. Raises NotFound if
+        the account has no such credentials, Overloaded, StorageError."""
         kept = await self._records.read(CREDENTIALS, credential_id)
         if kept is None or kept.value.account_id != account_id:
             raise NotFound("There are no such client credentials")

@@ -23,13 +23,13 @@ OAUTH_PATH: Final = "/.well-known/oauth-authorization-server"
 
 
 def userinfo_url(issuer: str) -> str:
-    """The userinfo endpoint, which is also the audience of tokens that give access to it alone."""
+    """The userinfo endpoint. It is also the audience of tokens that are valid only there."""
     return issuer + USERINFO_PATH
 
 
 def provider_description(issuer: str, *, registration_open: bool) -> Json:
-    """The discovery document of the provider that names itself ``issuer``, its base URL;
-    ``registration_open`` tells that people may create accounts."""
+    """The discovery document of the provider ``issuer``; ``registration_open`` if people may create
+    accounts."""
     prompts = PROMPTS - {"none"} if registration_open else PROMPTS - {"none", "create"}
     return {
         "issuer": issuer,

@@ -1,4 +1,4 @@
-"""Can a person still sign in if this goes? An account keeps at least one way in (A-124)."""
+"""Can a person still sign in after a factor is removed? Every account keeps one (A-124)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from podstead.storage.records import EntryAt
 from podstead.storage.registry import Records, Versioned
 
 _ENOUGH: Final = 2
-"""So many of a kind tell whether there is one besides the one that goes."""
+"""How many to read in order to find one other than the one that is removed."""
 
 
 class LastFactor(Conflict):
-    """It is the only way to sign in to the account; nothing was removed."""
+    """It is the only factor of the account; nothing was removed."""
 
     def __init__(self) -> None:
         super().__init__("This is the only way to sign in to the account: add another one first")
@@ -25,10 +25,10 @@ class LastFactor(Conflict):
 async def remaining_factor(
     records: RecordStore, account: Versioned[Account], *, without: EntryAt
 ) -> EntryAt:
-    """What a person can sign in with when the factor ``without`` is removed.
+    """A factor that remains when the factor ``without`` is removed.
 
-    The removal relies on it, so that it does not go at the same time. Raises LastFactor,
-    StorageError.
+    The removal has it as a precondition, so that it cannot be removed at the same time. Raises
+    LastFactor, StorageError.
     """
     if account.value.password_hash is not None:
         return account.at

@@ -1,4 +1,4 @@
-"""What does an application get when a sign-in is finished? A grant, and the code for its tokens."""
+"""What does an application get after an authorization? A grant, and a code for its tokens."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from podstead.storage.registry import secret_key
 
 CODE_S: Final = 120
 USED_CODE_S: Final = 3600
-"""How long a code is remembered, so that its second use is noticed."""
+"""How long a used code is kept, so that a second use is noticed."""
 SHORT_GRANT_S: Final = 2 * 3600
 """How long a grant without refresh tokens is kept: longer than its last access token lives."""
 MOST_GRANTS: Final = 400
-"""How many an account has at most; those that were not used for longest go."""
+"""How many grants an account has at most; those not used for the longest time are removed."""
 _ID_BYTES: Final = 16
 
 
 class Grants:
-    """Computes the records of new grants."""
+    """Creates the records of new grants."""
 
     def __init__(self, records: RecordStore, consents: Consents) -> None:
         self._records = records
@@ -98,8 +98,8 @@ class Grants:
         ]
 
     async def _surplus(self, account_id: str) -> list[Record]:
-        """What must go so that an account has no more grants than :data:`MOST_GRANTS`: an
-        application may get one each time that its page is loaded."""
+        """The grants to remove so that an account has at most :data:`MOST_GRANTS`: an application
+        may get one every time its page is loaded."""
         grants = await self._records.of_owner(GRANTS, account_id, limit=2 * MOST_GRANTS)
         oldest = sorted(grants, key=lambda each: each.value.last_used_s)
         return [GRANTS.drop(each.key) for each in oldest[: max(0, len(grants) + 1 - MOST_GRANTS)]]

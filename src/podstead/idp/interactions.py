@@ -1,9 +1,9 @@
 """What is left to do before a client gets its code? The stages of an authorization (A-55 to A-57).
 
-Pure. Signing in comes before consent; both may have happened before, in which case the person sees
-nothing. Consent is never implied by a session alone. Signing in on the very page that names
-the client and what it gets counts as consent once, unless the client had a say in whether that page
-or the one for consent is shown; even then lasting access is not included.
+Pure. The person signs in and then consents; both may have happened before, and then no page
+appears. A session alone never implies consent. Signing in on the page that names the client and
+what it asks for is consent for once, unless the client could influence whether that page or the
+consent page appears. Even then it does not include lasting access.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FRESH_SIGN_IN: Final = frozenset({"login", "select_account", "create"})
 
 
 class Stage(Enum):
-    """What is to be done next; the values are the words of errors for ``prompt=none``."""
+    """The next thing to do. The values are the error codes for ``prompt=none``."""
 
     SIGN_IN = "login_required"
     CONSENT = "consent_required"
@@ -36,8 +36,9 @@ def begun(
     browser_hash: str,
     now_s: int,
 ) -> Interaction:
-    """The interaction of a new request, signed in already if the session is good enough for it.
-    ``had_session`` tells that the browser is signed in, be it as somebody who is not asked for."""
+    """The interaction of a new request, already signed in if the session is sufficient for it.
+    ``had_session`` means that the browser is signed in, possibly to an account that was not asked
+    for."""
     interaction = Interaction(
         request=request,
         browser_hash=browser_hash,
@@ -61,7 +62,7 @@ def begun(
 
 
 def stage_of(interaction: Interaction, consent: Consent | None) -> Stage:
-    """What is next; ``consent`` is what the account has let this client do before."""
+    """The next stage; ``consent`` is what the account has allowed this client before."""
     if interaction.account_id is None:
         return Stage.SIGN_IN
     if interaction.consented:
@@ -76,11 +77,11 @@ def stage_of(interaction: Interaction, consent: Consent | None) -> Stage:
 
 
 def signing_in_consents(interaction: Interaction) -> bool:
-    """Whether signing in, on the page that names the client and what it gets, is consent.
+    """Whether signing in on the page that names the client and what it asks for is consent.
 
-    It is where the person came without a session, so that nothing which the client chose made the
-    page appear instead of the one for consent; for the scopes of a Solid application alone; and for
-    an address on the web, since any program of the person's device can answer to the others.
+    It is if the person came without a session, so that the client could not choose this page
+    instead of the consent page; only for the scopes of a Solid application; and only for a redirect
+    URI on the web, because any program on the person's device can receive the others.
     """
     request = interaction.request
     return (
@@ -92,9 +93,9 @@ def signing_in_consents(interaction: Interaction) -> bool:
 
 
 def granted_scopes(interaction: Interaction, consent: Consent | None) -> tuple[str, ...]:
-    """The scopes that a finished interaction gives: lasting access only if a page asked for it,
-    now or before (A-56), and changes of identity only if the person ticked the box for them, on
-    the last page that asked."""
+    """The scopes that a finished interaction grants. Lasting access requires that a page asked for
+    it, now or before (A-56). Changes of identity require that the person ticked the box on the last
+    page that had it."""
     allowed_before = consent.scopes if consent is not None else ()
     withheld = set()
     if not interaction.consented and OFFLINE not in allowed_before:
@@ -112,9 +113,9 @@ def granted_scopes(interaction: Interaction, consent: Consent | None) -> tuple[s
 def remembered_scopes(
     interaction: Interaction, consent: Consent | None, granted: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """What a consent says from now on: what was allowed before, and what is now. Whoever sees the
-    box for changes of identity and leaves it empty takes an earlier permission back for later
-    sign-ins; disconnecting the application ends what it has."""
+    """The scopes that a consent contains from now on: those allowed before, and those allowed now.
+    A person who sees the box for changes of identity and leaves it empty withdraws an earlier
+    permission for later sign-ins; to end what the application already has, they disconnect it."""
     before = consent.scopes if consent is not None else ()
     withdrawn = interaction.consented and IDENTITY_SCOPE in interaction.request.scopes
     kept = [scope for scope in before if not (withdrawn and scope == IDENTITY_SCOPE)]

@@ -1,9 +1,9 @@
 """Which of the provider's keys signs now, and which are published? (A-42, A-44)
 
-A new key is published a day before it signs, so that nobody who keeps the key set for a while meets
-a token they cannot verify; a replaced one stays published until no token that it signed is in use.
-Two algorithms have a key each: RS256 for access tokens, ES256 for the ID tokens of most clients.
-Pure: keys and times come in as values.
+A new key is published a day before it signs, so that a client that caches the key set for a while
+can verify every token. A replaced key stays published until no token that it signed is in use.
+There is one key for each of two algorithms: RS256 for access tokens, ES256 for the ID tokens of
+most clients. Pure: keys and times are passed in.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ DAY_S: Final = 24 * 3600
 PUBLISHED_BEFORE_S: Final = DAY_S
 PUBLISHED_AFTER_S: Final = 2 * DAY_S
 HINTS_TAKEN_S: Final = 14 * DAY_S
-"""For how long an ID token of a replaced key is taken as a hint of who signs out (A-44)."""
+"""How long an ID token signed with a replaced key is accepted as a hint of who signs out (A-44)."""
 ROTATION_S: Final = 90 * DAY_S
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderKey:
-    """A key pair and when it was made; it signs from ``signs_from_s`` on (Unix seconds)."""
+    """A key pair and when it was created; it signs from ``signs_from_s`` on (Unix seconds)."""
 
     pair: SigningKeyPair
     made_s: int
@@ -39,25 +39,25 @@ class ProviderKeys(Protocol):
     """Where the provider's keys come from."""
 
     async def current(self, *, look_again: bool = False) -> KeyRoster:
-        """All keys as of now; ``look_again`` for those that another worker has just made. Raises
-        StorageError."""
+        """All keys as of now; ``look_again`` to include those that another worker has just created.
+        Raises StorageError."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRoster:
-    """Every key of the provider at one time."""
+    """All keys of the provider at one time."""
 
     keys: Sequence[ProviderKey]
     now_s: int
 
     def signer(self, algorithm: SigningAlgorithm) -> SigningKeyPair:
-        """The pair that signs now: the newest of the algorithm whose time has come."""
+        """The key pair that signs now: the newest of the algorithm whose time has come."""
         able = [key for key in self._of(algorithm) if key.signs_from_s <= self.now_s]
         return max(able or self._of(algorithm), key=_age).pair
 
     def published(self) -> Sequence[Json]:
-        """The JWKs of the key set: the ES256 key that signs now comes first, since some clients
-        verify ID tokens with the first key only; then the other current key, then the rest."""
+        """The JWKs of the key set. The current ES256 key comes first, since some clients verify ID
+        tokens with the first key only; then the current RS256 key, then the rest."""
         signing = [self.signer(each).key_id for each in PUBLISHED_FIRST if self._of(each)]
         in_use = [key.pair for key in self._in_use(PUBLISHED_AFTER_S)]
         current = [pair for key_id in signing for pair in in_use if pair.key_id == key_id]
@@ -65,9 +65,9 @@ class KeyRoster:
         return [pair.public_jwk() for pair in (*current, *rest)]
 
     def verifier(self, key_id: str | None, *, of_hint: bool = False) -> PublicKey | None:
-        """The public key of that id, if tokens of it are still to be believed.
+        """The public key with this id, if tokens that it signed may still be valid.
 
-        ``of_hint`` asks about an ID token that only tells who wants to sign out.
+        ``of_hint`` is for an ID token that only says who wants to sign out.
         """
         after_s = HINTS_TAKEN_S if of_hint else PUBLISHED_AFTER_S
         for key in self._in_use(after_s):
@@ -76,12 +76,12 @@ class KeyRoster:
         return None
 
     def wants_new(self, algorithm: SigningAlgorithm) -> bool:
-        """Whether it is time to make the next key."""
+        """Whether it is time to create the next key."""
         keys = self._of(algorithm)
         return not keys or self.now_s >= max(map(_age, keys)) + ROTATION_S - PUBLISHED_BEFORE_S
 
     def outlived(self) -> Sequence[ProviderKey]:
-        """Keys of which nothing is in use any more."""
+        """The keys whose tokens have all expired."""
         kept = {key.pair.key_id for key in self._in_use(HINTS_TAKEN_S)}
         return [key for key in self.keys if key.pair.key_id not in kept]
 
@@ -100,7 +100,7 @@ class KeyRoster:
 
 
 def next_key(algorithm: SigningAlgorithm, *, now_s: int, first: bool) -> ProviderKey:
-    """Make a key: the first signs at once, a later one when it has been published for a day."""
+    """Create a key. The first one signs at once, later ones after a day of being published."""
     signs_from_s = now_s if first else now_s + PUBLISHED_BEFORE_S
     return ProviderKey(SigningKeyPair.generate(algorithm), now_s, signs_from_s)
 

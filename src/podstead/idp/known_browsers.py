@@ -1,9 +1,9 @@
-"""Has this browser signed in to the account before? Signed marks that browsers keep in a cookie.
+"""Has this browser signed in to the account before? Signed marks in a cookie of the browser.
 
-A browser with a mark of an account is delayed by its own failures only, so that strangers who guess
-a password cannot keep its owner out (OWASP, "Slow Down Online Guessing Attacks with Device
-Cookies"). A mark proves nothing else: it signs nobody in. It names no account; only the account
-that somebody wants to sign in to tells whether the mark is one of it.
+A browser with a mark for an account is delayed by its own failures only, so that strangers who
+guess passwords cannot lock out the owner (OWASP, "Slow Down Online Guessing Attacks with Device
+Cookies"). A mark proves nothing else and signs nobody in. It does not name the account: whether it
+belongs to an account can be checked only for a given account.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from podstead.core.clock import Clock, Randomness
-from podstead.idp.accounts import counting_from
+from podstead.idp.accounts import issue_time_s
 from podstead.idp.records import Account
 
 MARK_S: Final = 180 * 24 * 3600
-"""How long a browser stays known after its last sign-in."""
+"""How long a browser is known after its last sign-in."""
 MOST_MARKS: Final = 4
-"""How many accounts one browser is known at; the oldest mark goes first."""
+"""For how many accounts one browser is known; the oldest mark is dropped first."""
 BETWEEN: Final = "~"
 _DEVICE_BYTES: Final = 16
 _DEVICE_CHARACTERS: Final = 2 * _DEVICE_BYTES
@@ -37,17 +37,18 @@ class _Mark:
 
 
 class KnownBrowsers:
-    """Makes marks and recognises them."""
+    """Creates and recognizes marks."""
 
     def __init__(self, keys: Sequence[bytes], *, clock: Clock, randomness: Randomness) -> None:
-        """The first of the ``keys`` signs, all of them verify. Without any, no browser is known."""
+        """The first of the ``keys`` signs, and all of them verify. Without keys no browser is
+        known."""
         self._keys = [hmac.digest(key, _PURPOSE, "sha256") for key in keys]
         self._clock = clock
         self._randomness = randomness
 
     def device(self, marks: str, account: Account) -> str | None:
-        """By which the browser that sent the marks is known at the account; ``None`` if it has not
-        signed in to it, or not since the password was changed."""
+        """The device id of the browser that sent the marks, if it is known for the account;
+        ``None`` if it has not signed in to it, or not since the password was changed."""
         mark = self._mark_of(marks, account)
         now_s = self._clock.now_ms() // 1000
         if mark is None or mark.made_s < account.valid_after_s or mark.made_s + MARK_S <= now_s:
@@ -55,13 +56,13 @@ class KnownBrowsers:
         return mark.device
 
     def signed_in(self, marks: str, account: Account) -> str | None:
-        """The marks that a browser is to keep from now on; ``None`` where there are none."""
+        """The marks for the browser to keep after a sign-in; ``None`` without keys."""
         if not self._keys:
             return None
         before = self._mark_of(marks, account)
         others = [each.text for each in _read(marks) if before is None or each != before]
         device = self._randomness.token_hex(_DEVICE_BYTES)
-        made_s = counting_from(account, self._clock.now_ms() // 1000)
+        made_s = issue_time_s(account, self._clock.now_ms() // 1000)
         new = f"{device}.{made_s}.{_sign(self._keys[0], account, device, made_s)}"
         return BETWEEN.join([new, *others][:MOST_MARKS])
 

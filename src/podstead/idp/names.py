@@ -1,7 +1,7 @@
-"""By what does a person sign in? The e-mail address or the name of the pod (A-92).
+"""What does a person type to sign in? The e-mail address or the name of the pod (A-92).
 
-Both compare without regard to upper and lower case, and never meet: every address has an ``@``,
-no name of a pod does.
+Both are compared ignoring case. They cannot be confused: every address contains an ``@``, and no
+pod name does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
 
 
 class UnusableEmail(BadRequest):
-    """No account may have the address; ``known_text`` is one of those that clients compare."""
+    """No account may have this address; clients compare ``known_text``."""
 
     def __init__(self, known_text: str, message: str) -> None:
         super().__init__(message)
@@ -26,7 +26,7 @@ class UnusableEmail(BadRequest):
 
 
 class EmailTaken(Conflict):
-    """Another account has the address (A-90)."""
+    """Another account has this address (A-90)."""
 
     known_text = "Email already registered"
 
@@ -35,7 +35,7 @@ class EmailTaken(Conflict):
 
 
 def check_email(email: object) -> str:
-    """The address as given, without space around it. Raises UnusableEmail."""
+    """The address without surrounding white space. Raises UnusableEmail."""
     if not isinstance(email, str) or not email.strip():
         raise UnusableEmail(
             "Email required for account creation", "The e-mail address of the account is missing"
@@ -52,16 +52,16 @@ def check_email(email: object) -> str:
 
 
 def name_key(name: str) -> str:
-    """The key of an e-mail address or of a pod's name."""
+    """The key of an e-mail address or a pod name."""
     return name.strip().lower()
 
 
 def login_records(login: str) -> Records[AccountName]:
-    """Where the account of what a person typed is looked up."""
+    """The kind of record in which a login is looked up."""
     return EMAILS if "@" in login else USERNAMES
 
 
 def masked_email(email: str) -> str:
-    """What of an address may stand in a log: ``a***@example.org`` (A-183)."""
+    """An e-mail address in the form that may be logged: ``a***@example.org`` (A-183)."""
     local, _, domain = email.partition("@")
     return f"{local[:1]}***@{domain}"

@@ -1,8 +1,9 @@
-"""Does a token of our own still count? What the resource server asks the provider (A-76, A-109).
+"""Is a token of this provider still valid? What the resource server asks the provider (A-76,
+A-109).
 
-The account table is the authority for WebIDs of this server: a token speaks for one while its
-account has it, is not disabled, and has not revoked the token or what the token came of, and while
-the application that it was given to is still registered.
+The accounts decide about the WebIDs of this server. A token is valid for a WebID while its account
+has that WebID and is not disabled, neither the token nor the grant or the credentials that it was
+issued for have been revoked, and its client is still registered.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ class OwnTokens:
             raise InvalidJose(_NOT_NAMED)
 
     async def check_identity(self, claims: CommonClaims) -> Account:
-        """The account of a token, of which it may only say who signed in. Raises InvalidJose
-        unless the token is valid still, StorageError."""
+        """The account of a token that may say no more than who signed in. Raises InvalidJose unless
+        the token is still valid, StorageError."""
         now_ms = self._clock.now_ms()
         account = await ACCOUNTS.read(self._store, claims.subject or "", now_ms=now_ms)
         if account is None or account.value.disabled:
@@ -80,8 +81,8 @@ class OwnTokens:
         return account.value
 
     def may_state_identity(self, claims: TokenClaims) -> bool:
-        """A token for client credentials or a password is the account's own; one that came of a
-        grant is an application's, which needs the scope."""
+        """A token issued for client credentials or a password belongs to the account itself. One
+        issued for a grant belongs to an application, which needs the scope."""
         kind, _ = _source_of(claims.token_id or "")
         return kind in ("c", "d") or IDENTITY_SCOPE in claims.scopes
 
@@ -99,14 +100,16 @@ class OwnTokens:
         return kind == "d"
 
     async def _has_client(self, client_id: str, now_ms: int) -> bool:
-        """Whether the application is registered still: it may have removed itself (RFC 7592 section
-        2.3), or have made room for others. A registration in use outlives its grants."""
+        """Whether the client is still registered. It may have removed itself (RFC 7592 section
+        2.3), or have been removed to make room for others. A registration in use outlives its
+        grants."""
         if is_document_url(client_id):
             return True
         return await CLIENTS.read(self._store, client_id, now_ms=now_ms) is not None
 
 
 def _source_of(token_id: str) -> tuple[str, str]:
-    """The kind and the id of a token's source (:func:`podstead.idp.token_minting.source_of`)."""
+    """The kind and the id of what a token was issued for
+    (:func:`podstead.idp.token_minting.source_of`)."""
     kind, _, source = token_id.partition(".")[0].partition("-")
     return kind, source

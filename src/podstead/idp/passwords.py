@@ -1,8 +1,8 @@
-"""Which passwords may be chosen, and how are they kept? (A-93)
+"""Which passwords may be chosen, and how are they stored? (A-93)
 
-Length is the only rule. A password is brought to one Unicode form first, since the same keys give
-different code points on different devices. Hashing takes time and memory on purpose, so it is done
-elsewhere (:class:`PasswordHasher`) and comes in as a port.
+Length is the only rule. A password is first normalized to one Unicode form, since the same keys
+produce different code points on different devices. Hashing takes time and memory on purpose, so
+:class:`PasswordHasher` is a port that runs it elsewhere.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOST_CHARACTERS: Final = 1024
 
 
 class UnusablePassword(BadRequest):
-    """No account may have the password; ``known_text`` is one of those that clients compare."""
+    """No account may have this password; clients compare ``known_text``."""
 
     def __init__(self, known_text: str, message: str) -> None:
         super().__init__(message)
@@ -26,7 +26,7 @@ class UnusablePassword(BadRequest):
 
 
 class PasswordCheck(Enum):
-    """What a hash says of a password."""
+    """The result of comparing a password with a hash."""
 
     WRONG = "wrong"
     RIGHT = "right"
@@ -34,21 +34,21 @@ class PasswordCheck(Enum):
 
 
 class PasswordHasher(Protocol):
-    """Hashes passwords with argon2id; only so many at a time, and a part of those at most for one
-    ``network``, which is the part of an address that one customer has."""
+    """Hashes passwords with argon2id. The number of hashes computed at a time is limited, in total
+    and for one ``network``, which is the part of an address that one customer has."""
 
     async def hash(self, password: str, *, network: str) -> str:
-        """The hash to keep. Raises Overloaded."""
+        """The hash to store. Raises Overloaded."""
 
     async def verify(
         self, password_hash: str | None, password: str, *, network: str
     ) -> PasswordCheck:
-        """Compare a password with a hash. Without one the answer is WRONG and takes as long, so
-        that time does not tell which accounts exist (A-182). Raises Overloaded."""
+        """Compare a password with a hash. Without a hash the result is WRONG and takes as long, so
+        that the time does not reveal which accounts exist (A-182). Raises Overloaded."""
 
 
 def check_password(password: object) -> str:
-    """The password in its one form, if an account may have it. Raises UnusablePassword."""
+    """The normalized password, if an account may have it. Raises UnusablePassword."""
     if not isinstance(password, str) or password == "":
         raise UnusablePassword("Password required", "The password of the account is missing")
     normal = _normal_form(password)
@@ -69,7 +69,7 @@ def check_password(password: object) -> str:
 
 
 def presented(password: str) -> str | None:
-    """A password that was typed to sign in, in its one form; ``None`` if no account has it."""
+    """The normalized form of a password typed to sign in; ``None`` if no account can have it."""
     normal = _normal_form(password)
     return normal if len(normal) <= MOST_CHARACTERS and _is_text(normal) else None
 

@@ -1,7 +1,7 @@
-"""Which simple tokens of a pod are valid, and how does its owner revoke one?
+"""Which tokens of a pod are valid, and how does its owner revoke one?
 
-The operator creates such tokens at the command line, and a server without accounts gives one with
-each new pod. They act as the owner of the pod, whatever becomes of the password.
+The operator creates such tokens with a command, and a server without accounts creates one with each
+new pod. They act as the owner of the pod, and a change of the password does not affect them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class PodTokens:
         self._audit = audit
 
     async def of(self, account: Account) -> Sequence[TokenRecord]:
-        """Those that are valid, newest first. Raises StorageError."""
+        """The valid tokens, newest first. Raises StorageError."""
         now_s = self._records.now_s()
         return [
             token
@@ -35,7 +35,7 @@ class PodTokens:
         ]
 
     async def revoke(self, account: Account, token_id: str, source: RequestSource) -> None:
-        """Let a token be used no more. Raises NotFound, Overloaded, StorageError."""
+        """Revoke a token. Raises NotFound, Overloaded, StorageError."""
         found = [token for token in await self.of(account) if token.token_id == token_id]
         if not found:
             raise NotFound("There is no such token; it may have been revoked")

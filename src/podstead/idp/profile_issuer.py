@@ -1,9 +1,9 @@
-"""Does the profile of an account name this provider, and how does it come to again? (A-109)
+"""Does the profile of an account name this provider, and how is that restored? (A-109)
 
-A provider speaks for a WebID because the WebID's document names it (Solid-OIDC section 6.1). Our
-own is no exception: who removes the statement from their profile, or names another provider
-instead, means it. Then no token of ours is accepted for the WebID, while signing in here still
-leads to the account page, which offers to restore the statement.
+A provider speaks for a WebID because the WebID document names it (Solid-OIDC section 6.1). This
+provider is no exception: an owner who removes the statement from their profile, or names another
+provider instead, means it. Then no token of this provider is accepted for the WebID. Signing in
+still leads to the account page, which offers to restore the statement.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WEIGHT: Final = 1
 
 
 class ProfilePatcher(Protocol):
-    """Changes profiles in the stead of their owners."""
+    """Changes profiles on behalf of their owners."""
 
     async def patch(self, web_id: str, patch: str, media_type: str) -> None:
         """Raises RequestRefused, ServerTrouble."""
@@ -32,9 +32,9 @@ class ProfilePatcher(Protocol):
 class ProfileIssuer:
     """Knows whether profiles name this provider.
 
-    The answer for one version of a profile is kept, so a request with a token reads no more than
-    the version. A profile of any length is read, since an application may make one long: the bounds
-    on what is stored are enough.
+    The result is cached for each version of a profile, so a request with a token reads no more than
+    the version. A profile of any length is read, since an application may make one long; the limits
+    on stored documents are sufficient.
     """
 
     def __init__(self, issuer: str, sources: ProfileSources) -> None:
@@ -44,8 +44,8 @@ class ProfileIssuer:
         )
 
     async def is_named_by(self, web_id: str) -> bool:
-        """Whether the document of a WebID of this server names the provider now. Raises
-        UnusableDocument for one that cannot be read, StorageError."""
+        """Whether the WebID document of a WebID of this server names the provider now. Raises
+        UnusableDocument if it cannot be read, StorageError."""
         return await self._documents.stored(web_id) or False
 
     def _is_named(self, graph: Graph, web_id: str) -> bool:
@@ -54,7 +54,7 @@ class ProfileIssuer:
 
 
 class IssuerRestoration:
-    """Has profiles name this provider again."""
+    """Adds this provider to profiles again."""
 
     def __init__(self, *, issuer: str, profiles: ProfilePatcher, audit: Audit) -> None:
         self._issuer = issuer
@@ -62,7 +62,7 @@ class IssuerRestoration:
         self._audit = audit
 
     async def restore(self, account: Account) -> None:
-        """Have the profile of an account name the provider, besides any other that it names.
+        """Add the provider to the profile of an account; other providers that it names stay.
 
         Raises RequestRefused if the owner may not change the profile, ServerTrouble.
         """

@@ -1,8 +1,8 @@
-"""What does the provider remember? The shapes of its records, one kind each.
+"""What does the provider store? The kinds of its records, and their fields.
 
-Times are Unix seconds (``_s``). Every record of a person belongs to their account (its owner is the
-account's id), so that all of them go with it (A-97). Members may be added with a default, never
-renamed: the records of earlier versions are read as they are.
+Times are Unix seconds (``_s``). Every record of a person has the id of their account as its owner,
+and is deleted with the account (A-97). A field may be added with a default, but its stored name
+must never change: records of earlier versions are read unchanged.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from podstead.storage.registry import Records
 
 
 class Account(msgspec.Struct, frozen=True):
-    """A person's account: one pod, one WebID, and the ways to sign in.
+    """A person's account: one pod, one WebID, and the factors to sign in with.
 
-    ``account_id`` is random and tells nothing; it is the ``sub`` of tokens. ``email`` is as given,
-    ``None`` for an account without one. ``password_hash`` is argon2's encoding, ``None`` if there
-    is no password. Tokens and sessions older than ``valid_after_s`` count no more (A-76).
+    ``account_id`` is random and is the ``sub`` of tokens. ``email`` is as given, ``None`` for an
+    account without one. ``password_hash`` is argon2's encoding, ``None`` if there is no password.
+    Tokens and sessions from before ``valid_after_s`` are invalid (A-76).
     """
 
     account_id: str
@@ -33,7 +33,8 @@ class Account(msgspec.Struct, frozen=True):
 
 
 class AccountName(msgspec.Struct, frozen=True):
-    """What a login name leads to; the key is the e-mail address or the name of the pod, folded."""
+    """The account that a login name belongs to. The key is the e-mail address or the pod name,
+    folded."""
 
     account_id: str
 
@@ -41,7 +42,7 @@ class AccountName(msgspec.Struct, frozen=True):
 class BrowserSession(msgspec.Struct, frozen=True):
     """A signed-in browser; the key is the hash of its cookie.
 
-    ``factor`` is how it signed in: ``password``, ``passkey`` or ``nostr``.
+    ``factor`` is what the person signed in with: ``password``, ``passkey`` or ``nostr``.
     """
 
     account_id: str
@@ -53,18 +54,18 @@ class BrowserSession(msgspec.Struct, frozen=True):
     """Whether the person asked to stay signed in on this device."""
     user_agent: str = ""
     public_id: str = ""
-    """By which the account page names it; not the secret of the cookie."""
+    """The id by which the account page names it; not the secret of the cookie."""
     amr: tuple[str, ...] = ()
     """How the browser signed in, as tokens say it (:mod:`podstead.idp.authentication_methods`);
     empty if that is not known, as for sessions of earlier versions."""
     restricted: bool = False
-    """Whether the factor is one that whoever writes the profile can give themselves: it does not
-    change how the account is signed in to, nor end it (A-130)."""
+    """Whether anyone who can write the profile can give themselves this factor. Such a session can
+    neither change how people sign in to the account nor delete it (A-130)."""
     sign_in_method: str = msgspec.field(default="", name="way")
     """The entry of the passkey or key that it began with (:mod:`podstead.idp.sign_in_methods`);
     empty for a password, and for sessions of earlier versions."""
     common_password: bool = False
-    """Whether it began by a password that is guessed first, of which the person is warned."""
+    """Whether the password is a common one, about which the person is warned."""
 
 
 class AuthorizationRequest(msgspec.Struct, frozen=True):
@@ -84,8 +85,8 @@ class AuthorizationRequest(msgspec.Struct, frozen=True):
 
 
 class VerifiedFactor(msgspec.Struct, frozen=True):
-    """That a passkey or a Nostr key was verified in an interaction, until the browser comes for
-    what follows (A-118, A-125)."""
+    """A passkey or a Nostr key that was verified in an interaction, until the browser continues
+    (A-118, A-125)."""
 
     account_id: str
     verified_s: int
@@ -97,11 +98,12 @@ class VerifiedFactor(msgspec.Struct, frozen=True):
 
 
 class Interaction(msgspec.Struct, frozen=True):
-    """A sign-in or consent that is under way; the key is the hash of its uid (A-57).
+    """A sign-in or consent in progress; the key is the hash of its uid (A-57).
 
     ``browser_hash`` binds it to the browser that began it. ``account_id``, ``authenticated_s`` and
-    ``amr`` are there once a factor was verified; ``here`` tells that it was in this interaction.
-    ``verified`` is there between a factor's verification and what follows from it.
+    ``amr`` are present once the person has signed in; ``here`` means that they did so in this
+    interaction. ``verified`` is present from the verification of a factor until the browser
+    continues.
     """
 
     request: AuthorizationRequest
@@ -122,10 +124,10 @@ class Interaction(msgspec.Struct, frozen=True):
 
 
 class Client(msgspec.Struct, frozen=True):
-    """A registered client, or one that a client-ID document describes (A-47 to A-51).
+    """A registered client, or one that a Client ID Document describes (A-47 to A-51).
 
-    ``auth_method`` is ``none``, ``client_secret_basic`` or ``client_secret_post``. Secrets are kept
-    as their SHA-256. ``registered`` is false for a client-ID document.
+    ``auth_method`` is ``none``, ``client_secret_basic`` or ``client_secret_post``. Secrets are
+    stored as their SHA-256. ``registered`` is false for a Client ID Document.
     """
 
     client_id: str
@@ -144,7 +146,7 @@ class Client(msgspec.Struct, frozen=True):
 
 
 class Consent(msgspec.Struct, frozen=True):
-    """What a person lets a client do; the key names account, client and redirect URI (A-56).
+    """What a person allows a client; the key names account, client and redirect URI (A-56).
 
     Records of earlier versions have no ``redirect_uri``; their keys name the host instead.
     """
@@ -159,7 +161,7 @@ class Consent(msgspec.Struct, frozen=True):
 
 
 class Grant(msgspec.Struct, frozen=True):
-    """One authorization: what every token that comes of one code has in common."""
+    """One authorization: what all tokens that result from one code have in common."""
 
     grant_id: str
     account_id: str
@@ -179,12 +181,13 @@ class Grant(msgspec.Struct, frozen=True):
 
 
 def revoked(grant: Grant) -> Grant:
-    """The grant with an end: none of its tokens counts any more."""
+    """The grant, revoked: all tokens issued for it are invalid."""
     return msgspec.structs.replace(grant, revoked=True)
 
 
 class AuthorizationCode(msgspec.Struct, frozen=True):
-    """A code; the key is its hash. A used one is kept, so that a second use is noticed (A-64)."""
+    """An authorization code; the key is its hash. A used one is kept, so that a second use is
+    noticed (A-64)."""
 
     grant_id: str
     client_id: str
@@ -196,9 +199,9 @@ class AuthorizationCode(msgspec.Struct, frozen=True):
 
 
 class RefreshToken(msgspec.Struct, frozen=True):
-    """A refresh token; the key is its hash. A used one is kept as well (A-66).
+    """A refresh token; the key is its hash. A used one is also kept (A-66).
 
-    ``jkt`` is the key that a public client must prove to have.
+    ``jkt`` identifies the key whose possession a public client must prove.
     """
 
     grant_id: str
@@ -209,7 +212,7 @@ class RefreshToken(msgspec.Struct, frozen=True):
 
 
 class ClientCredential(msgspec.Struct, frozen=True):
-    """An id and secret by which a script acts as a WebID (A-67, A-86); the key is the id."""
+    """An id and a secret with which a script acts as a WebID (A-67, A-86); the key is the id."""
 
     credential_id: str
     name: str
@@ -223,33 +226,32 @@ class Passkey(msgspec.Struct, frozen=True):
     """A passkey of an account (A-121); the key is the hash of ``credential_id``.
 
     ``credential_id`` and ``user_handle`` are base64url without padding; ``public_key`` is a COSE
-    key. ``sign_count`` is what the authenticator last counted, always 0 for those that do not.
+    key. ``sign_count`` is the last signature counter of the authenticator, always 0 if it has none.
     """
 
     credential_id: str
     account_id: str
     user_handle: str
-    """What the authenticator knows the account by; the same for all passkeys of an account."""
+    """The id by which authenticators know the account; the same for all passkeys of an account."""
     public_key: bytes
     sign_count: int
     aaguid: str
-    """The model of the authenticator, as it says itself."""
+    """The model of the authenticator, as it reports it."""
     transports: tuple[str, ...]
     backup_eligible: bool
-    """Whether the passkey can be in several devices at once; it never changes."""
+    """Whether the passkey can be on several devices; it never changes."""
     backed_up: bool
     name: str
     created_s: int
     last_used_s: int | None = None
     suspected_s: int | None = None
-    """When a signature with too low a count came, as of a copy."""
+    """When a signature had too low a counter, which suggests a copy."""
 
 
 class NostrLink(msgspec.Struct, frozen=True):
     """A Nostr key of an account (A-128); the key of the record is the public key.
 
-    ``published`` tells that the profile was made to name it, and that everybody may ask whose it
-    is.
+    ``published`` means that the key was added to the profile, and that anybody may ask whose it is.
     """
 
     public_key: str
@@ -261,8 +263,8 @@ class NostrLink(msgspec.Struct, frozen=True):
 
 
 class AllowedKey(msgspec.Struct, frozen=True):
-    """A Nostr key that signs in to an account while its profile names the key, since the owner
-    allowed it (:mod:`podstead.idp.nostr.allowed_keys`); the key of the record is the account's id
+    """A Nostr key that its owner has allowed to sign in to an account while the profile names the
+    key (:mod:`podstead.idp.nostr.allowed_keys`). The key of the record consists of the account id
     and the public key."""
 
     public_key: str
@@ -271,11 +273,10 @@ class AllowedKey(msgspec.Struct, frozen=True):
 
 
 class SecurityEvent(msgspec.Struct, frozen=True):
-    """A change of how somebody gets into an account (:mod:`podstead.idp.security_events`).
+    """A change of how people sign in to an account (:mod:`podstead.idp.security_events`).
 
-    ``what`` is the value of an :class:`podstead.idp.audit.AuditEvent`; ``address`` is empty for a
-    change that no client made. ``by`` says how a change came about that was no request to the
-    provider.
+    ``what`` is the value of an :class:`podstead.idp.audit.AuditEvent`. ``address`` is empty if no
+    client made the change; ``by`` then says how it came about.
     """
 
     at_s: int
@@ -287,10 +288,10 @@ class SecurityEvent(msgspec.Struct, frozen=True):
 
 
 class Challenge(msgspec.Struct, frozen=True):
-    """Something to be signed once, by a passkey or a Nostr key (A-119, A-126); the key is the hash
-    of its challenge key, which says what it is.
+    """A challenge for a passkey or a Nostr key (A-119, A-126); the key is the hash of its challenge
+    key.
 
-    ``holder_hash`` binds it to a browser, or to a session for adding a passkey or a key.
+    ``holder_hash`` binds it to a browser or, for adding a passkey or a key, to a session.
     ``user_handle`` is for adding a passkey.
     """
 
@@ -301,21 +302,23 @@ class Challenge(msgspec.Struct, frozen=True):
 
 
 class ProfileKey(msgspec.Struct, frozen=True):
-    """That a profile states a Nostr key (A-127); the key is that key and the path of the profile.
-    Such a record belongs to the pod, not to an account: profiles are older than accounts."""
+    """A statement in a profile that names a Nostr key (A-127). The key of the record consists of
+    that key and the path of the profile. Its owner is the pod, not an account, since a profile may
+    exist before its account."""
 
     public_key: str
 
 
 class ProvenKey(msgspec.Struct, frozen=True):
-    """A Nostr key that a browser has proven to hold and that no account has, for an account to be
-    made with it (A-131); the key is the hash of the browser's secret."""
+    """A Nostr key that a browser has proven to hold and that belongs to no account, so that an
+    account can be created with it (A-131); the key of the record is the hash of the browser's
+    secret."""
 
     public_key: str
 
 
 class RevokedToken(msgspec.Struct, frozen=True):
-    """An access token that counts no more; the key is its ``jti``."""
+    """A revoked access token; the key is its ``jti``."""
 
     revoked_s: int
 

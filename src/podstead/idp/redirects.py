@@ -1,7 +1,7 @@
-"""May a client be answered at this URL? Rules of redirect URIs (A-49, RFC 8252).
+"""May a response be sent to this URL? The rules of redirect URIs (A-49, RFC 8252).
 
-Pure. A registered URI must match exactly; only a native application may choose the port of a
-loopback address when it asks.
+Pure. A redirect URI must match a registered one exactly. Only a native application may choose the
+port of a loopback address in its request.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from podstead.idp.records import Client
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 MAX_CHARACTERS: Final = 2048
 _URI: Final = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+")
-"""The characters of a URI (RFC 3986 appendix A): no backslash, which browsers take for a slash,
-and nothing that ends a header or an attribute."""
+"""The characters of a URI (RFC 3986 appendix A): no backslash, which browsers treat as a slash, and
+nothing that ends a header or an attribute."""
 _HOST: Final = re.compile(r"[a-z0-9\-._]+|[0-9a-f:.]+")
 
 
 def is_usable_redirect(uri: str, *, application_type: str, allow_http: bool) -> bool:
-    """Whether a client may register the URI. ``allow_http`` takes plain http to any host."""
+    """Whether a client may register the URI. ``allow_http`` accepts plain http to any host."""
     parts = _parts(uri)
     if parts is None or "#" in uri or parts.username is not None or "@" in parts.netloc:
         return False
@@ -39,8 +39,8 @@ def matches_redirect(uri: str, client: Client) -> bool:
 
 
 def registered_redirect(uri: str, client: Client) -> str | None:
-    """The redirect URI as the client has registered it, which may name another port of a loopback
-    address (RFC 8252 section 7.3); ``None`` if it has not."""
+    """The redirect URI as registered, which may have another port of a loopback address (RFC 8252
+    section 7.3); ``None`` if it is not registered."""
     if uri in client.redirect_uris:
         return uri
     if client.application_type != "native" or "#" in uri or "@" in uri:
@@ -54,9 +54,9 @@ def registered_redirect(uri: str, client: Client) -> str | None:
 
 
 def is_on_this_device(uri: str) -> bool:
-    """Whether the URI leads to a program on the person's own device, by a scheme of its own or by a
-    loopback address. Any program there can answer to it, so it vouches for nobody (RFC 8252
-    section 8.6)."""
+    """Whether the URI leads to a program on the person's device, by a private scheme or a loopback
+    address. Any program on the device can receive it, so it does not identify the application (RFC
+    8252 section 8.6)."""
     parts = _parts(uri)
     if parts is None or parts.scheme not in ("http", "https"):
         return True
@@ -70,7 +70,7 @@ def is_on_this_device(uri: str) -> bool:
 
 
 def redirect_host(uri: str) -> str:
-    """What a person is shown of a redirect URI, and consent is given to."""
+    """The part of a redirect URI that a person sees when they give consent."""
     parts = _parts(uri)
     if parts is None:
         return uri
@@ -78,7 +78,7 @@ def redirect_host(uri: str) -> str:
 
 
 def redirect_origin(uri: str) -> str | None:
-    """The origin that a form may be answered to, ``None`` for an application's own scheme."""
+    """The origin to which a form may redirect; ``None`` for an application's private scheme."""
     parts = _parts(uri)
     return f"{parts.scheme}://{parts.netloc}" if parts and parts.netloc else None
 

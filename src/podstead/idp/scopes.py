@@ -1,9 +1,9 @@
-"""What do the scopes of a request let an application do? (Solid-OIDC 7, OpenID Connect Core 5.4)
+"""What do the scopes of a request allow an application? (Solid-OIDC 7, OpenID Connect Core 5.4)
 
-``webid`` is what makes an application one of Solid: its tokens name the WebID and give access to
-resources. Without it a relying party of plain OpenID Connect learns who signed in, and nothing
-more. Solid clients older than that scope ask for ``openid`` alone, and are told from relying
-parties by the key that they bind their tokens to. Pure.
+The scope ``webid`` marks a Solid application: its tokens name the WebID and give access to
+resources. Without it, a relying party of plain OpenID Connect learns who signed in and nothing
+more. Solid clients older than that scope request ``openid`` alone; what distinguishes them from
+relying parties is the key that they bind their tokens to. Pure.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _OF_PLAIN_RELYING_PARTIES: Final = frozenset({PROFILE, EMAIL})
 
 
 def permissions(scopes: Iterable[str]) -> tuple[str, ...]:
-    """What a person agrees to with these scopes: the most that an application can get by them.
-    Whether tokens will be bound to a key is not known yet, so ``openid`` alone is as much as with
+    """What a person agrees to with these scopes: the most that an application can get with them.
+    Whether its tokens will be bound to a key is not known yet, so ``openid`` alone is treated like
     ``webid``."""
     asked = set(scopes)
     if _OF_PLAIN_RELYING_PARTIES.isdisjoint(asked):
@@ -35,7 +35,7 @@ def permissions(scopes: Iterable[str]) -> tuple[str, ...]:
 
 
 def speaks_for_web_id(scopes: Iterable[str], *, bound: bool) -> bool:
-    """Whether tokens of these scopes name the WebID and give access to resources; ``bound`` tells
+    """Whether tokens with these scopes name the WebID and give access to resources; ``bound`` means
     that they are bound to a DPoP key."""
     asked = set(scopes)
     return WEBID in asked or (bound and _OF_PLAIN_RELYING_PARTIES.isdisjoint(asked))

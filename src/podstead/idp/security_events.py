@@ -1,6 +1,7 @@
-"""What has changed in how somebody gets into an account? Noted for its owner, who sees the list.
+"""What has changed in how people sign in to an account? A list for its owner.
 
-An event is an entry of its own, in the write that changes what it tells of. The newest are kept.
+An event is an entry of its own, written together with the change that it describes. Only the newest
+are kept.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from podstead.storage.record_store import RecordStore
 from podstead.storage.records import Record
 
 MOST_EVENTS: Final = 100
-"""How many an account keeps; the oldest go."""
+"""How many events an account keeps; the oldest are removed."""
 _MARK_CHARACTERS: Final = 16
 
 
@@ -28,7 +29,7 @@ async def noting(
     *,
     subject: str = "",
 ) -> Sequence[Record]:
-    """What notes an event; ``subject`` names what it is about. Raises StorageError."""
+    """The records that add an event; ``subject`` names what it is about. Raises StorageError."""
     before = await records.of_owner(SECURITY_EVENTS, account_id)
     surplus = sorted(each.key for each in before)[: max(0, len(before) + 1 - MOST_EVENTS)]
     return [
@@ -40,7 +41,7 @@ async def noting(
 def first_event(
     account_id: str, event: AuditEvent, source: RequestSource, *, subject: str = "", now_ms: int
 ) -> Record:
-    """What notes an event of an account that has none yet."""
+    """The record that adds an event to an account that has none yet."""
     noted = SecurityEvent(
         at_s=now_ms // 1000,
         what=event.value,

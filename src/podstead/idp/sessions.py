@@ -1,10 +1,10 @@
 """Which browsers are signed in, to which account, and for how long? (A-61)
 
-A session is known by a secret that only the browser's cookie holds. It ends by itself: twelve hours
-after signing in, or, if the person asked to stay signed in, two weeks after its last use and ninety
-days after signing in. Signing in always makes a new secret, so that nobody who has put a cookie
-into a browser beforehand shares the session. A session counts while its account does, and not if it
-began before everything of the account was ended.
+A session is identified by a secret that only the browser's cookie contains. It expires twelve hours
+after the sign-in or, if the person asked to stay signed in, two weeks after its last use and at
+most ninety days after the sign-in. Every sign-in creates a new secret, so that nobody who has
+planted a cookie in a browser shares the session. A session is valid while its account is enabled,
+and only if it began after the last time that all sessions of the account were ended.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from podstead.idp.accounts import counting_from
+from podstead.idp.accounts import issue_time_s
 from podstead.idp.records import ACCOUNTS, SESSIONS, Account, BrowserSession
 from podstead.idp.sign_in_methods import precondition_on
 from podstead.storage.record_store import RecordStore
@@ -24,12 +24,13 @@ SHORT_S: Final = 12 * 3600
 IDLE_S: Final = 14 * 24 * 3600
 LASTING_S: Final = 90 * 24 * 3600
 RENEWED_AFTER_S: Final = 24 * 3600
-"""How much of the idle time passes before the use of a session is worth a write."""
+"""How much of the idle time must pass before the use of a session is worth a write."""
 RECENT_S: Final = 10 * 60
-"""How long ago a person may have signed in to change how they sign in, or to delete (A-86)."""
+"""How long ago a person may have signed in to change how they sign in, or to delete the account
+(A-86)."""
 
 MOST_SESSIONS: Final = 100
-"""How many an account has at most; the oldest go. Scripts sign in and never out."""
+"""How many sessions an account has at most; the oldest end. Scripts sign in and never out."""
 
 _SECRET_BYTES: Final = 32
 _PUBLIC_ID_BYTES: Final = 16
@@ -38,7 +39,7 @@ _MOST_AGENT_CHARACTERS: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class OpenSession:
-    """A session that counts, with its account."""
+    """A valid session, with its account."""
 
     kept: Versioned[BrowserSession]
     owner: Versioned[Account]
@@ -54,7 +55,7 @@ class OpenSession:
 
 @dataclass(frozen=True, slots=True)
 class NewSession:
-    """A new session; ``secret`` is what the browser's cookie is to hold."""
+    """A new session; ``secret`` is for the browser's cookie."""
 
     secret: str
     session: BrowserSession
@@ -89,7 +90,7 @@ class Sessions:
         is a common one. Raises SignInMethodRemoved if that entry is gone, Overloaded, also if the
         account has changed meanwhile, and StorageError.
         """
-        now_s = counting_from(account.value, self._records.now_s())
+        now_s = issue_time_s(account.value, self._records.now_s())
         account_id = account.value.account_id
         goes_on = instead_of is not None and instead_of.session.account_id == account_id
         secret = self._records.randomness.token_hex(_SECRET_BYTES)
@@ -123,7 +124,7 @@ class Sessions:
         return NewSession(secret, session)
 
     async def read(self, secret: str | None) -> OpenSession | None:
-        """The session of a cookie, ``None`` if it does not count (any more); using it keeps it.
+        """The session of a cookie, ``None`` if it is not valid; using it extends it.
 
         Raises Overloaded, StorageError.
         """
@@ -142,15 +143,15 @@ class Sessions:
         return OpenSession(kept, account)
 
     def is_recent(self, signed_in: OpenSession) -> bool:
-        """Whether the person has signed in shortly before (A-86), in a way that counts for what
-        changes the account (A-130)."""
+        """Whether the person has signed in recently (A-86), with a factor that is sufficient for
+        changing the account (A-130)."""
         if signed_in.session.restricted:
             return False
         now_s = self._records.now_s()
         return now_s - signed_in.session.authenticated_s <= RECENT_S
 
     async def of_account(self, account: Account) -> Sequence[Versioned[BrowserSession]]:
-        """The sessions that count, the newest first. Raises StorageError."""
+        """The valid sessions, the newest first. Raises StorageError."""
         listed = await self._records.of_owner(SESSIONS, account.account_id)
         counting = [each for each in listed if _counts(each.value, account)]
         return sorted(counting, key=lambda each: each.value.created_s, reverse=True)
@@ -167,13 +168,13 @@ class Sessions:
     # --- parts --------------------------------------------------------------------------------
 
     async def _surplus(self, account: Versioned[Account]) -> Sequence[Record]:
-        """What must go so that there is room for one more."""
+        """The records that make room for one more session."""
         newest_first = await self.of_account(account.value)
         return [SESSIONS.drop(each.key) for each in newest_first[MOST_SESSIONS - 1 :]]
 
     async def _renew(self, kept: Versioned[BrowserSession], now_s: int) -> None:
-        """Put the end of a session off, if that is worth a write; what another request of the
-        same session does meanwhile counts as well, an end most of all."""
+        """Extend a session, if that is worth a write. If another request changes the session
+        meanwhile, above all if it ends it, nothing happens."""
         until_s = _end_s(kept.value, now_s)
         if kept.expires_ms is None or until_s * 1000 < kept.expires_ms + RENEWED_AFTER_S * 1000:
             return
@@ -186,15 +187,16 @@ class Sessions:
 
 
 def _counts(session: BrowserSession, account: Account) -> bool:
-    """Whether the session began after everything of the account was ended last, and in a way that
-    there still is: a key that only a profile named once signed in without being allowed to."""
+    """Whether the session began after the last time that all sessions of the account were ended,
+    and with a sign-in method that still exists. In an earlier version, a key that only the profile
+    named could sign in without permission."""
     if session.restricted and not session.sign_in_method:
         return False
     return session.created_s >= account.valid_after_s
 
 
 def _end_s(session: BrowserSession, now_s: int) -> int:
-    """When a session that is used now ends by itself (Unix seconds)."""
+    """When a session that is used now expires (Unix seconds)."""
     if not session.lasting:
         return session.created_s + SHORT_S
     return min(now_s + IDLE_S, session.created_s + LASTING_S)

@@ -1,7 +1,7 @@
-"""Is this the person of the account? Signing in with a password (A-93, A-181, A-182).
+"""Is this the owner of the account? Signing in with a password (A-93, A-181, A-182).
 
-Whether there is such an account is not told: an unknown one, a wrong password and an account
-without a password take the same steps and get the same answer.
+The response does not reveal whether there is such an account: an unknown account, a wrong password
+and an account without a password take the same steps and get the same response.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
-from podstead.idp.accounts import Accounts, counting_from
+from podstead.idp.accounts import Accounts, issue_time_s
 from podstead.idp.attempts import Attempts, attempt_at
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.idp.known_browsers import KnownBrowsers
@@ -21,14 +21,14 @@ from podstead.storage.registry import Versioned
 
 
 class SignInFailed(NotAuthenticated):
-    """The name and the password do not belong together."""
+    """The name and the password do not match."""
 
     def __init__(self, message: str = "The name or the password is wrong") -> None:
         super().__init__(message)
 
 
 class AccountDisabled(SignInFailed):
-    """The operator has disabled the account; told to who knows its password only."""
+    """The account is disabled; only somebody who knows its password gets this error."""
 
     def __init__(self) -> None:
         super().__init__("This account is disabled: ask the operator of this server")
@@ -36,10 +36,10 @@ class AccountDisabled(SignInFailed):
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """The account that a person has shown to be theirs.
+    """An account whose owner has been verified.
 
-    ``at_s`` is the Unix time to note for it, in sessions and tokens. What is written because of it
-    relies on ``kept.at``: a password that was changed meanwhile ends it.
+    ``at_s`` is the Unix time to record in sessions and tokens. Whatever is written as a consequence
+    has ``kept.at`` as a precondition, so that a change of the password in the meantime prevents it.
     """
 
     kept: Versioned[Account]
@@ -80,12 +80,12 @@ class PasswordSignIn:
         session: BrowserSession | None = None,
         noted_as: AuditEvent = AuditEvent.SIGNED_IN,
     ) -> SignedIn:
-        """The account of ``login``, an e-mail address or a pod's name, if the password is right.
+        """The account of ``login``, an e-mail address or a pod name, if the password is right.
 
-        ``address`` is the peer's, IPv6 by its network. A browser that has signed in to the account
-        before is known by the ``marks`` that it keeps, or by the ``session`` that it has;
-        ``noted_as`` is what the log says of a right password. Raises SignInFailed, RateLimited,
-        Overloaded, StorageError.
+        ``address`` is the address of the peer (for IPv6, of its network). A browser that has signed
+        in to the account before is known by its ``marks`` or by its ``session``. ``noted_as`` is
+        what the log says about a right password. Raises SignInFailed, RateLimited, Overloaded,
+        StorageError.
         """
         found = None
         if len(login) <= MOST_EMAIL_CHARACTERS:
@@ -113,7 +113,7 @@ class PasswordSignIn:
     def _device(
         self, found: Versioned[Account] | None, marks: str, session: BrowserSession | None
     ) -> str | None:
-        """By what the browser is known at the account, if it is."""
+        """The device id of the browser, if it is known for the account."""
         if found is None:
             return None
         if session is not None and session.account_id == found.value.account_id:
@@ -121,14 +121,14 @@ class PasswordSignIn:
         return self._known_browsers.device(marks, found.value)
 
     async def _still_so(self, found: Versioned[Account]) -> SignedIn:
-        """The account as it is after the password was compared, which takes a while."""
+        """The account as it is after the comparison of the password, which takes a while."""
         now_s = self._clock.now_ms() // 1000
         kept = await self._accounts.read(found.value.account_id)
         if kept is None or kept.value.password_hash != found.value.password_hash:
             raise SignInFailed
         if kept.value.disabled:
             raise AccountDisabled
-        return SignedIn(kept, counting_from(kept.value, now_s))
+        return SignedIn(kept, issue_time_s(kept.value, now_s))
 
     async def _rehashed(self, signed_in: SignedIn, password: str, network: str) -> SignedIn:
         await self._accounts.rehash(signed_in.kept, password, network=network)

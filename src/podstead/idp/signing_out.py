@@ -1,7 +1,7 @@
-"""Whom does an application want to sign out, and may the person be sent back to it? (A-84)
+"""Who is to be signed out, and may the person be sent back to the application? (A-84)
 
-OpenID Connect RP-Initiated Logout 1.0. An ID token that this provider once gave tells who is meant;
-it may be long expired, which is when people sign out, but it must be ours.
+OpenID Connect RP-Initiated Logout 1.0. An ID token of this provider says who is meant. It may have
+expired long ago, as it usually has when people sign out, but it must be from this provider.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ MAX_HINT_CHARACTERS: Final = 8192
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """Whom an ID token of this provider is about."""
+    """The session that an ID token of this provider was issued in."""
 
     account_id: str
     client_id: str
     session_id: str | None
 
     def means(self, signed_in: OpenSession) -> bool:
-        """Whether it was given in this very session."""
+        """Whether it was issued in this very session."""
         session = signed_in.session
         return (self.account_id, self.session_id) == (session.account_id, session.public_id)
 
 
 async def read_hint(text: str, *, issuer: str, keys: ProviderKeys) -> Hint | None:
-    """Read an ID token as a hint; ``None`` if it is none of ours. Raises StorageError."""
+    """Read an ID token as a hint; ``None`` if it is not from this provider. Raises StorageError."""
     try:
         token = read_token(text, max_characters=MAX_HINT_CHARACTERS)
         key = (await keys.current()).verifier(token.key_id, of_hint=True)
@@ -53,5 +53,5 @@ async def read_hint(text: str, *, issuer: str, keys: ProviderKeys) -> Hint | Non
 
 
 def may_return_to(client: Client | None, uri: str | None) -> bool:
-    """Whether the client has registered the address for after signing out, letter by letter."""
+    """Whether the client has registered this exact URL for after signing out."""
     return client is not None and uri is not None and uri in client.post_logout_redirect_uris

@@ -1,4 +1,4 @@
-"""Where does a request come from that changes an account? Noted with the change for its owner."""
+"""Where does a request that changes an account come from? Recorded with the change."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class RequestSource:
     address: str
     """Its IP address; empty where no client made the change."""
     network: str
-    """The part of the address that one customer has, by which limits count."""
+    """The part of the address that one customer has, for which limits apply."""
     user_agent: str = ""
-    """What the client says it is."""
+    """The ``User-Agent`` of the client."""
     by: str = ""
     """How the change came about, if not by a request to the provider."""
 
@@ -26,5 +26,5 @@ OPERATOR: Final = RequestSource("", "", by="the operator of this server")
 
 
 def profile_change() -> RequestSource:
-    """The source of what follows from a change of the profile, by whatever request."""
+    """The source of what results from a change of the profile, whatever request made it."""
     return RequestSource(requester_address() or "", requester(), by="a change of the profile")

@@ -1,4 +1,4 @@
-"""What is in the tokens? Access tokens, ID tokens, refresh tokens (A-65, A-66, A-70 to A-72)."""
+"""What do tokens contain? Access tokens, ID tokens, refresh tokens (A-65, A-66, A-70 to A-72)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 
 from podstead.authn.claims import AUDIENCE
 from podstead.core.clock import Randomness
-from podstead.idp.accounts import counting_from
+from podstead.idp.accounts import issue_time_s
 from podstead.idp.discovery import userinfo_url
 from podstead.idp.keys import KeyRoster
 from podstead.idp.oauth.token import Minted, Subject
@@ -22,7 +22,7 @@ from podstead.storage.registry import secret_key
 ACCESS_TOKEN_S: Final = 3600
 REFRESH_TOKEN_S: Final = 14 * 24 * 3600
 GRANT_S: Final = 90 * 24 * 3600
-"""How long refreshing may go on before the person has to sign in again."""
+"""How long a grant can be refreshed before the person has to sign in again."""
 
 TOKEN_ID_BYTES: Final = 16
 SECRET_BYTES: Final = 32
@@ -30,7 +30,7 @@ SECRET_BYTES: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Mint:
-    """Makes the tokens of one answer, at one time, with the keys of that time."""
+    """Creates the tokens of one response, at one time, with the keys of that time."""
 
     issuer: str
     roster: KeyRoster
@@ -38,7 +38,7 @@ class Mint:
     now_s: int
 
     def mint(self, subject: Subject, *, client: Client, with_refresh: bool) -> Minted:
-        """The members of a token answer, and the record of its refresh token."""
+        """The members of a token response, and the record of its refresh token."""
         access_token = self.access_token(subject)
         body: dict[str, object] = {
             "access_token": access_token,
@@ -59,7 +59,7 @@ class Mint:
                 grant_id=subject.grant.grant_id,
                 client_id=subject.client_id,
                 scopes=subject.lasting_scopes or subject.scopes,
-                # A client with a secret may change its key; one without is known by it (A-66).
+                # A client with a secret may change its key; a public one may not (A-66).
                 jkt=subject.jkt if client.auth_method == "none" else None,
             ),
             owner=subject.account.account_id,
@@ -76,21 +76,21 @@ class Mint:
             "client_id": subject.client_id,
             "azp": subject.client_id,
             "scope": " ".join(subject.scopes),
-            "iat": counting_from(subject.account, self.now_s),
+            "iat": issue_time_s(subject.account, self.now_s),
             "exp": self.now_s + ACCESS_TOKEN_S,
             "jti": f"{source_of(subject)}.{self.randomness.token_hex(TOKEN_ID_BYTES)}",
         }
         return self.roster.signer("RS256").sign(_bound(claims, subject), media_type="at+jwt")
 
     def _id_token(self, subject: Subject, client: Client, access_token: str) -> str:
-        """What tells the client who signed in (A-71)."""
+        """The ID token, which tells the client who signed in (A-71)."""
         account, grant = subject.account, subject.grant
         claims: dict[str, object] = {
             "iss": self.issuer,
             "sub": account.account_id,
             "aud": [subject.client_id],
             "azp": subject.client_id,
-            "iat": counting_from(subject.account, self.now_s),
+            "iat": issue_time_s(subject.account, self.now_s),
             "exp": self.now_s + ACCESS_TOKEN_S,
             "jti": f"{source_of(subject)}.{self.randomness.token_hex(TOKEN_ID_BYTES)}",
             "at_hash": _half_hash(access_token),
@@ -116,14 +116,15 @@ def _is_solid(subject: Subject) -> bool:
 
 
 def _access_of(subject: Subject, *, otherwise: str) -> dict[str, object]:
-    """Where an access token is good and for whom, unless it only tells who signed in."""
+    """The audience of an access token, and its WebID unless the token only says who signed in."""
     if not _is_solid(subject):
         return {"aud": otherwise}
     return {"aud": AUDIENCE, "webid": subject.web_id}
 
 
 def source_of(subject: Subject) -> str:
-    """What a token comes of: it counts while that does. The first part of its ``jti``."""
+    """What a token was issued for; it is valid while that is. This is the first part of its
+    ``jti``."""
     if subject.grant is not None:
         return f"g-{subject.grant.grant_id}"
     if subject.credential_id is not None:
@@ -132,7 +133,7 @@ def source_of(subject: Subject) -> str:
 
 
 def personal_claims(account: Account, scopes: Sequence[str]) -> dict[str, object]:
-    """The claims about a person that the scopes ask for (A-72)."""
+    """The claims about a person that the scopes request (A-72)."""
     claims: dict[str, object] = {}
     if "profile" in scopes:
         claims["name"] = account.pod
@@ -146,6 +147,6 @@ def _bound(claims: dict[str, object], subject: Subject) -> dict[str, object]:
 
 
 def _half_hash(access_token: str) -> str:
-    """OpenID Connect Core section 3.1.3.6, for the SHA-256 of both our algorithms."""
+    """OpenID Connect Core section 3.1.3.6, for SHA-256, which both algorithms use."""
     half = hashlib.sha256(access_token.encode("ascii")).digest()[:16]
     return base64.urlsafe_b64encode(half).rstrip(b"=").decode("ascii")

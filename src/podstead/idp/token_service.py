@@ -1,7 +1,8 @@
-"""How does a token request go? Read what it names, decide, commit, and only then answer (A-62 ff.).
+"""How is a token request answered? Read what it names, decide, commit, and only then respond (A-62
+ff.).
 
-A code or refresh token is used up in the write that its tokens depend on: of two requests that use
-one at the same time, the second finds it used, and then nothing that came of it counts any more.
+A code or a refresh token is used up in the write that its tokens depend on. If two requests use one
+at the same time, the second finds it used, and everything that resulted from it becomes invalid.
 """
 
 from __future__ import annotations
@@ -51,9 +52,10 @@ class TokenService:
     async def respond(
         self, form: Parameters, *, authorization: str | None, jkt: str | None
     ) -> OAuthAnswer:
-        """The answer to a token request; ``jkt`` is the key that its DPoP proof holds, if any.
+        """The response to a token request; ``jkt`` is the thumbprint of the key of its DPoP proof,
+        if any.
 
-        Raises StorageError, and Overloaded if others keep changing what the request names.
+        Raises StorageError, and Overloaded if other requests keep changing what the request names.
         """
         try:
             shown = presented_client(form, authorization)
@@ -76,15 +78,16 @@ class TokenService:
         return answer
 
     async def client(self, client_id: str) -> Client | None:
-        """The client of that id; a script's credentials are one too. Raises StorageError."""
+        """The client with this id, which may also be the id of client credentials. Raises
+        StorageError."""
         credential = await self._credential(client_id)
         if credential is None:
             return await self._clients.find(client_id)
         return credential_client(credential.credential_id, credential.secret_hash)
 
     async def _facts(self, form: Parameters, shown: PresentedClient | None) -> Facts:
-        """What is stored about what the request names. One that names a code and a refresh token is
-        about that which its grant type says, and about nothing else."""
+        """What is stored about the code, token and client in the request. If it contains both a
+        code and a refresh token, only the one that its grant type requires is read."""
         code = refresh_token = grant = credential = client = account = None
         account_id: str | None = None
         if (secret := _secret(form, "authorization_code", "code")) is not None:
@@ -119,7 +122,7 @@ class TokenService:
 
 
 def credential_client(credential_id: str, secret_hash: str) -> Client:
-    """The client that a script's id and secret stand for (A-67)."""
+    """The client that client credentials stand for (A-67)."""
     return Client(
         client_id=credential_id,
         redirect_uris=(),
@@ -132,7 +135,7 @@ def credential_client(credential_id: str, secret_hash: str) -> Client:
 
 
 def _by_token(facts: Facts) -> PresentedClient | None:
-    """A client without a secret that refreshes may leave out its name (A-66)."""
+    """A client without a secret may omit its id when it refreshes (A-66)."""
     client = facts.client
     return None if client is None else PresentedClient(client.client_id)
 

@@ -1,7 +1,7 @@
-"""Does this token count, and shall it no more? Introspection, revocation and userinfo (A-82, A-83).
+"""Is a token valid, and how is one revoked? Introspection, revocation and userinfo (A-82, A-83).
 
-A client learns of its own tokens only, and ends its own only; of any other it learns nothing, not
-even that there is such a token (RFC 7662 section 2.2, RFC 7009 section 2.2).
+A client learns about its own tokens and revokes its own tokens only. About any other token it
+learns nothing, not even that the token exists (RFC 7662 section 2.2, RFC 7009 section 2.2).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _AccessToken:
 
 
 class TokenStatus:
-    """Looks up and ends tokens of our own."""
+    """Looks up and revokes tokens of this provider."""
 
     def __init__(
         self,
@@ -60,10 +60,10 @@ class TokenStatus:
         self._allow_loopback = allow_loopback
 
     async def introspect(self, text: str, client: Client) -> dict[str, object]:
-        """What a client may know of a token (RFC 7662 section 2.2). Raises StorageError."""
+        """What a client may learn about a token (RFC 7662 section 2.2). Raises StorageError."""
         access = await self._access_token(text)
         if access is not None:
-            # What takes an ID token for an access token shall not hear that it is one.
+            # Introspection must not confirm an ID token as an access token.
             typed = access.token.header.get("typ") in ACCESS_TOKEN_TYPES
             if access.claims.client_id != client.client_id or not typed:
                 return INACTIVE
@@ -89,8 +89,8 @@ class TokenStatus:
         }
 
     async def revoke(self, text: str, client: Client) -> None:
-        """End one of the client's tokens; a refresh token with all that came of its grant
-        (RFC 7009). Nothing happens for any other. Raises StorageError, Overloaded."""
+        """Revoke one of the client's tokens; a refresh token together with all tokens of its grant
+        (RFC 7009). Nothing happens for any other token. Raises StorageError, Overloaded."""
         now_ms = self._records.now_ms()
         access = await self._access_token(text, to_end=True)
         if access is not None and access.claims.client_id == client.client_id:
@@ -101,10 +101,10 @@ class TokenStatus:
             await self._records.update(GRANTS, refresh.value.grant_id, revoked)
 
     async def userinfo(self, text: str, issuer: str | None) -> dict[str, object] | None:
-        """The claims about the person of a token that was just verified (OpenID Connect Core 5.3).
+        """The claims about the person of a token that has just been verified (OpenID Connect Core
+        5.3).
 
-        ``None`` for a token of another provider, or one without the scope for it. Raises
-        StorageError.
+        ``None`` for a token of another provider, or one without the scope. Raises StorageError.
         """
         if issuer is None or not same_issuer(issuer, self._own.issuer):
             return None
@@ -120,8 +120,8 @@ class TokenStatus:
         return shown | personal_claims(account.value, scopes)
 
     async def identity_claims(self, text: str) -> CommonClaims | None:
-        """What a valid token of our own says that is for the userinfo endpoint alone; ``None`` for
-        any other text. Raises StorageError."""
+        """The claims of a valid token of this provider whose audience is the userinfo endpoint;
+        ``None`` for any other text. Raises StorageError."""
         access = await self._access_token(text)
         if access is None or not self._is_for_userinfo(access.token):
             return None
@@ -134,14 +134,15 @@ class TokenStatus:
         record = REVOKED_TOKENS.put(
             token_id,
             RevokedToken(now_ms // 1000),
-            # Kept for as long as the token would be accepted, with room for clocks.
+            # Kept for as long as the token would be accepted, with allowance for clock skew.
             expires_ms=now_ms + 2 * ACCESS_TOKEN_S * 1000,
         )
         await self._records.commit([record])
 
     async def _access_token(self, text: str, *, to_end: bool = False) -> _AccessToken | None:
-        """A token of our own that counts; ``None`` for any other text. One that is to end may be
-        refused at the time because its WebID does not name this provider, which may pass."""
+        """A valid access token of this provider; ``None`` for any other text. A token ``to_end`` is
+        also returned while its WebID document does not name this provider, since that may change.
+        """
         now_s = self._records.now_s()
         try:
             token = read_token(text, max_characters=MAX_TOKEN_CHARACTERS)

@@ -1,10 +1,11 @@
-"""Which Nostr keys of a profile sign in although nobody linked them? Those that its owner allowed.
+"""Which Nostr keys of a profile can sign in although nobody linked them? Those that its owner
+allowed.
 
-A key that a profile names proves who makes a request, and signs nobody in: whoever may write the
-profile could name a key of their own. The owner can allow single keys on the account page. Such a
-key still signs in only while the profile names it, and only whoever names the account that they
-want: otherwise somebody could state the key of another person and have them sign in to a strange
-account.
+A key that a profile names authenticates requests, but it does not sign in, because anyone who can
+write the profile could name a key of their own. The owner can allow individual keys on the account
+page. Such a key signs in only while the profile names it, and only if the person types the name of
+the account. Otherwise somebody could state another person's key in their own profile, and that
+person would sign in to the wrong account.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ MOST_OF_ONE_ACCOUNT: Final = 50
 
 
 class AllowedKeys:
-    """Allows keys to sign in, and ends that."""
+    """Allows keys to sign in, and withdraws that permission."""
 
     def __init__(
         self,
@@ -44,7 +45,7 @@ class AllowedKeys:
         self._audit = audit
 
     async def of_account(self, account_id: str) -> Sequence[Versioned[AllowedKey]]:
-        """The keys that an account's owner has allowed. Raises StorageError."""
+        """The keys that the owner of an account has allowed. Raises StorageError."""
         return await self._records.of_owner(ALLOWED_KEYS, account_id)
 
     async def find(self, account: Account, public_key: str) -> Versioned[AllowedKey] | None:
@@ -59,8 +60,8 @@ class AllowedKeys:
     async def allow(
         self, account: Versioned[Account], public_key: str, source: RequestSource
     ) -> None:
-        """Let a key sign in that the profile names. Raises NotFound for another one, Conflict for
-        too many, Overloaded, StorageError."""
+        """Allow a key that the profile names to sign in. Raises NotFound for any other key,
+        Conflict if there are too many, Overloaded, StorageError."""
         if not await self._stated.states(account.value, public_key):
             raise NotFound("Your profile does not state this key; it may have been removed")
         owner = account.value.account_id
@@ -85,28 +86,28 @@ class AllowedKeys:
         self._audit.note(event, account_id=owner, key=public_key)
 
     async def end(self, account: Account, public_key: str, source: RequestSource) -> None:
-        """Let a key sign in no more, and end what began by it. Raises NotFound, Overloaded,
-        StorageError."""
+        """Withdraw the permission of a key, and end the sessions and grants that began with it.
+        Raises NotFound, Overloaded, StorageError."""
         owner = account.account_id
         key = allowed_key(owner, public_key)
         kept = await self._records.read(ALLOWED_KEYS, key)
         if kept is None:
             raise NotFound("This key cannot sign in; its permission may have been removed")
         await self._records.commit(await ending_allowed_key(self._records, kept, source), [kept.at])
-        # What began by it while it was being removed:
+        # Sessions and grants that began with it during the removal:
         await self._records.commit(await ending(self._records, owner, kept.at.entry))
         self._audit.note(AuditEvent.PROFILE_KEY_ENDED, account_id=owner, key=public_key)
 
 
 def allowed_key(account_id: str, public_key: str) -> str:
-    """Under which key the permission of a Nostr key is kept."""
+    """The key of the record of a permission."""
     return f"{account_id}.{public_key}"
 
 
 async def ending_allowed_key(
     records: RecordStore, kept: Versioned[AllowedKey], source: RequestSource
 ) -> Sequence[Record]:
-    """What ends a permission, with everything that began by it. Raises StorageError."""
+    """The records that withdraw a permission and end what began with it. Raises StorageError."""
     owner, subject = kept.value.account_id, npub(kept.value.public_key)
     event = AuditEvent.PROFILE_KEY_ENDED
     return [

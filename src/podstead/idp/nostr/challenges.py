@@ -1,7 +1,7 @@
-"""What does an event sign where its address alone tells nothing new? Challenges of Nostr (A-126).
+"""What does an event sign if its URL alone is not unique? Challenges of Nostr (A-126).
 
-Where an event is for an interaction, its address holds the interaction's uid, which is a challenge
-already. Everywhere else the event needs a ``challenge`` tag with one of these.
+The URL of an event for an interaction contains the interaction's uid, which serves as a challenge.
+Everywhere else the event needs a ``challenge`` tag with one of these.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from podstead.nostr.http_auth import KIND
 from podstead.storage.record_store import RecordStore
 
 CHALLENGE_S: Final = 120
-"""How long a person may take to sign; the event itself counts for less (A-143)."""
+"""How long a person may take to sign; the event itself is valid for a shorter time (A-143)."""
 
 LINKING: Final = "link"
 SIGNING_IN: Final = "sign-in"
@@ -27,7 +27,7 @@ def nostr_challenges(records: RecordStore) -> Challenges:
 
 
 def described(issued: Issued, *, url: str) -> Mapping[str, object]:
-    """What the event that answers must say; ``url`` is where it is to be sent."""
+    """What the event must contain; ``url`` is where to send it."""
     return {
         "challenge": issued.challenge_key,
         "u": url,

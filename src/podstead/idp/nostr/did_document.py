@@ -13,18 +13,19 @@ MEDIA_TYPE: Final = "application/did+json"
 
 _CONTEXTS: Final = ("https://www.w3.org/ns/cid/v1", "https://w3id.org/nostr/context")
 _MULTIKEY_PREFIX: Final = "fe70102"
-"""Base 16, secp256k1, and the even y of every Nostr key (BIP-340)."""
+"""The prefixes for base 16, secp256k1 and the even y coordinate that every Nostr key has (BIP-340).
+"""
 _NAME: Final = re.compile(r"([0-9a-f]{64})(?:\.json|\.jsonld)?")
 
 
 def key_named(name: str) -> str | None:
-    """The key that the last segment of a document's path names; ``None`` if it names none."""
+    """The key that the last segment of a document's path names; ``None`` if it is not a key."""
     match = _NAME.fullmatch(name)
     return None if match is None else match[1]
 
 
 def did_document(public_key: str, *, web_id: str) -> Mapping[str, object]:
-    """The document of a key that the profile of ``web_id`` names."""
+    """The DID document of a key that the profile of ``web_id`` names."""
     did = did_of(public_key)
     return {
         "@context": _CONTEXTS,

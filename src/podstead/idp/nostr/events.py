@@ -1,7 +1,7 @@
 """Who holds this Nostr key? Signed events instead of passwords (A-125, A-126).
 
-They have the strict form of NIP-98, as those of signed requests, and count once: an event of either
-use is of no use for the other any more.
+They have the strict form of NIP-98, like those of signed requests, and each can be used once: an
+event used for one purpose is invalid for the other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ METHOD: Final = "POST"
 
 
 class EventInvalid(NotAuthenticated):
-    """The request has no signed event that counts."""
+    """The request has no valid signed event."""
 
     known_text = "Event invalid"
 
@@ -33,17 +33,17 @@ class EventInvalid(NotAuthenticated):
 
 @dataclass(frozen=True, slots=True)
 class KeyProof:
-    """Whose key signed, as an event that is used up now proves."""
+    """The key that signed an event, which is now used up."""
 
     public_key: str
     """64 hexadecimal digits in lower case."""
     content_digest: bytes | None
-    """The SHA-256 that the content of the request must turn out to have; ``None`` if the event
-    says none, or there is no content."""
+    """The SHA-256 that the body of the request must have; ``None`` if the event has none, or there
+    is no body."""
 
 
 class SignedEvents:
-    """Verifies such events."""
+    """Verifies signed events."""
 
     def __init__(self, *, uses: EventUses, challenges: Challenges, clock: Clock) -> None:
         self._uses = uses
@@ -53,11 +53,11 @@ class SignedEvents:
     async def verify(
         self, authorization: Sequence[bytes], *, url: str, has_content: bool = False
     ) -> KeyProof:
-        """What the event in the Authorization fields of a POST proves, where ``url``, to the byte,
-        is good for one use itself.
+        """Verify the event in the Authorization fields of a POST to a ``url`` that is itself valid
+        for one use. The URL is compared byte by byte.
 
-        Raises EventInvalid, BadRequest and HeadersTooLarge for fields that hold no single event,
-        Overloaded, StorageError.
+        Raises EventInvalid, BadRequest and HeadersTooLarge for fields that do not hold exactly one
+        event, Overloaded, StorageError.
         """
         try:
             event, proven = self._read(authorization, url=url, has_content=has_content)
@@ -76,9 +76,9 @@ class SignedEvents:
         has_content: bool = False,
     ) -> KeyProof:
         """The same for an event that answers a challenge, which :class:`Challenges` has issued to
-        the ``holder`` for a purpose, and maybe an account. The challenge is used up as well.
+        the ``holder`` for a purpose and, where given, an account. The challenge is used up, too.
 
-        Raises ChallengeInvalid besides, before the signature is looked at.
+        Also raises ChallengeInvalid, before the signature is verified.
         """
         try:
             event, proven = self._read(authorization, url=url, has_content=has_content)

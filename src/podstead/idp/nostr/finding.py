@@ -1,9 +1,9 @@
-"""Which account does a request act as that a Nostr key signs? (A-127)
+"""Which account does a request act as that is signed with a Nostr key? (A-127)
 
-The link table decides. Where it does not know the key, the one account is meant whose profile
-states it. Anybody can state a key in their profile, be it somebody else's; where several do, nobody
-is meant. This is about requests to resources only: who signs in is for
-:mod:`podstead.idp.nostr.sign_in` to say.
+The links decide. If a key has no link, it belongs to the one account whose profile states it.
+Anybody can state a key in their profile, even somebody else's; if several do, the key belongs to
+nobody. This applies to requests to resources only; :mod:`podstead.idp.nostr.sign_in` decides who
+can sign in.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from podstead.storage.registry import Versioned
 
 @dataclass(frozen=True, slots=True)
 class KeyOwner:
-    """The account of a key, and the link that says so; without one the profile does."""
+    """The account of a key, and its link; without a link the profile states the key."""
 
     account: Versioned[Account]
     link: Versioned[NostrLink] | None = None
@@ -34,12 +34,13 @@ class KeyOwners:
         self._accounts = accounts
 
     async def find(self, public_key: str) -> KeyOwner | None:
-        """The one account that the key is of, be it disabled. Raises StorageError, Overloaded."""
+        """The one account that the key belongs to, even if it is disabled. Raises StorageError,
+        Overloaded."""
         link = await self._links.find(public_key)
         if link is not None:
             account = await self._accounts.read(link.value.account_id)
             return None if account is None else KeyOwner(account, link)
         stating = await self._stated.accounts_of(public_key)
-        # Whom the operator has shut out is not to stand in the way of others.
+        # A disabled account must not make the key ambiguous for others.
         candidates = [each for each in stating if not each.value.disabled] or stating
         return KeyOwner(candidates[0]) if len(candidates) == 1 else None

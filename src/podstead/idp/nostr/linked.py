@@ -1,6 +1,7 @@
-"""Which WebID does a request act as that a Nostr key signs? (A-149)
+"""Which WebID does a request act as that is signed with a Nostr key? (A-149)
 
-A key that a profile names proves its agent to resources like one that is linked, and nothing more.
+For requests to resources, a key that only a profile names is as good as a linked one; it allows
+nothing else.
 """
 
 from __future__ import annotations
@@ -27,6 +28,6 @@ class LinkedWebIds:
         return account.web_id
 
     async def is_linked(self, public_key: str) -> bool:
-        """Whether the key is in the link table. Raises StorageError, Overloaded."""
+        """Whether the key is linked to an account. Raises StorageError, Overloaded."""
         owner = await self._owners.find(public_key)
         return owner is not None and owner.link is not None

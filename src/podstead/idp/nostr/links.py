@@ -1,8 +1,8 @@
-"""Which Nostr keys belong to which account, and who said so? The link table (A-127, A-128).
+"""Which Nostr keys are linked to which accounts? (A-127, A-128)
 
-A key belongs to one account at most. It is linked by somebody who is signed in and has proven to
-hold it, and only the account's owner unlinks it. If they want, their profile names the key for
-everybody to see, which has no part in what the table says.
+A key is linked to one account at most. A person links it who is signed in and has proven to hold
+it, and only the owner of the account can unlink it. On request the profile also names the key
+publicly, which does not affect the links.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class LinkedElsewhere(Conflict):
 
 
 class ProfileRefused(Conflict):
-    """The profile could not be made to name the key, or to name it no more."""
+    """The profile could not be changed to name the key, or not to name it any more."""
 
     known_text = "Profile not changed"
 
@@ -50,16 +50,16 @@ class ProfileRefused(Conflict):
 
 
 class ProfileNames(Protocol):
-    """Changes what the profiles of accounts say, as their owners might."""
+    """Changes the profiles of accounts on behalf of their owners."""
 
     async def add_name(self, web_id: str, name: str) -> None:
-        """Have the profile say that the WebID is the same as ``name``, unless it does already.
+        """Add to the profile that the WebID is the same as ``name``, unless it says so already.
 
         Raises RequestRefused for a profile that cannot be changed, ServerTrouble.
         """
 
     async def remove_name(self, web_id: str, name: str) -> None:
-        """Have the profile not say that any more. Raises as :meth:`add_name`."""
+        """Remove that statement from the profile. Raises as :meth:`add_name`."""
 
 
 class NostrLinks:
@@ -93,11 +93,11 @@ class NostrLinks:
         source: RequestSource,
         publish: bool = True,
     ) -> NostrLink:
-        """Link a key that its holder has proven to have, and publish it if asked to.
+        """Link a key that its holder has proven to have, and publish it if ``publish``.
 
-        A key of the account stays linked, and is published now if it was not. Raises
-        LinkedElsewhere, Conflict if there are too many, and ProfileRefused, after which the key is
-        not linked; Overloaded, StorageError.
+        A key that is already linked to the account stays linked, and is published now if it was
+        not. Raises LinkedElsewhere, Conflict if there are too many, and ProfileRefused, after which
+        the key is not linked; Overloaded, StorageError.
         """
         before = await self.find(public_key)
         if before is None:
@@ -136,7 +136,7 @@ class NostrLinks:
         return kept.at.entry
 
     def use(self, kept: Versioned[NostrLink], account: Versioned[Account]) -> Changes[None]:
-        """What notes that somebody signed in to the account with the key."""
+        """The changes that record a sign-in to the account with the key."""
         used = msgspec.structs.replace(kept.value, last_used_s=self._records.now_s())
         return Changes(None, [NOSTR_LINKS.replace(kept, used)], [kept.at, account.at])
 
@@ -167,7 +167,7 @@ class NostrLinks:
     async def _take_back(
         self, account: Versioned[Account], kept: Versioned[NostrLink], source: RequestSource
     ) -> None:
-        """Undo what was done of linking a key, as far as it was."""
+        """Undo the parts of linking a key that were done."""
         await self._unpublish(account.value, kept.key)
         await self._drop(kept, [kept.at], source)
 
@@ -177,7 +177,7 @@ class NostrLinks:
         preconditions: Sequence[Precondition],
         source: RequestSource,
     ) -> None:
-        """Remove a link with everything that began by it."""
+        """Remove a link, and end the sessions and grants that began with it."""
         owner, method = kept.value.account_id, kept.at.entry
         removal = [
             NOSTR_LINKS.drop(kept.key),
@@ -185,12 +185,12 @@ class NostrLinks:
             *await self._noting(AuditEvent.NOSTR_KEY_UNLINKED, kept.value, source),
         ]
         await self._records.commit(removal, preconditions)
-        # What began by it while it was being removed:
+        # Sessions and grants that began with it during the removal:
         await self._records.commit(await ending(self._records, owner, method))
         self._note(AuditEvent.NOSTR_KEY_UNLINKED, kept.value)
 
     async def _publish(self, account: Account, public_key: str) -> NostrLink:
-        """Nobody is told that a key is published before the profile names it."""
+        """The profile names the key before the link is marked as published."""
         await self._profiles.add_name(account.web_id, did_of(public_key))
 
         async def compute() -> Changes[NostrLink | None]:
@@ -207,8 +207,9 @@ class NostrLinks:
         return published
 
     async def _unpublish(self, account: Account, public_key: str) -> None:
-        """Whatever the table says: the profile may name the key although it was not noted. One that
-        its owner could not change either stays as it is."""
+        """Remove the key from the profile even if the link is not marked as published: the profile
+        may name it all the same. A profile that its owner could not change either stays as it is.
+        """
         with contextlib.suppress(RequestRefused):
             await self._profiles.remove_name(account.web_id, did_of(public_key))
 
@@ -224,5 +225,5 @@ class NostrLinks:
 
 
 def did_of(public_key: str) -> str:
-    """The name of a key as an agent (did:nostr)."""
+    """The did:nostr identifier of a key."""
     return f"did:nostr:{public_key}"

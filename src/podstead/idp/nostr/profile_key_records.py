@@ -1,6 +1,6 @@
-"""Which profile states which Nostr key? Records of it, which change in the write of the profile.
+"""Which profile states which Nostr key? Records that change in the same write as the profile.
 
-They are found by the key, and tell :mod:`podstead.idp.nostr.profile_keys` which profiles to read.
+They are looked up by key, and tell :mod:`podstead.idp.nostr.profile_keys` which profiles to read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from podstead.storage.records import Record
 
 
 class ProfileKeyRecords:
-    """Which keys each profile states, as records that its writes take along."""
+    """Keeps the records of the keys that profiles state, as a write hook."""
 
     def __init__(self, records: RecordStore) -> None:
         self._records = records
@@ -38,7 +38,7 @@ class ProfileKeyRecords:
         return storage_root(path) == path
 
     async def of(self, path: ResourcePath, content: Dataset) -> Sequence[Record]:
-        """What to change when the profile is to say this. Raises StorageError."""
+        """The records to write together with a profile of this content. Raises StorageError."""
         pod = await self._records.store.read_pod(path.strip("/"))
         before = await self._records.of_owner(PROFILE_KEYS, path)
         keys = stated_keys(content.default, pod.owner) if pod is not None else frozenset[str]()
@@ -59,8 +59,9 @@ class ProfileKeyRecords:
     async def _of_account(
         self, path: ResourcePath, *, came: Sequence[str], gone: Sequence[str]
     ) -> Sequence[Record]:
-        """What tells the owner of keys that the profile names now, or no more, and ends that the
-        latter sign in. Of a key that is linked they are told when that is done or undone."""
+        """The records that tell the owner which keys the profile now names or no longer names, and
+        that withdraw the permission of the latter to sign in. A linked key is reported when it is
+        linked or unlinked instead."""
         if not came and not gone:
             return ()
         name = name_key(path.strip("/"))
@@ -89,6 +90,6 @@ class ProfileKeyRecords:
 
 
 def _shown(keys: Sequence[str]) -> str:
-    """The keys of one change, in one event however many they are."""
+    """The keys of one change, which is one event however many there are."""
     more = "" if len(keys) == 1 else f" and {len(keys) - 1} more"
     return npub(keys[0]) + more

@@ -1,9 +1,9 @@
-"""Whose profile says that this Nostr key is theirs? Profiles of this server, as of now (A-127).
+"""Whose profile currently states this Nostr key? Profiles of this server (A-127).
 
-To find them, records of which profile states which key are kept. They change in the write that
-changes the profile (:mod:`podstead.resources.write_hooks`) and go with the pod. But they only say
-where to look: what counts is what the profile says when it is asked, so that a record which should
-not be there lets nobody in.
+To find them, the store has records of which profile states which key. They change in the write that
+changes the profile (:mod:`podstead.resources.write_hooks`) and are deleted with the pod. They only
+say which profiles to read: the current content of the profile decides, so a wrong record gives
+nobody access.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from podstead.storage.records import Metadata
 from podstead.storage.registry import Versioned
 
 MOST_CLAIMS: Final = 100
-"""How many profiles are looked at for one key: one is right, and two are too many already."""
+"""How many profiles are read for one key. One is right, and two are already too many."""
 CACHE_CHARACTERS: Final = 1024 * 1024
-"""Of WebIDs and the keys in their profiles."""
+"""The size of the cache: the characters of WebIDs and of the keys in their profiles."""
 
 
 class ProfileKeys:
-    """Answers whose profile states a key."""
+    """Finds the accounts whose profiles state a key."""
 
     def __init__(
         self,
@@ -55,8 +55,8 @@ class ProfileKeys:
         )
 
     async def accounts_of(self, public_key: str) -> Sequence[Versioned[Account]]:
-        """The accounts whose profile states the key (64 hexadecimal digits in lower case), also
-        disabled ones. Raises StorageError, Overloaded."""
+        """The accounts whose profile states the key (64 hexadecimal digits in lower case),
+        including disabled ones. Raises StorageError, Overloaded."""
         listed = await PROFILE_KEYS.page(
             self._records.store, after=public_key, now_ms=self._records.now_ms(), limit=MOST_CLAIMS
         )

@@ -1,8 +1,8 @@
-"""Which key has this browser proven to hold, to make an account with? (A-131)
+"""Which key has this browser proven to hold, so that an account can be created with it? (A-131)
 
-Nobody gets an account by signing in with a key that no account has; they are offered to make one.
-That they hold the key is remembered for their browser meanwhile, and the account that they make has
-the key from its first moment on.
+Signing in with a key that no account has does not create an account; the person is offered to
+create one. Meanwhile the server remembers for their browser that they hold the key, and the account
+is created with the key.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ PROVEN_S: Final = 30 * 60
 
 
 class ProofGone(Conflict):
-    """The key was not proven by this browser, or too long ago, or was linked meanwhile."""
+    """The browser has not proven to hold the key, the proof has expired, or the key was linked
+    meanwhile."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -35,14 +36,14 @@ class ProofGone(Conflict):
 
 
 class ProvenKeys:
-    """Remembers proven keys by the secrets of browsers."""
+    """Stores proven keys by the secrets of browsers."""
 
     def __init__(self, *, records: RecordStore, audit: Audit) -> None:
         self._records = records
         self._audit = audit
 
     async def keep(self, proof: KeyProof, *, browser: str) -> None:
-        """Remember that the browser has proven to hold a key. Raises Overloaded, StorageError."""
+        """Record that the browser has proven to hold a key. Raises Overloaded, StorageError."""
         now_ms = self._records.now_ms()
         record = PROVEN_KEYS.put(
             secret_key(browser),
@@ -52,14 +53,14 @@ class ProvenKeys:
         await self._records.commit([record])
 
     async def of(self, browser: str) -> Versioned[ProvenKey] | None:
-        """The key that a browser has proven last. Raises StorageError."""
+        """The key that a browser has most recently proven to hold. Raises StorageError."""
         key = secret_key(browser)
         return await self._records.read(PROVEN_KEYS, key)
 
     def joined(
         self, proven: Versioned[ProvenKey], source: RequestSource, account: Account
     ) -> Joined:
-        """What makes the key one of a new account, in the write that makes the account."""
+        """The records that link the key in the write that creates the account."""
         public_key, owner = proven.value.public_key, account.account_id
         link = NostrLink(public_key, owner, created_s=account.created_s)
         return Joined(
@@ -79,7 +80,7 @@ class ProvenKeys:
         )
 
     def linked(self, proven: Versioned[ProvenKey], account: Account) -> None:
-        """Note that the key is an account's now."""
+        """Note in the audit log that the key is linked to the account."""
         self._audit.note(
             AuditEvent.NOSTR_KEY_LINKED, account_id=account.account_id, key=proven.value.public_key
         )

@@ -1,7 +1,7 @@
-"""Is this the person of the account? Signing in with a Nostr key (A-125, A-130).
+"""Is this the owner of the account? Signing in with a Nostr key (A-125, A-130).
 
-A key that is linked to an account, by somebody who proved to hold it, is as good as any other
-factor of it. A key that only a profile names signs in where the account's owner allowed that key
+A linked key is as good as any other factor of the account, since its holder has proven to hold it.
+A key that only a profile names signs in if the owner of the account allowed it
 (:mod:`podstead.idp.nostr.allowed_keys`), and is a weaker factor.
 """
 
@@ -26,7 +26,7 @@ FACTOR: Final = "nostr"
 
 
 class KeyUnknown(AccessDenied):
-    """The key signs in to no account here. Told to who holds the key only."""
+    """The key cannot sign in to any account here. Only the holder of the key gets this error."""
 
     known_text = "No account linked"
 
@@ -38,7 +38,8 @@ class KeyUnknown(AccessDenied):
 
 
 class KeyNotEnough(AccessDenied):
-    """The key may sign in, yet not for changing how the account is signed in to (A-130)."""
+    """The key can sign in, but is not sufficient to change how people sign in to the account
+    (A-130)."""
 
     known_text = "Key not linked"
 
@@ -51,7 +52,7 @@ class KeyNotEnough(AccessDenied):
 
 @dataclass(frozen=True, slots=True)
 class SignedInByKey:
-    """The account that a key is of, and the entry of the key (:mod:`podstead.idp.sign_in_methods`);
+    """The account of a key, and the entry of the key (:mod:`podstead.idp.sign_in_methods`);
     ``restricted`` if only the account's profile names the key (A-130)."""
 
     account: Versioned[Account]
@@ -60,7 +61,7 @@ class SignedInByKey:
 
 
 class NostrSignIn:
-    """Signs in by keys that were proven."""
+    """Signs in with keys whose possession was proven."""
 
     def __init__(
         self,
@@ -80,12 +81,11 @@ class NostrSignIn:
     async def sign_in(
         self, proof: KeyProof, *, name: str = "", only_linked: bool = False
     ) -> SignedInByKey:
-        """The account that somebody signs in to who has proven to hold a key.
+        """The account that the holder of a proven key signs in to.
 
-        ``name`` is the e-mail address or pod's name that they typed, if any; a key that only a
-        profile names is looked for in that account alone. Raises KeyUnknown, AccountDisabled,
-        KeyNotEnough for a key that is not linked where ``only_linked`` will do, Overloaded,
-        StorageError.
+        ``name`` is the e-mail address or pod name that they typed, if any; a key that only a
+        profile names is looked up in that account alone. Raises KeyUnknown, AccountDisabled,
+        KeyNotEnough for a key that is not linked if ``only_linked``, Overloaded, StorageError.
         """
         if await self._links.find(proof.public_key) is not None:
             return await self._by_link(proof.public_key)
@@ -105,7 +105,7 @@ class NostrSignIn:
         return self._signed_in(SignedInByKey(account, allowed.at.entry, restricted=True))
 
     def failed(self, account_id: str | None = None) -> None:
-        """Note that somebody could not sign in with a key."""
+        """Record a failed sign-in with a key."""
         self._audit.note(AuditEvent.SIGN_IN_FAILED, account_id=account_id, factor=FACTOR)
 
     async def _by_link(self, public_key: str) -> SignedInByKey:

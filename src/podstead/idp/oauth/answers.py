@@ -1,4 +1,4 @@
-"""What does a client hear from us? The library's answers in our words (RFC 6749 section 5.2)."""
+"""What does an error response say? The library's responses in our words (RFC 6749 section 5.2)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CHALLENGE: Final = ("WWW-Authenticate", 'Basic realm="client"')
 
 _DESCRIPTIONS: Final = MappingProxyType(
     {
-        # One for every reason: it must not tell which of them it was (A-64).
+        # One description for every reason, so that it does not reveal which one it was (A-64).
         "invalid_grant": "The code or token is invalid, expired, revoked, or of another client "
         "or key",
         "invalid_client": "The client is not known here, or could not be authenticated",
@@ -22,17 +22,17 @@ _DESCRIPTIONS: Final = MappingProxyType(
         "unsupported_grant_type": "The grant type is missing or not supported",
     }
 )
-"""What an error says, always: the library's own words repeat what was sent (A-186)."""
+"""The description of each error. The library's own descriptions repeat what was sent (A-186)."""
 
 
 def refused(error: str, description: str, *, status: int = 400) -> OAuthAnswer:
-    """An error as RFC 6749 section 5.2 says it."""
+    """An error response of RFC 6749 section 5.2."""
     return OAuthAnswer(status, {"error": error, "error_description": description}, _NO_STORE)
 
 
 def unavailable(retry_after_s: int) -> OAuthAnswer:
-    """The answer while it cannot be known who the client is. The code is the one that RFC 6749
-    section 4.1.2.1 has for authorization requests: section 5.2 has none for trouble of ours."""
+    """The response while the client cannot be determined. The code is that of RFC 6749 section
+    4.1.2.1 for authorization requests, because section 5.2 has none for trouble of the server."""
     body = {
         "error": "temporarily_unavailable",
         "error_description": "The client's document cannot be read at present: try again later",
@@ -41,7 +41,7 @@ def unavailable(retry_after_s: int) -> OAuthAnswer:
 
 
 def own_answer(answer: LibraryAnswer) -> OAuthAnswer:
-    """The answer with our headers, and for an error with our words alone."""
+    """The response with our headers and, for an error, our description only."""
     if answer.status == 200:
         return OAuthAnswer(200, answer.body, _NO_STORE)
     error = str(answer.body["error"])
@@ -51,6 +51,6 @@ def own_answer(answer: LibraryAnswer) -> OAuthAnswer:
 
 
 def unknown_client() -> OAuthAnswer:
-    """The answer to a client that has not shown that it is itself (RFC 6749 section 5.2)."""
+    """The response to a client that has not authenticated (RFC 6749 section 5.2)."""
     body = {"error": "invalid_client", "error_description": _DESCRIPTIONS["invalid_client"]}
     return OAuthAnswer(401, body, (*_NO_STORE, _CHALLENGE))

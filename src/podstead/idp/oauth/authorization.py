@@ -1,7 +1,7 @@
-"""Is this authorization request one that can go on? (RFC 6749 section 4.1.1, A-53)
+"""Is this authorization request valid? (RFC 6749 section 4.1.1, A-53)
 
-Pure. What is wrong with the client or its redirect URI is told to the person, never by a redirect;
-everything else to the client.
+Pure. If the client or its redirect URI is wrong, the person is told, and nothing is redirected; all
+other errors are sent to the client.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class UnusableClient(Exception):
 
 
 class RefusedRequest(Exception):
-    """What a client is told at its redirect URI, in the response mode that it asked for."""
+    """An error for the client, sent to its redirect URI in the response mode that it requested."""
 
     def __init__(self, error: str, description: str, *, reply: ReplyAddress) -> None:
         super().__init__(description)
@@ -47,7 +47,7 @@ class RefusedRequest(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ReplyAddress:
-    """Where and how a client is answered."""
+    """Where and how to respond to a client."""
 
     redirect_uri: str
     response_mode: str
@@ -55,7 +55,7 @@ class ReplyAddress:
 
 
 def check_authorization_request(parameters: Parameters, client: Client) -> AuthorizationRequest:
-    """The request with what it asks for. Raises UnusableClient, RefusedRequest."""
+    """The validated request. Raises UnusableClient, RefusedRequest."""
     oauth_client = OAuthClient(client)
     reply = _reply_address(parameters, oauth_client)
     given = {name: values[0] for name, values in parameters.items()}
@@ -99,7 +99,7 @@ def _reply_address(parameters: Parameters, client: OAuthClient) -> ReplyAddress:
 
 
 def _complaint(parameters: Parameters, given: Mapping[str, str]) -> tuple[str, str] | None:
-    """The error and description for what is wrong beside what the library looks at."""
+    """The error and description for what the library does not check."""
     name = repeated(parameters)
     if name is not None:
         return "invalid_request", f"The parameter {_shown(name)} is given twice"
@@ -113,7 +113,7 @@ def _response_complaint(given: Mapping[str, str]) -> tuple[str, str] | None:
     if "response_type" not in given:
         return "invalid_request", "The parameter response_type is missing"
     if given["response_type"] != "code":
-        # The library would repeat it in its words, and fail on some.
+        # The library would repeat the value in its description, and fail on some values.
         return "unsupported_response_type", "The response type must be code"
     if given.get("code_challenge_method") != "S256" or "code_challenge" not in given:
         return (
@@ -140,7 +140,7 @@ def _is_short(value: str) -> bool:
 
 
 def _is_hash(value: str) -> bool:
-    """Whether it is a SHA-256 in base64url."""
+    """Whether the text is a SHA-256 in base64url."""
     return _HASH.fullmatch(value) is not None
 
 
@@ -188,4 +188,4 @@ class _Server(AuthorizationServer):
         return request
 
     def send_signal(self, name: str, *args: object, **kwargs: object) -> None:
-        """Nobody listens."""
+        """Nothing to do: there are no receivers."""

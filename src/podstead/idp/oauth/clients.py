@@ -1,4 +1,4 @@
-"""How does the library see a client? Its registration, answering the library's questions."""
+"""How does the library see a client? It asks this class about the registration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from podstead.idp.scopes import SCOPES
 
 
 class OAuthClient(ClientMixin):
-    """A client as the library asks about it."""
+    """A client in the form that the library expects."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -19,7 +19,7 @@ class OAuthClient(ClientMixin):
         return self.client.client_id
 
     def get_default_redirect_uri(self) -> str | None:
-        # A request must name it, so that what was registered and what is meant are the same.
+        # Every request must name its redirect URI, which is compared with the registered ones.
         return None
 
     def get_allowed_scope(self, scope: str | None) -> str:
@@ -32,7 +32,7 @@ class OAuthClient(ClientMixin):
     def check_endpoint_auth_method(self, method: str, endpoint: str) -> bool:  # noqa: ARG002
         if self.client.auth_method == "none":
             return method == "none"
-        # Clients mix the two ways of sending a secret; either proves the same.
+        # Clients mix the two methods of sending a secret; both prove the same.
         return method in ("client_secret_basic", "client_secret_post")
 
     def check_response_type(self, response_type: str) -> bool:

@@ -1,4 +1,4 @@
-"""How does the library see a request, and what does it answer with?"""
+"""How does the library see requests and responses?"""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from authlib.oauth2.rfc6749 import OAuth2Payload, OAuth2Request
 
 Parameters = Mapping[str, Sequence[str]]
-"""The parameters of a query or form: every value of each name."""
+"""The parameters of a query or a form: all values of each name."""
 
 
 @dataclass(frozen=True, slots=True)
 class OAuthAnswer:
-    """A JSON answer of a protocol endpoint."""
+    """A JSON response of a protocol endpoint."""
 
     status: int
     body: Mapping[str, object]
@@ -36,10 +36,10 @@ class _Payload(OAuth2Payload):
 
 
 class LibraryRequest(OAuth2Request):
-    """A request as the library reads it.
+    """A request in the form that the library expects.
 
-    Whether plain http may be used is decided for the whole server, so the library sees no
-    address of ours.
+    Whether plain http may be used is decided for the whole server, so the library never sees the
+    server's URL.
     """
 
     def __init__(self, method: str, parameters: Parameters) -> None:
@@ -57,13 +57,13 @@ class LibraryRequest(OAuth2Request):
 
 
 def repeated(parameters: Parameters) -> str | None:
-    """A parameter that is given more than once, which no request may (RFC 6749 section 3.1)."""
+    """A parameter that occurs more than once, which is not allowed (RFC 6749 section 3.1)."""
     return next((name for name, values in parameters.items() if len(values) > 1), None)
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryAnswer:
-    """What the library answers, before it is one of ours."""
+    """A response of the library, before it is converted."""
 
     status: int
     body: Any

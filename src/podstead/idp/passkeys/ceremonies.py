@@ -1,8 +1,9 @@
-"""What is a ceremony of WebAuthn between, and what does it prove? Values, and the port to verify.
+"""Who takes part in a WebAuthn ceremony, and what does it prove? Values, and the port that
+verifies.
 
-The browser holds a ceremony for a relying party: this server, known by the host of its base URL or
-by the end of that, which servers of one domain can share. A passkey of one relying party is of no
-use at another, and there are none for a bare IP address (A-115).
+The browser holds a ceremony for a relying party: this server, identified by the host of its base
+URL or by a parent domain, which several servers can share. A passkey of one relying party is
+useless to another, and an IP address cannot be a relying party (A-115).
 """
 
 from __future__ import annotations
@@ -18,20 +19,21 @@ from urllib.parse import urlsplit
 from podstead.core.errors import BadRequest
 
 Credential = Mapping[str, object]
-"""What a browser answers, as ``PublicKeyCredential.toJSON()`` makes it (WebAuthn L3, 5.1)."""
+"""The response of a browser, as ``PublicKeyCredential.toJSON()`` serializes it (WebAuthn L3, 5.1).
+"""
 
 ALGORITHMS: Final = (-8, -7, -257)
-"""EdDSA, ES256 and RS256 as COSE numbers them, the preferred first (A-116)."""
+"""The COSE identifiers of EdDSA, ES256 and RS256, in order of preference (A-116)."""
 MOST_CREDENTIAL_ID_BYTES: Final = 1023
 CHALLENGE_S: Final = 300
-"""How long a person may take over a ceremony."""
+"""How long a person may take for a ceremony."""
 
 ADDING: Final = "add"
 SIGNING_IN: Final = "sign-in"
 
 
 class VerificationFailed(BadRequest):
-    """The passkey's answer does not prove what it should; nothing was changed."""
+    """The response does not prove what it should; nothing was changed."""
 
     known_text = "Verification failed"
 
@@ -40,7 +42,7 @@ class VerificationFailed(BadRequest):
 
 
 class UnknownCredential(BadRequest):
-    """No account here has this passkey (any more)."""
+    """No account on this server has this passkey."""
 
     known_text = "Unknown credential"
 
@@ -49,29 +51,28 @@ class UnknownCredential(BadRequest):
 
 
 class PartyRefused(ValueError):
-    """Browsers hold no ceremony for such a relying party; says which part is wrong, and why."""
+    """Browsers do not accept the relying party; the message says which part is wrong, and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class RelyingParty:
-    """For whom a ceremony is held: this server, as browsers know it."""
+    """The relying party of ceremonies: this server, as browsers know it."""
 
     rp_id: str
     origins: tuple[str, ...]
-    """Where the pages are that may hold one, with the port, unlike ``rp_id``; the base URL's is the
-    first."""
+    """The origins of pages that may start a ceremony, including the port, unlike ``rp_id``; the
+    first is that of the base URL."""
 
 
 def relying_party(
     base_url: str, *, rp_id: str | None = None, further_origins: Sequence[str] = ()
 ) -> RelyingParty | None:
-    """The relying party of a base URL; ``None`` where browsers hold no ceremony: at an address that
-    is no name, or that is reached over plain http from elsewhere (A-115).
+    """The relying party of a base URL; ``None`` if browsers hold no ceremonies there, because its
+    host is an IP address or it is a plain http URL of another machine (A-115).
 
-    ``rp_id`` is the base URL's host unless it is given, and may be the end of that. Whether
-    somebody can have such a domain is judged by its labels, of which it needs two. That lets pass
-    what a list of public suffixes would not (co.uk); browsers have the list, and refuse the
-    ceremony. Raises PartyRefused.
+    ``rp_id`` is the host of the base URL unless it is given; it may be a parent domain. A domain
+    needs at least two labels. This accepts what a list of public suffixes would reject (co.uk);
+    browsers have such a list and refuse the ceremony. Raises PartyRefused.
     """
     parts = urlsplit(base_url)
     host = parts.hostname or ""
@@ -100,7 +101,7 @@ def relying_party(
 
 
 def _is_ceremonial(origin: str) -> bool:
-    """Whether browsers hold ceremonies on pages of an origin (WebAuthn L3, 5.1.3)."""
+    """Whether browsers hold ceremonies on pages of this origin (WebAuthn L3, 5.1.3)."""
     parts = urlsplit(origin)
     host = parts.hostname or ""
     return not _is_address(host) and (parts.scheme == "https" or _is_below(host, "localhost"))
@@ -112,11 +113,11 @@ def _is_below(host: str, domain: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CreatedKey:
-    """What a verified registration tells (WebAuthn L3, 7.1)."""
+    """The result of a verified registration (WebAuthn L3, 7.1)."""
 
     credential_id: bytes
     public_key: bytes
-    """As COSE has it."""
+    """A COSE key."""
     sign_count: int
     aaguid: str
     backup_eligible: bool
@@ -125,7 +126,8 @@ class CreatedKey:
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """What a verified signature tells (WebAuthn L3, 7.2); its count is not compared yet."""
+    """The result of a verified assertion (WebAuthn L3, 7.2); the signature counter has not been
+    compared yet."""
 
     sign_count: int
     backup_eligible: bool
@@ -133,8 +135,8 @@ class Assertion:
 
 
 class CeremonyVerifier(Protocol):
-    """Verifies what browsers answer: type, challenge, origin, relying party, that the person was
-    there and was verified, algorithm, and signature. Raises VerificationFailed."""
+    """Verifies the responses of browsers: type, challenge, origin, relying party, user presence,
+    user verification, algorithm and signature. Raises VerificationFailed."""
 
     async def verify_creation(self, credential: Credential, *, challenge: bytes) -> CreatedKey: ...
 
@@ -144,12 +146,12 @@ class CeremonyVerifier(Protocol):
 
 
 def base64url_encoded(content: bytes) -> str:
-    """Bytes as WebAuthn's JSON has them: base64url without padding."""
+    """Bytes in the encoding of WebAuthn's JSON: base64url without padding."""
     return base64.urlsafe_b64encode(content).rstrip(b"=").decode("ascii")
 
 
 def base64url_decoded(text: object) -> bytes | None:
-    """The bytes of such a text; ``None`` if it is none."""
+    """The decoded bytes; ``None`` if the value is not base64url."""
     if not isinstance(text, str):
         return None
     try:
@@ -159,7 +161,7 @@ def base64url_decoded(text: object) -> bytes | None:
 
 
 def response_of(credential: Credential) -> Mapping[str, object]:
-    """The authenticator's part of a credential; empty if there is none."""
+    """The authenticator's response in a credential; empty if there is none."""
     response = credential.get("response")
     return response if isinstance(response, dict) else {}
 

@@ -1,7 +1,8 @@
-"""Which passkeys has an account, and how are they added, named and removed? (A-117, A-121, A-124)
+"""Which passkeys does an account have, and how are they added, renamed and removed? (A-117, A-121,
+A-124)
 
-Whoever asks is signed in; that they signed in shortly before is checked by the pages. An account is
-never left without a way to sign in.
+The person is signed in; the pages check that they signed in recently. An account always keeps at
+least one factor.
 """
 
 from __future__ import annotations
@@ -36,22 +37,22 @@ from podstead.storage.registry import Versioned, secret_key
 MOST_OF_ONE_ACCOUNT: Final = 50
 MOST_NAME_CHARACTERS: Final = 64
 TRANSPORTS: Final = frozenset({"ble", "cable", "hybrid", "internal", "nfc", "smart-card", "usb"})
-"""How authenticators are reached (WebAuthn L3, 5.8.4); others are left out."""
+"""The known transports of authenticators (WebAuthn L3, 5.8.4); others are ignored."""
 _HANDLE_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
 class CreationOffer:
-    """An account may be given a passkey; what the browser has to know for it."""
+    """The permission to add a passkey, with what the browser needs for it."""
 
     issued: Issued
     user_handle: str
     present: Sequence[Passkey]
-    """Those that the account has: their authenticators need no second one."""
+    """The passkeys of the account, whose authenticators must not create a second one."""
 
 
 class Passkeys:
-    """Adds, lists, names and removes passkeys."""
+    """Adds, lists, renames and removes passkeys."""
 
     def __init__(
         self,
@@ -74,7 +75,7 @@ class Passkeys:
     # --- adding -------------------------------------------------------------------------------
 
     async def offer(self, signed_in: OpenSession) -> CreationOffer:
-        """Begin to add one. Raises Conflict if there are too many, Overloaded, StorageError."""
+        """Begin to add a passkey. Raises Conflict for too many, Overloaded, StorageError."""
         account_id = signed_in.account.account_id
         present = [each.value for each in await self.of_account(account_id)]
         if len(present) >= MOST_OF_ONE_ACCOUNT:
@@ -96,10 +97,10 @@ class Passkeys:
         name: str,
         source: RequestSource,
     ) -> Passkey:
-        """Keep the passkey that a browser made for an offer of this session.
+        """Store the passkey that a browser has created for an offer to this session.
 
         Raises ChallengeInvalid, VerificationFailed, BadRequest for a name that is too long,
-        Conflict for a passkey that is known already, Overloaded, StorageError.
+        Conflict for a passkey that is already registered, Overloaded, StorageError.
         """
         account = signed_in.owner
         taken = await self._challenges.take(
@@ -122,7 +123,7 @@ class Passkeys:
     # --- looking after them -------------------------------------------------------------------
 
     async def rename(self, account_id: str, key: str, name: str) -> None:
-        """Call a passkey something else. Raises NotFound, BadRequest, Overloaded, StorageError."""
+        """Rename a passkey. Raises NotFound, BadRequest, Overloaded, StorageError."""
         label = usable_name(name)
         if not label:
             raise BadRequest("A passkey must have a name")
@@ -134,8 +135,7 @@ class Passkeys:
         """Remove a passkey, and end the sessions and grants that began with it. Returns the sign-in
         method that was removed (:mod:`podstead.idp.sign_in_methods`).
 
-        Raises NotFound, Conflict if it is the only way to sign in to the account, Overloaded,
-        StorageError.
+        Raises NotFound, LastFactor, Overloaded, StorageError.
         """
         account_id = account.value.account_id
         kept = await self._existing(account_id, key)
@@ -147,7 +147,7 @@ class Passkeys:
             *await self._noting(AuditEvent.PASSKEY_REMOVED, kept.value, source),
         ]
         await self._records.commit(removal, [account.at, kept.at, stays])
-        # What began by it while it was being removed:
+        # Sessions and grants that began with it during the removal:
         await self._records.commit(await ending(self._records, account_id, method))
         self._audit.note(
             AuditEvent.PASSKEY_REMOVED, account_id=account_id, aaguid=kept.value.aaguid
@@ -205,12 +205,12 @@ class Passkeys:
 
 
 def passkey_key(credential_id: str) -> str:
-    """Under which key the passkey of a credential id (base64url) is kept, and addressed."""
+    """The key of the record of a passkey, also used in URLs; ``credential_id`` is base64url."""
     return secret_key(credential_id)
 
 
 def usable_name(name: str) -> str:
-    """A name for a passkey as it is kept. Raises BadRequest for one that is too long."""
+    """The name to store for a passkey. Raises BadRequest if it is too long."""
     label = name.strip()
     if len(label) > MOST_NAME_CHARACTERS:
         raise BadRequest(f"A name can have at most {MOST_NAME_CHARACTERS} characters")
@@ -218,7 +218,7 @@ def usable_name(name: str) -> str:
 
 
 def _transports(credential: Credential) -> tuple[str, ...]:
-    """How the browser says that the authenticator is reached; a hint that nothing relies on."""
+    """The transports that the browser reports; only a hint."""
     named = response_of(credential).get("transports")
     if not isinstance(named, list):
         return ()

@@ -1,7 +1,9 @@
-"""What is a browser asked, to make a passkey or to use one? The JSON of WebAuthn L3 (A-116, A-120).
+"""What is a browser asked, to create a passkey or to use one? The JSON of WebAuthn L3 (A-116,
+A-120).
 
-Passkeys stand alone here, so the person is always verified by the authenticator, and the passkey
-can be found without a name. Signing in asks everybody the same: it names no account's keys.
+A passkey is the only factor here, so the authenticator must verify the person, and the passkey must
+be discoverable without a name. The options for signing in are the same for everybody: they do not
+list any account's keys.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ _TIMEOUT_MS: Final = CHALLENGE_S * 1000
 def creation_options(
     offer: CreationOffer, account: Account, party: RelyingParty, *, server_name: str
 ) -> Mapping[str, object]:
-    """``PublicKeyCredentialCreationOptionsJSON`` with the challenge's key."""
+    """``PublicKeyCredentialCreationOptionsJSON``, with the key of the challenge."""
     return {
         "challenge": base64url_encoded(bytes.fromhex(offer.issued.challenge)),
         "rp": {"name": server_name, "id": party.rp_id},
@@ -50,7 +52,7 @@ def creation_options(
 
 
 def request_options(issued: Issued, party: RelyingParty) -> Mapping[str, object]:
-    """``PublicKeyCredentialRequestOptionsJSON`` with the challenge's key."""
+    """``PublicKeyCredentialRequestOptionsJSON``, with the key of the challenge."""
     return {
         "challenge": base64url_encoded(bytes.fromhex(issued.challenge)),
         "rpId": party.rp_id,

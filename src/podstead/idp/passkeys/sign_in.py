@@ -1,7 +1,7 @@
-"""Is this the person of the account? Signing in with a passkey (A-118, A-120, A-122).
+"""Is this the owner of the account? Signing in with a passkey (A-118, A-120, A-122).
 
-Nobody says who they are beforehand: the passkey does, by its credential id and user handle. So the
-server tells nothing about accounts to who has no passkey of one.
+People do not type who they are: the credential id and the user handle of the passkey say it. The
+server therefore reveals nothing about an account to anyone who has no passkey of it.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ FACTOR: Final = "passkey"
 
 @dataclass(frozen=True, slots=True)
 class SignedInByPasskey:
-    """The account that a passkey is of, and the uid of the interaction it was asked for in."""
+    """The account of a passkey, and the uid of the interaction that asked for it."""
 
     kept: Versioned[Account]
     uid: str
-    """Empty for signing in without an application."""
+    """Empty for a sign-in without an application."""
     sign_in_method: str
     """The entry of the passkey (:mod:`podstead.idp.sign_in_methods`)."""
     amr: tuple[str, ...]
-    """What tokens tell of it (:mod:`podstead.idp.authentication_methods`)."""
+    """What tokens say about it (:mod:`podstead.idp.authentication_methods`)."""
 
 
 class PasskeySignIn:
-    """Asks for signatures and verifies them."""
+    """Requests signatures and verifies them."""
 
     def __init__(
         self,
@@ -64,8 +64,8 @@ class PasskeySignIn:
         self._audit = audit
 
     async def ask(self, *, browser: str, uid: str = "") -> Issued:
-        """A challenge for a browser, in the interaction of a uid if there is one. Raises
-        Overloaded, StorageError."""
+        """A challenge for a browser, in the interaction with this uid, if any. Raises Overloaded,
+        StorageError."""
         return await self._challenges.issue(SIGNING_IN, holder=browser, suffix=uid)
 
     async def verify(
@@ -101,7 +101,8 @@ class PasskeySignIn:
         return await self._read(passkey_key(credential_id))
 
     async def _check(self, passkey: Passkey, credential: Credential, challenge: bytes) -> Assertion:
-        """What only the authenticator of the passkey can answer. Raises VerificationFailed."""
+        """Verify that the response is from the authenticator that has the passkey. Raises
+        VerificationFailed."""
         handle = base64url_decoded(response_of(credential).get("userHandle"))
         expected = base64url_decoded(passkey.user_handle)
         if not handle or not expected or not hmac.compare_digest(handle, expected):
@@ -116,8 +117,8 @@ class PasskeySignIn:
     async def _note_use(
         self, found: Versioned[Passkey], assertion: Assertion
     ) -> Versioned[Account]:
-        """Count the use, against the passkey as it is now: of two signatures with one count the
-        second is refused, whenever they come."""
+        """Record the use in the current version of the passkey. If two signatures have the same
+        counter, the second is refused, whenever it arrives."""
 
         async def compute() -> Changes[Versioned[Account] | None]:
             kept = await self._read(found.key)
@@ -159,6 +160,7 @@ class PasskeySignIn:
 
 
 def counts_up(before: int, now: int) -> bool:
-    """Whether a signature's count may follow another (WebAuthn L3, 6.1.1). Authenticators that do
-    not count say 0 always; one that does never says the same or less, unless there are two."""
+    """Whether a signature counter may follow another (WebAuthn L3, 6.1.1). Authenticators without a
+    counter always send 0. One that has a counter never sends the same or a lower value, unless the
+    passkey has been copied."""
     return now > before or (now == 0 and before == 0)

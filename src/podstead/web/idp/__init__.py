@@ -1,1 +1,1 @@
-"""The identity provider's addresses: protocol endpoints for applications, pages for people."""
+"""The provider over HTTP: protocol endpoints for applications, pages for people."""

@@ -1,8 +1,8 @@
-"""``/idp/account``: what a person sees and changes of their account (A-86).
+"""``/idp/account``: a person views and changes their account (A-86).
 
-One page shows everything; each of its forms changes one thing. Programs that are signed in send
-JSON to the same addresses. How a person signs in changes only for who has just shown that they can:
-by the current password, or by signing in again.
+One page shows everything, and each of its forms changes one thing. Programs that are signed in send
+JSON to the same URLs. To change how they sign in, people must prove again that they can, with the
+current password or by signing in again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ LOGOUT_PATH: Final = "/idp/logout"
 
 
 class WrongCurrentPassword(SignInFailed):
-    """The current password, asked for before a change, is wrong; nothing was changed."""
+    """The current password, which a change requires, is wrong; nothing was changed."""
 
     def __init__(self) -> None:
         super().__init__("The current password is wrong, so nothing was changed")
@@ -66,7 +66,7 @@ _FIELDS: Final[Mapping[tuple[str, type[PodsteadError]], str]] = {
     ("password", PasswordsDiffer): "confirm",
     ("password", WrongCurrentPassword): "password-current",
 }
-"""At which field an error of a form is shown."""
+"""The field of a form at which an error is shown."""
 
 
 class AccountPages:
@@ -112,7 +112,7 @@ class AccountPages:
         self._base_url = base_url
 
     async def get(self, browser_request: BrowserRequest) -> Response:
-        """The page, or what a program needs to know. Raises NotAuthenticated."""
+        """The page or, for programs, JSON. Raises NotAuthenticated."""
         owner = browser_request.owner()
         if browser_request.wants_page:
             return await self._page(browser_request)
@@ -141,7 +141,7 @@ class AccountPages:
         return self._changed(browser_request, "email-changed")
 
     async def change_password(self, browser_request: BrowserRequest) -> Response:
-        """Change it, which signs every other browser and all applications out.
+        """Change the password, which ends all other sessions and all grants.
 
         Raises NotAuthenticated, WrongFormToken, RateLimited, and what is wrong with the form.
         """
@@ -175,7 +175,7 @@ class AccountPages:
         return self._signed_out(browser_request)
 
     async def sign_out_everywhere(self, browser_request: BrowserRequest) -> Response:
-        """End every session, this one as well. Raises NotAuthenticated, WrongFormToken."""
+        """End every session, including this one. Raises NotAuthenticated, WrongFormToken."""
         await browser_request.submission()
         owner = browser_request.owner()
         await self._sessions.end_all(owner.account)
@@ -183,7 +183,8 @@ class AccountPages:
         return self._signed_out(browser_request)
 
     async def confirm_deletion(self, browser_request: BrowserRequest) -> Response:
-        """The page that says what is lost; for who has just signed in. Raises NotAuthenticated."""
+        """The page that says what will be deleted; requires a recent sign-in. Raises
+        NotAuthenticated."""
         owner = browser_request.owner()
         if not self._sessions.is_recent(owner):
             return see_other(again_path("delete"))
@@ -192,7 +193,7 @@ class AccountPages:
     async def delete(self, browser_request: BrowserRequest) -> Response:
         """Delete the account and its pod.
 
-        Raises NotAuthenticated, WrongFormToken, and AccessDenied for who signed in long ago.
+        Raises NotAuthenticated, WrongFormToken, and AccessDenied without a recent sign-in.
         """
         sent = await browser_request.submission()
         owner = browser_request.owner()
@@ -334,7 +335,7 @@ class AccountPages:
         )
 
     async def _certificate_keys(self, owner: OpenSession) -> Sequence[OwnKey] | None:
-        """``None`` where the profile cannot be read, which keeps nobody from the rest."""
+        """``None`` if the profile cannot be read; the rest of the page still works."""
         if self._certificates is None:
             return ()
         try:
@@ -343,7 +344,7 @@ class AccountPages:
             return None
 
     async def _issuer_is_named(self, owner: OpenSession) -> bool | None:
-        """``None`` where the profile cannot be read."""
+        """``None`` if the profile cannot be read."""
         try:
             return await self._profile_issuer.is_named_by(owner.account.web_id)
         except (UnusableDocument, RemoteUnavailable):

@@ -22,11 +22,11 @@ from podstead.web.limits import address_key, take
 from podstead.web.response import Response
 
 BEGUN_PER_MINUTE: Final = 600
-"""How many one address may begin, since each is stored for a while."""
+"""How many authorizations an address may begin, since each is stored for a while."""
 
 
 class AuthorizationEndpoint:
-    """Begins authorizations, and goes on with them after each step."""
+    """Begins authorizations, and continues them after each step."""
 
     def __init__(
         self,
@@ -48,8 +48,8 @@ class AuthorizationEndpoint:
         self._pods_url = pods_url
 
     async def get(self, browser_request: BrowserRequest) -> Response:
-        """Begin; without an application, the page to sign in. Raises UnusableClient,
-        RateLimited."""
+        """Begin an authorization or, without parameters, show the sign-in page. Raises
+        UnusableClient, RateLimited."""
         parameters = read_query(browser_request.request)
         if "client_id" not in parameters:
             return await self._login.get(browser_request)
@@ -67,19 +67,20 @@ class AuthorizationEndpoint:
         return next_response(following, self._renderer)
 
     def _leads_away(self, browser_request: BrowserRequest, reply: AuthorizationReply) -> bool:
-        """Whether a redirect would take a person to a site where they have not just been: not that
-        of a program, nor of a frame in which an application asks whether somebody is signed in
-        (Fetch Metadata section 2.1), nor one back to the site that led here."""
+        """Whether a redirect would take a person to a site that they have not just come from. It
+        does not if a program sent the request, if it comes from a frame in which an application
+        asks whether somebody is signed in (Fetch Metadata section 2.1), or if it leads back to the
+        site that the person came from."""
         destination = browser_request.request.fields.get(b"sec-fetch-dest")
         if not browser_request.wants_page or destination not in (None, "document"):
             return False
         came_from = redirect_origin(browser_request.request.fields.get(b"referer") or "")
-        # The pods of this server share an origin, and each is somebody else's.
+        # The pods of this server share an origin, but each belongs to somebody else.
         known = came_from is not None and came_from not in {self._base_url, self._pods_url}
         return not (known and came_from == redirect_origin(reply.redirect_uri))
 
     def _leaving_page(self, reply: AuthorizationReply, client: Client) -> Response:
-        """The page before an error is taken to where nobody has agreed to go."""
+        """The page shown before an error is sent to a site that nobody has agreed to be sent to."""
         by_form = reply.response_mode == "form_post"
         return self._renderer.page(
             "leaving.html",
@@ -100,13 +101,13 @@ class AuthorizationEndpoint:
         )
 
     async def post(self, browser_request: BrowserRequest) -> Response:
-        """The same by a form, whose fields become a query: with a form of another site no browser
-        sends the cookies that are needed here, with the request that follows it does."""
+        """The same with a form, whose fields become a query. Browsers do not send the necessary
+        cookies with a form of another site, but they do with the request after a redirect."""
         form = await read_form(browser_request.request)
         return see_other(f"{AUTHORIZATION_PATH}?{urlencode(form, doseq=True)}")
 
     async def resume(self, browser_request: BrowserRequest) -> Response:
-        """Go on with the authorization of a uid. Raises NotFound, AccessDenied, BadRequest."""
+        """Continue the authorization with this uid. Raises NotFound, AccessDenied, BadRequest."""
         pending = await self._authorizations.pending(
             browser_request.segment, browser=browser_request.browser
         )

@@ -1,4 +1,4 @@
-"""How does a browser become signed in? A factor is verified, and a session begins (A-58, A-61)."""
+"""How is a browser signed in? A factor is verified, and a session begins (A-58, A-61)."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ PASSWORD: Final = "password"  # noqa: S105 - the name of a factor
 
 @dataclass(frozen=True, slots=True)
 class SignedInHere:
-    """A session that began with this request, and the headers by which the browser keeps it."""
+    """A session that began with this request, and the headers that store it in the browser."""
 
     session: BrowserSession
     cookies: tuple[Header, ...]
 
 
 class BrowserSignIn:
-    """Verifies what a form says and begins sessions."""
+    """Verifies the password in a form, and begins sessions."""
 
     def __init__(
         self,
@@ -51,7 +51,8 @@ class BrowserSignIn:
     async def by_password(
         self, browser_request: BrowserRequest, sent: FormSubmission
     ) -> SignedInHere:
-        """Sign in by a form's name and password. Raises SignInFailed, RateLimited, BadRequest."""
+        """Sign in with the name and password in a form. Raises SignInFailed, RateLimited,
+        BadRequest."""
         account = await self._verified(
             browser_request, typed_login(sent), sent.text("password"), AuditEvent.SIGNED_IN
         )
@@ -63,7 +64,8 @@ class BrowserSignIn:
     async def confirm(
         self, browser_request: BrowserRequest, owner: OpenSession, password: str
     ) -> None:
-        """Make sure that who is signed in knows the password. Raises SignInFailed, RateLimited."""
+        """Verify that the person who is signed in knows the password. Raises SignInFailed,
+        RateLimited."""
         await self._verified(
             browser_request,
             owner.account.pod,
@@ -118,7 +120,7 @@ class BrowserSignIn:
     def succeeded(
         self, browser_request: BrowserRequest, signed_in: SignedInHere, *, path: str
     ) -> Response:
-        """On to a page, for browsers; its address, for programs (A-58)."""
+        """For browsers, a redirect to a page; for programs, its URL (A-58)."""
         if browser_request.wants_page:
             return see_other(path, *signed_in.cookies)
         location = self._base_url + path
@@ -133,7 +135,7 @@ class BrowserSignIn:
         *,
         path: str,
     ) -> Response:
-        """Back to the page that was signed in on; what was typed as a name is still there."""
+        """The form that was sent, again; the name that was typed is still there."""
         if browser_request.wants_page:
             name = "disabled" if isinstance(error, AccountDisabled) else "wrong"
             return see_other(
@@ -164,5 +166,5 @@ class BrowserSignIn:
 
 
 def typed_login(sent: FormSubmission) -> str:
-    """What a person typed to name their account; clients call the field either way (A-58)."""
+    """The name that a person typed; clients use either of two names for the field (A-58)."""
     return sent.text("username") or sent.text("email")

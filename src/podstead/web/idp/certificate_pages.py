@@ -1,4 +1,4 @@
-"""``/idp/account/certificates``: client certificates, made and their keys removed (A-160)."""
+"""``/idp/account/certificates``: creating client certificates and removing their keys (A-160)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PASSWORD_BYTES: Final = 8
 
 
 class CertificatePages:
-    """Makes certificates, and lists and removes keys, for the account page and for programs."""
+    """Creates certificates, and lists and removes keys, for the account page and for programs."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class CertificatePages:
         self._pods_url = pods_url
 
     async def list(self, browser_request: BrowserRequest) -> Response:
-        """Raises NotAuthenticated, Conflict for a profile that cannot be read."""
+        """Raises NotAuthenticated, Conflict if the profile cannot be read."""
         return json_response(
             200, {"keys": [_shown(each) for each in await self._keys(browser_request)]}
         )
@@ -60,7 +60,7 @@ class CertificatePages:
         raise NotFound("The profile does not state this key; it may have been removed")
 
     async def create(self, browser_request: BrowserRequest) -> Response:
-        """For who has just signed in: a certificate outlasts the session and a new password.
+        """Requires a recent sign-in, because a certificate outlasts the session and the password.
 
         Raises NotAuthenticated, WrongFormToken, SignInAgain, Conflict, and what changing the
         profile raises.
@@ -144,7 +144,7 @@ def _unreadable() -> Conflict:
 
 
 def _download(content: bytes, media_type: str) -> str:
-    """An address that holds the content itself, so that it is kept nowhere."""
+    """A data URL that contains the certificate, so that the server does not store it."""
     return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
 
 

@@ -1,8 +1,8 @@
-"""What is a person told of an application? Its name is what it says; where it is, we know.
+"""How is an application described to a person? By the name it gives itself, and by where it is.
 
-Nobody must be able to seem another. A host is shown as the network knows it, so that letters of
-another alphabet do not pass for ours. On this server every pod is somebody else's, though they
-share a host: what is in a pod is shown with the pod.
+No application must be able to pose as another. A host is shown in ASCII, so that letters of another
+alphabet cannot imitate it. On this server every pod belongs to somebody else although all share a
+host, so for an application in a pod the pod is shown.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class ClientDisplay:
-    """What a page says of an application. The name is what the application calls itself."""
+    """The description of an application on a page. The application chooses its name."""
 
     name: str
     host: str | None
-    """Who vouches for the application; ``None`` for one that registered itself."""
+    """The place of the application's document; ``None`` for one that registered itself."""
     redirect_host: str
-    """Where the person is sent afterwards."""
+    """The place that the person is sent to afterwards."""
     on_this_device: bool = False
-    """Whether that is a program on the person's own device."""
+    """Whether this is a program on the person's own device."""
 
 
 def client_display(client: Client, redirect_uri: str, *, base_url: str) -> ClientDisplay:
-    """What a page of the server at ``base_url`` says of an application that leads to an address."""
+    """How a page of the server at ``base_url`` describes an application that redirects to a URL."""
     host = None if client.registered else place_of(client.client_id, base_url=base_url)
     onward = place_of(redirect_uri, base_url=base_url)
     return ClientDisplay(
@@ -45,9 +45,9 @@ def client_display(client: Client, redirect_uri: str, *, base_url: str) -> Clien
 
 
 def places_of(client: ConnectedClient, *, base_url: str) -> Sequence[str]:
-    """Where a connected application is, on the account page: where its document is, if it has one,
-    and where the person was sent. A host that all pods of this server share names none of them, so
-    of an application in a pod the pod is shown instead."""
+    """The places of a connected application on the account page: that of its document, if it has
+    one, and those that the person was sent to. A host that all pods of this server share does not
+    identify an application, so for one in a pod the pod is shown."""
     told = {redirect_host(each) for each in client.redirect_uris}
     named = [place_of(each, base_url=base_url) for each in client.redirect_uris]
     named += [_as_the_network_knows_it(h.lower()) for h in client.hosts if h not in told]
@@ -62,8 +62,8 @@ def places_of(client: ConnectedClient, *, base_url: str) -> Sequence[str]:
 
 
 def place_of(url: str, *, base_url: str) -> str:
-    """Where a URL is, as a person is told: its host, and of one of this server the pod as well; of
-    an application's own scheme the scheme."""
+    """The place of a URL as people read it: its host; on this server the pod, too; for a private
+    scheme the scheme."""
     parts = urlsplit(url)
     if not parts.netloc:
         return f"{parts.scheme}:"
@@ -84,6 +84,6 @@ def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
 
 
 def _first_segment(url: str) -> str:
-    """Of the path as browsers take it, which go up at each ``..``, however it is spelled."""
+    """The pod of a path as browsers resolve it: they go up at each ``..``, encoded or not."""
     path = _ESCAPED_DOT.sub(".", urlsplit(url).path)
     return urlsplit(urljoin(url, f"/{path.lstrip('/')}")).path.lstrip("/").partition("/")[0]

@@ -1,10 +1,10 @@
-"""What does a browser keep for us, and how is it told? The provider's cookies (A-57, A-61).
+"""What does a browser store for the provider? Its cookies (A-57, A-61).
 
-Four: the session, the secret that ties sign-ins under way to the browser that began them, a short
-notice for the next page, and the marks of the accounts that the browser has signed in to. None can
-be read by scripts or is sent along by other sites' forms. Where the server is reached over https
-their names begin with ``__Host-``, by which browsers refuse cookies of that name from anywhere
-else; over plain http no client would keep such a cookie.
+There are four: the session; the secret that ties sign-ins in progress to the browser that began
+them; a short message for the next page; and the marks of the accounts that the browser has signed
+in to. No script can read them, and no browser sends them with the forms of other sites. If the
+server is reached over https, their names begin with ``__Host-``, so that browsers refuse cookies of
+that name from anywhere else; over plain http no client would accept such a cookie.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _BETWEEN: Final = re.compile(r"[;,] *")
 
 @dataclass(frozen=True, slots=True)
 class FlashMessage:
-    """What the next page is to say: the name of a text, and what the person had typed."""
+    """A message for the next page: the name of a text, and what the person had typed."""
 
     name: str
     typed: str = ""
@@ -45,7 +45,7 @@ class FlashMessage:
 
 @dataclass(frozen=True, slots=True)
 class Cookies:
-    """Reads and writes the cookies; ``secure`` tells whether the server is reached over https."""
+    """Reads and writes the cookies; ``secure`` if the server is reached over https."""
 
     secure: bool
 
@@ -59,16 +59,16 @@ class Cookies:
 
     def marks(self, request: Request) -> str:
         """The marks of the accounts that the browser has signed in to
-        (:mod:`podstead.idp.known_browsers`); empty if there are none."""
+        (:mod:`podstead.idp.known_browsers`); empty without any."""
         value = self._value(request, KNOWN)
         return value if value is not None and _MARKS.fullmatch(value) else ""
 
     def any_of_ours(self, request: Request) -> bool:
-        """Whether the request has a cookie by which it could do something."""
+        """Whether the request has a cookie that gives it any rights."""
         return self.session(request) is not None or self.browser(request) is not None
 
     def flash_message(self, request: Request) -> FlashMessage | None:
-        """What this page is to say."""
+        """The message for this page."""
         value = self._value(request, FLASH_MESSAGE)
         if value is None or len(value) > _LONGEST_NOTICE:
             return None
@@ -79,11 +79,11 @@ class Cookies:
         return FlashMessage(fields.get("name", ""), fields.get("typed", ""))
 
     def set_session(self, secret: str, *, lasting: bool) -> Header:
-        """Sign the browser in; unless ``lasting``, until it is closed."""
+        """Sign the browser in: if ``lasting`` for good, otherwise until it is closed."""
         return self._set(SESSION, secret, LASTING_S if lasting else None)
 
     def keep_marks(self, marks: str) -> Header:
-        """Have the browser known when it signs in again, also after it has signed out."""
+        """Store the marks, which the browser keeps after signing out."""
         return self._set(KNOWN, marks, MARK_S)
 
     def clear_session(self) -> Header:

@@ -1,7 +1,7 @@
-"""``/idp/credentials``: a password for an access token, for scripts (A-80, A-81).
+"""``/idp/credentials``: scripts exchange a password for an access token (A-80, A-81).
 
-No browser is in this: no cookie is set, and no page is shown. A DPoP proof binds the token to the
-key of the proof; without one anybody who has the token may use it.
+No browser is involved: there are no cookies and no pages. A DPoP proof binds the token to its key;
+without one, anybody who has the token may use it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SCOPES: Final = ("openid", "webid")
 _JSON_TYPE: Final = "application/json"
 
 ProvenKey = Callable[[Request, str], Awaitable[str | None]]
-"""The thumbprint of the key that a request to a path proves to have, ``None`` without a proof.
+"""The thumbprint of the key whose possession a request to a path proves, ``None`` without a proof.
 Raises InvalidProof and Overloaded."""
 
 
@@ -55,7 +55,7 @@ class CredentialsEndpoint:
         self._randomness = randomness
 
     async def describe(self, request: Request, _: Identity | None) -> Response:
-        """``GET``: how to ask."""
+        """``GET``: a description of the endpoint."""
         response = oauth_json_response(OAuthAnswer(200, _description(self._issuer)))
         if request.method == "HEAD":
             response.body = b""
@@ -97,7 +97,7 @@ class CredentialsEndpoint:
 
 
 async def _login_and_password(request: Request) -> tuple[str, str]:
-    """What the body says. Raises BadRequest, BodyTooLarge, UnsupportedMediaType."""
+    """The fields of the body. Raises BadRequest, BodyTooLarge, UnsupportedMediaType."""
     content_type = request.fields.get(b"content-type") or ""
     match content_type.partition(";")[0].strip().lower():
         case "application/json":

@@ -1,4 +1,4 @@
-"""``/.well-known/did/nostr/{key}``: whose is this Nostr key? For published keys only (A-129)."""
+"""``/.well-known/did/nostr/{key}``: the account of a Nostr key, for published keys only (A-129)."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from podstead.web.response import Response
 
 DOCUMENT_PATH: Final = f"{PATH}/{{key}}"
 DOCUMENT_AGE_S: Final = 60
-"""For how long anyone may keep one; a key that is unlinked is then gone everywhere."""
+"""How long a document may be cached; after that, an unlinked key is gone everywhere."""
 
 
 class DidDocumentEndpoint:
-    """Answers with the documents of keys that are linked and published."""
+    """Serves the documents of keys that are linked and published."""
 
     def __init__(self, *, links: NostrLinks, accounts: Accounts) -> None:
         self._links = links
         self._accounts = accounts
 
     async def get(self, request: Request, _: Identity | None) -> Response:
-        """Raises BadRequest for what is no key, NotFound where there is no document."""
+        """Raises BadRequest if the segment is not a key, NotFound if there is no document."""
         public_key = key_named(request.path.rpartition("/")[2])
         if public_key is None:
             raise BadRequest("A Nostr key must be 64 lowercase hexadecimal digits")

@@ -1,11 +1,11 @@
-"""How are times and browsers named on a page? Short, and in words that people know."""
+"""How are times and browsers written on a page? Briefly, and in everyday words."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Final
 
-# In this order: each of them also says that it is the ones below.
+# The order matters: each of these browsers also claims to be those below it.
 _BROWSERS: Final = (
     ("Edg", "Edge"),
     ("OPR/", "Opera"),
@@ -29,7 +29,7 @@ _SYSTEMS: Final = (
 
 
 def browser_name(user_agent: str) -> str:
-    """What a browser is called that sent this User-Agent, such as "Firefox on Windows"."""
+    """The name of the browser that sent this User-Agent, such as "Firefox on Windows"."""
     browser = _first(user_agent, _BROWSERS)
     system = _first(user_agent, _SYSTEMS)
     if browser is None:

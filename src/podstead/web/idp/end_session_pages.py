@@ -1,8 +1,8 @@
-"""``/idp/session/end``: an application, or a person, ends a session here (A-84).
+"""``/idp/session/end``: an application or a person ends a session (A-84).
 
-OpenID Connect RP-Initiated Logout 1.0. With an ID token of this very session it ends at once, and
-the person goes on to the application; without one a page asks first and names where it leads, since
-any site can lead a browser here.
+OpenID Connect RP-Initiated Logout 1.0. With an ID token of this very session the session ends at
+once, and the person returns to the application. Otherwise a page asks first and names the place
+that it would redirect to, since any site can send a browser here.
 """
 
 from __future__ import annotations
@@ -32,21 +32,22 @@ CONFIRMATION_PATH: Final = f"{END_SESSION_PATH}/confirm"
 
 @dataclass(frozen=True, slots=True)
 class _Return:
-    """Where the person goes on afterwards, and the application that asked."""
+    """The URL to send the person to afterwards, and the application that asked for it."""
 
     client: Client | None
     uri: str | None
     state: str | None
 
     def shown(self, base_url: str) -> ClientDisplay | None:
-        """What a page of the server at ``base_url`` says of it; ``None`` if nobody goes on."""
+        """Its description on a page of the server at ``base_url``; ``None`` if there is no
+        redirect."""
         if self.client is None or self.uri is None:
             return None
         return client_display(self.client, self.uri, base_url=base_url)
 
     @property
     def url(self) -> str | None:
-        """The address, with the state that the application gave."""
+        """The URL, with the state that the application gave."""
         if self.uri is None or self.state is None:
             return self.uri
         joined = "&" if "?" in self.uri else "?"
@@ -54,7 +55,7 @@ class _Return:
 
 
 class EndSessionPages:
-    """Asks, signs out, and sends on to where the application may have the person sent."""
+    """Asks, ends the session, and redirects to the application where that is allowed."""
 
     def __init__(
         self,
@@ -80,7 +81,7 @@ class EndSessionPages:
         self._audit = audit
 
     async def get(self, browser_request: BrowserRequest) -> Response:
-        """Sign out if the ID token is of this session, else ask. Raises BadRequest."""
+        """Sign out if the ID token is from this session, otherwise ask. Raises BadRequest."""
         query = read_query(browser_request.request)
         hint_text = only(query, "id_token_hint")
         hint = None
@@ -108,7 +109,7 @@ class EndSessionPages:
         )
 
     async def post(self, browser_request: BrowserRequest) -> Response:
-        """The same by a form, which leads to the request above (see ``/idp/auth``)."""
+        """The same with a form, which redirects to the request above (see ``/idp/auth``)."""
         form = await read_form(browser_request.request)
         return see_other(f"{END_SESSION_PATH}?{urlencode(form, doseq=True)}")
 
@@ -144,16 +145,16 @@ class EndSessionPages:
         return response
 
     def _signed_out(self, onward: _Return) -> Response:
-        """After signing out here: by an ID token of the session, or by a page that named the
-        address."""
+        """After signing out: allowed by an ID token of the session, or by a page that named the
+        URL."""
         if onward.url is not None:
             return see_other(onward.url)
         return self._signed_out_before(onward)
 
     def _signed_out_before(self, onward: _Return) -> Response:
-        """For who is not signed in here. Any site can lead a browser to this address, and anybody
-        can register an application, so the page names where it leads and goes nowhere by itself
-        (RFC 9700 section 4.11.2)."""
+        """For a browser that is not signed in. Any site can send a browser here, and anybody can
+        register an application, so the page names the URL and does not redirect by itself (RFC 9700
+        section 4.11.2)."""
         return self._renderer.page(
             "signed_out.html",
             deleted=False,

@@ -1,4 +1,4 @@
-"""What does a form or a query say? Reading ``application/x-www-form-urlencoded`` (RFC 6749 B)."""
+"""What does a form or a query contain? ``application/x-www-form-urlencoded`` (RFC 6749 B)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Fields = Mapping[str, list[str]]
 
 
 async def read_form(request: Request) -> Fields:
-    """The fields of a form body; one without a value is as if it were not there.
+    """The fields of a form body; one without a value is treated as absent.
 
     Raises UnsupportedMediaType for another type, BadRequest, BodyTooLarge and BodyTimeout.
     """

@@ -1,7 +1,7 @@
-"""``/idp/interaction/{uid}``: what a person has to do before an application gets its answer.
+"""``/idp/interaction/{uid}``: the steps before an application gets its response.
 
-They sign in, and agree unless they did before (A-56 to A-59). Both pages name the application, how
-it is known, and the address that the person is sent to afterwards.
+The person signs in, and consents unless they did so before (A-56 to A-59). Both pages name the
+application, where it is, and the URL that the person is sent to afterwards.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ UID_SEGMENT: Final = 3
 
 
 class InteractionPages:
-    """Shows what is next and takes what the person answers."""
+    """Shows the next step, and accepts the person's answers."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class InteractionPages:
         self._nostr = nostr
 
     async def get(self, browser_request: BrowserRequest) -> Response:
-        """The page of what is next. Raises NotFound, AccessDenied, BadRequest."""
+        """The page of the next step. Raises NotFound, AccessDenied, BadRequest."""
         pending = await self._pending(browser_request)
         if pending.stage is Stage.SIGN_IN or not _is_theirs(pending, browser_request):
             return self._sign_in_page(browser_request, pending)
@@ -80,7 +80,7 @@ class InteractionPages:
         return self._sign_in.succeeded(browser_request, signed_in, path=resumption(pending))
 
     async def confirm(self, browser_request: BrowserRequest) -> Response:
-        """The person agrees. Raises AccessDenied, BadRequest, NotFound."""
+        """The person consents. Raises AccessDenied, BadRequest, NotFound."""
         pending = await self._pending(browser_request)
         sent = await read_submission(browser_request.request)
         if not _is_theirs(pending, browser_request):
@@ -102,7 +102,7 @@ class InteractionPages:
         return json_response(200, {"location": self._base_url + path})
 
     async def abort(self, browser_request: BrowserRequest) -> Response:
-        """The person does not want to (A-59). Raises AccessDenied, BadRequest, NotFound."""
+        """The person declines (A-59). Raises AccessDenied, BadRequest, NotFound."""
         pending = await self._pending(browser_request)
         return next_response(await self._authorizations.aborted(pending), self._renderer)
 
@@ -153,18 +153,18 @@ class InteractionPages:
         return client_display(pending.client, redirect_uri, base_url=self._pods_url)
 
     async def _has_no_passkey(self, account: Account) -> bool:
-        """Whether one could be added to an account that has none (A-124)."""
+        """Whether a passkey can be added to an account that has none (A-124)."""
         if self._passkeys is None:
             return False
         return not await self._passkeys.of_account(account.account_id)
 
 
 def _is_theirs(pending: Pending, browser_request: BrowserRequest) -> bool:
-    """Whether who signed in for the interaction is who is signed in here."""
+    """Whether the account of the interaction is signed in to in this browser."""
     session = browser_request.open_session
     return session is not None and session.account.account_id == pending.interaction.account_id
 
 
 def resumption(pending: Pending) -> str:
-    """Where an interaction goes on after a step."""
+    """The URL at which an interaction continues after a step."""
     return f"{AUTHORIZATION_PATH}/{pending.uid}"

@@ -1,4 +1,4 @@
-"""``/idp/account/issuer``: whether the profile names this provider, and having it do so again."""
+"""``/idp/account/issuer``: whether the profile names this provider, and adding it again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ISSUER_PATH: Final = f"{ACCOUNT_PATH}/issuer"
 
 
 class IssuerPages:
-    """Tells of the statement, and restores it."""
+    """Reports whether the statement exists, and restores it."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class IssuerPages:
         self._cookies = cookies
 
     async def get(self, browser_request: BrowserRequest) -> Response:
-        """Raises NotAuthenticated, Conflict for a profile that cannot be read."""
+        """Raises NotAuthenticated, Conflict if the profile cannot be read."""
         try:
             named = await self._profile_issuer.is_named_by(browser_request.owner().account.web_id)
         except UnusableDocument as error:
@@ -43,7 +43,7 @@ class IssuerPages:
         return json_response(200, {"issuer": self._profile_issuer.issuer, "named": named})
 
     async def restore(self, browser_request: BrowserRequest) -> Response:
-        """For who has just signed in: tokens of this provider count again afterwards.
+        """Requires a recent sign-in: afterwards tokens of this provider are accepted again.
 
         Raises NotAuthenticated, WrongFormToken, SignInAgain, and what changing the profile raises.
         """

@@ -20,16 +20,16 @@ AGAIN: Final = {
     "certificates": f"{ACCOUNT_PATH}#certificates",
     "issuer": f"{ACCOUNT_PATH}#you",
 }
-"""Where signing in again leads to, by what it is for."""
+"""The paths that signing in again leads to, by its purpose."""
 
 
 def again_path(purpose: str) -> str:
-    """Where to sign in again for a purpose of ``AGAIN``."""
+    """The URL for signing in again for a purpose in ``AGAIN``."""
     return f"{LOGIN_PATH}?again={purpose}"
 
 
 class LoginPage:
-    """Shows the form and takes it."""
+    """Shows and accepts the form."""
 
     def __init__(
         self,
@@ -47,7 +47,8 @@ class LoginPage:
         self._registration_open = registration_open
 
     async def get(self, browser_request: BrowserRequest) -> Response:
-        """The form; who is signed in goes on to their account, unless they are to sign in again."""
+        """The form. A person who is signed in is sent to their account, unless they have to sign in
+        again."""
         purpose = _purpose(browser_request)
         session = browser_request.open_session
         if session is not None and purpose is None:

@@ -1,7 +1,7 @@
-"""``/idp/account/nostr``: which Nostr keys has a person linked, and how is one linked? (A-128)
+"""``/idp/account/nostr``: listing and linking a person's Nostr keys (A-128).
 
-Whoever links a key is signed in, has just shown it, and signs a challenge with the key. The script
-of the account page does that with the browser's extension (NIP-07); programs can as well.
+To link a key, a person signs in again and signs a challenge with the key. The script of the account
+page does so with the browser's extension (NIP-07); programs can do it, too.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ CHALLENGE_PATH: Final = "/idp/nostr/challenge"
 SIGN_IN_PATH: Final = "/idp/nostr/login"
 KEYS_PATH: Final = f"{ACCOUNT_PATH}/nostr"
 _PATHS: Final = {LINKING: KEYS_PATH, SIGNING_IN: SIGN_IN_PATH}
-"""Where the events that answer a challenge are sent, by its purpose."""
+"""The URL of the events that answer a challenge, by its purpose."""
 
 
 class NostrKeyEndpoints:
-    """Gives challenges; lists, links and unlinks keys, for the account page and for programs."""
+    """Issues challenges; lists, links and unlinks keys, for the account page and for programs."""
 
     def __init__(
         self,
@@ -61,9 +61,9 @@ class NostrKeyEndpoints:
         self._base_url = base_url
 
     async def challenge(self, browser_request: BrowserRequest) -> Response:
-        """What an event is to say; a browser without our cookie gets it with this. Raises
-        BadRequest for an unknown purpose, RateLimited, Overloaded; and for linking
-        NotAuthenticated and SignInAgain."""
+        """What the event must contain; a browser that has no cookie gets one. Raises BadRequest for
+        an unknown purpose, RateLimited, Overloaded; for linking also NotAuthenticated and
+        SignInAgain."""
         await self._limit.count(browser_request)
         purpose = (await read_submission(browser_request.request)).text("purpose") or SIGNING_IN
         if purpose not in _PATHS:
@@ -80,7 +80,7 @@ class NostrKeyEndpoints:
         return json_response(200, described(issued, url=self._base_url + _PATHS[purpose]), *cookies)
 
     async def link(self, browser_request: BrowserRequest) -> Response:
-        """Link the key that has signed the request, and publish it unless the request says not to.
+        """Link the key that signed the request, and publish it unless the request says not to.
 
         Raises NotAuthenticated, SignInAgain, EventInvalid, ChallengeInvalid, BadRequest,
         RateLimited, and what :meth:`NostrLinks.link` raises.
@@ -142,7 +142,7 @@ class NostrKeyEndpoints:
         return owner
 
     async def _is_stated(self, account: Account, public_key: str) -> bool:
-        """Whether the profile may go on to name a key that was unlinked."""
+        """Whether the profile may still name a key that was unlinked."""
         try:
             return await self._stated.states(account, public_key)
         except ServerTrouble:

@@ -1,10 +1,10 @@
-"""Signing in with a Nostr key: what the script of the sign-in page sends (A-125, A-126, A-131).
+"""How does a person sign in with a Nostr key? (A-125, A-126, A-131)
 
-The browser's extension (NIP-07) signs an event for the address that it is sent to. In an
-interaction that address is of one use already; without one, the event also answers a challenge.
-Content is not needed: it says whether the person wants to stay signed in (``remember``), whether
-they sign in again for what only a linked key may do (``again``), and what they typed as their name
-(``username``), without which a key that only a profile names signs nobody in.
+The script of the sign-in page has the browser's extension (NIP-07) sign an event for the URL that
+it is sent to. In an interaction that URL can be used only once; otherwise the event also answers a
+challenge. A body is optional: it says whether the person wants to stay signed in (``remember``),
+whether they sign in again for something that only a linked key allows (``again``), and which name
+they typed (``username``), without which a key that only a profile names cannot sign in.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _Handler = Callable[["NostrSignInEndpoints", BrowserRequest], Awaitable[Response
 
 
 def _answering(handler: _Handler) -> _Handler:
-    """Refusals in the shape of A-125."""
+    """Errors in the format of A-125."""
 
     @wraps(handler)
     async def answer(self: NostrSignInEndpoints, browser_request: BrowserRequest) -> Response:
@@ -51,7 +51,7 @@ def _answering(handler: _Handler) -> _Handler:
 
 
 class NostrSignInEndpoints:
-    """Takes signed events instead of passwords."""
+    """Accepts signed events instead of passwords."""
 
     def __init__(
         self,
@@ -78,7 +78,8 @@ class NostrSignInEndpoints:
 
     @_answering
     async def sign_in_to_interaction(self, browser_request: BrowserRequest) -> Response:
-        """``schnorr-login``: note the key's account in the interaction, and say where to go on."""
+        """``schnorr-login``: record the key's account in the interaction, and return where to
+        continue."""
         await self._limit.count(browser_request)
         uid = path_segment(browser_request, UID_SEGMENT)
         pending = await self._authorizations.pending(uid, browser=browser_request.browser)
@@ -98,13 +99,13 @@ class NostrSignInEndpoints:
         return _succeeded(f"{path}/schnorr-complete")
 
     async def complete(self, browser_request: BrowserRequest) -> Response:
-        """``schnorr-complete``: go on in an interaction in which this browser's key was verified.
+        """``schnorr-complete``: continue an interaction in which this browser's key was verified.
         Raises AccessDenied without that, NotFound, BadRequest."""
         return await self._verified.complete(browser_request, factor=FACTOR)
 
     @_answering
     async def sign_in(self, browser_request: BrowserRequest) -> Response:
-        """Sign in without an application, or to show again who one is."""
+        """Sign in without an application, or sign in again."""
         await self._limit.count(browser_request)
         proof = await self._proof(browser_request, SIGN_IN_PATH, answers_challenge=True)
         sent = await _content(browser_request, proof)
@@ -123,7 +124,7 @@ class NostrSignInEndpoints:
         return _succeeded(ACCOUNT_PATH, *begun.cookies)
 
     def refused(self, browser_request: BrowserRequest, refusal: RequestRefused) -> Response:
-        """What the script shows, and where an account can be made with a key that has none."""
+        """What the script shows, and where an account can be created with a key that has none."""
         status, _ = status_of(refusal)
         body: dict[str, object] = {"success": False, "error": str(refusal)}
         headers: list[Header] = []

@@ -1,4 +1,4 @@
-"""``/idp/account/passkeys``: what a person sees and changes of their passkeys (A-124)."""
+"""``/idp/account/passkeys``: a person views and changes their passkeys (A-124)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KEY_SEGMENT: Final = 4
 
 
 class PasskeyPages:
-    """Lists, names and removes passkeys, for the forms of the account page and for programs."""
+    """Lists, renames and removes passkeys, for the forms of the account page and for programs."""
 
     def __init__(self, *, passkeys: Passkeys, sessions: Sessions, cookies: Cookies) -> None:
         self._passkeys = passkeys

@@ -1,4 +1,4 @@
-"""``/idp/account/tokens``: the simple tokens of a person's pod, which the operator made."""
+"""``/idp/account/tokens``: the pod tokens of a person's pod, which the operator created."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does ``POST /.pods`` make at an identity provider? A pod and its account (A-90)."""
+"""What does ``POST /.pods`` create at an identity provider? A pod and its account (A-90)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from podstead.web.request import Request
 
 
 class PodsWithAccounts:
-    """Makes pods whose owners sign in; their tokens come from the provider (A-34)."""
+    """Creates pods whose owners sign in; their tokens come from the provider (A-34)."""
 
     def __init__(self, accounts: Accounts, *, issuer: str) -> None:
         self._accounts = accounts
         self._issuer = issuer
 
     async def make(self, sent: Mapping[str, object], request: Request) -> CreatedPod:
-        """Make a pod and an account of the name, e-mail address and password sent."""
+        """Create a pod and an account with the name, e-mail address and password sent."""
         made = await self._accounts.create(
             name=sent.get("name"),
             email=sent.get("email"),

@@ -1,6 +1,6 @@
-"""``/idp/account/profile-keys``: the Nostr keys that a person's profile names without being linked.
+"""``/idp/account/profile-keys``: the Nostr keys that a profile names and that are not linked.
 
-Such a key proves who makes a request, and signs nobody in unless the owner allows it here.
+Such a key authenticates requests, but cannot sign in unless the owner allows it here.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ProfileKeyEndpoints:
 
     async def of(self, account: Account) -> Sequence[ListedProfileKey]:
         """The keys that are not linked to the account and that its profile names, or that may sign
-        in once it does. Raises StorageError, Overloaded."""
+        in while it does. Raises StorageError, Overloaded."""
         linked = {each.key for each in await self._links.of_account(account.account_id)}
         stated = await self._stated.keys_of(account)
         allowed = {
@@ -78,8 +78,8 @@ class ProfileKeyEndpoints:
         ]
 
     async def shown(self, account: Account) -> Sequence[ListedProfileKey] | None:
-        """The same for the account page; ``None`` where the profile cannot be read, which keeps
-        nobody from the rest."""
+        """The same for the account page; ``None`` if the profile cannot be read, so that the rest
+        of the page still works."""
         try:
             return await self.of(account)
         except ServerTrouble:
@@ -95,7 +95,7 @@ class ProfileKeyEndpoints:
         return json_response(200, _shown(await self._named(browser_request)))
 
     async def allow(self, browser_request: BrowserRequest) -> Response:
-        """Let a key sign in. Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound,
+        """Allow a key to sign in. Raises NotAuthenticated, WrongFormToken, SignInAgain, NotFound,
         Conflict, StorageError, Overloaded."""
         sent = await browser_request.submission()
         owner = browser_request.owner()
@@ -107,7 +107,7 @@ class ProfileKeyEndpoints:
         return json_response(204, None)
 
     async def end(self, browser_request: BrowserRequest) -> Response:
-        """Let a key sign in no more. Raises NotAuthenticated, WrongFormToken, NotFound,
+        """Withdraw the permission of a key. Raises NotAuthenticated, WrongFormToken, NotFound,
         StorageError, Overloaded."""
         await browser_request.submission()
         account = browser_request.owner().account

@@ -1,7 +1,8 @@
-"""What do applications ask the provider, without a person in front? OAuth's endpoints (3.2, 3.5).
+"""What do applications request from the provider directly? OAuth's endpoints (RFC 6749 section
+3.2).
 
-Each reads its own credentials, a client's secret or a token, so the resource server's way of
-authentication is not in the way. They may be asked by pages of any origin, without cookies (A-46).
+Each endpoint reads its own credentials, a client's secret or a token, instead of authenticating the
+request as the resource server does. Pages of any origin may call them, without cookies (A-46).
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class ProtocolEndpoints:
         registration_open: bool,
         clock: Clock,
     ) -> None:
-        """``registration_open`` tells that people may create accounts."""
+        """``registration_open`` if people may create accounts."""
         self._issuer = issuer
         self._tokens = tokens
         self._status = status
@@ -200,10 +201,10 @@ class ProtocolEndpoints:
     # --- parts --------------------------------------------------------------------------------
 
     async def proven_key(self, request: Request, path: str) -> str | None:
-        """The thumbprint of the key that a request proves to have, ``None`` without a proof.
+        """The thumbprint of the key whose possession a request proves, ``None`` without a proof.
 
-        ``path`` is the endpoint's own, since that is what a proof must name. Raises InvalidProof
-        and Overloaded.
+        ``path`` is that of the endpoint, since a proof must name it. Raises InvalidProof and
+        Overloaded.
         """
         if not request.fields.proofs:
             return None

@@ -1,4 +1,4 @@
-"""``/idp/register``: a person makes themselves an account and a pod (A-95, A-96)."""
+"""``/idp/register``: a person creates an account and a pod (A-95, A-96)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ REGISTRATION_PATH: Final = "/idp/register"
 
 
 def registration_path(uid: str | None) -> str:
-    """The page, on the way back to an interaction if there is one."""
+    """The page, which leads back to an interaction if there is one."""
     return REGISTRATION_PATH if uid is None else f"{REGISTRATION_PATH}?uid={uid}"
 
 
@@ -53,11 +53,11 @@ _FIELDS: Final[Mapping[type[PodsteadError], str]] = {
     PasswordsDiffer: "confirmPassword",
     ProofGone: "nostrKey",
 }
-"""At which field of the form an error is shown."""
+"""The field of the form at which an error is shown."""
 
 
 class RegistrationPages:
-    """Shows the form and takes it."""
+    """Shows and accepts the form."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class RegistrationPages:
         base_url: str,
         pods_url: str,
     ) -> None:
-        """``proven_keys`` is ``None`` where nobody signs in with a Nostr key."""
+        """``proven_keys`` is ``None`` if nobody can sign in with a Nostr key."""
         self._accounts = accounts
         self._authorizations = authorizations
         self._sign_in = sign_in
@@ -82,7 +82,7 @@ class RegistrationPages:
         self._pods_url = pods_url
 
     async def get(self, browser_request: BrowserRequest) -> Response:
-        """The form; where only the operator makes accounts, a page that says so."""
+        """The form or, if only the operator creates accounts, a page that says so."""
         if not self._registration.is_open:
             return self._renderer.page("registration_closed.html", status=403)
         pending = await self._pending(
@@ -92,9 +92,10 @@ class RegistrationPages:
         return self._form(pending, proven, FormSubmission({}), errors={})
 
     async def post(self, browser_request: BrowserRequest) -> Response:
-        """Make the account and sign in to it.
+        """Create the account and sign in to it.
 
-        Raises RegistrationClosed, RateLimited, and for programs all that making an account does.
+        Raises RegistrationClosed, RateLimited, and for programs everything that creating an account
+        raises.
         """
         self._registration.check_open()
         sent = await read_submission(browser_request.request)
@@ -146,8 +147,8 @@ class RegistrationPages:
         sent: FormSubmission,
         proven: Versioned[ProvenKey] | None,
     ) -> Callable[[Account], Joined] | None:
-        """What links the Nostr key of the form to the account. Raises ProofGone for another than
-        the browser has proven."""
+        """The records that link the Nostr key of the form to the account. Raises ProofGone for a
+        key that the browser has not proven to hold."""
         wanted = sent.text("nostrKey")
         if not wanted:
             return None
@@ -217,7 +218,7 @@ class RegistrationPages:
             uid=None if pending is None else pending.uid,
             nostr_key=None if proven is None else proven.value.public_key,
             npub=npub,
-            # Who has unticked the box finds it so when the form comes back.
+            # If the box was unticked, it stays so when the form is shown again.
             link_nostr_key=not sent.fields or bool(sent.text("nostrKey")),
             base_url=self._pods_url,
         )

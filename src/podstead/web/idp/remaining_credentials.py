@@ -1,7 +1,7 @@
-"""What still lets somebody act as a person after they changed their password? With a way to end it.
+"""Which credentials remain valid after a change of the password, and how is each removed?
 
-A new password ends sessions and what applications got. Everything else that proves who somebody is
-stays until it is removed, one by one.
+A new password ends sessions and grants. Everything else that proves a person's identity stays valid
+until it is removed individually.
 """
 
 from __future__ import annotations
@@ -27,18 +27,17 @@ from podstead.web.idp.self_service import CREDENTIALS_PATH
 
 @dataclass(frozen=True, slots=True)
 class RemainingCredential:
-    """Something that acts as the person without the password."""
+    """A credential that acts as the person without the password."""
 
     kind: str
     name: str
     ended_at: str | None
-    """The path that a form is posted to in order to end it; ``None`` if only a change of the
-    profile does."""
+    """The path of the form that removes it; ``None`` if only a change of the profile does."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemainingCredentials:
-    """Lists them; what a server does not have is ``None``."""
+    """Lists them; services that a server does not have are ``None``."""
 
     credentials: ClientCredentials
     tokens: PodTokens
@@ -48,7 +47,7 @@ class RemainingCredentials:
     certificates: CertificateKeys | None
 
     async def of(self, account: Account) -> Sequence[RemainingCredential]:
-        """Those of an account. Raises StorageError."""
+        """The remaining credentials of an account. Raises StorageError."""
         parts: Sequence[Callable[[Account], Awaitable[Sequence[RemainingCredential]]]] = (
             self._passkeys,
             self._nostr_keys,

@@ -1,8 +1,8 @@
-"""How does a page of the provider look to the browser? Rendered, and with the policy it needs.
+"""How is a page of the provider sent? Rendered, with the policy that it needs.
 
-Every answer of these pages says that it is not to be kept: addresses and pages hold secrets (A-45).
-A page runs no script but its own, which hands a form on or speaks with an authenticator, and its
-forms go to this server only, or from there to the application that it names.
+Responses of these pages must not be cached, since URLs and pages contain secrets (A-45). A page
+runs only its own script, which submits a form or talks to an authenticator. Its forms lead to this
+server only, or from there to the application that it names.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _PLAIN_AUTHORITY: Final = re.compile(r"[A-Za-z0-9.-]+(?::[0-9]+)?")
 
 @dataclass(frozen=True, slots=True)
 class Renderer:
-    """Makes the answers of pages."""
+    """Creates the responses of pages."""
 
     server_name: str
-    """What people know the server by: the host of its base URL."""
+    """The name of the server for people: the host of its base URL."""
     randomness: Randomness
 
     def page(
@@ -43,8 +43,8 @@ class Renderer:
         headers: Sequence[Header] = (),
         **context: object,
     ) -> Response:
-        """A page of ``templates/idp``. ``form_targets`` are the addresses besides this server to
-        which its forms may lead."""
+        """A page of ``templates/idp``. ``form_targets`` are the URLs besides this server to which
+        its forms may lead."""
         nonce = self.randomness.token_hex(_NONCE_BYTES)
         body = render(
             f"idp/{template}", nonce=nonce, server_name=self.server_name, status=status, **context
@@ -60,7 +60,7 @@ class Renderer:
 
 
 def see_other(location: str, *headers: Header) -> Response:
-    """On to another page, by GET."""
+    """A redirect to another page, with GET."""
     fields: Headers = [
         (b"location", location.encode("ascii")),
         (b"content-length", b"0"),
@@ -71,7 +71,7 @@ def see_other(location: str, *headers: Header) -> Response:
 
 
 def json_response(status: int, body: object, *headers: Header) -> Response:
-    """An answer for a program: ``body`` as JSON, or nothing with a 204."""
+    """A response for a program: ``body`` as JSON, or nothing with a 204."""
     fields: Headers = [_NO_STORE, *headers]
     if status == 204:
         return Response(status, fields, vary=b"Accept, Cookie")
@@ -86,8 +86,8 @@ def json_response(status: int, body: object, *headers: Header) -> Response:
 def _policy(nonce: str, form_targets: Sequence[str]) -> bytes:
     """The Content-Security-Policy of A-45.
 
-    Chromium holds every redirect that follows a form against ``form-action``, so the application's
-    address must be among them.
+    Chromium checks every redirect after a form against ``form-action``, so it must contain the
+    application's URL.
     """
     targets = " ".join(["'self'", *map(form_source, form_targets)])
     return (
@@ -98,8 +98,8 @@ def _policy(nonce: str, form_targets: Sequence[str]) -> bytes:
 
 
 def form_source(url: str) -> str:
-    """A URL as a source of ``form-action``: its origin, or its scheme where a policy cannot say
-    the origin, as of an application's own scheme or an IPv6 address (CSP Level 3, 2.3.1)."""
+    """A URL as a source of ``form-action``: its origin, or its scheme if a policy cannot express
+    the origin, as for a private scheme or an IPv6 address (CSP Level 3, 2.3.1)."""
     parts = urlsplit(url)
     if parts.scheme in ("http", "https") and _PLAIN_AUTHORITY.fullmatch(parts.netloc):
         return f"{parts.scheme}://{parts.netloc}"

@@ -1,7 +1,8 @@
-"""How is an application answered, by way of the browser? (RFC 6749 section 4.1.2, A-54)
+"""How is the response sent to an application through the browser? (RFC 6749 section 4.1.2, A-54)
 
-In the query or the fragment of its address, or by a form that the browser posts to it (OAuth 2.0
-Form Post Response Mode), whose page sends itself where scripts run and has a button where not.
+In the query or the fragment of the redirect URI, or with a form that the browser posts to it (OAuth
+2.0 Form Post Response Mode). The page with that form submits itself if scripts run, and has a
+button if not.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ INTERACTION_PATH = "/idp/interaction"
 
 
 def next_response(following: Next, renderer: Renderer) -> Response:
-    """Where an authorization goes on: at a page of ours, or at the application."""
+    """The response that continues an authorization: a page of the provider, or the application."""
     if isinstance(following, Interact):
         return see_other(f"{INTERACTION_PATH}/{following.uid}")
     if following.response_mode == "form_post":
@@ -30,7 +31,7 @@ def next_response(following: Next, renderer: Renderer) -> Response:
 
 
 def reply_url(reply: AuthorizationReply) -> str:
-    """The application's address with the answer in it."""
+    """The redirect URI with the response in it."""
     encoded = urlencode(reply.parameters)
     if reply.response_mode == "fragment":
         return f"{reply.redirect_uri}#{encoded}"

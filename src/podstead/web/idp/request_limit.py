@@ -1,4 +1,4 @@
-"""How often may an address ask for what only a signature answers? Counted each minute (A-181)."""
+"""How often may an address send requests that need a signature? A limit per minute (A-181)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ send in a minute. Each of the two operations takes two requests."""
 
 @dataclass(frozen=True, slots=True)
 class RequestLimit:
-    """Counts the requests of an address for one kind of thing; a limit of 0 is off."""
+    """Counts the requests of an address for one purpose; a limit of 0 is off."""
 
     kind: str
     counters: RateCounters
@@ -25,7 +25,7 @@ class RequestLimit:
     per_minute: int
 
     async def count(self, browser_request: BrowserRequest) -> None:
-        """Count one. Raises RateLimited."""
+        """Count one request. Raises RateLimited."""
         await take(
             self.counters,
             f"{self.kind}:{address_key(browser_request.request.client_address)}",

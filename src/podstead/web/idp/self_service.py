@@ -1,6 +1,6 @@
-"""What belongs to an account, thing by thing: sessions, applications, client credentials (A-86).
+"""What belongs to an account: sessions, applications, client credentials (A-86).
 
-Programs read and delete them as JSON; the forms of the account page post to the same addresses.
+Programs read and delete them as JSON; the forms of the account page post to the same URLs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EventsOf = Callable[[str], Awaitable[Sequence[SecurityEvent]]]
 
 
 class SelfService:
-    """Lists and ends what belongs to an account, and makes client credentials."""
+    """Lists and ends what belongs to an account, and creates client credentials."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class SelfService:
         )
 
     async def end_grant(self, browser_request: BrowserRequest) -> Response:
-        """Disconnect an application, with all registrations that the account page shows as it.
+        """Disconnect an application, with all registrations that the account page shows as one.
         Raises NotAuthenticated, WrongFormToken, NotFound."""
         await browser_request.submission()
         account_id = browser_request.owner().account.account_id
@@ -138,7 +138,7 @@ class SelfService:
     # --- client credentials -------------------------------------------------------------------
 
     async def list_credentials(self, browser_request: BrowserRequest) -> Response:
-        """By id, as clients of other servers know it. Raises NotAuthenticated."""
+        """By id, as clients of other servers expect. Raises NotAuthenticated."""
         account_id = browser_request.owner().account.account_id
         listed = await self._credentials.of(account_id)
         resources = {each.credential_id: self._resource(each.credential_id) for each in listed}
@@ -153,10 +153,10 @@ class SelfService:
         raise NotFound("There are no such client credentials")
 
     async def create_credential(self, browser_request: BrowserRequest) -> Response:
-        """For who has just signed in: credentials outlast the session and a new password.
+        """Requires a recent sign-in, because credentials outlast the session and the password.
 
-        Raises NotAuthenticated, WrongFormToken, BadRequest, Conflict, and AccessDenied for who
-        signed in long ago.
+        Raises NotAuthenticated, WrongFormToken, BadRequest, Conflict, and AccessDenied without a
+        recent sign-in.
         """
         sent = await browser_request.submission()
         owner = browser_request.owner()

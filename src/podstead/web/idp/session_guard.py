@@ -1,8 +1,8 @@
-"""Who stands before a page of the provider, and may they do what they ask for? (A-46, A-57, A-60)
+"""Who requests a page of the provider, and is the request allowed? (A-46, A-57, A-60)
 
-Every address for people is entered here: where the request comes from is checked before anything
-is done, the browser gets the secret that its sign-ins are tied to, its session is looked up, and
-what is refused further in becomes a page that says what to do.
+Every URL for people passes here. The guard checks where the request comes from, gives the browser
+the secret that its sign-ins are tied to, looks up its session, and turns errors raised later into a
+page that says what to do.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SAFE: Final = frozenset({"GET", "HEAD"})
 
 
 class Rule(Enum):
-    """Where the requests of an address that change something may come from."""
+    """The origins from which a state-changing request may come."""
 
     OURS = "a page of ours, or a client with the cookie that the sign-in began with"
     OURS_OR_NO_COOKIE = "such a page or client, or a client without any cookie of ours"
@@ -48,7 +48,7 @@ class Rule(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BrowserRequest:
-    """A request with who makes it."""
+    """A request, with the browser and the session that it comes from."""
 
     request: Request
     browser: str
@@ -56,7 +56,7 @@ class BrowserRequest:
     open_session: OpenSession | None
     flash_message: FlashMessage | None
     wants_page: bool
-    """Whether the answer is for a person."""
+    """Whether the response is for a person."""
 
     @property
     def segment(self) -> str:
@@ -65,23 +65,23 @@ class BrowserRequest:
 
     @property
     def user_agent(self) -> str:
-        """What the browser says it is."""
+        """The ``User-Agent`` of the browser."""
         return self.request.fields.get(b"user-agent") or ""
 
     @property
     def source(self) -> RequestSource:
-        """Where the request comes from, to be noted with what it changes."""
+        """The source of the request, recorded with what it changes."""
         return source_of(self.request)
 
     def owner(self) -> OpenSession:
-        """Who is signed in. Raises NotAuthenticated."""
+        """The session. Raises NotAuthenticated."""
         if self.open_session is None:
             raise NotAuthenticated("Sign in first")
         return self.open_session
 
     async def submission(self) -> FormSubmission:
-        """What was sent, by whom the session belongs to. Raises NotAuthenticated, WrongFormToken,
-        and what :func:`read_submission` raises."""
+        """The submission of a person who is signed in. Raises NotAuthenticated, WrongFormToken, and
+        what :func:`read_submission` raises."""
         owner = self.owner()
         sent = await read_submission(self.request)
         token = self.request.fields.get(b"x-csrf-token") or sent.fields.get("csrf_token")
@@ -93,7 +93,7 @@ Handler = Callable[[BrowserRequest], Awaitable[Response]]
 
 
 class SessionGuard:
-    """Makes the routes of the provider's pages, each with all that is done at the door."""
+    """Creates the routes of the provider's pages, each with all the checks."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class SessionGuard:
         renderer: Renderer,
         randomness: Randomness,
     ) -> None:
-        """``origin`` is the server's own, its base URL."""
+        """``origin`` is the server's base URL."""
         self._origin = origin
         self._sessions = sessions
         self._cookies = cookies
@@ -119,9 +119,9 @@ class SessionGuard:
         is_page: bool = True,
         **handlers: Handler,
     ) -> Route:
-        """An address with who answers each method; what answers GET answers HEAD.
+        """A path with the endpoint for each method; that for GET also answers HEAD.
 
-        ``is_page`` tells that what is there is a page unless something else is asked for.
+        ``is_page`` if the response is a page unless the request asks for something else.
         """
         endpoints = {
             method: self._guarded(handler, rule, is_page=is_page)
@@ -178,7 +178,7 @@ class SessionGuard:
     def _refused(
         self, error: RequestRefused | UnusableClient, browser_request: BrowserRequest
     ) -> Response:
-        """A page that says what is wrong. Programs get the JSON of every other refusal."""
+        """A page that says what is wrong; programs get JSON."""
         if isinstance(error, NotAuthenticated) and browser_request.wants_page:
             return see_other(
                 LOGIN_PATH, self._cookies.set_flash_message(FlashMessage("sign-in-first"))
@@ -218,7 +218,7 @@ class SessionGuard:
 
 
 def _wants_page(request: Request, *, is_page: bool) -> bool:
-    """A page is for who names HTML, and for who looks at one without naming JSON."""
+    """A page is for requests that accept HTML, or read a page without asking for JSON."""
     accept = (request.fields.get(b"accept") or "").lower()
     if "text/html" in accept:
         return True
@@ -226,7 +226,7 @@ def _wants_page(request: Request, *, is_page: bool) -> bool:
 
 
 def path_segment(browser_request: BrowserRequest, index: int) -> str:
-    """A segment of the path, the first being 1."""
+    """A segment of the path, counted from 1."""
     segments = browser_request.request.path.split("/")
     if index >= len(segments):
         raise BadRequest("The address is too short")

@@ -1,8 +1,8 @@
-"""How are connected applications listed on the account page? By where they are.
+"""How are connected applications listed on the account page? By their places.
 
-Many applications register themselves anew each time that somebody signs in. To a person these are
-one application: registrations with the same places are one entry of the list, and disconnecting it
-ends all of them. Programs see each registration by itself.
+Many applications register again each time that somebody signs in. To a person these are one
+application, so registrations with the same places form one entry of the list, and disconnecting it
+ends all of them. Programs see each registration separately.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _ID_CHARACTERS: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class ShownApplication:
-    """An entry of the list, of one connection or several. Times are Unix seconds."""
+    """An entry of the list, for one registration or several. Times are Unix seconds."""
 
     application_id: str
-    """By which an address names it: the connection's own id, if it is one only."""
+    """Its id in URLs: the connection's own id, if it has only one."""
     name: str
-    """What it calls itself, or the host where it is."""
+    """The name that it gives itself, or the host where it is."""
     places: Sequence[str]
-    """Where it is, but for what the name says already."""
+    """Its places, except for what the name says already."""
     also_called: Sequence[str]
-    """Other names that registrations at the same place gave themselves."""
+    """The names of other registrations at the same place."""
     connection_ids: Sequence[str]
     scopes: frozenset[str]
     since_s: int

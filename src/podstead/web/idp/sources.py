@@ -1,4 +1,4 @@
-"""Where does a request to the provider come from? Its address, and what its client says it is."""
+"""Where does a request to the provider come from? Its address and its ``User-Agent``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST_AGENT_CHARACTERS: Final = 300
 
 
 def source_of(request: Request) -> RequestSource:
-    """The source of a request, its address as seen through trusted proxies."""
+    """The source of a request; its address is the one that trusted proxies report."""
     address = request.client_address
     user_agent = request.fields.get(b"user-agent") or ""
     return RequestSource(address, address_key(address), user_agent[:_MOST_AGENT_CHARACTERS])

@@ -1,4 +1,4 @@
-"""Has this person just shown that they can sign in? Asked before that is changed (A-86)."""
+"""Has this person signed in recently? Required for changing how they sign in (A-86)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from podstead.idp.sessions import OpenSession, Sessions
 
 
 class SignInAgain(AccessDenied):
-    """Who is signed in has done so too long ago for this (A-86)."""
+    """The person has not signed in recently enough for this (A-86)."""
 
     known_text = "Sign in again"
 
     def __init__(self, again_at: str | None = None) -> None:
-        """``again_at`` is the path that a person is sent to for it, instead of being refused."""
+        """``again_at`` is the path where a person can sign in again, instead of being refused."""
         super().__init__(
             "Sign in again: this action requires a sign-in within the last ten minutes"
         )
@@ -20,6 +20,6 @@ class SignInAgain(AccessDenied):
 
 
 def check_recent(sessions: Sessions, owner: OpenSession, *, again_at: str | None = None) -> None:
-    """Raises SignInAgain unless who is signed in has just done so."""
+    """Raises SignInAgain unless the person has signed in recently."""
     if not sessions.is_recent(owner):
         raise SignInAgain(again_at)

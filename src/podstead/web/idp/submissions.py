@@ -1,4 +1,4 @@
-"""What did a person, or a script in their place, send? A form or a JSON object, read alike."""
+"""What did a person or a script send? A form or a JSON object, read in the same way."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from podstead.web.request import Request
 
 
 class PasswordsDiffer(BadRequest):
-    """The new password and its repetition are not the same."""
+    """The new password and its repetition differ."""
 
     def __init__(self) -> None:
         super().__init__("The two passwords differ: type the same one twice")
@@ -20,12 +20,12 @@ class PasswordsDiffer(BadRequest):
 
 @dataclass(frozen=True, slots=True)
 class FormSubmission:
-    """What was sent, by name; from JSON a value may be anything."""
+    """The fields by name; from JSON a value may have any type."""
 
     fields: Mapping[str, object]
 
     def text(self, name: str) -> str:
-        """The text of a field, empty if there is none. Raises BadRequest for another kind."""
+        """The text of a field, empty if it is absent. Raises BadRequest for another type."""
         value = self.fields.get(name)
         if value is None:
             return ""
@@ -39,7 +39,7 @@ class FormSubmission:
 
 
 async def read_submission(request: Request) -> FormSubmission:
-    """Read the body; none at all is an empty form.
+    """Read the body; an empty one is an empty form.
 
     Raises UnsupportedMediaType, BadRequest, BodyTooLarge and BodyTimeout.
     """

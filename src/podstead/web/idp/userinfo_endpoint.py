@@ -1,7 +1,7 @@
-"""``/idp/me``: who is the person of this access token? (OpenID Connect Core section 5.3)
+"""``/idp/me``: the person of an access token (OpenID Connect Core section 5.3).
 
-It takes the tokens that give access to resources, and those of relying parties of plain OpenID
-Connect, which give access to nothing else.
+It accepts tokens that give access to resources, and those of relying parties of plain OpenID
+Connect, which are valid only here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from podstead.web.response import Response
 
 @dataclass(frozen=True, slots=True)
 class UserinfoEndpoint:
-    """Verifies an access token and tells who it is of."""
+    """Verifies an access token and returns the claims about its person."""
 
     issuer: str
     status: TokenStatus
@@ -64,7 +64,7 @@ class UserinfoEndpoint:
     async def _issuer_of(
         self, request: Request, credential: UnverifiedDpop | UnverifiedBearer
     ) -> str | None:
-        """Verify the credential; whose token it is. Raises NotAuthenticated, Overloaded."""
+        """Verify the credential, and return its issuer. Raises NotAuthenticated, Overloaded."""
         url = userinfo_url(self.issuer)
         claims = await self.status.identity_claims(credential.token)
         if claims is not None:
@@ -87,8 +87,8 @@ class UserinfoEndpoint:
         credential: UnverifiedDpop | UnverifiedBearer,
         claims: CommonClaims,
     ) -> None:
-        """See that a token that is bound to a key comes with a proof of it, and no other does
-        (RFC 9449 section 7). Raises NotAuthenticated, Overloaded."""
+        """Check that a token that is bound to a key comes with a proof of it, and that any other
+        token comes without one (RFC 9449 section 7). Raises NotAuthenticated, Overloaded."""
         if isinstance(credential, UnverifiedBearer):
             if claims.thumbprint is not None:
                 raise NotAuthenticated(

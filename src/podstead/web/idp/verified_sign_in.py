@@ -1,8 +1,8 @@
-"""How does a sign-in go on after a factor that a script has sent was verified? (A-118, A-125)
+"""How does a sign-in continue after a factor sent by a script was verified? (A-118, A-125)
 
-Without an application the session begins at once. In an interaction the verified account is noted
-there, for the browser that the interaction belongs to, and the script sends that browser on to an
-address that finds the note. Whoever calls that address without it gets nothing.
+Without an application, the session begins at once. In an interaction, the verified account is
+recorded in the interaction, which belongs to one browser, and the script sends that browser to a
+URL that reads the record. A request to that URL without the record gets nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from podstead.core.clock import Clock
 from podstead.core.errors import AccessDenied
-from podstead.idp.accounts import Accounts, counting_from
+from podstead.idp.accounts import Accounts, issue_time_s
 from podstead.idp.authorizations import Authorizations, Pending
 from podstead.idp.records import Account, VerifiedFactor
 from podstead.storage.registry import Versioned
@@ -24,7 +24,7 @@ from podstead.web.response import Response
 
 @dataclass(frozen=True, slots=True)
 class VerifiedSignIn:
-    """Notes what was verified and finds it again."""
+    """Records what was verified and reads it again."""
 
     accounts: Accounts
     authorizations: Authorizations
@@ -42,11 +42,11 @@ class VerifiedSignIn:
         restricted: bool = False,
         sign_in_method: str,
     ) -> None:
-        """Note it in the interaction; ``amr`` is what tokens tell of it. Raises Overloaded,
+        """Record it in the interaction; ``amr`` is what tokens say about it. Raises Overloaded,
         StorageError."""
         verified = VerifiedFactor(
             account.value.account_id,
-            counting_from(account.value, self.clock.now_ms() // 1000),
+            issue_time_s(account.value, self.clock.now_ms() // 1000),
             lasting=lasting,
             factor=factor,
             amr=amr,
@@ -56,7 +56,7 @@ class VerifiedSignIn:
         await self.authorizations.factor_verified(pending, verified)
 
     async def complete(self, browser_request: BrowserRequest, *, factor: str) -> Response:
-        """Go on in the interaction of the address, in which a factor of this browser was verified.
+        """Continue the interaction of the URL, in which a factor of this browser was verified.
         Raises AccessDenied without that, NotFound, BadRequest."""
         uid = path_segment(browser_request, UID_SEGMENT)
         verified = await self.authorizations.use_verified(
