@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,8 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from podstead.cli.options import OPTION_ROWS, settings_from, settings_options
-from podstead.cli.tables import table, time_text
+from podstead.cli.administration import administered
+from podstead.cli.options import root_options
+from podstead.cli.tables import print_table, time_text
 from podstead.config.value_types import BASE_URL
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
@@ -19,9 +19,6 @@ if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.idp.records import Account
 
 T = TypeVar("T")
-
-_ROWS = {row.name: row for row in OPTION_ROWS}
-_root_options = settings_options([_ROWS["root"], _ROWS["config"]])
 
 
 @click.group()
@@ -39,7 +36,7 @@ def account() -> None:
     "--email", metavar="ADDRESS", help="An e-mail address, which also works for signing in."
 )
 @click.option("--existing-pod", is_flag=True, help="Use an existing pod that has no account.")
-@_root_options
+@root_options
 def create(pod: str, email: str | None, *, existing_pod: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Create an account and its POD, and print its WebID.
 
@@ -64,16 +61,15 @@ def create(pod: str, email: str | None, *, existing_pod: bool, **options: Any) -
 
 
 @account.command("list", short_help="List accounts and their states.")
-@_root_options
+@root_options
 def list_(**options: Any) -> None:  # noqa: ANN401 - one for each setting
     """List all accounts, sorted by pod: pod, e-mail address, time of creation, state."""
-    for line in _table(_administered(options, lambda administration: administration.list())):
-        click.echo(line)
+    _print_table(_administered(options, lambda administration: administration.list()))
 
 
 @account.command(short_help="Set a new password.")
 @click.argument("name")
-@_root_options
+@root_options
 def password(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Set a new password for the account NAME, and sign it out everywhere.
 
@@ -90,7 +86,7 @@ def password(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each 
 
 @account.command(short_help="Disable an account.")
 @click.argument("name")
-@_root_options
+@root_options
 def disable(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Disable the account NAME, and sign it out everywhere. Its pod does not change."""
     _administered(options, lambda administration: administration.disable(name))
@@ -99,7 +95,7 @@ def disable(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each s
 
 @account.command(short_help="Enable a disabled account.")
 @click.argument("name")
-@_root_options
+@root_options
 def enable(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Enable the disabled account NAME. Its owner must sign in again."""
     _administered(options, lambda administration: administration.enable(name))
@@ -109,7 +105,7 @@ def enable(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each se
 @account.command(short_help="Delete an account and its pod.")
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@_root_options
+@root_options
 def delete(name: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Delete the account NAME, its pod, and everything in the pod. This cannot be undone.
 
@@ -128,7 +124,7 @@ def delete(name: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN401 - o
 
 @account.command(name="free-name", short_help="Release the name of a deleted pod.")
 @click.argument("pod")
-@_root_options
+@root_options
 def free_name(pod: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Release the name POD of a deleted pod, so that a new pod can have it.
 
@@ -143,7 +139,7 @@ def free_name(pod: str, **options: Any) -> None:  # noqa: ANN401 - one for each 
 @click.argument("name")
 @click.option("--label", metavar="TEXT", default="", help="A description to show to the owner.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
-@_root_options
+@root_options
 def credentials(name: str, label: str, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Create an id and a secret with which a script obtains tokens for the account NAME.
 
@@ -170,7 +166,7 @@ def credentials(name: str, label: str, *, as_json: bool, **options: Any) -> None
 
 @account.command(name="change-issuer", short_help="Change the URL of the provider.")
 @click.argument("url")
-@_root_options
+@root_options
 def change_issuer(url: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Move the accounts to the identity provider at URL when the server next starts.
 
@@ -211,16 +207,10 @@ def _administered(
 ) -> T:
     from podstead.app.operator.account_administration import open_account_administration
 
-    settings = settings_from(options)
-
-    async def run() -> T:
-        async with open_account_administration(settings) as administration:
-            return await act(administration)
-
-    return asyncio.run(run())
+    return administered(open_account_administration, options, act)
 
 
-def _table(accounts: Sequence[Account]) -> list[str]:
+def _print_table(accounts: Sequence[Account]) -> None:
     rows = [
         (
             each.pod,
@@ -230,4 +220,4 @@ def _table(accounts: Sequence[Account]) -> list[str]:
         )
         for each in accounts
     ]
-    return table(("POD", "E-MAIL", "CREATED", "STATE"), rows)
+    print_table(("POD", "E-MAIL", "CREATED", "STATE"), rows)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from podstead.cli.tables import now_s
 from podstead.core.errors import PodsteadError
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
@@ -84,7 +84,7 @@ def new(  # noqa: PLR0917 - one for each option
     for path in (certificate, key):
         if path.exists():
             raise own.already_there(path)
-    made = own.new_certificate(web_id, now_s=_now_s(), days=days, key_bits=bits)
+    made = own.new_certificate(web_id, now_s=now_s(), days=days, key_bits=bits)
     own.write_files(made.made, certificate=certificate, key=key)
     click.echo(f"Wrote the certificate to {certificate} and the key to {key}.", err=True)
     if token is None:
@@ -101,7 +101,3 @@ def new(  # noqa: PLR0917 - one for each option
 def _print_statements(made: own.OwnCertificate) -> None:
     click.echo(f"Add these statements to {made.new_key.document}:\n", err=True)
     click.echo(made.new_key.turtle(), nl=False)
-
-
-def _now_s() -> int:
-    return int(datetime.now(tz=UTC).timestamp())

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from datetime import UTC, datetime
 from typing import Any
 
 import click
 
-from podstead.cli.options import OPTION_ROWS, settings_from, settings_options
-from podstead.cli.tables import table, time_text
-
-_ROWS = {row.name: row for row in OPTION_ROWS}
-_root_options = settings_options([_ROWS["root"], _ROWS["config"]])
+from podstead.cli.administration import administered
+from podstead.cli.options import root_options, settings_from
+from podstead.cli.tables import now_s, print_table, time_text
 
 
 @click.group()
@@ -25,7 +21,7 @@ def keys() -> None:
 
 
 @keys.command("list", short_help="List the keys and their states.")
-@_root_options
+@root_options
 def list_(**options: Any) -> None:  # noqa: ANN401 - one for each setting
     """List the keys, newest first: id, algorithm, time of creation, time of first use, and state.
 
@@ -39,8 +35,7 @@ def list_(**options: Any) -> None:  # noqa: ANN401 - one for each setting
         (row.key_id, row.algorithm, time_text(row.made_s), time_text(row.signs_from_s), row.state)
         for row in rows
     ]
-    for line in table(("ID", "ALGORITHM", "CREATED", "SIGNS FROM", "STATE"), lines):
-        click.echo(line)
+    print_table(("ID", "ALGORITHM", "CREATED", "SIGNS FROM", "STATE"), lines)
 
 
 @keys.command(short_help="Create new keys.")
@@ -50,27 +45,23 @@ def list_(**options: Any) -> None:  # noqa: ANN401 - one for each setting
     help="The current keys may have been stolen: delete them, and sign with the new ones "
     "immediately. All existing tokens become invalid, and applications must sign in again.",
 )
-@_root_options
+@root_options
 def rotate(*, compromised: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Create a new key for each algorithm.
 
     The server publishes it immediately and begins to sign with it a day later, when every server
     that caches the keys has had time to fetch it. Tokens signed with earlier keys remain valid.
     """
-    from podstead.app.operator.key_administration import open_key_desk
+    from podstead.app.operator.key_administration import (
+        KeyAdministration,
+        open_key_administration,
+    )
 
-    settings = settings_from(options)
+    async def act(administration: KeyAdministration) -> int:
+        return administration.rotate(compromised=compromised)
 
-    async def run() -> int:
-        async with open_key_desk(settings) as administration:
-            return administration.rotate(compromised=compromised)
-
-    signs_from_s = asyncio.run(run())
-    if signs_from_s <= _now_s():
+    signs_from_s = administered(open_key_administration, options, act)
+    if signs_from_s <= now_s():
         click.echo("The new keys are in use.")
     else:
         click.echo(f"The new keys will be in use from {time_text(signs_from_s)}.")
-
-
-def _now_s() -> int:
-    return int(datetime.now(tz=UTC).timestamp())

@@ -32,6 +32,16 @@ def settings_options(rows: Iterable[Row[Any]] = OPTION_ROWS) -> Callable[[C], C]
     return decorate
 
 
+def options_named(*names: str) -> Callable[[C], C]:
+    """Add the options of the settings with these names."""
+    rows = {row.name: row for row in OPTION_ROWS}
+    return settings_options([rows[name] for name in names])
+
+
+root_options = options_named("root", "config")
+"""The options of every command that works on a data root."""
+
+
 def settings_from(options: dict[str, Any]) -> Settings:
     """The settings of this run, from options, environment and file. Raises StartRefused."""
     return read_settings(options, os.environ, folder=Path.cwd())

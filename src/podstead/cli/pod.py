@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from podstead.cli.options import OPTION_ROWS, settings_from, settings_options
-from podstead.cli.tables import table, time_text
+from podstead.cli.administration import administered
+from podstead.cli.options import root_options
+from podstead.cli.tables import print_table, time_text
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
     from podstead.app.operator.pod_administration import ListedPod, PodAdministration
 
 T = TypeVar("T")
-
-_ROWS = {row.name: row for row in OPTION_ROWS}
-_root_options = settings_options([_ROWS["root"], _ROWS["config"]])
 
 
 @click.group()
@@ -31,19 +28,18 @@ def pod() -> None:
 
 @pod.command("list", short_help="List pods and whether they have accounts.")
 @click.option("--without-account", is_flag=True, help="List only pods that have no account.")
-@_root_options
+@root_options
 def list_(*, without_account: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """List all pods, sorted by name: pod, WebID of the owner, time of creation, and whether the pod
     has an account."""
     listed = _administered(options, lambda administration: administration.list())
-    for line in _table([each for each in listed if not (without_account and each.has_account)]):
-        click.echo(line)
+    _print_table([each for each in listed if not (without_account and each.has_account)])
 
 
 @pod.command(short_help="Delete a pod that has no account.")
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@_root_options
+@root_options
 def delete(name: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Delete the pod NAME, which has no account, and everything in it. This cannot be undone.
 
@@ -63,16 +59,10 @@ def delete(name: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN401 - o
 def _administered(options: dict[str, Any], act: Callable[[PodAdministration], Awaitable[T]]) -> T:
     from podstead.app.operator.pod_administration import open_pod_administration
 
-    settings = settings_from(options)
-
-    async def run() -> T:
-        async with open_pod_administration(settings) as administration:
-            return await act(administration)
-
-    return asyncio.run(run())
+    return administered(open_pod_administration, options, act)
 
 
-def _table(pods: Sequence[ListedPod]) -> list[str]:
+def _print_table(pods: Sequence[ListedPod]) -> None:
     rows = [
         (
             each.record.name,
@@ -82,4 +72,4 @@ def _table(pods: Sequence[ListedPod]) -> list[str]:
         )
         for each in pods
     ]
-    return table(("POD", "OWNER", "CREATED", "ACCOUNT"), rows)
+    print_table(("POD", "OWNER", "CREATED", "ACCOUNT"), rows)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from podstead.cli.options import OPTION_ROWS, settings_from, settings_options
-from podstead.cli.tables import table, time_text
+from podstead.cli.administration import administered
+from podstead.cli.options import options_named, root_options
+from podstead.cli.tables import now_s, print_table, time_text
 from podstead.storage.records import TokenRecord
 
 if TYPE_CHECKING:  # at run time it is loaded when it is needed
@@ -18,9 +17,7 @@ if TYPE_CHECKING:  # at run time it is loaded when it is needed
 
 T = TypeVar("T")
 
-_ROWS = {row.name: row for row in OPTION_ROWS}
-_root_options = settings_options([_ROWS["root"], _ROWS["config"]])
-_create_options = settings_options([_ROWS["token-lifetime-s"], _ROWS["token-secret-file"]])
+_create_options = options_named("token-lifetime-s", "token-secret-file")
 
 
 @click.group()
@@ -33,7 +30,7 @@ def token() -> None:
 
 @token.command(short_help="Create another token for a pod's owner.")
 @click.argument("pod")
-@_root_options
+@root_options
 @_create_options
 def create(pod: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Create another token for the owner of POD and print it on a line of its own."""
@@ -43,19 +40,16 @@ def create(pod: str, **options: Any) -> None:  # noqa: ANN401 - one for each set
 
 @token.command("list", short_help="List tokens with their ids and states.")
 @click.argument("pod", required=False)
-@_root_options
+@root_options
 def list_(pod: str | None, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """List all tokens, or those of POD, newest first: id, pod, times of issue and expiry, state."""
-    for line in _table(
-        _administered(options, lambda administration: administration.list(pod)), _now_s()
-    ):
-        click.echo(line)
+    _print_table(_administered(options, lambda administration: administration.list(pod)), now_s())
 
 
 @token.command(short_help="Revoke one token, or all tokens of a pod.")
 @click.argument("token_id", required=False)
 @click.option("--pod", metavar="POD", help="Revoke all tokens of this pod.")
-@_root_options
+@root_options
 def revoke(token_id: str | None, pod: str | None, **options: Any) -> None:  # noqa: ANN401
     """Revoke the token with the id TOKEN_ID (see 'podstead token list'), or all tokens of a pod."""
     if (token_id is None) == (pod is None):
@@ -73,16 +67,10 @@ def revoke(token_id: str | None, pod: str | None, **options: Any) -> None:  # no
 def _administered(options: dict[str, Any], act: Callable[[TokenAdministration], Awaitable[T]]) -> T:
     from podstead.app.operator.token_administration import open_token_administration
 
-    settings = settings_from(options)
-
-    async def run() -> T:
-        async with open_token_administration(settings) as administration:
-            return await act(administration)
-
-    return asyncio.run(run())
+    return administered(open_token_administration, options, act)
 
 
-def _table(records: Sequence[TokenRecord], now_s: int) -> list[str]:
+def _print_table(records: Sequence[TokenRecord], now_s: int) -> None:
     rows = [
         (
             record.token_id,
@@ -93,7 +81,7 @@ def _table(records: Sequence[TokenRecord], now_s: int) -> list[str]:
         )
         for record in records
     ]
-    return table(("ID", "POD", "ISSUED", "EXPIRES", "STATE"), rows)
+    print_table(("ID", "POD", "ISSUED", "EXPIRES", "STATE"), rows)
 
 
 def _state(record: TokenRecord, now_s: int) -> str:
@@ -102,7 +90,3 @@ def _state(record: TokenRecord, now_s: int) -> str:
     if record.expires_s is not None and record.expires_s <= now_s:
         return "expired"
     return "valid"
-
-
-def _now_s() -> int:
-    return int(datetime.now(tz=UTC).timestamp())

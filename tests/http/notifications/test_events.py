@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from podstead.app.adapters.system import SystemClock
-from podstead.app.operator.token_administration import open_token_administration, opened_store
+from podstead.app.operator.data_root import opened_store
+from podstead.app.operator.token_administration import open_token_administration
 from podstead.config import Settings
 from podstead.notifications.notification import Notification
 from podstead.notifications.readers import Readers, View

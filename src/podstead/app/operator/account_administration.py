@@ -15,7 +15,7 @@ from podstead.app.accounts import AccountServices, build_accounts
 from podstead.app.adapters.operator_audit import operator_audit
 from podstead.app.adapters.root import remembered_base_url, remembered_issuer, store_issuer
 from podstead.app.adapters.system import SystemClock, SystemRandomness
-from podstead.app.operator.token_administration import opened_store
+from podstead.app.operator.data_root import opened_store
 from podstead.config import Settings
 from podstead.core.errors import NotFound, RootUnusable
 from podstead.idp.audit import AuditEvent

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from podstead.app.adapters.operator_audit import operator_audit
 from podstead.app.adapters.provider_keys import KeyFolder
 from podstead.app.adapters.system import SystemClock
-from podstead.app.operator.token_administration import opened_records
+from podstead.app.operator.data_root import opened_records
 from podstead.config import Settings
 from podstead.core.clock import Clock
 from podstead.core.errors import RootUnusable
@@ -73,9 +73,9 @@ class KeyAdministration:
 
 
 @asynccontextmanager
-async def open_key_desk(settings: Settings) -> AsyncIterator[KeyAdministration]:
-    """The desk, whose changes are left for the log of the server if its store is there. Raises
-    RootUnusable, StorageError."""
+async def open_key_administration(settings: Settings) -> AsyncIterator[KeyAdministration]:
+    """The administration of the keys; the server logs the changes if the data root has a store.
+    Raises RootUnusable, StorageError."""
     if not RootLayout(settings.root).database.exists():
         yield KeyAdministration(settings)
         return

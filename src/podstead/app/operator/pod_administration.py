@@ -1,5 +1,5 @@
-"""What may the operator do with pods, beside a running server? List them, and delete those that
-have no account; a pod that has one goes with its account (``account_desk``)."""
+"""What can the operator do with pods, beside a running server? List them, and delete those that
+have no account; a pod that has one is deleted with its account (``account_administration``)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from podstead.app.adapters.operator_audit import operator_audit
-from podstead.app.operator.token_administration import opened_records
+from podstead.app.operator.data_root import opened_records
 from podstead.config import Settings
 from podstead.core.errors import Conflict, NotFound
 from podstead.idp.audit import Audit, AuditEvent

@@ -1,6 +1,6 @@
-"""What may the operator do beside a running server? Tokens are made, listed and revoked (A-31).
+"""What can the operator do with tokens, beside a running server? Create, list and revoke (A-31).
 
-The store is opened as a worker opens it; the server sees the change with its next request.
+The server sees each change with its next request.
 """
 
 from __future__ import annotations
@@ -11,19 +11,17 @@ from dataclasses import dataclass
 
 from podstead.app.adapters.keys import load_token_keys
 from podstead.app.adapters.operator_audit import operator_audit
-from podstead.app.adapters.system import SystemClock, SystemRandomness
+from podstead.app.operator.data_root import opened_records
 from podstead.config import Settings, StartRefused
-from podstead.core.errors import NotFound, RootUnusable, StorageError
+from podstead.core.errors import NotFound, StorageError
 from podstead.idp.audit import Audit, AuditEvent
 from podstead.pods.provision import IssuedToken, TokenPolicy, issue_and_record
 from podstead.storage.layout import RootLayout
-from podstead.storage.protocol import Store
 from podstead.storage.record_store import RecordStore
 from podstead.storage.records import (
     PodRecord,
     TokenRecord,
 )
-from podstead.storage.sqlite import SqliteStore
 from podstead.storage.tokens import revocations
 
 
@@ -92,26 +90,3 @@ async def open_token_administration(settings: Settings) -> AsyncIterator[TokenAd
     """Open the store of an existing data root. Raises RootUnusable, StorageError."""
     async with opened_records(settings) as records, operator_audit(records) as audit:
         yield TokenAdministration(settings, records, audit)
-
-
-@asynccontextmanager
-async def opened_records(settings: Settings) -> AsyncIterator[RecordStore]:
-    """The records of an existing data root, while it is open. Raises RootUnusable,
-    StorageError."""
-    async with opened_store(settings) as store:
-        yield RecordStore(store, SystemClock(), SystemRandomness())
-
-
-@asynccontextmanager
-async def opened_store(settings: Settings) -> AsyncIterator[Store]:
-    """The store of an existing data root, while it is open. Raises RootUnusable, StorageError."""
-    if not RootLayout(settings.root).database.exists():
-        raise RootUnusable(
-            f"There is no data in {settings.root}. Set --root to the data root of the server."
-        )
-    store = SqliteStore(settings.root)
-    await store.open()
-    try:
-        yield store
-    finally:
-        await store.close()

@@ -1,0 +1,37 @@
+"""How does a command open the data root? As a worker does, while a server may run."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from podstead.app.adapters.system import SystemClock, SystemRandomness
+from podstead.config import Settings
+from podstead.core.errors import RootUnusable
+from podstead.storage.layout import RootLayout
+from podstead.storage.protocol import Store
+from podstead.storage.record_store import RecordStore
+from podstead.storage.sqlite import SqliteStore
+
+
+@asynccontextmanager
+async def opened_records(settings: Settings) -> AsyncIterator[RecordStore]:
+    """The records of an existing data root, while it is open. Raises RootUnusable,
+    StorageError."""
+    async with opened_store(settings) as store:
+        yield RecordStore(store, SystemClock(), SystemRandomness())
+
+
+@asynccontextmanager
+async def opened_store(settings: Settings) -> AsyncIterator[Store]:
+    """The store of an existing data root, while it is open. Raises RootUnusable, StorageError."""
+    if not RootLayout(settings.root).database.exists():
+        raise RootUnusable(
+            f"There is no data in {settings.root}. Set --root to the data root of the server."
+        )
+    store = SqliteStore(settings.root)
+    await store.open()
+    try:
+        yield store
+    finally:
+        await store.close()
