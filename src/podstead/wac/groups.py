@@ -21,7 +21,7 @@ from functools import partial
 
 from podstead.core import vocab
 from podstead.core.clock import Clock
-from podstead.core.errors import BodyTooLarge, OutboundError, RequestRefused
+from podstead.core.errors import OutboundError, RequestRefused
 from podstead.core.expiring_cache import ExpiringCache
 from podstead.core.identifiers import ResourcePath
 from podstead.outbound.foreign_documents import DocumentFetcher, Purpose
@@ -91,28 +91,13 @@ NO_MEMBERSHIPS = Memberships(frozenset(), ())
 
 
 @dataclass(frozen=True, slots=True)
-class _Stated:
-    """What a document of this server states; ``lasting`` unless it may be parsed later."""
+class _LocalMembers:
+    """The members in documents of this server at one moment, with the preconditions."""
 
-    members: Members
-    lasting: bool = True
-
-
-_NOTHING_STATED = _Stated(_NO_MEMBERS)
-
-
-@dataclass(frozen=True, slots=True)
-class _LocalDocuments:
-    """What documents of this server state at one moment, with the preconditions."""
-
-    documents: Mapping[ResourcePath, _Stated]
+    documents: Mapping[ResourcePath, Members]
     preconditions: tuple[Precondition, ...]
-    rules_last: bool = True
-    """Whether only a change of the store can change who may read them."""
-
-    @property
-    def lasting(self) -> bool:
-        return self.rules_last and all(stated.lasting for stated in self.documents.values())
+    lasting: bool = True
+    """Whether only a change of the store can change them, and who may read the documents."""
 
 
 class GroupMemberships:
@@ -134,13 +119,12 @@ class GroupMemberships:
         self._foreign = foreign
         self._clock = clock
         self._base_url = base_url
-        self._stored: DocumentReader[_Stated] = DocumentReader(
+        self._stored: DocumentReader[Members] = DocumentReader(
             source,
             self._interpret,
             kind="group documents",
             weigh=cache_weight,
             max_weight=cache_bytes,
-            max_bytes=MAX_GROUP_DOCUMENT_BYTES,
         )
         self._fetched: ExpiringCache[str, Members] = ExpiringCache(cache_bytes)
 
@@ -175,78 +159,71 @@ class GroupMemberships:
                 # ``None`` means that this decision is itself about reading a group document. Such a
                 # decision never needs another server.
                 remote.append(group)
-        stated = await self._local_documents(beside, elsewhere, readable)
+        stored = await self._local_members(beside, elsewhere, readable)
         members = {
-            group: stated.documents.get(path, _NOTHING_STATED).members.get(
-                self._node(group, path), frozenset()
-            )
+            group: stored.documents.get(path, _NO_MEMBERS).get(self._node(group, path), frozenset())
             for group, path in local.items()
         }
         members |= await self._remote_members(remote)
         joined = frozenset(group for group in members if not names.isdisjoint(members[group]))
-        return Memberships(joined, stated.preconditions, lasting=not remote and stated.lasting)
+        return Memberships(joined, stored.preconditions, lasting=not remote and stored.lasting)
 
     # --- documents of this server ---------------------------------------------------------
 
-    async def _local_documents(
+    async def _local_members(
         self,
         beside: set[ResourcePath],
         elsewhere: set[ResourcePath],
         readable: AskReadable | None,
-    ) -> _LocalDocuments:
-        """What the documents in the storage of the rules state, and those elsewhere that are
+    ) -> _LocalMembers:
+        """The members in the documents in the storage of the rules, and in those elsewhere that are
         readable."""
         # One snapshot for the documents and their rules, so that a document is never read under
         # rules that did not apply to this version of it.
         candidates = () if readable is None or not elsewhere else _first(elsewhere)
         wanted = beside.union(*map(paths_to_read, candidates)) if candidates else beside
         if not wanted:
-            return _LocalDocuments({}, ())
-        read = partial(self._documents_in, sorted(beside), candidates, readable)
+            return _LocalMembers({}, ())
+        read = partial(self._members_at, sorted(beside), candidates, readable)
         return await self._stored.retry(wanted, read)
 
-    async def _documents_in(
+    async def _members_at(
         self,
         beside: Sequence[ResourcePath],
         candidates: Sequence[ResourcePath],
         readable: AskReadable | None,
         snapshot: Snapshot,
-    ) -> _LocalDocuments:
+    ) -> _LocalMembers:
         """The same in one snapshot. Raises Superseded if a document has changed since."""
         decisions = [(path, await readable(path, snapshot)) for path in candidates if readable]
         paths = [*beside, *(path for path, decision in decisions if decision.may_read)]
-        documents: dict[ResourcePath, _Stated] = {}
+        lasting = all(decision.lasting for _, decision in decisions)
+        documents: dict[ResourcePath, Members] = {}
         for path in paths:
-            metadata = snapshot[path]
-            if metadata is None:
-                documents[path] = _NOTHING_STATED
-            else:
-                stated = self._stored.cached(path, metadata)
-                documents[path] = stated or await self._read(metadata)
+            try:
+                documents[path] = await self._members_in(snapshot[path])
+            except _TRANSIENT:  # not cached, because the same version may be parsed the next time
+                documents[path], lasting = _NO_MEMBERS, False
         # A write that these grant is decided again if any of them changes before it is committed,
         # the rules of the group documents included.
         preconditions = tuple(_precondition(path, snapshot[path]) for path in paths)
         for _, decision in decisions:
             preconditions += decision.preconditions
-        lasting = all(decision.lasting for _, decision in decisions)
-        return _LocalDocuments(documents, preconditions, rules_last=lasting)
+        return _LocalMembers(documents, preconditions, lasting)
+
+    async def _members_in(self, metadata: Metadata | None) -> Members:
+        if metadata is None or metadata.size_bytes > MAX_GROUP_DOCUMENT_BYTES:
+            return _NO_MEMBERS
+        members = self._stored.cached(metadata.path, metadata)
+        return await self._stored.read(metadata.path, metadata) if members is None else members
+
+    async def _interpret(self, path: str, metadata: Metadata, content: bytes) -> Members:
+        return await self._parse_members(content, metadata.content_type, self._base_url + path)
 
     def _node(self, group: str, path: ResourcePath) -> str:
         """The group's IRI as its document spells it, however the rules spell it."""
         _, separator, fragment = group.partition("#")
         return f"{self._base_url}{path}{separator}{fragment}"
-
-    async def _read(self, metadata: Metadata) -> _Stated:
-        try:
-            return await self._stored.read(metadata.path, metadata)
-        except BodyTooLarge:
-            return _NOTHING_STATED
-        except _TRANSIENT:  # not cached, because the same version may be parsed the next time
-            return _Stated(_NO_MEMBERS, lasting=False)
-
-    async def _interpret(self, path: str, metadata: Metadata, content: bytes) -> _Stated:
-        base_iri = self._base_url + path
-        return _Stated(await self._understand(content, metadata.content_type, base_iri))
 
     # --- documents of other servers -------------------------------------------------------
 
@@ -269,22 +246,22 @@ class GroupMemberships:
         try:
             document = await self._foreign.fetch(url, Purpose.GROUP)
             size_bytes = len(document.content)
-            members = await self._understand(
+            members = await self._parse_members(
                 document.content, document.media_type, document.final_url
             )
-            kept_ms = REMOTE_FRESH_MS
+            lifetime_ms = REMOTE_FRESH_MS
         except _TRANSIENT:
-            members, kept_ms = _NO_MEMBERS, REMOTE_RETRY_MS
+            members, lifetime_ms = _NO_MEMBERS, REMOTE_RETRY_MS
         # From the end of the fetch, which may have taken as long as the document is used.
         self._fetched.put(
             url,
             members,
-            expires_at_ms=self._clock.now_ms() + kept_ms,
+            expires_at_ms=self._clock.now_ms() + lifetime_ms,
             weight=size_bytes + CACHE_OVERHEAD_BYTES,
         )
         return members
 
-    async def _understand(self, content: bytes, content_type: str, base_iri: str) -> Members:
+    async def _parse_members(self, content: bytes, content_type: str, base_iri: str) -> Members:
         """The members that the content states; none if it is not RDF. Raises UnknownContext and
         OutboundError if a JSON-LD context is not available."""
         try:
