@@ -43,7 +43,7 @@ from podstead.web.limits import InvalidCredentialLimit, PodCreationLimit
 from podstead.web.pods_endpoint import PodsAlone, PodsEndpoint
 from podstead.web.registration import Registration
 from podstead.web.resource_endpoint import ResourceEndpoint
-from podstead.web.response import Responder
+from podstead.web.resource_responses import Responder
 from podstead.web.response_cache import ResponseCache
 from podstead.web.root_endpoint import RootEndpoint
 from podstead.web.routes import Access, Route, Routes

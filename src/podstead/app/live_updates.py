@@ -18,7 +18,7 @@ from podstead.wac.gate import Gate
 from podstead.web.authentication import LimitedAuthentication
 from podstead.web.notifications.services import Parse
 from podstead.web.open_sockets import OpenSockets
-from podstead.web.response import UPDATES_PATH
+from podstead.web.resource_responses import UPDATES_PATH
 from podstead.web.routes import Access, Route
 from podstead.web.updates_socket import SocketRules, UpdatesSocket
 

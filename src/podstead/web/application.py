@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -45,7 +45,8 @@ from podstead.web.git_endpoint import GitEndpoint
 from podstead.web.limits import InvalidCredentialLimit, address_key
 from podstead.web.rechecked_body import RecheckedBody
 from podstead.web.request import Request, read_request
-from podstead.web.response import Response, options_response
+from podstead.web.resource_responses import options_response
+from podstead.web.response import Response, empty_response
 from podstead.web.response_cache import ResponseCache
 from podstead.web.routes import Access, Route, Routes, is_reserved
 from podstead.web.sending import send_response
@@ -260,7 +261,7 @@ class Application:
         methods = routes.service_methods(path)
         if methods is None:
             return options_response(path, base_url=self._base_url)
-        return Response(204, [(b"allow", ", ".join(methods).encode("ascii"))])
+        return _allowing(methods)
 
     async def _authenticate(self, request: Request, asked: GitRequest | None) -> Identity | None:
         if not request.fields.authorization and request.certificate is None:
@@ -334,7 +335,11 @@ def _refuse_method(method: str, path: ResourcePath, routes: Routes) -> None:
 
 def _options_of_server() -> Response:
     """What the server has for some resource or other (RFC 9110 section 9.3.7)."""
-    return Response(204, [(b"allow", ", ".join(_KNOWN_METHODS).encode("ascii"))])
+    return _allowing(_KNOWN_METHODS)
+
+
+def _allowing(methods: Iterable[str]) -> Response:
+    return empty_response(204, [(b"allow", ", ".join(methods).encode("ascii"))])
 
 
 def _give_nonce(response: Response, scope: Scope, nonces: Nonces) -> None:

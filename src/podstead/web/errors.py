@@ -39,8 +39,8 @@ from podstead.core.errors import (
 from podstead.core.ranges import unsatisfied_content_range
 from podstead.web.asgi import Headers
 from podstead.web.challenges import AuthenticateChallenges
-from podstead.web.pages import PAGE_POLICY, error_page
-from podstead.web.response import Response
+from podstead.web.pages import error_page, page_response
+from podstead.web.response import NO_STORE, Response, json_content_response
 
 STATUSES: dict[type[PodsteadError], tuple[int, str]] = {
     BadRequest: (400, "Bad Request"),
@@ -104,25 +104,19 @@ def refusal(
     """The response that says a refusal; ``challenges`` are what a 401 asks for, ``to_git`` tells
     that it is git that asked."""
     status, reason = status_of(error)
-    headers = _error_headers(error, challenges, to_git=to_git)
+    headers = [*_error_headers(error, challenges, to_git=to_git), NO_STORE]
     message = INTERNAL_MESSAGE if status == 500 else str(error)
     if prefers_html(accept):
-        body = error_page(status=status, reason=reason, message=message)
-        headers.append((b"content-type", b"text/html; charset=utf-8"))
-        headers.append(PAGE_POLICY)
-    else:
-        said = _ErrorBody(error.known_text or reason, message)
-        if isinstance(error, RateLimited):
-            said.retry_after_s = error.retry_after_s
-        elif isinstance(error, QuotaExceeded):
-            said.used_bytes = error.used_bytes
-            said.limit_bytes = error.limit_bytes
-            said.needed_bytes = error.needed_bytes
-        body = msgspec.json.encode(said)
-        headers.append((b"content-type", b"application/json"))
-    headers.append((b"content-length", str(len(body)).encode("ascii")))
-    headers.append((b"cache-control", b"no-store"))
-    return Response(status, headers, b"" if method == "HEAD" else body)
+        page = error_page(status=status, reason=reason, message=message)
+        return page_response(page, status=status, method=method, headers=headers)
+    body = _ErrorBody(error.known_text or reason, message)
+    if isinstance(error, RateLimited):
+        body.retry_after_s = error.retry_after_s
+    elif isinstance(error, QuotaExceeded):
+        body.used_bytes = error.used_bytes
+        body.limit_bytes = error.limit_bytes
+        body.needed_bytes = error.needed_bytes
+    return json_content_response(body, status=status, method=method, headers=headers)
 
 
 def _error_headers(

@@ -14,16 +14,15 @@ from types import MappingProxyType
 
 import msgspec
 
-from podstead.core.conditional import Conditions, PreconditionResult, evaluate_read
+from podstead.core.conditional import Conditions
 from podstead.core.conneg import choose
 from podstead.core.errors import NotAcceptable
 from podstead.core.identity import Identity
 from podstead.core.media_types import JSON_LD, RDF_TYPES
 from podstead.rdf.codecs import Document, serialize
 from podstead.rdf.graph import Dataset, Graph
-from podstead.web.asgi import Headers
 from podstead.web.request import Request
-from podstead.web.response import Response
+from podstead.web.response import Response, conditional_response
 
 _TAG_BYTES = 16
 
@@ -70,24 +69,16 @@ def generated_document(
     fields = request.fields
     media_type = document.choose(fields.get(b"accept"))
     content = document.content(media_type)
-    etag = f'"{blake2b(content, digest_size=_TAG_BYTES).hexdigest()}"'
-    headers: Headers = [
-        (b"etag", etag.encode("ascii")),
-        (b"cache-control", b"no-cache"),
-        (b"allow", allow.encode("ascii")),
-    ]
-    # Without a Last-Modified, conditions by time mean nothing (RFC 9110 section 13.1.3).
-    conditions = Conditions(
-        if_match=fields.get(b"if-match"), if_none_match=fields.get(b"if-none-match")
+    response = conditional_response(
+        content,
+        media_type,
+        method=request.method,
+        etag=f'"{blake2b(content, digest_size=_TAG_BYTES).hexdigest()}"',
+        conditions=Conditions(
+            if_match=fields.get(b"if-match"), if_none_match=fields.get(b"if-none-match")
+        ),
+        headers=[(b"cache-control", b"no-cache"), (b"allow", allow.encode("ascii"))],
     )
-    verdict = evaluate_read(conditions, etag=etag, modified_ms=0)
-    response = Response(304, headers, of_stored_state=True)
+    response.of_stored_state = True
     response.valid_until_s = agent.expires_at_s if agent else None
-    if verdict is PreconditionResult.PROCEED:
-        response.status = 200
-        response.headers += [
-            (b"content-type", media_type.encode("ascii")),
-            (b"content-length", str(len(content)).encode("ascii")),
-        ]
-        response.body = b"" if request.method == "HEAD" else content
     return response

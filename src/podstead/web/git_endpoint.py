@@ -11,7 +11,7 @@ from podstead.git.requests import GitRequest
 from podstead.git.service import Caller, GitService
 from podstead.web.limits import address_key
 from podstead.web.request import Request
-from podstead.web.response import Response
+from podstead.web.response import Response, relayed_response
 
 MAX_SIGNED_BYTES: Final = 4 * 1024 * 1024
 """How much content may be signed with a request of git; its helpers sign none."""
@@ -44,4 +44,4 @@ class GitEndpoint:
             body = await _whole(body)
         answer = await self._service.answer(asked, caller, transfer, body)
         fields = [(name.encode(), value.encode("ascii")) for name, value in answer.head.fields]
-        return Response(answer.head.status, fields, answer.content)
+        return relayed_response(answer.head.status, fields, answer.content)

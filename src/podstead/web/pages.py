@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from podstead.web.response import HeaderField, Response, content_response
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+HTML: Final = "text/html; charset=utf-8"
 PAGE_POLICY = (
     b"content-security-policy",
     (
@@ -55,6 +58,15 @@ def _templates(folder: Traversable, above: str = "") -> Iterator[tuple[str, str]
 def render(template: str, **context: object) -> bytes:
     """A page of one of the templates. Whoever sends it says which policy it comes with."""
     return load_templates().get_template(template).render(context).encode()
+
+
+def page_response(
+    page: bytes, *, method: str, status: int = 200, headers: Iterable[HeaderField] = ()
+) -> Response:
+    """The response with one of the pages below."""
+    return content_response(
+        page, HTML, method=method, status=status, headers=[PAGE_POLICY, *headers]
+    )
 
 
 def error_page(*, status: int, reason: str, message: str) -> bytes:

@@ -13,7 +13,7 @@ from podstead.pods.provision import PodProvisioner
 from podstead.web.json_bodies import MAX_JSON_BYTES, json_object
 from podstead.web.registration import Registration
 from podstead.web.request import Request
-from podstead.web.response import Response
+from podstead.web.response import NO_STORE, Response, json_content_response
 
 
 class CreatedPod(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -68,18 +68,6 @@ class PodsEndpoint:
             )
         sent = json_object(await request.body.read(limit_bytes=MAX_JSON_BYTES))
         await self._registration.count(request.client_address)
-        return _answer(await self._maker.make(sent, request))
-
-
-def _answer(pod: CreatedPod) -> Response:
-    body = msgspec.json.encode(pod)
-    return Response(
-        201,
-        [
-            (b"location", pod.pod_uri.encode("ascii")),
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(body)).encode("ascii")),
-            (b"cache-control", b"no-store"),
-        ],
-        body,
-    )
+        pod = await self._maker.make(sent, request)
+        headers = [(b"location", pod.pod_uri.encode("ascii")), NO_STORE]
+        return json_content_response(pod, status=201, headers=headers)

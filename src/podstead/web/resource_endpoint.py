@@ -12,7 +12,8 @@ from podstead.resources.service import ResourceService
 from podstead.web.challenges import AuthenticateChallenges
 from podstead.web.errors import refusal
 from podstead.web.request import Request, operation_of
-from podstead.web.response import Responder, Response
+from podstead.web.resource_responses import Responder
+from podstead.web.response import Response
 
 
 class ResourceEndpoint:

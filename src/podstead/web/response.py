@@ -1,77 +1,42 @@
-"""How is an outcome said in HTTP? Status, headers and body of answers that are not refusals.
+"""What is a response, and which header fields describe its content? Only this module creates one.
 
-What of the headers depends on a path and kind alone is made once.
+The rules of RFC 9110 that hold for every response are applied here: which statuses have no content
+and no length (section 8.6), that a response to HEAD has the fields of a GET without its content
+(section 9.3.2), and what a 206 and a 304 state (sections 15.3.7 and 15.4.5).
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
-from email.utils import formatdate
-from functools import lru_cache
+from typing import Final
 
-from podstead.core.errors import (
-    AccessDenied,
-    NotAuthenticated,
-    NotFound,
-    PreconditionFailed,
-    RequestRefused,
-    UnsupportedMediaType,
-)
-from podstead.core.identifiers import (
-    Auxiliary,
-    ResourcePath,
-    acl_of,
-    auxiliary_kind,
-    description_of,
-    is_container,
-    storage_description_of,
-    storage_root,
-    subject_of,
-)
-from podstead.core.links import link_header
-from podstead.core.media_types import RDF_TYPES, essence
-from podstead.core.memoization import memoize_short_keys
-from podstead.core.methods import accepts_only_rdf, allowed_methods
-from podstead.core.prefer import Return
-from podstead.core.vocab import (
-    LDP_BASIC_CONTAINER,
-    LDP_CONTAINER,
-    LDP_NON_RDF_SOURCE,
-    LDP_RDF_SOURCE,
-    LDP_RESOURCE,
-    PIM_STORAGE_CLASS,
-    SOLID_OWNER,
-    SOLID_POD_OWNER,
-    SOLID_STORAGE_DESCRIPTION,
-    SOLID_UPDATES_VIA_STREAMING_HTTP,
-)
-from podstead.notifications.channel_types import stream_of_resource
-from podstead.resources.entity_tags import last_modified_ms, stored_tag
-from podstead.resources.outcome import Outcome, Representation, ResourceRequest, Result
+import msgspec
+
+from podstead.core.conditional import Conditions, PreconditionResult, evaluate_read
+from podstead.core.ranges import ByteRange
 from podstead.storage.protocol import OpenBody
-from podstead.storage.records import ResourceKind
 from podstead.web.asgi import Headers
 
 Body = bytes | OpenBody | AsyncIterator[bytes]
+HeaderField = tuple[bytes, bytes]
 
-UPDATES_PATH = ResourcePath("/.notifications")
-"""The address of the socket of solid-0.1."""
-
-VARY = b"Accept, Authorization, Origin"
-_VARY_OF_CONTAINERS = VARY + b", Prefer"
+VARY: Final = b"Accept, Authorization, Origin"
+NO_STORE: Final = (b"cache-control", b"no-store")
+_JSON: Final = "application/json"
+_WITHOUT_CONTENT: Final = frozenset({204, 304})
 
 
 @dataclass(slots=True)
 class Response:
-    """One HTTP response, while it is made.
+    """One HTTP response.
 
-    ``first`` and ``last`` bound a byte range of ``body`` that is sent.
+    ``first`` and ``last`` bound the byte range of ``body`` that is sent.
 
-    ``valid_until_s`` is when it stops being the answer to the same request although nothing was
-    stored meanwhile: the credential expires (Unix seconds; ``None`` for never).
-    ``of_stored_state`` tells that it follows from the request and the stored state alone.
-    ``vary`` names the request headers that may make another answer (P-28).
+    ``valid_until_s`` is the time (Unix seconds) at which the credential of the request expires and
+    the same request may get another response, ``None`` for never. ``of_stored_state`` is true if
+    the response depends on the request and the stored state alone. ``vary`` lists the request
+    headers that the response depends on (P-28).
     """
 
     status: int
@@ -84,214 +49,83 @@ class Response:
     vary: bytes = VARY
 
 
-_STATUSES = {
-    Result.REPRESENTED: 200,
-    Result.PARTIAL: 206,
-    Result.NOT_MODIFIED: 304,
-    Result.CREATED: 201,
-    Result.CHANGED: 204,
-    Result.DELETED: 204,
-    Result.MOVED: 301,
-}
-
-_SAFE = frozenset({"GET", "HEAD"})
-_READ = frozenset({Result.REPRESENTED, Result.PARTIAL, Result.NOT_MODIFIED})
-_WRITTEN = frozenset({Result.CREATED, Result.CHANGED, Result.DELETED})
-
-_RDF_INPUT = b"text/turtle, application/ld+json, application/n-triples"
-_PATCH_INPUT = b"text/n3, application/sparql-update"
-_ANY_INPUT = b"text/turtle, application/ld+json, */*"
-# User content must never act with this origin's rights: it gets an opaque one (R-15, A-61).
-_SANDBOX = (
-    b"content-security-policy",
-    b"sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts",
-)
-
-
-class Responder:
-    """Makes responses; knows the base URL that absolute links need."""
-
-    def __init__(self, *, base_url: str) -> None:
-        self._base_url = base_url
-        self._updates_via = (b"updates-via", updates_url(base_url).encode("ascii"))
-
-    def outcome(self, outcome: Outcome, exchange: ResourceRequest) -> Response:
-        """The response to an operation that was carried out."""
-        response = Response(_STATUSES[outcome.result], self._facts(outcome, exchange))
-        if outcome.result in _READ:
-            response.of_stored_state = exchange.lasting
-            response.valid_until_s = exchange.agent.expires_at_s if exchange.agent else None
-            if is_container(exchange.operation.target):
-                response.vary = _VARY_OF_CONTAINERS
-        if outcome.representation is not None:
-            _represent(response, outcome, outcome.representation, exchange)
-        return response
-
-    def refusal_facts(self, exchange: ResourceRequest, error: RequestRefused) -> Headers:
-        """The headers that a refused operation may carry: they follow from the URL and from what
-        the caller itself is granted (W-50, P-30), so they tell nothing of the target. Only who
-        was let in meets preconditions, and is told the entity tag."""
-        target = exchange.operation.target
-        headers: Headers = [(b"link", _links(target, None, self._base_url))]
-        denied = isinstance(error, NotAuthenticated | AccessDenied)
-        if denied or exchange.operation.method in _SAFE:  # A-9, W-50
-            _add_wac_allow(headers, exchange)
-        if exchange.operation.method in _SAFE:
-            headers.append(self._updates_via)
-        if isinstance(error, UnsupportedMediaType | NotFound):
-            # Of a missing resource, clients learn from these whether and how to create it.
-            headers += _method_headers(target)
-        if isinstance(error, PreconditionFailed) and exchange.existing is not None:
-            headers.append((b"etag", stored_tag(exchange.existing).encode("ascii")))
-        return headers
-
-    def _facts(self, outcome: Outcome, exchange: ResourceRequest) -> Headers:
-        target = outcome.location or exchange.operation.target
-        headers: Headers = []
-        if outcome.etag is not None:
-            headers.append((b"etag", outcome.etag.encode("ascii")))
-        if outcome.metadata is not None:
-            modified = http_date(last_modified_ms(outcome.metadata) // 1000)
-            headers.append((b"last-modified", modified))
-        if outcome.location is not None:
-            headers.append((b"location", f"{self._base_url}{outcome.location}".encode("ascii")))
-        if outcome.result is not Result.DELETED:
-            kind = outcome.metadata.kind if outcome.metadata else None
-            rdf = (
-                outcome.metadata is not None and essence(outcome.metadata.content_type) in RDF_TYPES
-            )
-            links = _links(target, kind, self._base_url, rdf=rdf, owner=outcome.owner)
-            headers.append((b"link", links))
-        if outcome.result in _READ:
-            headers += _method_headers(exchange.operation.target)
-        if exchange.operation.method in _SAFE:
-            headers.append((b"cache-control", _cache_control(exchange)))
-            headers.append(self._updates_via)
-            _add_wac_allow(headers, exchange)
-        applied = _preference_applied(outcome, exchange)
-        if applied is not None:
-            headers.append((b"preference-applied", applied))
-        return headers
-
-
-@lru_cache(maxsize=8)
-def updates_url(base_url: str) -> str:
-    """The URL of the socket that tells of changes, by the scheme of the server's own (L-1)."""
-    return f"ws{base_url.removeprefix('http')}{UPDATES_PATH}"
-
-
-def options_response(target: ResourcePath, *, base_url: str) -> Response:
-    """The answer to OPTIONS of a resource, from the URL's shape only (P-13)."""
-    headers: Headers = [*_method_headers(target)]
-    headers.append((b"updates-via", updates_url(base_url).encode("ascii")))
-    root = storage_root(target)
-    if root is not None:
-        link = (base_url + storage_description_of(root), SOLID_STORAGE_DESCRIPTION)
-        headers.append((b"link", link_header([link]).encode("ascii")))
-    return Response(204, headers)
-
-
-def _represent(
-    response: Response, outcome: Outcome, representation: Representation, exchange: ResourceRequest
-) -> None:
-    """Give a response the representation: its type, length, range and bytes."""
-    headers = response.headers
-    headers.append((b"content-type", representation.content_type.encode("latin-1")))
-    headers.append(_SANDBOX)
-    headers.append((b"accept-ranges", b"bytes" if representation.verbatim else b"none"))
-    size_bytes = representation.size_bytes
-    chosen = outcome.byte_range
-    if chosen is not None:
-        response.first, response.last = chosen.first, chosen.last
-        content_range = chosen.content_range(size_bytes or 0)
-        headers.append((b"content-range", content_range.encode("ascii")))
-        size_bytes = chosen.size_bytes
-    if size_bytes is not None:
-        headers.append((b"content-length", str(size_bytes).encode("ascii")))
-    if exchange.operation.method != "HEAD":
-        response.body = representation.body
-
-
-def _preference_applied(outcome: Outcome, exchange: ResourceRequest) -> bytes | None:
-    """What the answer owes to a preference (RFC 7240 section 3); ``None`` where it owes nothing.
-
-    No answer to a write has content, which is as little as one can have.
-    """
-    operation = exchange.operation
-    preferences = operation.preferences
-    if outcome.result in _WRITTEN:
-        return b"return=minimal" if preferences.returned is Return.MINIMAL else None
-    if outcome.result in _READ and is_container(operation.target) and preferences.choose_parts:
-        return b"return=representation"
-    return None
-
-
-def _add_wac_allow(headers: Headers, exchange: ResourceRequest) -> None:
-    if exchange.grant is not None:
-        headers.append((b"wac-allow", exchange.grant.wac_allow.encode("ascii")))
-
-
-def _cache_control(exchange: ResourceRequest) -> bytes:
-    if exchange.grant is not None and exchange.grant.public_may_read:
-        return b"no-cache"
-    return b"private, no-cache"
-
-
-@lru_cache(maxsize=1024)
-def http_date(unix_s: int) -> bytes:
-    """An HTTP date (RFC 9110 section 5.6.7)."""
-    return formatdate(unix_s, usegmt=True).encode("ascii")
-
-
-@memoize_short_keys
-def _links(
-    target: ResourcePath,
-    kind: ResourceKind | None,
-    base_url: str,
+def content_response(
+    body: Body,
+    media_type: str,
     *,
-    rdf: bool = False,
-    owner: str | None = None,
-) -> bytes:
-    """The Link header on one line (P-29 to P-35, N-22); without ``kind`` what the URL tells."""
-    subject = subject_of(target)
-    links = [(base_url + acl_of(subject), "acl")]
-    auxiliary = auxiliary_kind(target)
-    if auxiliary is Auxiliary.DESCRIPTION:
-        links.append((base_url + subject, "describes"))
-    elif auxiliary is None:
-        links.append((base_url + description_of(subject), "describedby"))
-    root = storage_root(target)
-    if root is not None:
-        links.append((base_url + storage_description_of(root), SOLID_STORAGE_DESCRIPTION))
-        stream = base_url + stream_of_resource(base_url + target)
-        links.append((stream, SOLID_UPDATES_VIA_STREAMING_HTTP))
-    if owner is not None:  # P-33; clients look for the one or the other
-        links += [(owner, SOLID_OWNER), (owner, SOLID_POD_OWNER)]
-    links += [(iri, "type") for iri in _types(target, kind, rdf=rdf)]
-    return link_header(links).encode("ascii")
+    method: str,
+    status: int = 200,
+    headers: Iterable[HeaderField] = (),
+    size_bytes: int | None = None,
+    byte_range: ByteRange | None = None,
+    vary: bytes = VARY,
+) -> Response:
+    """A response with content, or the header of one if the request's ``method`` is HEAD.
+
+    ``size_bytes`` is the length of a ``body`` that is not in memory, if it is known; ``byte_range``
+    is the part of the body to send.
+    """
+    if isinstance(body, bytes):
+        size_bytes = len(body)
+    response = Response(status, [*headers], vary=vary)
+    fields = response.headers
+    fields.append((b"content-type", media_type.encode("latin-1")))
+    if byte_range is not None:
+        response.first, response.last = byte_range.first, byte_range.last
+        fields.append((b"content-range", byte_range.content_range(size_bytes or 0).encode("ascii")))
+        size_bytes = byte_range.size_bytes
+    if size_bytes is not None:
+        fields.append((b"content-length", b"%d" % size_bytes))
+    if method != "HEAD":
+        response.body = body
+    return response
 
 
-def _types(target: ResourcePath, kind: ResourceKind | None, *, rdf: bool) -> list[str]:
-    types = [LDP_RESOURCE]
-    if is_container(target):
-        types += [LDP_CONTAINER, LDP_BASIC_CONTAINER]
-        if storage_root(target) == target:
-            types.append(PIM_STORAGE_CLASS)
-    elif auxiliary_kind(target) is not None:
-        types.append(LDP_RDF_SOURCE)  # also where none is stored: an empty description is RDF
-    elif kind is not None:
-        types.append(LDP_RDF_SOURCE if rdf else LDP_NON_RDF_SOURCE)
-    return types
+def json_content_response(
+    value: object,
+    *,
+    status: int = 200,
+    method: str = "POST",
+    headers: Iterable[HeaderField] = (),
+    vary: bytes = VARY,
+) -> Response:
+    """A response with ``value`` encoded as JSON."""
+    content = msgspec.json.encode(value)
+    return content_response(
+        content, _JSON, method=method, status=status, headers=headers, vary=vary
+    )
 
 
-@memoize_short_keys
-def _method_headers(target: ResourcePath) -> tuple[tuple[bytes, bytes], ...]:
-    allowed = allowed_methods(target)
-    headers: Headers = [(b"allow", ", ".join(allowed).encode("ascii"))]
-    if "PATCH" in allowed:
-        headers.append((b"accept-patch", _PATCH_INPUT))
-    if "POST" in allowed:
-        headers.append((b"accept-post", _ANY_INPUT))
-    if "PUT" in allowed:
-        headers.append((b"accept-put", _RDF_INPUT if accepts_only_rdf(target) else _ANY_INPUT))
-    return tuple(headers)
+def empty_response(
+    status: int, headers: Iterable[HeaderField] = (), *, vary: bytes = VARY
+) -> Response:
+    """A response without content."""
+    response = Response(status, [*headers], vary=vary)
+    if status not in _WITHOUT_CONTENT:
+        response.headers.append((b"content-length", b"0"))
+    return response
+
+
+def relayed_response(status: int, headers: Iterable[HeaderField], body: Body) -> Response:
+    """A response whose header fields, those of its content included, another program has set."""
+    return Response(status, [*headers], body)
+
+
+def conditional_response(
+    content: bytes,
+    media_type: str,
+    *,
+    method: str,
+    etag: str,
+    conditions: Conditions,
+    headers: Iterable[HeaderField],
+) -> Response:
+    """The 200 with this content, or the 304 if the client has it. Raises PreconditionFailed.
+
+    Generated content has no Last-Modified, so ``conditions`` must not contain any on a time
+    (RFC 9110 section 13.1.3).
+    """
+    fields = [(b"etag", etag.encode("ascii")), *headers]
+    if evaluate_read(conditions, etag=etag, modified_ms=0) is PreconditionResult.NOT_MODIFIED:
+        return empty_response(304, fields)
+    return content_response(content, media_type, method=method, headers=fields)

@@ -5,13 +5,11 @@ The server's root is no storage and no container; pods are below it and are not 
 
 from __future__ import annotations
 
-import msgspec
-
 from podstead.core.conneg import prefers_html
 from podstead.core.identity import Identity
-from podstead.web.pages import PAGE_POLICY, welcome_page
+from podstead.web.pages import page_response, welcome_page
 from podstead.web.request import Request
-from podstead.web.response import Response
+from podstead.web.response import Response, json_content_response
 
 
 class RootEndpoint:
@@ -30,20 +28,16 @@ class RootEndpoint:
     async def get(self, request: Request, _: Identity | None) -> Response:
         """The welcome page, or JSON that says where to create a pod and where to sign in."""
         if prefers_html(request.fields.get(b"accept")):
-            body = welcome_page(
+            page = welcome_page(
                 base_url=self._base_url,
                 version=self._version,
                 provider=self._provider,
                 registration_open=self._registration_open,
             )
-            headers = [(b"content-type", b"text/html; charset=utf-8"), PAGE_POLICY]
-        else:
-            facts = {"server": "Podstead"}
-            if self._registration_open:
-                facts["createPod"] = f"{self._base_url}/.pods"
-            if self._provider is not None:
-                facts["signIn"] = f"{self._provider}/idp/login"
-            body = msgspec.json.encode(facts)
-            headers = [(b"content-type", b"application/json")]
-        headers.append((b"content-length", str(len(body)).encode("ascii")))
-        return Response(200, headers, b"" if request.method == "HEAD" else body)
+            return page_response(page, method=request.method)
+        facts = {"server": "Podstead"}
+        if self._registration_open:
+            facts["createPod"] = f"{self._base_url}/.pods"
+        if self._provider is not None:
+            facts["signIn"] = f"{self._provider}/idp/login"
+        return json_content_response(facts, method=request.method)

@@ -1,20 +1,22 @@
 """The solid-0.1 socket at /.notifications, which ``Updates-Via`` names (L-1 to L-12).
 
-What is said is for ``notifications/solid_0_1.py`` to know, and what the client asks for is done in
-``updates_listener.py``. Here its lines are read, and what waits in the mailbox is sent, answers and
-notices alike, so that a client always has the ``ack`` of a URL before its first ``pub``.
+``notifications/solid_0_1.py`` knows the lines of the protocol, and ``updates_listener.py`` carries
+out what the client requests. Replies and notifications are sent in the order of one queue, so a
+client gets the ``ack`` of a URL before the first ``pub``.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 from podstead.core.clock import Clock
 from podstead.core.identity import Identity
 from podstead.notifications.history import History
 from podstead.notifications.hub import Hub
+from podstead.notifications.listening import Ended
 from podstead.notifications.readers import Subscriber
 from podstead.notifications.solid_0_1 import (
     GREETING,
@@ -27,41 +29,32 @@ from podstead.notifications.solid_0_1 import (
 )
 from podstead.notifications.subscriber_queue import EndReason, QueueClosed, SubscriberQueue
 from podstead.web import websocket
-from podstead.web.asgi import Headers
 from podstead.web.authentication import LimitedAuthentication
 from podstead.web.open_sockets import OpenSockets
 from podstead.web.request import Request
-from podstead.web.response import Response
+from podstead.web.socket_endpoint import SocketEndpoint
 from podstead.web.updates_listener import Arrivals, LineSender, Listener
 from podstead.web.websocket import SocketClosed, WebSocket
 
-SEND_TIMEOUT_S = 30.0
-"""How long a client may take nothing at all."""
-
-_CLOSE_TIMEOUT_S = 5.0
-_CLOSE_CODES = {
-    EndReason.SLOW: websocket.TRY_AGAIN_LATER,
-    EndReason.STOPPING: websocket.GOING_AWAY,
-    EndReason.EXPIRED: websocket.POLICY_VIOLATION,
-    EndReason.REVOKED: websocket.POLICY_VIOLATION,
-    EndReason.CLOSED: websocket.NORMAL,
-}
 _EXPLANATION = b"This is a WebSocket that speaks solid-0.1. Connect to it, and send: sub <URL>\n"
 
 
 @dataclass(frozen=True, slots=True)
 class SocketRules:
-    """How sockets of solid-0.1 behave: ``is_open`` lets them watch what they may not read (L-10);
-    ``heartbeat_s`` is how often an idle one hears something; ``is_alone`` says that no other worker
-    commits changes."""
+    """The rules for sockets of solid-0.1.
+
+    With ``is_open`` a client may subscribe to resources that it cannot read (L-10). ``heartbeat_s``
+    is the time after which an idle socket gets a message. ``is_alone`` is true if no other worker
+    commits changes.
+    """
 
     heartbeat_s: float
     is_open: bool
     is_alone: bool = True
 
 
-class UpdatesSocket:
-    """Answers at the address of the socket."""
+class UpdatesSocket(SocketEndpoint):
+    """Sends notifications of changes over WebSockets that speak solid-0.1."""
 
     def __init__(
         self,
@@ -74,53 +67,47 @@ class UpdatesSocket:
         clock: Clock,
         rules: SocketRules,
     ) -> None:
+        super().__init__(sockets, explanation=_EXPLANATION)
         self._base_url = base_url
         self._hub = hub
         self._history = history
         self._authentication = authentication
-        self._sockets = sockets
         self._clock = clock
         self._rules = rules
 
-    async def get(self, request: Request, _agent: Identity | None) -> Response:
-        """Tell who does not ask for a WebSocket that this is one (RFC 9110 section 15.5.22)."""
-        headers: Headers = [
-            (b"upgrade", b"websocket"),
-            (b"content-type", b"text/plain; charset=utf-8"),
-            (b"cache-control", b"no-store"),
-        ]
-        return Response(426, headers, b"" if request.method == "HEAD" else _EXPLANATION)
-
     async def connect(self, socket: WebSocket, request: Request, agent: Identity | None) -> None:
-        """Serve one socket to its end. Raises RateLimited before it is taken up."""
+        """Serve one socket to its end. Raises RateLimited before it accepts the socket."""
         with self._sockets.admit(request.client_address, agent) as queue:
             offer = offer_of(socket.offered)
             opened_after = None if self._rules.is_alone else await self._hub.newest_sequence()
+            if offer is SubprotocolOffer.OTHERS:
+                await _reject(socket)
+                return
+            origin = request.fields.get(b"origin")
+            subscriber = Subscriber(agent, origin, is_unchecked=self._rules.is_open)
             arrivals = Arrivals(self._hub, self._clock, opened_after)
-            with contextlib.suppress(SocketClosed):
-                await socket.accept(PROTOCOL if offer is SubprotocolOffer.THIS else None)
-                if offer is SubprotocolOffer.OTHERS:
-                    await socket.send(UNKNOWN_PROTOCOL)
-                    await socket.close(websocket.PROTOCOL_ERROR, "unknown protocol")
-                    return
-                origin = request.fields.get(b"origin")
-                subscriber = Subscriber(agent, origin, is_unchecked=self._rules.is_open)
-                await self._serve(socket, request, subscriber, queue, arrivals)
+            listener = self._listener(socket, request, subscriber, queue, arrivals)
+            await self._serve(
+                socket,
+                self._messages(listener, queue, subscriber),
+                read=listener.run,
+                protocol=PROTOCOL if offer is SubprotocolOffer.THIS else None,
+            )
 
-    async def _serve(
+    def _listener(
         self,
         socket: WebSocket,
         request: Request,
         subscriber: Subscriber,
         queue: SubscriberQueue,
         arrivals: Arrivals,
-    ) -> None:
+    ) -> Listener:
         scheme = self._base_url.partition(":")[0]
         conversation = Conversation(
             origin=self._base_url,
             aliases=[f"{scheme}://{request.host}"],
         )
-        listener = Listener(
+        return Listener(
             socket,
             queue,
             conversation,
@@ -134,43 +121,39 @@ class UpdatesSocket:
             ),
             arrivals=arrivals,
         )
-        reading = asyncio.create_task(listener.run())
-        try:
-            ending = await self._speak(socket, listener, queue, subscriber)
-        finally:
-            reading.cancel()
-            await asyncio.gather(reading, return_exceptions=True)
-        if ending is not EndReason.CLOSED:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_CLOSE_TIMEOUT_S):
-                    await socket.close(_CLOSE_CODES[ending], ending.value)
 
-    async def _speak(
-        self, socket: WebSocket, listener: Listener, queue: SubscriberQueue, subscriber: Subscriber
-    ) -> EndReason:
-        """Send what there is to say until something ends it. Raises SocketClosed."""
-        await socket.send(GREETING)
+    async def _messages(
+        self, listener: Listener, queue: SubscriberQueue, subscriber: Subscriber
+    ) -> AsyncGenerator[str | Ended, None]:
+        """The lines to send until something ends the socket."""
+        yield GREETING
         while True:
             try:
                 async with asyncio.timeout(self._silence_s(subscriber)):
                     lines = listener.lines_of(await queue.next())
             except QueueClosed as closed:
-                return closed.ending
+                yield Ended(closed.ending)
+                return
             except TimeoutError:
                 lines = [HEARTBEAT]
             if subscriber.has_expired(self._clock.now_ms()):
-                return EndReason.EXPIRED
-            try:
-                for line in lines:
-                    async with asyncio.timeout(SEND_TIMEOUT_S):
-                        await socket.send(line)
-            except TimeoutError:
-                return EndReason.SLOW
+                yield Ended(EndReason.EXPIRED)
+                return
+            for line in lines:
+                yield line
 
     def _silence_s(self, subscriber: Subscriber) -> float:
-        """How long nothing need be said: until the next heartbeat, or the credential expires."""
+        """The time until the next heartbeat or until the credential expires."""
         agent = subscriber.agent
         if agent is None or agent.expires_at_s is None:
             return self._rules.heartbeat_s
         left_s = agent.expires_at_s - self._clock.now_ms() / 1000
         return min(self._rules.heartbeat_s, max(left_s, 0.0))
+
+
+async def _reject(socket: WebSocket) -> None:
+    """Tell a client that it offered only sub-protocols that are not supported."""
+    with contextlib.suppress(SocketClosed):
+        await socket.accept()
+        await socket.send(UNKNOWN_PROTOCOL)
+        await socket.close(websocket.PROTOCOL_ERROR, "unknown protocol")

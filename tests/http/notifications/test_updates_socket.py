@@ -15,9 +15,9 @@ from podstead.notifications.solid_0_1 import MAX_URLS
 from podstead.notifications.subscriber_queue import CAPACITY
 from podstead.storage.records import PodRemoval, Version
 from podstead.storage.sqlite import SqliteStore
-from podstead.web import updates_socket
+from podstead.web import socket_endpoint
 from podstead.web.open_sockets import MAX_PER_AGENT
-from podstead.web.response import UPDATES_PATH
+from podstead.web.resource_responses import UPDATES_PATH
 from tests.http.nostr import world as nostr_world
 from tests.http.tokens import world as tokens
 from tests.support.application import BASE, Server, Start, acl_turtle
@@ -664,7 +664,7 @@ async def test_who_takes_nothing_is_closed_and_others_hear_on(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """N-31."""
-    monkeypatch.setattr(updates_socket, "SEND_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(socket_endpoint, "SEND_TIMEOUT_S", 0.05)
     server = await start()
     async with watching(server, DOC) as slow, watching(server, DOC) as quick:
         slow.stalled = True

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
-
 from podstead.idp.oauth.messages import OAuthAnswer
 from podstead.web.asgi import Headers
-from podstead.web.response import Response
+from podstead.web.response import Response, json_content_response
 
 NO_STORE: Final = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))
 _OWN: Final = frozenset(name for name, _ in NO_STORE)
@@ -17,14 +15,8 @@ _OWN: Final = frozenset(name for name, _ in NO_STORE)
 
 def oauth_json_response(answer: OAuthAnswer) -> Response:
     """The response that says an answer."""
-    content = msgspec.json.encode(answer.body)
-    headers: Headers = [
-        *NO_STORE,
-        *_further(answer.headers),
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(content)).encode("ascii")),
-    ]
-    return Response(answer.status, headers, content)
+    headers = [*NO_STORE, *_further(answer.headers)]
+    return json_content_response(answer.body, status=answer.status, headers=headers)
 
 
 def _further(headers: Sequence[tuple[str, str]]) -> Headers:

@@ -45,7 +45,7 @@ from podstead.web.json_bodies import MAX_JSON_BYTES
 from podstead.web.limits import address_key, network_key, take
 from podstead.web.public_document import public_document
 from podstead.web.request import Request
-from podstead.web.response import Response
+from podstead.web.response import Response, empty_response
 
 TOKEN_FAILURES_PER_MINUTE: Final = 30
 """The maximum number of token requests from one address that may fail in a minute."""
@@ -148,7 +148,7 @@ class ProtocolEndpoints:
         if text is None:
             return oauth_json_response(refused("invalid_request", "The token is missing"))
         await self._status.revoke(text, client)
-        return Response(200, [*NO_STORE, (b"content-length", b"0")], b"")
+        return empty_response(200, NO_STORE)
 
     # --- clients ------------------------------------------------------------------------------
 
@@ -194,7 +194,7 @@ class ProtocolEndpoints:
             raise NotAuthenticated("Invalid token", invalid=True, scheme="Bearer")
         if request.method == "DELETE":
             await self._clients.remove(client_id)
-            return Response(204, [*NO_STORE])
+            return empty_response(204, NO_STORE)
         body = shown_metadata(client) | {"registration_client_uri": self._registration_uri(client)}
         return oauth_json_response(OAuthAnswer(200, body))
 

@@ -13,15 +13,18 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-import msgspec
-
 from podstead.core.clock import Randomness
-from podstead.web.asgi import Headers
 from podstead.web.idp.cookies import Header
-from podstead.web.pages import render
-from podstead.web.response import Response
+from podstead.web.pages import HTML, render
+from podstead.web.response import (
+    NO_STORE,
+    Response,
+    content_response,
+    empty_response,
+    json_content_response,
+)
 
-_NO_STORE: Final = (b"cache-control", b"no-store")
+_VARY: Final = b"Accept, Cookie"
 _NONCE_BYTES: Final = 16
 _PLAIN_AUTHORITY: Final = re.compile(r"[A-Za-z0-9.-]+(?::[0-9]+)?")
 
@@ -49,38 +52,23 @@ class Renderer:
         body = render(
             f"idp/{template}", nonce=nonce, server_name=self.server_name, status=status, **context
         )
-        fields: Headers = [
-            (b"content-type", b"text/html; charset=utf-8"),
-            (b"content-length", str(len(body)).encode("ascii")),
-            (b"content-security-policy", _policy(nonce, form_targets)),
-            _NO_STORE,
-            *headers,
-        ]
-        return Response(status, fields, body, vary=b"Accept, Cookie")
+        policy = (b"content-security-policy", _policy(nonce, form_targets))
+        fields = [policy, NO_STORE, *headers]
+        return content_response(body, HTML, method="GET", status=status, headers=fields, vary=_VARY)
 
 
 def see_other(location: str, *headers: Header) -> Response:
     """A redirect to another page, with GET."""
-    fields: Headers = [
-        (b"location", location.encode("ascii")),
-        (b"content-length", b"0"),
-        _NO_STORE,
-        *headers,
-    ]
-    return Response(303, fields, vary=b"Accept, Cookie")
+    fields = [(b"location", location.encode("ascii")), NO_STORE, *headers]
+    return empty_response(303, fields, vary=_VARY)
 
 
 def json_response(status: int, body: object, *headers: Header) -> Response:
     """A response for a program: ``body`` as JSON, or nothing with a 204."""
-    fields: Headers = [_NO_STORE, *headers]
+    fields = [NO_STORE, *headers]
     if status == 204:
-        return Response(status, fields, vary=b"Accept, Cookie")
-    content = msgspec.json.encode(body)
-    fields += [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(content)).encode("ascii")),
-    ]
-    return Response(status, fields, content, vary=b"Accept, Cookie")
+        return empty_response(status, fields, vary=_VARY)
+    return json_content_response(body, status=status, headers=fields, vary=_VARY)
 
 
 def _policy(nonce: str, form_targets: Sequence[str]) -> bytes:

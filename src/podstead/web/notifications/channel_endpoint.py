@@ -14,7 +14,7 @@ from podstead.web.generated_document import GeneratedDocument, generated_documen
 from podstead.web.notifications.addresses import Addresses
 from podstead.web.notifications.services import FORMS
 from podstead.web.request import Request
-from podstead.web.response import Response
+from podstead.web.response import Response, empty_response
 
 
 class ChannelEndpoint:
@@ -45,4 +45,4 @@ class ChannelEndpoint:
         if channel is None or channel.channel_type != type_name:
             raise NotFound("There is no such channel; it may have ended")
         await self._channels.close(key)
-        return Response(204)
+        return empty_response(204)

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import msgspec
-
 from podstead.core.clock import Clock
 from podstead.core.errors import Unprocessable
 from podstead.core.identifiers import ResourcePath
@@ -25,7 +23,7 @@ from podstead.notifications.channel_types import GATEWAY, ChannelType
 from podstead.web.json_bodies import MAX_JSON_BYTES, json_object
 from podstead.web.notifications.services import Subscriptions
 from podstead.web.request import Request
-from podstead.web.response import Response
+from podstead.web.response import NO_STORE, Response, json_content_response
 
 ENDPOINT: Final = ResourcePath(f"{GATEWAY}/sockets")
 PROTOCOL: Final = "ws"
@@ -53,7 +51,8 @@ class GatewayEndpoint:
             )
         known = [each for each in FEATURES if isinstance(features, list) and each in features]
         endpoint = self._with.addresses.base_url + ENDPOINT
-        return _answer({"endpoint": endpoint, "protocol": PROTOCOL, "features": known})
+        members = {"endpoint": endpoint, "protocol": PROTOCOL, "features": known}
+        return json_content_response(members, headers=[NO_STORE])
 
     async def open(self, request: Request, agent: Identity | None) -> Response:
         """``POST`` of a topic and features; features that were not offered are not looked at.
@@ -64,7 +63,8 @@ class GatewayEndpoint:
         channel = await self._with.subscribe(
             self._wanted(await self._members(request)), request, agent
         )
-        return _answer({"endpoint": channel.receive_from, "protocol": PROTOCOL})
+        members = {"endpoint": channel.receive_from, "protocol": PROTOCOL}
+        return json_content_response(members, headers=[NO_STORE])
 
     def _wanted(self, asked: dict[str, Any]) -> ChannelRequest:
         topic, state = asked.get("topic"), asked.get("state")
@@ -98,13 +98,3 @@ def _milliseconds(asked: dict[str, Any], name: str) -> int | None:
     if not number or not 0 <= seconds <= LONGEST_MS / 1000:
         raise Unprocessable(f"The {name} must be a number of seconds, at most two weeks")
     return int(seconds * 1000)
-
-
-def _answer(members: dict[str, object]) -> Response:
-    content = msgspec.json.encode(members)
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(content)).encode("ascii")),
-        (b"cache-control", b"no-store"),
-    ]
-    return Response(200, headers, content)

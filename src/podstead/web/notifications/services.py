@@ -37,7 +37,7 @@ from podstead.web.json_bodies import MAX_JSON_BYTES
 from podstead.web.limits import network_key
 from podstead.web.notifications.addresses import Addresses
 from podstead.web.request import Request
-from podstead.web.response import Response
+from podstead.web.response import NO_STORE, Response, content_response
 
 FORMS: Final = (JSON_LD, *(each for each in RDF_TYPES if each != JSON_LD))
 """The media types of services and channels; JSON-LD is what the protocol prefers."""
@@ -111,12 +111,7 @@ class SubscriptionService:
         content = GeneratedDocument(description.graph, description.json, PREFIXES).content(
             media_type
         )
-        headers = [
-            (b"content-type", media_type.encode("ascii")),
-            (b"content-length", str(len(content)).encode("ascii")),
-            (b"cache-control", b"no-store"),
-        ]
-        return Response(200, headers, content)
+        return content_response(content, media_type, method=request.method, headers=[NO_STORE])
 
     async def _wanted(self, request: Request) -> ChannelRequest:
         base_url = self._with.addresses.base_url

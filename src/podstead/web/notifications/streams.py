@@ -35,13 +35,16 @@ from podstead.notifications.listening import (
 from podstead.notifications.messages import Messages
 from podstead.notifications.notification import Notification
 from podstead.notifications.readers import Subscriber
-from podstead.web.asgi import Headers
 from podstead.web.open_sockets import OpenSockets
 from podstead.web.request import Request
-from podstead.web.response import Response
+from podstead.web.response import NO_STORE, Response, content_response
 from podstead.web.routes import Endpoint
 
-_EVENTS: Final = b"text/event-stream"
+_EVENTS: Final = "text/event-stream"
+_HEADERS: Final = (
+    NO_STORE,
+    (b"x-accel-buffering", b"no"),  # asks a reverse proxy to hold nothing back
+)
 _RECONNECT_MS: Final = 2000
 """How long a receiver waits before it comes back."""
 _SEQUENCE: Final = re.compile(r"[0-9]{1,18}")
@@ -84,7 +87,7 @@ class Streams:
         channel = await self._channel(request, ChannelType.STREAMING_HTTP)
         place = await self._place(request, terms_of(channel))
         messages = self._as_messages(place.listening, channel.media_type)
-        return place.response(request, channel.media_type.encode("ascii"), messages)
+        return place.response(request, channel.media_type, messages)
 
     async def stream_of_resource(self, request: Request, agent: Identity | None) -> Response:
         """``GET`` of the messages of any resource, whose URL is the last segment of the path.
@@ -99,7 +102,7 @@ class Streams:
         end_ms = None if expires_s is None else expires_s * 1000
         place = await self._place(request, Terms(topic, subscriber, state="", end_ms=end_ms))
         messages = self._as_messages(place.listening, media_type)
-        return place.response(request, media_type.encode("ascii"), messages)
+        return place.response(request, media_type, messages)
 
     async def _place(self, request: Request, terms: Terms, *, after: int | None = None) -> _Place:
         """A place among the listeners. Raises RateLimited, and what listening raises."""
@@ -168,18 +171,13 @@ class _Place:
     stack: ExitStack
 
     def response(
-        self, request: Request, content_type: bytes, pieces: AsyncGenerator[bytes, None]
+        self, request: Request, content_type: str, pieces: AsyncGenerator[bytes, None]
     ) -> Response:
         """The response of these pieces; who asks for its header only leaves at once."""
-        headers: Headers = [
-            (b"content-type", content_type),
-            (b"cache-control", b"no-store"),
-            (b"x-accel-buffering", b"no"),  # asks a reverse proxy to hold nothing back
-        ]
+        body = _Live(pieces, self.stack)
         if request.method == "HEAD":
             self.stack.close()
-            return Response(200, headers)
-        return Response(200, headers, _Live(pieces, self.stack))
+        return content_response(body, content_type, method=request.method, headers=_HEADERS)
 
 
 class _Live(AsyncIterator[bytes]):

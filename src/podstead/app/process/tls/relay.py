@@ -40,7 +40,31 @@ class Owner(Protocol):
         """The client's connection is closed."""
 
 
-class ClientHalf(asyncio.Protocol):
+class _Half(asyncio.Protocol):
+    """What the other half may do with either side."""
+
+    _transport: asyncio.Transport | None = None
+
+    def pause_reading(self) -> None:
+        if (transport := self._open_transport()) is not None:
+            transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        if (transport := self._open_transport()) is not None:
+            transport.resume_reading()
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _open_transport(self) -> asyncio.Transport | None:
+        # The halves call each other from callbacks in any order, so each call checks this first.
+        transport = self._transport
+        return None if transport is None or transport.is_closing() else transport
+
+
+class ClientHalf(_Half):
     """The client's side."""
 
     def __init__(
@@ -53,7 +77,6 @@ class ClientHalf(asyncio.Protocol):
         self._loop = loop
         self._tls = tls
         self._owner = owner
-        self._transport: asyncio.Transport | None = None
         self._server: ServerHalf | None = None
         self._admission: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -129,27 +152,10 @@ class ClientHalf(asyncio.Protocol):
         transport.resume_reading()
         self._linger(transport)
 
-    def pause_reading(self) -> None:
-        if (transport := self._open_transport()) is not None:
-            transport.pause_reading()
-
-    def resume_reading(self) -> None:
-        if (transport := self._open_transport()) is not None:
-            transport.resume_reading()
-
-    def abort(self) -> None:
-        """Close at once."""
-        if self._transport is not None:
-            self._transport.abort()
-
     # --- steps --------------------------------------------------------------------------------
 
     def _open_transport(self) -> asyncio.Transport | None:
-        # The halves call each other from callbacks in any order, so each call checks this first.
-        transport = self._transport
-        if transport is None or self._ending or transport.is_closing():
-            return None
-        return transport
+        return None if self._ending else super()._open_transport()
 
     def _go_on(self) -> None:
         transport = self._open_transport()
@@ -230,13 +236,12 @@ class ClientHalf(asyncio.Protocol):
         )
 
 
-class ServerHalf(asyncio.Protocol):
+class ServerHalf(_Half):
     """The HTTP server's side."""
 
     def __init__(self, client: ClientHalf, note_end: Callable[[], None]) -> None:
         self._client = client
         self._note_end = note_end
-        self._transport: asyncio.Transport | None = None
         self._has_ended_sending = False
 
     # --- what the event loop calls ------------------------------------------------------------
@@ -271,20 +276,3 @@ class ServerHalf(asyncio.Protocol):
         if not self._has_ended_sending and (transport := self._open_transport()) is not None:
             self._has_ended_sending = True
             transport.write_eof()
-
-    def pause_reading(self) -> None:
-        if (transport := self._open_transport()) is not None:
-            transport.pause_reading()
-
-    def resume_reading(self) -> None:
-        if (transport := self._open_transport()) is not None:
-            transport.resume_reading()
-
-    def abort(self) -> None:
-        """Close at once: the client has gone."""
-        if self._transport is not None:
-            self._transport.abort()
-
-    def _open_transport(self) -> asyncio.Transport | None:
-        transport = self._transport
-        return None if transport is None or transport.is_closing() else transport

@@ -1,0 +1,270 @@
+"""What is the response to an operation on a resource? Its status, header fields and content.
+
+Fields that depend only on the path and kind of the resource are computed once.
+"""
+
+from __future__ import annotations
+
+from email.utils import formatdate
+from functools import lru_cache
+
+from podstead.core.errors import (
+    AccessDenied,
+    NotAuthenticated,
+    NotFound,
+    PreconditionFailed,
+    RequestRefused,
+    UnsupportedMediaType,
+)
+from podstead.core.identifiers import (
+    Auxiliary,
+    ResourcePath,
+    acl_of,
+    auxiliary_kind,
+    description_of,
+    is_container,
+    storage_description_of,
+    storage_root,
+    subject_of,
+)
+from podstead.core.links import link_header
+from podstead.core.media_types import RDF_TYPES, essence
+from podstead.core.memoization import memoize_short_keys
+from podstead.core.methods import accepts_only_rdf, allowed_methods
+from podstead.core.prefer import Return
+from podstead.core.vocab import (
+    LDP_BASIC_CONTAINER,
+    LDP_CONTAINER,
+    LDP_NON_RDF_SOURCE,
+    LDP_RDF_SOURCE,
+    LDP_RESOURCE,
+    PIM_STORAGE_CLASS,
+    SOLID_OWNER,
+    SOLID_POD_OWNER,
+    SOLID_STORAGE_DESCRIPTION,
+    SOLID_UPDATES_VIA_STREAMING_HTTP,
+)
+from podstead.notifications.channel_types import stream_of_resource
+from podstead.resources.entity_tags import last_modified_ms, stored_tag
+from podstead.resources.outcome import Outcome, Representation, ResourceRequest, Result
+from podstead.storage.records import ResourceKind
+from podstead.web.asgi import Headers
+from podstead.web.response import VARY, Response, content_response, empty_response
+
+UPDATES_PATH = ResourcePath("/.notifications")
+"""The address of the socket of solid-0.1."""
+
+_VARY_OF_CONTAINERS = VARY + b", Prefer"
+
+
+_STATUSES = {
+    Result.REPRESENTED: 200,
+    Result.PARTIAL: 206,
+    Result.NOT_MODIFIED: 304,
+    Result.CREATED: 201,
+    Result.CHANGED: 204,
+    Result.DELETED: 204,
+    Result.MOVED: 301,
+}
+
+_SAFE = frozenset({"GET", "HEAD"})
+_READ = frozenset({Result.REPRESENTED, Result.PARTIAL, Result.NOT_MODIFIED})
+_WRITTEN = frozenset({Result.CREATED, Result.CHANGED, Result.DELETED})
+
+_RDF_INPUT = b"text/turtle, application/ld+json, application/n-triples"
+_PATCH_INPUT = b"text/n3, application/sparql-update"
+_ANY_INPUT = b"text/turtle, application/ld+json, */*"
+# User content must never act with this origin's rights: it gets an opaque one (R-15, A-61).
+_SANDBOX = (
+    b"content-security-policy",
+    b"sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts",
+)
+
+
+_ACCEPTS_RANGES = (b"accept-ranges", b"bytes")
+_ACCEPTS_NO_RANGES = (b"accept-ranges", b"none")
+
+
+class Responder:
+    """Creates responses; ``base_url`` is the prefix of absolute links."""
+
+    def __init__(self, *, base_url: str) -> None:
+        self._base_url = base_url
+        self._updates_via = (b"updates-via", updates_url(base_url).encode("ascii"))
+
+    def outcome(self, outcome: Outcome, exchange: ResourceRequest) -> Response:
+        """The response to an operation that was carried out."""
+        headers = self._facts(outcome, exchange)
+        if outcome.representation is None:
+            response = empty_response(_STATUSES[outcome.result], headers)
+        else:
+            response = _represented(outcome, outcome.representation, exchange, headers)
+        if outcome.result in _READ:
+            response.of_stored_state = exchange.lasting
+            response.valid_until_s = exchange.agent.expires_at_s if exchange.agent else None
+            if is_container(exchange.operation.target):
+                response.vary = _VARY_OF_CONTAINERS
+        return response
+
+    def refusal_facts(self, exchange: ResourceRequest, error: RequestRefused) -> Headers:
+        """The headers that a refused operation may carry: they follow from the URL and from what
+        the caller itself is granted (W-50, P-30), so they tell nothing of the target. Only who
+        was let in meets preconditions, and is told the entity tag."""
+        target = exchange.operation.target
+        headers: Headers = [(b"link", _links(target, None, self._base_url))]
+        denied = isinstance(error, NotAuthenticated | AccessDenied)
+        if denied or exchange.operation.method in _SAFE:  # A-9, W-50
+            _add_wac_allow(headers, exchange)
+        if exchange.operation.method in _SAFE:
+            headers.append(self._updates_via)
+        if isinstance(error, UnsupportedMediaType | NotFound):
+            # Of a missing resource, clients learn from these whether and how to create it.
+            headers += _method_headers(target)
+        if isinstance(error, PreconditionFailed) and exchange.existing is not None:
+            headers.append((b"etag", stored_tag(exchange.existing).encode("ascii")))
+        return headers
+
+    def _facts(self, outcome: Outcome, exchange: ResourceRequest) -> Headers:
+        target = outcome.location or exchange.operation.target
+        headers: Headers = []
+        if outcome.etag is not None:
+            headers.append((b"etag", outcome.etag.encode("ascii")))
+        if outcome.metadata is not None:
+            modified = http_date(last_modified_ms(outcome.metadata) // 1000)
+            headers.append((b"last-modified", modified))
+        if outcome.location is not None:
+            headers.append((b"location", f"{self._base_url}{outcome.location}".encode("ascii")))
+        if outcome.result is not Result.DELETED:
+            kind = outcome.metadata.kind if outcome.metadata else None
+            rdf = (
+                outcome.metadata is not None and essence(outcome.metadata.content_type) in RDF_TYPES
+            )
+            links = _links(target, kind, self._base_url, rdf=rdf, owner=outcome.owner)
+            headers.append((b"link", links))
+        if outcome.result in _READ:
+            headers += _method_headers(exchange.operation.target)
+        if exchange.operation.method in _SAFE:
+            headers.append((b"cache-control", _cache_control(exchange)))
+            headers.append(self._updates_via)
+            _add_wac_allow(headers, exchange)
+        applied = _preference_applied(outcome, exchange)
+        if applied is not None:
+            headers.append((b"preference-applied", applied))
+        return headers
+
+
+@lru_cache(maxsize=8)
+def updates_url(base_url: str) -> str:
+    """The URL of the socket that tells of changes, by the scheme of the server's own (L-1)."""
+    return f"ws{base_url.removeprefix('http')}{UPDATES_PATH}"
+
+
+def options_response(target: ResourcePath, *, base_url: str) -> Response:
+    """The answer to OPTIONS of a resource, from the URL's shape only (P-13)."""
+    headers: Headers = [*_method_headers(target)]
+    headers.append((b"updates-via", updates_url(base_url).encode("ascii")))
+    root = storage_root(target)
+    if root is not None:
+        link = (base_url + storage_description_of(root), SOLID_STORAGE_DESCRIPTION)
+        headers.append((b"link", link_header([link]).encode("ascii")))
+    return empty_response(204, headers)
+
+
+def _represented(
+    outcome: Outcome, representation: Representation, exchange: ResourceRequest, headers: Headers
+) -> Response:
+    headers += (_SANDBOX, _ACCEPTS_RANGES if representation.verbatim else _ACCEPTS_NO_RANGES)
+    return content_response(
+        representation.body,
+        representation.content_type,
+        method=exchange.operation.method,
+        status=_STATUSES[outcome.result],
+        headers=headers,
+        size_bytes=representation.size_bytes,
+        byte_range=outcome.byte_range,
+    )
+
+
+def _preference_applied(outcome: Outcome, exchange: ResourceRequest) -> bytes | None:
+    """What the answer owes to a preference (RFC 7240 section 3); ``None`` where it owes nothing.
+
+    No answer to a write has content, which is as little as one can have.
+    """
+    operation = exchange.operation
+    preferences = operation.preferences
+    if outcome.result in _WRITTEN:
+        return b"return=minimal" if preferences.returned is Return.MINIMAL else None
+    if outcome.result in _READ and is_container(operation.target) and preferences.choose_parts:
+        return b"return=representation"
+    return None
+
+
+def _add_wac_allow(headers: Headers, exchange: ResourceRequest) -> None:
+    if exchange.grant is not None:
+        headers.append((b"wac-allow", exchange.grant.wac_allow.encode("ascii")))
+
+
+def _cache_control(exchange: ResourceRequest) -> bytes:
+    if exchange.grant is not None and exchange.grant.public_may_read:
+        return b"no-cache"
+    return b"private, no-cache"
+
+
+@lru_cache(maxsize=1024)
+def http_date(unix_s: int) -> bytes:
+    """An HTTP date (RFC 9110 section 5.6.7)."""
+    return formatdate(unix_s, usegmt=True).encode("ascii")
+
+
+@memoize_short_keys
+def _links(
+    target: ResourcePath,
+    kind: ResourceKind | None,
+    base_url: str,
+    *,
+    rdf: bool = False,
+    owner: str | None = None,
+) -> bytes:
+    """The Link header on one line (P-29 to P-35, N-22); without ``kind`` what the URL tells."""
+    subject = subject_of(target)
+    links = [(base_url + acl_of(subject), "acl")]
+    auxiliary = auxiliary_kind(target)
+    if auxiliary is Auxiliary.DESCRIPTION:
+        links.append((base_url + subject, "describes"))
+    elif auxiliary is None:
+        links.append((base_url + description_of(subject), "describedby"))
+    root = storage_root(target)
+    if root is not None:
+        links.append((base_url + storage_description_of(root), SOLID_STORAGE_DESCRIPTION))
+        stream = base_url + stream_of_resource(base_url + target)
+        links.append((stream, SOLID_UPDATES_VIA_STREAMING_HTTP))
+    if owner is not None:  # P-33; clients look for the one or the other
+        links += [(owner, SOLID_OWNER), (owner, SOLID_POD_OWNER)]
+    links += [(iri, "type") for iri in _types(target, kind, rdf=rdf)]
+    return link_header(links).encode("ascii")
+
+
+def _types(target: ResourcePath, kind: ResourceKind | None, *, rdf: bool) -> list[str]:
+    types = [LDP_RESOURCE]
+    if is_container(target):
+        types += [LDP_CONTAINER, LDP_BASIC_CONTAINER]
+        if storage_root(target) == target:
+            types.append(PIM_STORAGE_CLASS)
+    elif auxiliary_kind(target) is not None:
+        types.append(LDP_RDF_SOURCE)  # also where none is stored: an empty description is RDF
+    elif kind is not None:
+        types.append(LDP_RDF_SOURCE if rdf else LDP_NON_RDF_SOURCE)
+    return types
+
+
+@memoize_short_keys
+def _method_headers(target: ResourcePath) -> tuple[tuple[bytes, bytes], ...]:
+    allowed = allowed_methods(target)
+    headers: Headers = [(b"allow", ", ".join(allowed).encode("ascii"))]
+    if "PATCH" in allowed:
+        headers.append((b"accept-patch", _PATCH_INPUT))
+    if "POST" in allowed:
+        headers.append((b"accept-post", _ANY_INPUT))
+    if "PUT" in allowed:
+        headers.append((b"accept-put", _RDF_INPUT if accepts_only_rdf(target) else _ANY_INPUT))
+    return tuple(headers)
