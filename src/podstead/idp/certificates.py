@@ -20,7 +20,7 @@ from podstead.idp.records import Account
 from podstead.idp.security_events import noting
 from podstead.idp.source import RequestSource
 from podstead.rdf.rsa_key_text import NewKey, removal
-from podstead.rdf.rsa_keys import OwnKey, key_mark, keys_of
+from podstead.rdf.rsa_keys import OwnKey, key_label, keys_of
 from podstead.storage.record_store import RecordStore
 from podstead.x509.issuing import IssuedCertificate
 
@@ -79,7 +79,7 @@ class CertificateKeys:
         made = await self._make(account.web_id, now_s, VALID_S)
         new_key = NewKey(account.web_id, made.key.modulus, made.key.exponent)
         await self._profiles.patch(account.web_id, new_key.insertion(), N3)
-        mark = key_mark(made.key.modulus)
+        mark = key_label(made.key.modulus)
         await self._note(AuditEvent.CERTIFICATE_MADE, account, mark, source)
         return NewCertificate(made, mark, now_s + VALID_S)
 

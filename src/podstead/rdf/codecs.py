@@ -234,7 +234,7 @@ def serialize(
     if may_have_directions:
         document = replace(document, dataset=rdf12.without_directions(document.dataset))
     if format_ is RdfFormat.TURTLE or format_ is RdfFormat.N3:
-        return turtle_writer.write(document.graph, document.prefixes, base_iri=base_iri)
+        return turtle_writer.write_turtle(document.graph, document.prefixes, base_iri=base_iri)
     written = _library_write(document, format_, with_named=essence in _WITH_NAMED_GRAPHS)
     if format_ is RdfFormat.RDF_XML and not is_namespace_well_formed(written):
         raise NotExpressible(essence, "a property or a character has no form in XML")
@@ -253,7 +253,7 @@ def _json_ld(document: Document, base_iri: str | None) -> bytes:
         )
         if in_own_context is not None:
             return in_own_context
-    return jsonld_writer.write(document.dataset, document.prefixes)
+    return jsonld_writer.write_json_ld(document.dataset, document.prefixes)
 
 
 def _read_like(original: Original, base_iri: str, content: bytes) -> Dataset:

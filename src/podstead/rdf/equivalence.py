@@ -25,7 +25,7 @@ class _NotATree(Exception):
     """An unlabelled blank node is mentioned twice, or by itself."""
 
 
-def are_equivalent(
+def datasets_equivalent(
     left: Dataset,
     right: Dataset,
     *,

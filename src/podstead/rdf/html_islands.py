@@ -12,7 +12,7 @@ from typing import Final
 
 from podstead.core.media_types import JSON_LD
 
-MOST_ISLANDS: Final = 16
+MAX_ISLANDS: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ def data_islands(page: str) -> Islands:
     reader = _Reader()
     reader.feed(page)
     reader.close()
-    return Islands(tuple(reader.texts[:MOST_ISLANDS]), reader.base_reference or "")
+    return Islands(tuple(reader.texts[:MAX_ISLANDS]), reader.base_reference or "")
 
 
 class _Reader(HTMLParser):

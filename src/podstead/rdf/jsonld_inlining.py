@@ -73,7 +73,7 @@ def _containers(definition: dict[str, Json]) -> list[Json]:
     return container if isinstance(container, list) else [container]
 
 
-class ContextsInPlay:
+class ReachableContexts:
     """The definitions that one document can reach.
 
     ``scoped_terms`` have a scoped context, ``json_terms`` are of type ``@json``;

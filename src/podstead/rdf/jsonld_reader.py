@@ -16,7 +16,7 @@ from podstead.rdf.errors import MalformedRdf
 from podstead.rdf.json_text import Json, decode_json, encode_json
 from podstead.rdf.jsonld_contexts import ContextSource, absolute_references
 from podstead.rdf.jsonld_cost import NOT_NODES, check_context_work, check_definitions
-from podstead.rdf.jsonld_inlining import ContextsInPlay, names_in, refers
+from podstead.rdf.jsonld_inlining import ReachableContexts, names_in, refers
 from podstead.rdf.limits import RdfLimits
 
 
@@ -31,20 +31,20 @@ def prepare_json_ld(
     if not isinstance(document, dict | list):  # JSON-LD 1.1 section 9
         raise MalformedRdf(JSON_LD, "a document is an object or an array of objects")
     survey = _survey(document, base_iri, contexts, limits)
-    in_play, everywhere = survey.in_play, survey.everywhere
+    reachable, anywhere = survey.reachable, survey.anywhere
     # Changes the document in place, so the checks below see what the parser will see.
     for holder in survey.holders:
         absolute = absolute_references(holder["@context"], base_iri=base_iri)
-        holder["@context"] = in_play.inline(absolute)
-    if in_play.type_map_terms:
-        _unfold_type_maps(document, in_play)
-    if everywhere.graph_terms:
-        _check_graphs(document, everywhere)
+        holder["@context"] = reachable.inline(absolute)
+    if reachable.type_map_terms:
+        _unfold_type_maps(document, reachable)
+    if anywhere.graph_terms:
+        _check_graphs(document, anywhere)
     for holder in survey.all_holders:
         check_definitions(holder["@context"], max_depth=limits.max_depth)
     # A single context without scoped ones comes into force once, and inlining has bounded it.
-    if len(survey.all_holders) > 1 or everywhere.scoped_terms:
-        check_context_work(document, everywhere.scoped_terms, max_work=limits.max_context_work)
+    if len(survey.all_holders) > 1 or anywhere.scoped_terms:
+        check_context_work(document, anywhere.scoped_terms, max_work=limits.max_context_work)
     return encode_json(document)
 
 
@@ -52,38 +52,38 @@ def prepare_json_ld(
 class _Survey:
     """The objects that hold a context, and what these contexts define.
 
-    ``holders`` and ``in_play`` leave out what is inside JSON literals. A term may be of type
+    ``holders`` and ``reachable`` leave out what is inside JSON literals. A term may be of type
     ``@json`` in one place and not in another, so the parser may see more than that: limits and
-    checks go by ``all_holders`` and ``everywhere``.
+    checks go by ``all_holders`` and ``anywhere``.
     """
 
     holders: list[dict[str, Json]]
-    in_play: ContextsInPlay
+    reachable: ReachableContexts
     all_holders: list[dict[str, Json]]
-    everywhere: ContextsInPlay
+    anywhere: ReachableContexts
 
 
 def _survey(document: Json, base_iri: str, contexts: ContextSource, limits: RdfLimits) -> _Survey:
     holders = _context_holders(document)
-    in_play = _in_play(document, holders, base_iri, contexts, limits)
-    if in_play.json_terms:
+    reachable = _reachable(document, holders, base_iri, contexts, limits)
+    if reachable.json_terms:
         # What such a term holds is JSON, not JSON-LD: a "@context" in it is just a key.
-        nodes = _context_holders(document, in_play.json_terms)
+        nodes = _context_holders(document, reachable.json_terms)
         if len(nodes) < len(holders):
-            of_nodes = _in_play(document, nodes, base_iri, contexts, limits)
-            return _Survey(nodes, of_nodes, holders, in_play)
-    return _Survey(holders, in_play, holders, in_play)
+            of_nodes = _reachable(document, nodes, base_iri, contexts, limits)
+            return _Survey(nodes, of_nodes, holders, reachable)
+    return _Survey(holders, reachable, holders, reachable)
 
 
-def _in_play(
+def _reachable(
     document: Json,
     holders: list[dict[str, Json]],
     base_iri: str,
     contexts: ContextSource,
     limits: RdfLimits,
-) -> ContextsInPlay:
+) -> ReachableContexts:
     references = [absolute_references(holder["@context"], base_iri=base_iri) for holder in holders]
-    return ContextsInPlay(
+    return ReachableContexts(
         references,
         names=set(names_in(document)) if any(map(refers, references)) else None,
         contexts=contexts,
@@ -112,40 +112,40 @@ def _context_holders(
     return holders
 
 
-def _unfold_type_maps(document: Json, in_play: ContextsInPlay) -> None:
+def _unfold_type_maps(document: Json, reachable: ReachableContexts) -> None:
     """Turn ``"term": {"Type": node}`` into ``"term": [{"@type": "Type", …node}]`` everywhere."""
     for holder in _objects(document):
-        for term in in_play.type_map_terms.intersection(holder):
+        for term in reachable.type_map_terms.intersection(holder):
             value = holder[term]
             if isinstance(value, dict):
                 # _objects goes on into what stands here now, so maps inside of maps are found.
                 holder[term] = [
-                    node if type_ in in_play.none_names else _typed(type_, node)
+                    node if type_ in reachable.none_names else _typed(type_, node)
                     for type_, nodes in value.items()
                     for node in (nodes if isinstance(nodes, list) else [nodes])
                 ]
 
 
-def _check_graphs(document: Json, in_play: ContextsInPlay) -> None:
+def _check_graphs(document: Json, reachable: ReachableContexts) -> None:
     """Refuse a list or set where a graph is expected: the parser aborts on it.
 
     The whole process ends with it, so there is no error to catch.
     """
     for holder in _objects(document):
-        for term in in_play.graph_terms.keys() & holder.keys():
-            kinds = in_play.graph_terms[term]
+        for term in reachable.graph_terms.keys() & holder.keys():
+            kinds = reachable.graph_terms[term]
             is_map = "@index" in kinds or "@id" in kinds
-            _check_graph(holder[term], in_play, is_map=is_map)
+            _check_graph(holder[term], reachable, is_map=is_map)
 
 
-def _check_graph(value: Json, in_play: ContextsInPlay, *, is_map: bool) -> None:
+def _check_graph(value: Json, reachable: ReachableContexts, *, is_map: bool) -> None:
     pending = [(value, is_map)]
     while pending:
         current, may_be_map = pending.pop()
         if isinstance(current, list):
             pending.extend((part, may_be_map) for part in current)
         elif isinstance(current, dict):
-            if not in_play.array_names.isdisjoint(current):
+            if not reachable.array_names.isdisjoint(current):
                 raise MalformedRdf(JSON_LD, "a list or set stands where a graph is wanted")
             if may_be_map:  # or a single graph; its keys' values pass this check as well
                 pending.extend((part, False) for part in current.values())

@@ -18,7 +18,7 @@ import msgspec
 
 from podstead.core import vocab
 from podstead.core.errors import BadRequest
-from podstead.rdf.equivalence import are_equivalent
+from podstead.rdf.equivalence import datasets_equivalent
 from podstead.rdf.errors import NotExpressible
 from podstead.rdf.graph import Dataset, Description, Graph
 from podstead.rdf.json_text import Json, encode_json
@@ -61,16 +61,16 @@ def rewrite(
         style = Style(original, base_iri=base_iri, meanings=meanings)
         writer = _Rewriter(dataset, style)
         content = writer.document()
-        said = read(content)
+        read_back = read(content)
     except (BadRequest, NotExpressible):
         return None
     # Blank nodes with a label are known by it on both sides, and the others hang in trees, so the
     # comparison takes linear time. Isomorphism of graphs would let a stranger's document take
     # minutes (docs/decisions/0009-json-ld-keeps-its-context.md).
     labels = writer.labels.given()
-    same = are_equivalent(
+    same = datasets_equivalent(
         dataset,
-        said,
+        read_back,
         left_labels=labels,
         right_labels={BlankNode(label): label for label in labels.values()},
     )
@@ -86,15 +86,15 @@ class _Place:
     """
 
     table: TermTable
-    passed_on: TermTable
+    propagated: TermTable
     depth: int
 
     def under(self, term: Term) -> _Place:
         """The place of a property's values; a property's own context does propagate."""
-        return _Place(self.table.under(term), self.passed_on.under(term), self.depth)
+        return _Place(self.table.under(term), self.propagated.under(term), self.depth)
 
     def deeper(self) -> _Place:
-        return _Place(self.table, self.passed_on, self.depth + 1)
+        return _Place(self.table, self.propagated, self.depth + 1)
 
 
 class _Rewriter:
@@ -126,7 +126,7 @@ class _Rewriter:
         forward, self._reversed = self._split(graph)
         # Nesting does not see the mentions that are written from behind, so it would take these
         # nodes for nodes that nobody mentions, and leave out the label that ties them together.
-        from_behind = {
+        reverse_subjects = {
             subject
             for mentions in self._reversed.values()
             for subjects in mentions.values()
@@ -135,7 +135,7 @@ class _Rewriter:
         }
         self._nesting = Nesting(
             forward,
-            labelled=self._shared | from_behind,
+            labelled=self._shared | reverse_subjects,
             nested_iris=self._style.nested(graph.by_subject()),
         )
         place = _Place(self._style.table, self._style.table, 0)
@@ -179,7 +179,7 @@ class _Rewriter:
     def _node(
         self, subject: Subject, description: Description, place: _Place, *, is_root: bool = False
     ) -> dict[str, Json]:
-        table = place.passed_on
+        table = place.propagated
         types = description.get(_TYPE, ())
         # "@type" takes IRIs and blank nodes only; with a literal among them, all are written as
         # values of an ordinary property.
@@ -192,8 +192,8 @@ class _Rewriter:
             for type_ in types
             if not isinstance(type_, Literal)
         ]
-        inside, passed_on = table.with_types(names)
-        within = _Place(inside, passed_on, place.depth)
+        inside, propagated = table.with_types(names)
+        within = _Place(inside, propagated, place.depth)
         node: dict[str, Json] = {}
         if isinstance(subject, Iri) or (is_root and not self._nesting.is_anonymous(subject)):
             node[inside.keyword("@id")] = self._id(subject, inside)
@@ -205,7 +205,7 @@ class _Rewriter:
             else:
                 self._describe(node, predicate, objects, within)
         for predicate, subjects in self._reversed.get(subject, {}).items():
-            self._describe_from_behind(node, predicate, subjects, within)
+            self._describe_reverse(node, predicate, subjects, within)
         return node
 
     def _describe(
@@ -222,7 +222,7 @@ class _Rewriter:
         for term, values in chosen.items():
             node[term.name] = self._all_under(term, values, place.under(term))
 
-    def _describe_from_behind(
+    def _describe_reverse(
         self, node: dict[str, Json], predicate: Iri, subjects: Sequence[Subject], place: _Place
     ) -> None:
         # _split chose by the terms at the top, and a scoped context may have others. If it gives

@@ -15,7 +15,7 @@ from podstead.rdf.errors import MalformedRdf
 from podstead.rdf.json_text import Json, decode_json
 from podstead.rdf.jsonld_contexts import ContextSource, absolute_references
 from podstead.rdf.jsonld_cost import check_definitions
-from podstead.rdf.jsonld_inlining import ContextsInPlay, names_in
+from podstead.rdf.jsonld_inlining import ReachableContexts, names_in
 from podstead.rdf.jsonld_terms import Meanings, TermTable
 from podstead.rdf.limits import RdfLimits
 from podstead.rdf.terms import Iri, Subject
@@ -83,14 +83,14 @@ class Style:
 def _parts(context: Json, original: Original, base_iri: str) -> list[Json]:
     """A context as its parts, without references, with all the terms that it defines."""
     absolute = absolute_references(context, base_iri=base_iri)
-    in_play = ContextsInPlay(
+    reachable = ReachableContexts(
         [absolute],
         names=None,
         contexts=original.contexts,
         max_terms=original.limits.max_context_work,
         keep_type_maps=True,
     )
-    inlined = in_play.inline(absolute)
+    inlined = reachable.inline(absolute)
     check_definitions(inlined, max_depth=original.limits.max_depth)
     return inlined if isinstance(inlined, list) else [inlined]
 

@@ -248,7 +248,7 @@ class TermTable:
 
     def with_types(self, names: Sequence[str]) -> tuple[TermTable, TermTable]:
         """The terms in force in a node with these types, and in the nodes nested in it."""
-        inside, passed_on = self, self
+        inside, propagated = self, self
         # In the order in which a reader applies them (JSON-LD 1.1 API, 5.1.2 step 11). Contexts of
         # types do not propagate unless they say so.
         for name in sorted(names):
@@ -256,8 +256,8 @@ class TermTable:
             if scoped is not None:
                 inside = inside._extended(scoped)
                 if any(isinstance(part, dict) and part.get("@propagate") for part in scoped):
-                    passed_on = inside
-        return inside, passed_on
+                    propagated = inside
+        return inside, propagated
 
     def _extended(self, scoped: list[Json]) -> TermTable:
         # Safe as a key: this table keeps the list alive, so no other one can get its address.

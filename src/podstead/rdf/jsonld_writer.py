@@ -45,7 +45,7 @@ class Composition:
     names: dict[str, str]
 
 
-def write(dataset: Dataset, prefixes: Mapping[str, str]) -> bytes:
+def write_json_ld(dataset: Dataset, prefixes: Mapping[str, str]) -> bytes:
     """The dataset as JSON-LD in UTF-8; ``prefixes`` are the document's own."""
     composition = compose(dataset, prefixes)
     document: dict[str, Json] = {}
@@ -63,16 +63,16 @@ def compose(
     dataset: Dataset, prefixes: Mapping[str, str], *, names: Iterable[str] = ()
 ) -> Composition:
     """Compose the parts of a document that also uses the properties and types ``names``."""
-    barred: set[str] = set()
+    excluded: set[str] = set()
     # Which schemes and prefixes are used is known only once all is written. Each round bars at
     # least one more prefix of a finite number, so this ends.
     while True:
-        writer = _JsonLdWriter(dataset, prefixes, without=barred)
+        writer = _JsonLdWriter(dataset, prefixes, without=excluded)
         nodes, compact = writer.nodes(), writer.compact(names)
         misread = writer.prefixes_misread_for_schemes()
         if not misread:
             break
-        barred |= misread
+        excluded |= misread
     return Composition(dict(sorted(writer.prefixes.used.items())), nodes, compact)
 
 

@@ -144,7 +144,7 @@ class Lexer:
 
         What is left are variables, braces, words (but for ``a``), quantifiers, and characters that
         have no place in triples. In a text with brackets nothing is left out, since what they
-        enclose may be a whole statement (``subject_only``).
+        enclose may be a whole statement (``statements_without_predicate``).
         """
         if self.has_brackets:
             return self.next()
@@ -154,7 +154,7 @@ class Lexer:
         return self.next()
 
 
-class Rewriting:
+class TextRewriter:
     """A text of which stretches are replaced, from its start to its end."""
 
     __slots__ = ("_pieces", "_text", "_written_until")

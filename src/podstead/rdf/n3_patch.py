@@ -14,11 +14,11 @@ from podstead.core.media_types import N3
 from podstead.rdf.codecs import Document, parse_blocks
 from podstead.rdf.errors import MalformedRdf, PatchRefused
 from podstead.rdf.graph import Graph
-from podstead.rdf.lexing import Lexer, Rewriting, Token, TokenKind, decode, line_of
+from podstead.rdf.lexing import Lexer, TextRewriter, Token, TokenKind, decode, line_of
 from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits
 from podstead.rdf.patching import Patch, PatchOperation, Semantics
 from podstead.rdf.patterns import Patterns, VariablePlaceholders, blank_nodes_in, variables_in
-from podstead.rdf.subject_only_statements import SubjectOnlyStatements
+from podstead.rdf.statements_without_predicate import StatementsWithoutPredicate
 from podstead.rdf.terms import BlankNode, Iri, Subject
 
 _TYPE: Final = Iri(vocab.RDF_TYPE)
@@ -39,9 +39,9 @@ def parse_n3_patch(content: bytes, *, base_iri: str, limits: RdfLimits = DEFAULT
     """
     text = decode(content, N3, limits)
     placeholders = VariablePlaceholders(text, N3, limits)
-    disguised = _with_placeholders(text, placeholders)
+    substituted = _with_placeholders(text, placeholders)
     try:
-        document = parse_blocks(disguised.encode(), N3, base_iri=base_iri, limits=limits)
+        document = parse_blocks(substituted.encode(), N3, base_iri=base_iri, limits=limits)
     except MalformedRdf as error:
         raise placeholders.renamed(error) from error
     placeholders.check(document)
@@ -60,28 +60,28 @@ def _with_placeholders(text: str, placeholders: VariablePlaceholders) -> str:
     token = lexer.next()
     if token is None:
         raise MalformedRdf(N3, "there is nothing in it")
-    rewriting = Rewriting(text)
-    subject_only = SubjectOnlyStatements(lexer)
-    filling = placeholders.iri("")
+    rewriter = TextRewriter(text)
+    incomplete = StatementsWithoutPredicate(lexer)
+    filler = placeholders.iri("")
     open_formulas = formulas = 0
     while token is not None:
-        if subject_only.end_with(token):
-            rewriting.insert(f"{filling}{filling}", token.start)
+        if incomplete.ends_bracketed_subject(token):
+            rewriter.insert(f"{filler}{filler}", token.start)
         if token.kind is TokenKind.VARIABLE and token.text[0] == "?":
-            rewriting.replace(token, placeholders.iri(token.text[1:]))
+            rewriter.replace(token, placeholders.iri(token.text[1:]))
         elif token.text in _QUANTIFIERS:
-            rewriting.replace(token, placeholders.declaration())
+            rewriter.replace(token, placeholders.declaration())
         elif token.text == "{":
             open_formulas += 1
             formulas += 1
             _check_formula(text, token, open_formulas, formulas)
-            rewriting.insert(f"{filling}{filling}{filling}.", token.end)
+            rewriter.insert(f"{filler}{filler}{filler}.", token.end)
         elif token.text == "}":
             open_formulas -= 1
         elif open_formulas and token.kind is TokenKind.PUNCTUATION:
             _check_no_rule(text, token)
         token = lexer.next_notable()
-    return rewriting.result()
+    return rewriter.result()
 
 
 def _check_statements(text: str) -> None:
@@ -91,9 +91,9 @@ def _check_statements(text: str) -> None:
     a patch that is no patch, which would be a puzzling reason.
     """
     lexer = Lexer(text, N3)
-    subject_only = SubjectOnlyStatements(lexer)
+    incomplete = StatementsWithoutPredicate(lexer)
     while (token := lexer.next()) is not None:
-        if subject_only.end_term_with(token):
+        if incomplete.ends_single_term(token):
             line = line_of(text, token.start)
             raise MalformedRdf(N3, "a statement has too few terms", line=line)
 

@@ -19,7 +19,7 @@ from podstead.core.strict_json import parse_object
 from podstead.rdf.graph import Graph
 from podstead.rdf.terms import Iri, Literal, Object, Subject
 
-MOST_KEYS: Final = 32
+MAX_KEYS: Final = 32
 """How many keys a document may give a WebID; one that gives more gives none."""
 
 _SAME_AS: Final = tuple(
@@ -44,7 +44,7 @@ def stated_keys(graph: Graph, web_id: str) -> frozenset[str]:
     """The keys, each as 64 hexadecimal digits in lower case."""
     subject = Iri(web_id)
     keys = {*_by_name(graph, subject), *_by_method(graph, subject)}
-    return frozenset(keys) if len(keys) <= MOST_KEYS else frozenset()
+    return frozenset(keys) if len(keys) <= MAX_KEYS else frozenset()
 
 
 def _by_name(graph: Graph, subject: Iri) -> Iterator[str]:

@@ -96,14 +96,14 @@ def apply(
     graph: Graph,
     *,
     budget_steps: int = DEFAULT_BUDGET_STEPS,
-    elsewhere: Iterable[Graph] = (),
+    other_graphs: Iterable[Graph] = (),
 ) -> Graph:
     """The graph after a patch.
 
-    ``elsewhere`` are the other graphs of the same document: a new blank node gets a label that
+    ``other_graphs`` are the other graphs of the same document: a new blank node gets a label that
     none of them has. Raises PatchInapplicable, PatchRefused for an illegal triple, PatchTooCostly.
     """
-    evaluation = _Evaluation(patch.semantics, graph, EMPTY_GRAPH, budget_steps, elsewhere)
+    evaluation = _Evaluation(patch.semantics, graph, EMPTY_GRAPH, budget_steps, other_graphs)
     return evaluation.run(patch, _accept)
 
 
@@ -157,13 +157,13 @@ class _Evaluation:
         graph: Graph,
         seen: Graph,
         budget_steps: int,
-        elsewhere: Iterable[Graph],
+        other_graphs: Iterable[Graph],
     ) -> None:
         self._is_strict = semantics is Semantics.ONE_SOLUTION
         self._triples = IndexedTriples(graph)
         self._visible = IndexedTriples(graph | seen) if seen else self._triples
         self._budget = StepBudget(budget_steps)
-        self._fresh_nodes = _fresh_nodes([graph, seen, *elsewhere])
+        self._fresh_nodes = _fresh_nodes([graph, seen, *other_graphs])
 
     def run(self, patch: Patch, check: Callable[[_Change], None]) -> Graph:
         for operation in patch.operations:

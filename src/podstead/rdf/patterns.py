@@ -53,21 +53,21 @@ def is_ground(pattern: Pattern) -> bool:
 class VariablePlaceholders:
     """Writes the variables of one text as IRIs, and finds them again in what was read."""
 
-    __slots__ = ("_media_type", "_prefix", "_room")
+    __slots__ = ("_media_type", "_prefix", "_variables_left")
 
     def __init__(self, text: str, media_type: str, limits: RdfLimits) -> None:
         self._prefix = f"urn:{sha256(text.encode()).hexdigest()[:24]}:"
         self._media_type = media_type
         # More cannot stand in as many triples as are accepted; each makes the text longer.
-        self._room = 3 * limits.max_triples
+        self._variables_left = 3 * limits.max_triples
 
     def iri(self, name: str) -> str:
         """What is written in the place of a variable (or, with an empty name, of nothing).
 
         Raises RdfTooLarge for more of them than fit into a document.
         """
-        self._room -= 1
-        if self._room < 0:
+        self._variables_left -= 1
+        if self._variables_left < 0:
             raise RdfTooLarge("The patch contains more variables than a document can have terms")
         return f"<{self._prefix}{name}>"
 
@@ -99,9 +99,9 @@ class VariablePlaceholders:
     def _read(self, graph: Graph, declared: AbstractSet[Iri]) -> Iterator[Pattern]:
         for triple in graph:
             subject, predicate, object_ = [self._term(term, declared) for term in triple]
-            if predicate == _FILLING or (subject, predicate) == (_FILLING, _DECLARES):
+            if predicate == _FILLER or (subject, predicate) == (_FILLER, _DECLARES):
                 continue
-            if _FILLING in (subject, object_):
+            if _FILLER in (subject, object_):
                 raise MalformedRdf(self._media_type, "a statement has too few terms")
             yield subject, predicate, object_
 
@@ -129,5 +129,5 @@ class VariablePlaceholders:
 
 
 # No variable of a text has these names.
-_FILLING = Variable("")
+_FILLER = Variable("")
 _DECLARES = Variable("/declares")

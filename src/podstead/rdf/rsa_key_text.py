@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from podstead.core import vocab
-from podstead.rdf.rsa_keys import OwnKey, key_mark
+from podstead.rdf.rsa_keys import OwnKey, key_label
 
 _PREFIXES = f"@prefix cert: <{vocab.CERT}>.\n@prefix xsd: <{vocab.XSD}>.\n"
 
@@ -30,7 +30,7 @@ class NewKey:
     @property
     def name(self) -> str:
         """The key's IRI."""
-        return f"{self.document}#key-{key_mark(self.modulus)}"
+        return f"{self.document}#key-{key_label(self.modulus)}"
 
     def turtle(self) -> str:
         """The statements, as a Turtle document."""

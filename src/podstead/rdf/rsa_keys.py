@@ -77,10 +77,10 @@ class OwnKey:
     @property
     def mark(self) -> str:
         """A short name that differs from key to key."""
-        return key_mark(self.modulus)
+        return key_label(self.modulus)
 
 
-def key_mark(modulus: int) -> str:
+def key_label(modulus: int) -> str:
     """A short name for a key, the same wherever it is stated."""
     return sha256(f"{modulus:x}".encode("ascii")).hexdigest()[:_MARK_DIGITS]
 

@@ -19,11 +19,11 @@ from podstead.core.media_types import SPARQL_UPDATE, TRIG
 from podstead.rdf import rdf12
 from podstead.rdf.codecs import Document, parse_blocks
 from podstead.rdf.errors import MalformedRdf, PatchRefused
-from podstead.rdf.lexing import Lexer, Rewriting, Token, TokenKind, decode, line_of
+from podstead.rdf.lexing import Lexer, TextRewriter, Token, TokenKind, decode, line_of
 from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits
 from podstead.rdf.patching import Patch, PatchOperation, Semantics
 from podstead.rdf.patterns import Patterns, VariablePlaceholders, blank_nodes_in
-from podstead.rdf.subject_only_statements import SubjectOnlyStatements
+from podstead.rdf.statements_without_predicate import StatementsWithoutPredicate
 from podstead.rdf.terms import Iri
 
 _OTHER_OPERATIONS: Final = frozenset(
@@ -112,7 +112,7 @@ class _Request:
         self._placeholders = placeholders
         self._lexer = Lexer(text, SPARQL_UPDATE)
         self._next = self._lexer.next()
-        self.trig = Rewriting(text)
+        self.trig = TextRewriter(text)
         self.blocks: list[_Block] = []
         self.operations: list[_Parts] = []
 
@@ -191,10 +191,10 @@ class _Request:
         self.trig.drop(start.start)
         self.trig.insert(f"{block.graph_name} ", start.start)
         end, nested, depth = start, None, 1
-        subject_only = SubjectOnlyStatements(self._lexer)
+        incomplete = StatementsWithoutPredicate(self._lexer)
         while depth:
             end = self._take(in_block=True)
-            if subject_only.end_with(end):
+            if incomplete.ends_bracketed_subject(end):
                 self.trig.insert(self._placeholders.iri("") * 2, end.start)
             if end.text == "{":
                 depth += 1

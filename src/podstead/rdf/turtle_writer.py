@@ -33,7 +33,7 @@ _ESCAPED_IN_LONG_STRING = re.compile(r'[\\\r\x00-\x08\x0b-\x1f\x7f]|"(?="")|"(?=
 _INDENT = "    "
 
 
-def write(graph: Graph, prefixes: Mapping[str, str], *, base_iri: str | None) -> bytes:
+def write_turtle(graph: Graph, prefixes: Mapping[str, str], *, base_iri: str | None) -> bytes:
     """The graph as Turtle in UTF-8; ``prefixes`` are the document's own."""
     return TurtleWriter(graph, prefixes, base_iri=base_iri).text().encode()
 

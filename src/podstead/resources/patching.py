@@ -139,8 +139,8 @@ class Patches:
         """The function call that evaluates a patch on a document."""
         path = state.stored_path
         if not is_container(path):
-            elsewhere = tuple(document.dataset.named.values())
-            return partial(apply, patch, document.graph, elsewhere=elsewhere)
+            other_graphs = tuple(document.dataset.named.values())
+            return partial(apply, patch, document.graph, other_graphs=other_graphs)
         managed = EMPTY_GRAPH
         if patch.reads_managed:
             managed = await self._content_validator.all_server_statements(state)

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from podstead.core.media_types import TRIG
 from podstead.rdf.codecs import parse
-from podstead.rdf.equivalence import are_equivalent
+from podstead.rdf.equivalence import datasets_equivalent
 from podstead.rdf.graph import Dataset
 from podstead.rdf.terms import BlankNode
 from tests.properties.test_rdf_round_trips import datasets
@@ -16,7 +16,7 @@ from tests.support.rdf_oracle import BASE
 
 def same(left: str, right: str, *known: str) -> bool:
     labels = {BlankNode(label): label for label in known}
-    return are_equivalent(read(left), read(right), left_labels=labels, right_labels=labels)
+    return datasets_equivalent(read(left), read(right), left_labels=labels, right_labels=labels)
 
 
 def read(trig: str) -> Dataset:
@@ -73,6 +73,6 @@ def test_lists_may_be_long() -> None:
 @given(dataset=datasets(), other=datasets())
 def test_with_all_labels_known_it_is_equality(dataset: Dataset, other: Dataset) -> None:
     labels = {BlankNode(label): label for label in [*"abcde", *(f"cell{n}" for n in range(4))]}
-    assert are_equivalent(dataset, dataset, left_labels=labels, right_labels=labels)
-    said = are_equivalent(dataset, other, left_labels=labels, right_labels=labels)
+    assert datasets_equivalent(dataset, dataset, left_labels=labels, right_labels=labels)
+    said = datasets_equivalent(dataset, other, left_labels=labels, right_labels=labels)
     assert said == (dataset == other)

@@ -10,7 +10,7 @@ import pytest
 from podstead.app.adapters.bundled_contexts import bundled_contexts
 from podstead.core.media_types import JSON_LD, TURTLE
 from podstead.rdf.codecs import parse
-from podstead.rdf.nostr_keys import MOST_KEYS, stated_keys
+from podstead.rdf.nostr_keys import MAX_KEYS, stated_keys
 from tests.support.nostr import NostrKey
 
 DOCUMENT = "https://pod.example/alice/"
@@ -138,8 +138,8 @@ def test_too_many_keys_are_none() -> None:
     def naming(number: int) -> str:
         return "".join(f"<#me> owl:sameAs <did:nostr:{each:064x}> ." for each in range(number))
 
-    assert len(keys(naming(MOST_KEYS))) == MOST_KEYS
-    assert keys(naming(MOST_KEYS + 1)) == frozenset()
+    assert len(keys(naming(MAX_KEYS))) == MAX_KEYS
+    assert keys(naming(MAX_KEYS + 1)) == frozenset()
 
 
 def test_a_document_in_the_words_of_controlled_identifiers_counts() -> None:

@@ -116,7 +116,7 @@ def test_inserted_blank_nodes_are_new_ones(make: Make) -> None:
     graph = Graph([(BlankNode(f"n{number}"), P, ONE) for number in range(0, 10, 2)] + [(U, P, ONE)])
     elsewhere = Graph([(A, P, BlankNode("n1"))])
     patch = make(inserts=((U, Q, V), (V, Q, U)))
-    patched = apply(patch, graph, elsewhere=[elsewhere])
+    patched = apply(patch, graph, other_graphs=[elsewhere])
     [(first, _, second), (third, _, fourth)] = patched - graph
     assert first == fourth != second == third
     known = {term for triple in [*graph, *elsewhere] for term in triple}

@@ -27,17 +27,17 @@ class _Statement:
             self.terms += 1
 
     @property
-    def is_subject_only(self) -> bool:
+    def is_bracketed_subject(self) -> bool:
         """Empty brackets say nothing, and no grammar has them stand alone."""
         return self.depth == 0 and self.terms == 1 and self.enclosed > 0
 
     @property
-    def is_lone_term(self) -> bool:
+    def is_single_term(self) -> bool:
         """Whether it is no statement for want of brackets, or of something in them."""
         return self.depth == 0 and self.terms == 1 and self.enclosed == 0
 
 
-class SubjectOnlyStatements:
+class StatementsWithoutPredicate:
     """Watches the tokens of one text; one without brackets has none that say anything."""
 
     __slots__ = ("_around", "_is_watching", "_statement")
@@ -47,21 +47,21 @@ class SubjectOnlyStatements:
         self._statement = _Statement()
         self._around: list[_Statement] = []
 
-    def end_with(self, token: Token) -> bool:
+    def ends_bracketed_subject(self, token: Token) -> bool:
         """Whether the token is the ``.`` or ``}`` after brackets that stand alone."""
         if not self._is_watching:
             return False
         ended = self._ended_by(token)
-        return ended is not None and ended.is_subject_only
+        return ended is not None and ended.is_bracketed_subject
 
-    def end_term_with(self, token: Token) -> bool:
+    def ends_single_term(self, token: Token) -> bool:
         """Whether the token is the ``.`` or ``}`` after a single term, within braces.
 
         To be asked of every token of a text, also of one without brackets.
         """
         is_within = bool(self._around)
         ended = self._ended_by(token)
-        return is_within and ended is not None and ended.is_lone_term
+        return is_within and ended is not None and ended.is_single_term
 
     def _ended_by(self, token: Token) -> _Statement | None:
         statement = self._statement
