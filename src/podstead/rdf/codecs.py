@@ -1,8 +1,8 @@
-"""How do bytes become RDF, and RDF bytes? The formats of R-6, one function each way.
+"""Parsing and serializing RDF in the formats of R-6.
 
-This is the only file that calls the RDF library's parsers and writers. What they must not see is
-refused before (``limits``, ``jsonld_reader``); whatever they raise becomes a named error. Turtle
-and JSON-LD are written by our own writers, for reading; the rest by the library's.
+Only this module calls the parsers and serializers of the RDF library. Input that could harm them is
+refused before (``limits``, ``jsonld_reader``), and their exceptions are converted to our errors.
+Turtle and JSON-LD are serialized by our own writers, whose output is more readable.
 """
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ _WITH_NAMED_GRAPHS = frozenset({media_types.N_QUADS, media_types.TRIG})
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # "Parser error at line 1 between columns 5 and 8: reason (line 1)", or "… between line 1 column 5
-# and line 2 column 1: reason"; the place is told apart.
+# and line 2 column 1: reason". The position is reported separately.
 _PLACE = re.compile(r"\A(?:Parser error )?(?:at|between) line \d+ [^:]*: |\s*\(line \d+\)\Z")
 _MAX_REASON_LENGTH = 300
 
-# Subjects of questions about a context; no base is below it, and no prefix ends before "//".
+# The subjects for probing a context; no base is below it, and no prefix ends before "//".
 _PROBE = "http://probe.invalid/"
 
 # Whether Turtle is well-formed does not depend on its base.
@@ -84,10 +84,10 @@ _ANY_BASE = "http://localhost/"
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document as read: what it says, and how it liked to abbreviate.
+    """A parsed document: its dataset, and the prefixes that it declared.
 
-    ``base_iri`` is the base in force at its end, which an ``@base`` in it may have changed (R-7).
-    ``original`` is what JSON-LD was sent like, so that it can be written like that.
+    ``base_iri`` is the base IRI at its end, which an ``@base`` in it can have changed (R-7).
+    ``original`` is the JSON-LD that was sent, so that it can be serialized in the same style.
     """
 
     dataset: Dataset
@@ -97,11 +97,11 @@ class Document:
 
     @property
     def graph(self) -> Graph:
-        """The default graph: what the document says in formats without named graphs."""
+        """The default graph, which is all that formats without named graphs can express."""
         return self.dataset.default
 
     def with_prefixes(self, prefixes: Mapping[str, str]) -> Document:
-        """The same document with further prefixes; its own win."""
+        """The same document with further prefixes; its own take precedence."""
         return replace(self, prefixes={**prefixes, **self.prefixes})
 
     def with_graph(self, graph: Graph) -> Document:
@@ -117,11 +117,11 @@ def parse(
     contexts: ContextSource = NO_CONTEXTS,
     limits: RdfLimits = DEFAULT_LIMITS,
 ) -> Document:
-    """Read an RDF document sent with a Content-Type; relative IRIs resolve against ``base_iri``.
+    """Parse an RDF document with a Content-Type; relative IRIs are resolved against ``base_iri``.
 
     Raises UnsupportedRdfType, UnsupportedCharset, RdfTooLarge, RdfTooComplex, MalformedRdf, and
-    UnknownContext for JSON-LD whose contexts are not all in ``contexts``. Blank node labels are
-    those of the document where it has any.
+    UnknownContext for JSON-LD with a context that is not in ``contexts``. Blank node labels in the
+    document are preserved.
     """
     parsed_type = parse_media_type(media_type)
     format_ = _format(parsed_type.essence)
@@ -144,11 +144,11 @@ def parse(
 def parse_blocks(
     content: bytes, media_type: str, *, base_iri: str, limits: RdfLimits = DEFAULT_LIMITS
 ) -> Document:
-    """Read N3 or TriG in which each block ``{ … }`` becomes a named graph.
+    """Parse N3 or TriG in which each block ``{ … }`` becomes a named graph.
 
-    N3 names it by a blank node that no label in the text means; an empty block is no graph. This
-    is for texts made of what was sent (``pattern_text``), so the size in bytes is not checked
-    here. Raises RdfTooLarge for the number of triples, RdfTooComplex and MalformedRdf.
+    In N3, the name is a blank node with a label that the text does not contain. An empty block
+    yields no graph. The content is derived from a patch whose size was checked, so only the number
+    of triples is checked here. Raises RdfTooLarge, RdfTooComplex and MalformedRdf.
     """
     check_complexity(content, media_type, limits)
     return _library_read(content, media_type, base_iri=base_iri, limits=limits)
@@ -198,10 +198,10 @@ def _dataset(quads: list[Quad], essence: str) -> Dataset:
 
 
 def repair_missing_final_dot(content: bytes, *, limits: RdfLimits = DEFAULT_LIMITS) -> bytes | None:
-    """R-12's one tolerance, for POST: Turtle whose only defect is that its last ``.`` is missing.
+    """Repair Turtle whose only defect is that the final ``.`` is missing (R-12).
 
-    The bytes with the dot added on a line of its own; ``None`` if they need no repair, or have
-    another defect.
+    Returns the bytes with the dot added on a line of its own; ``None`` if they need no repair, or
+    have another defect.
     """
     last_line = content.rstrip().rpartition(b"\n")[2]
     if last_line.endswith(b".") and b"#" not in last_line:
@@ -217,14 +217,14 @@ def repair_missing_final_dot(content: bytes, *, limits: RdfLimits = DEFAULT_LIMI
 def serialize(
     document: Document | Dataset | Graph, media_type: str, *, base_iri: str | None = None
 ) -> bytes:
-    """Write RDF as a media type, in UTF-8, the same bytes for the same input.
+    """Serialize RDF in a media type, in UTF-8. The output is deterministic.
 
-    IRIs are written relative to ``base_iri`` where that reads well (Turtle), absolute without it.
-    A document that was JSON-LD keeps its context, if ``base_iri`` is given.
-    Formats without named graphs get the default graph, and none but JSON-LD directions of
-    texts (``rdf12``). Raises UnsupportedRdfType, and NotExpressible for what RDF/XML cannot say.
+    In Turtle, IRIs near ``base_iri`` are written relative to it; without it, all are absolute. A
+    document that was JSON-LD keeps its context if ``base_iri`` is given. Formats without named
+    graphs get the default graph only, and only JSON-LD gets the base direction of literals
+    (``rdf12``). Raises UnsupportedRdfType, and NotExpressible for what RDF/XML cannot express.
     """
-    # What was read from another syntax has no direction, so it need not be looked through.
+    # Documents parsed from other syntaxes have no directions and need not be searched.
     may_have_directions = not isinstance(document, Document) or document.original is not None
     document = _as_document(document)
     essence = parse_media_type(media_type).essence
@@ -267,7 +267,7 @@ def _read_like(original: Original, base_iri: str, content: bytes) -> Dataset:
 
 
 def _meanings(base_iri: str, context: list[Json], names: Sequence[str]) -> Mapping[str, str]:
-    """What names mean as types under a context; see ``jsonld_terms``."""
+    """The IRIs of names used as types under a context; see ``jsonld_terms``."""
     nodes: list[Json] = [
         {"@id": f"{_PROBE}{number}" if name else "", "@type": name or _PROBE}
         for number, name in enumerate(names)

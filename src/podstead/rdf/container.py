@@ -1,9 +1,9 @@
-"""What does the server itself state about a container and its members, and who states what?
+"""The statements about a container and its members that the server manages (C-23 to C-25).
 
-C-23 to C-25: containment, types, times and sizes are the server's; everything else in a container's
-description is its owner's. A client that reads a container, changes a triple of its own and sends
-everything back repeats the server's statements; repeating what is true changes nothing, while
-stating something else is an attempt to change it, and refused (C-13).
+The server manages containment, types, times and sizes; clients manage everything else in the
+description of a container. A client that reads a container, changes a triple of its own and sends
+everything back repeats the server's statements. That is accepted if they are still true; different
+values for server-managed statements are refused (C-13).
 """
 
 from __future__ import annotations
@@ -31,20 +31,19 @@ _RDF_SOURCE: Final = Iri(vocab.LDP_RDF_SOURCE)
 _STORAGE: Final = Iri(vocab.PIM_STORAGE_CLASS)
 
 CONTAINER_TYPES: Final = (vocab.LDP_CONTAINER, vocab.LDP_BASIC_CONTAINER, vocab.LDP_RESOURCE)
-"""What every container is, the most telling first."""
+"""The classes of every container, the most specific first."""
 
-# A direct member is one segment further, and neither a query nor a part of a document.
+# A direct member has one more segment, and neither a query nor a fragment.
 _MEMBER_NAME: Final = re.compile(r"[^/?#]+/?\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class ListedMember:
-    """What a listing tells about a direct member of a container (C-24).
+    """What a listing states about a direct member of a container (C-24).
 
     ``name`` is the last segment of the member's canonical path, percent-encoded, with the slash of
-    a container. ``media_type`` has no parameters; it and ``size_bytes`` say nothing of containers.
-    ``modified_ms`` is Unix time in milliseconds, the one that the member's Last-Modified is made
-    of.
+    a container. ``media_type`` has no parameters; it and ``size_bytes`` are ignored for containers.
+    ``modified_ms`` is the time of the member's Last-Modified, in Unix milliseconds.
     """
 
     name: str
@@ -56,7 +55,7 @@ class ListedMember:
 
 @lru_cache(maxsize=4096)
 def date_time(unix_s: int) -> str:
-    """Unix time in seconds as an xsd:dateTime in UTC; as exact as an HTTP date, not more."""
+    """Unix time in seconds as an xsd:dateTime in UTC, with the resolution of an HTTP date."""
     return datetime.fromtimestamp(unix_s, UTC).isoformat()[:-6] + "Z"
 
 
@@ -89,7 +88,7 @@ def member_statements(container_url: str, members: Iterable[ListedMember]) -> Gr
 
 
 def member_types(member: ListedMember) -> tuple[str, ...]:
-    """The classes of a member: those of a container, or that of its media type."""
+    """The classes of a member: those of a container, or the class of its media type."""
     if member.is_container:
         return CONTAINER_TYPES
     return (vocab.media_type_class(member.media_type), vocab.LDP_RESOURCE)
@@ -104,8 +103,7 @@ def _time_statements(subject: Iri, modified_ms: int) -> tuple[Triple, Triple]:
 
 
 def server_managed(graph: Graph, *, container_url: str) -> Graph:
-    """The triples of a description that only the server states: those of the kinds that it makes,
-    about the container and about its direct members."""
+    """The server-managed triples in a description, about the container and its direct members."""
     container = Iri(container_url)
     return Graph(
         triple
@@ -116,12 +114,12 @@ def server_managed(graph: Graph, *, container_url: str) -> Graph:
 
 
 def own_triples(graph: Graph, *, container_url: str) -> Graph:
-    """The triples of a description that are its owner's to state: all others."""
+    """The triples in a description that are not server-managed."""
     return graph - server_managed(graph, container_url=container_url)
 
 
 def mentioned_members(managed: Graph, *, container_url: str) -> frozenset[str]:
-    """The names of the direct members that server-managed triples are about."""
+    """The names of the direct members that occur in server-managed triples."""
     terms = {term for s, p, o in managed for term in ((s, o) if p == _CONTAINS else (s,))}
     return frozenset(
         term.value.removeprefix(container_url) for term in terms if _is_member(term, container_url)
@@ -129,13 +127,13 @@ def mentioned_members(managed: Graph, *, container_url: str) -> frozenset[str]:
 
 
 def check_server_managed(managed: Graph, current: Graph) -> None:
-    """Refuse sent statements of the server's kinds that it does not make itself (C-13, C-25).
+    """Refuse server-managed statements that differ from the current ones (C-13, C-25).
 
-    ``current`` is what it states now about the container and the mentioned members. Statements
-    that were left out are no attempt to change them. Raises Conflict naming the first one.
+    ``current`` is what the server states about the container and the mentioned members. Omitted
+    statements are not an attempt to change them. Raises Conflict, which names the first difference.
     """
     for subject, predicate, object_ in managed - current:
-        # True of every container, though no listing says it.
+        # True for every container, although listings do not state it.
         if not (predicate == _TYPE and object_ == _RDF_SOURCE):
             raise Conflict(
                 f"The sent value of <{predicate.value}> of <{subject.value}> contradicts the one "

@@ -1,8 +1,9 @@
-"""Do two datasets say the same, when blank nodes without a label may have any?
+"""Are two datasets equal up to the labels of some blank nodes?
 
-In general this is as hard as graph isomorphism, and must not be asked about what strangers send.
-Here every blank node is either known by its label in both datasets, or hangs in a tree: it is
-mentioned once at most. Then the node is what it says, and comparing takes linear time.
+In general this is as hard as graph isomorphism, and must not be computed for untrusted documents.
+Here every blank node either has a known label in both datasets, or is part of a tree: it is
+mentioned at most once. Such a node is identified by its description, and the comparison takes
+linear time.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from podstead.rdf.graph import Dataset, Graph
 from podstead.rdf.terms import BlankNode, Iri, Object
 
 _Key: TypeAlias = Object | str | int
-"""A term; the label of a known blank node; the number of what an unlabelled one says."""
+"""A term, the label of a known blank node, or the number of an unlabelled node's description."""
 _Statement: TypeAlias = tuple[_Key | None, _Key, Iri | None, _Key | None]
 _Numbers: TypeAlias = dict[frozenset[tuple[tuple[Iri, _Key], int]], int]
-"""What unlabelled nodes say, numbered."""
+"""The descriptions of unlabelled nodes, numbered."""
 
 
 class _NotATree(Exception):
@@ -32,9 +33,9 @@ def datasets_equivalent(
     left_labels: Mapping[BlankNode, str],
     right_labels: Mapping[BlankNode, str],
 ) -> bool:
-    """Whether the datasets are the same but for the blank nodes that have no label in ``*_labels``.
+    """Whether the datasets are equal up to the blank nodes that have no label in ``*_labels``.
 
-    False also if those nodes are not in trees.
+    False also if those nodes do not form trees.
     """
     numbers: _Numbers = {}
     try:
@@ -71,7 +72,7 @@ def _statements(
 
 
 class _Trees:
-    """The unlabelled blank nodes of a graph, from the leaves up."""
+    """Numbers the unlabelled blank nodes of a graph, from the leaves up."""
 
     def __init__(self, graph: Graph, labels: Mapping[BlankNode, str]) -> None:
         self._labels = labels
@@ -92,7 +93,7 @@ class _Trees:
         return type(term) is BlankNode and term not in self._labels
 
     def numbered(self, numbers: _Numbers) -> dict[BlankNode, int]:
-        """A number for each node; those that say the same have the same. Raises _NotATree."""
+        """A number for each node; nodes with equal descriptions have the same. Raises _NotATree."""
         described: dict[BlankNode, int] = {}
         ready = [node for node in self._says if not self._open_parts[node]]
         while ready:

@@ -1,26 +1,26 @@
-"""What can be wrong with an RDF document that somebody sent?
+"""Errors in RDF documents and patches.
 
     BadRequest
-    ├── MalformedRdf              not the format it says it is; line and reason in the message
-    │   └── RdfTooComplex         within its size, yet deeper or richer than the limits
-    └── UnknownContext            its JSON-LD refers to a context that is not at hand (R-11)
-        └── UnavailableContext    … and that may be had later: also a RemoteUnavailable
+    ├── MalformedRdf              a syntax error; line and reason are in the message
+    │   └── RdfTooComplex         nested deeper, or more work, than the limits allow
+    └── UnknownContext            refers to a JSON-LD context that is not available (R-11)
+        └── UnavailableContext    … temporarily: also a RemoteUnavailable
     BodyTooLarge
     └── RdfTooLarge               more bytes or triples than the limits
     UnsupportedMediaType
     ├── UnsupportedRdfType        no parser or writer for the media type
     └── UnsupportedCharset        RDF in anything but UTF-8 (R-13)
     NotAcceptable
-    └── NotExpressible            the asked format cannot say what the document says
+    └── NotExpressible            the requested format cannot express the document
     Unprocessable
-    ├── PatchRefused              a patch that breaks a rule, or asks for what is not supported
-    └── PatchTooCostly            its conditions take more steps than a patch may
+    ├── PatchRefused              a patch that breaks a rule or uses an unsupported feature
+    └── PatchTooCostly            its conditions take too many steps to evaluate
     Conflict
-    └── PatchInapplicable         the document is not what the patch says it is
+    └── PatchInapplicable         the document does not meet the patch's conditions
 
-All but UnavailableContext are the sender's fault, and their messages public. A caller that
-converts or patches stored bytes turns ``UnknownContext`` into the answer R-11 wants (406, 409);
-left alone it is a 400.
+All except UnavailableContext are the client's fault, and their messages are public. A caller that
+converts or patches stored bytes turns ``UnknownContext`` into 406 or 409 (R-11); otherwise it is a
+400.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from podstead.core.errors import (
 
 
 class MalformedRdf(BadRequest):
-    """The document breaks the grammar of its format.
+    """The document violates the grammar of its format.
 
-    ``line`` counts from 1; ``None`` where the parser does not tell. ``reason`` is the parser's own
-    words, without the place.
+    ``line`` starts at 1 and is ``None`` if the parser does not report it. ``reason`` is the
+    parser's message without the position.
     """
 
     def __init__(self, media_type: str, reason: str, *, line: int | None = None) -> None:
@@ -52,7 +52,7 @@ class MalformedRdf(BadRequest):
 
 
 class RdfTooComplex(MalformedRdf):
-    """The document nests deeper, or asks for more work, than the limits allow."""
+    """The document nests deeper, or requires more work, than the limits allow."""
 
 
 class RdfTooLarge(BodyTooLarge):
@@ -68,7 +68,7 @@ class UnknownContext(BadRequest):
 
 
 class UnavailableContext(RemoteUnavailable, UnknownContext):
-    """The context is one that may be fetched, and could not be had at present."""
+    """The context may be fetched, but is temporarily unavailable."""
 
     def __init__(self, url: str, retry_after_s: int) -> None:
         super().__init__(url)
@@ -85,7 +85,7 @@ class UnsupportedRdfType(UnsupportedMediaType):
 
 
 class UnsupportedCharset(UnsupportedMediaType):
-    """An RDF document in another encoding than UTF-8 (R-13)."""
+    """An RDF document in an encoding other than UTF-8 (R-13)."""
 
     def __init__(self, charset: str) -> None:
         super().__init__(f"RDF must be sent in UTF-8, not '{charset}'")
@@ -93,7 +93,7 @@ class UnsupportedCharset(UnsupportedMediaType):
 
 
 class NotExpressible(NotAcceptable):
-    """The format that was asked for has no way to say what the document says."""
+    """The requested format cannot express the document."""
 
     def __init__(self, media_type: str, reason: str) -> None:
         super().__init__(f"This document cannot be written as {media_type}: {reason}")
@@ -102,9 +102,9 @@ class NotExpressible(NotAcceptable):
 
 
 class PatchRefused(Unprocessable):
-    """A patch that can be read, yet breaks a rule of its format or asks for what no patch here may.
+    """A patch that is well-formed, but breaks a rule of its format or uses an unsupported feature.
 
-    ``line`` counts from 1; ``None`` where the rule is about the patch as a whole.
+    ``line`` starts at 1 and is ``None`` if the rule concerns the patch as a whole.
     """
 
     def __init__(self, media_type: str, reason: str, *, line: int | None = None) -> None:
@@ -116,7 +116,7 @@ class PatchRefused(Unprocessable):
 
 
 class PatchTooCostly(Unprocessable):
-    """Evaluating the conditions of a patch took more steps than it may."""
+    """Evaluating the conditions of a patch takes more steps than allowed."""
 
 
 class PatchInapplicable(Conflict):

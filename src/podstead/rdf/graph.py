@@ -1,10 +1,11 @@
-"""What does a document say? A set of triples, and a set of such graphs.
+"""Graphs, which are sets of triples, and datasets, which are sets of graphs.
 
-``Graph`` and ``Dataset`` are values: nothing changes them once built, every operation gives a new
-one, so they may be kept and shared between threads. Triples keep the order in which they were
-given (a document rewritten after a patch should still look like itself); equality ignores it.
+``Graph`` and ``Dataset`` are immutable values, and can be cached and shared between threads.
+Triples keep their order, so that a patched document still resembles the original; equality ignores
+it.
 
-Blank nodes are compared by label, so two parses of one document are equal only if labels were kept.
+Blank nodes are compared by label, so two parses of a document are equal only if labels are
+preserved.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from types import MappingProxyType
 from podstead.rdf.terms import GraphName, Iri, Object, Subject, Triple
 
 Description = Mapping[Iri, tuple[Object, ...]]
-"""What a graph says about one subject: the objects of each predicate, in order."""
+"""The statements about one subject: the objects of each predicate, in order."""
 
 _NOTHING: Description = MappingProxyType({})
 
 
 class Graph:
-    """An immutable set of triples in insertion order, indexed by subject when first asked."""
+    """An immutable set of triples in insertion order, lazily indexed by subject."""
 
     __slots__ = ("_by_subject", "_given", "_set")
 
@@ -33,8 +34,8 @@ class Graph:
 
     @property
     def _triples(self) -> dict[Triple, None]:
-        """The triples, each once. Found out when first asked: hashing them takes as long as
-        parsing, and of many a document it is enough that it could be parsed."""
+        """The distinct triples. Computed lazily: hashing them takes as long as parsing, and many
+        documents are parsed only to validate them."""
         given = self._given
         if given is not None:
             self._set = dict.fromkeys(given)
@@ -60,11 +61,11 @@ class Graph:
         return f"<Graph of {len(self)} triples>"
 
     def __or__(self, other: Graph) -> Graph:
-        """Union: the triples of both, this graph's first. Blank nodes meet by label."""
+        """Union, this graph's triples first. Blank nodes are identified by label."""
         return Graph([*self._triples, *other._triples])
 
     def __sub__(self, other: Graph) -> Graph:
-        """Difference: the triples of this graph that the other does not hold."""
+        """Difference: the triples of this graph that are not in the other."""
         return Graph(triple for triple in self._triples if triple not in other._triples)
 
     def __and__(self, other: Graph) -> Graph:
@@ -90,11 +91,11 @@ class Graph:
         return self.about(subject).get(predicate, ())
 
     def about(self, subject: Subject) -> Description:
-        """Everything said about a subject; empty when nothing is."""
+        """All statements about a subject; empty if there are none."""
         return self.by_subject().get(subject, _NOTHING)
 
     def by_subject(self) -> Mapping[Subject, Description]:
-        """The whole graph grouped by subject and predicate, each in order of first appearance."""
+        """The graph grouped by subject and predicate, in order of first appearance."""
         if self._by_subject is None:
             self._by_subject = _grouped(self._triples)
         return self._by_subject
@@ -110,7 +111,7 @@ def _grouped(triples: Iterable[Triple]) -> dict[Subject, dict[Iri, tuple[Object,
         elif predicate not in description:
             description[predicate] = (object_,)
         else:
-            # A list, made a tuple at the end: growing a tuple would be quadratic in its length.
+            # A list that becomes a tuple at the end, because growing a tuple is quadratic.
             key = (subject, predicate)
             if key not in repeated:
                 repeated[key] = list(description[predicate])
@@ -125,7 +126,7 @@ EMPTY_GRAPH = Graph()
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A default graph and named graphs (R-9); most documents have the first only."""
+    """A default graph and named graphs (R-9); most documents have only the former."""
 
     default: Graph
     named: Mapping[GraphName, Graph] = field(default_factory=lambda: MappingProxyType({}))

@@ -1,7 +1,7 @@
-"""Which JSON-LD does a page hold? Its data islands (JSON-LD 1.1 section 7, A-109, A-164).
+"""JSON-LD in HTML pages: data islands (JSON-LD 1.1, section 7; A-109, A-164).
 
-Pages that are WebID documents say to programs what they say to people in script elements of the
-type ``application/ld+json``, which browsers do not run. Nothing else of a page is read.
+WebID documents can be HTML pages with RDF in script elements of the type ``application/ld+json``,
+which browsers do not execute. Nothing else in a page is read.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ MAX_ISLANDS: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Islands:
-    """The JSON-LD texts of a page, and what relative references in them are resolved against: the
-    page's ``base`` element, itself relative, empty without one."""
+    """The JSON-LD texts of a page, and the ``href`` of its ``base`` element, against which relative
+    references are resolved; empty if there is none."""
 
     texts: tuple[str, ...]
     base_reference: str
 
 
 def data_islands(page: str) -> Islands:
-    """The data islands of an HTML document, the first few; none in what is no HTML."""
+    """The first MAX_ISLANDS data islands of an HTML document; none if it is not HTML."""
     reader = _Reader()
     reader.feed(page)
     reader.close()
@@ -40,7 +40,7 @@ class _Reader(HTMLParser):
         self._open: list[str] | None = None
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        named = dict(reversed(attrs))  # of an attribute that is repeated, the first counts
+        named = dict(reversed(attrs))  # of a repeated attribute, the first applies
         if tag == "script" and _essence(named.get("type")) == JSON_LD:
             self._open = []
         elif tag == "base" and self.base_reference is None:
@@ -57,5 +57,5 @@ class _Reader(HTMLParser):
 
 
 def _essence(media_type: str | None) -> str:
-    # Of other scripts the type may be anything, or nothing.
+    # The type of other scripts can be anything, or absent.
     return (media_type or "").partition(";")[0].strip().lower()

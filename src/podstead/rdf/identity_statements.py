@@ -1,13 +1,13 @@
-"""Which statements of a document say who its WebIDs are?
+"""Extracting and comparing the statements of identity in a document.
 
-A WebID is believed because of what its own document says: which issuers may name it, which keys
-are its own, which other names it has. Whoever may write such a document without Control over it
-must not be able to change that, or an append would make an owner. So these statements are taken
-out of what the document says before and after a write, and compared.
+Authentication trusts what the document of a WebID states: its issuers, its keys and its other
+names. An agent that may write the document but has no Control must not be able to change these
+statements; otherwise Append would be enough to become the owner. The statements before and after a
+write are therefore extracted and compared.
 
-They count where the subject is the document's IRI or a fragment of it; what a document says about
-others proves nothing. A key comes with everything said about its node, which mostly has no name,
-so nodes without a name are told apart by what is said about them.
+Only statements whose subject is the document's IRI or a fragment of it are relevant, because a
+document proves nothing about others. A key includes everything stated about its node. The node is
+usually blank, so blank nodes are identified by their descriptions.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ IDENTITY_PREDICATES: Final = (
 
 _NAME_PREDICATES: Final = frozenset(predicate.value for predicate in NAME_PREDICATES)
 
-# Descriptions of keys are one or two nodes deep. What is deeper, or goes in circles, is not
-# compared at all: it counts as changed.
+# Descriptions of keys are one or two nodes deep. Deeper or cyclic ones are not compared but treated
+# as changed.
 _MAX_DEPTH: Final = 8
 
 
 class _Incomparable:
-    """Equal to nothing but itself, so that two sets holding one each always differ."""
+    """Equal to itself only, so that two sets with one each always differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdentityStatement:
     """One statement of identity; ``object`` and ``description`` do not depend on labels.
 
-    ``description`` stands for all that is said about a key, ``None`` for any other statement.
+    ``description`` represents everything stated about a key; it is ``None`` for other statements.
     """
 
     webid: str
@@ -68,10 +68,11 @@ IdentityStatements: TypeAlias = frozenset[IdentityStatement]
 
 
 def identity_statements(said: Graph | Dataset, *, document_iri: str) -> IdentityStatements:
-    """The identity statements of the WebIDs whose document has the IRI (no fragment, no query).
+    """The statements of identity for the WebIDs of the document with this IRI (without fragment and
+    query).
 
-    Two such sets are equal only if the statements are the same but for the labels of blank nodes.
-    Of a dataset all graphs count, named ones too: readers differ in whether they tell them apart.
+    Two results are equal only if the statements are equal up to the labels of blank nodes. Named
+    graphs are included, because some readers do not distinguish them from the default graph.
     """
     graph = _merged(said)
     digests = _Digests(graph)
@@ -92,11 +93,11 @@ def identity_statements(said: Graph | Dataset, *, document_iri: str) -> Identity
 
 
 def stated_by_profile(statements: IdentityStatements) -> IdentityStatements:
-    """The statements of a document if it is a profile, none if it is none.
+    """The statements if the document is a profile, otherwise none.
 
-    A document that says nothing of its subjects but that other pages are about the same thing, as
-    recipes and films do by ``schema:sameAs``, lets nobody act as anybody. What does is a provider,
-    a key, a storage, or a name that is a key itself (a DID).
+    A document that only links its subjects to other pages, as recipes and films do with
+    ``schema:sameAs``, does not let anybody act as a WebID. A profile states a provider, a key, a
+    storage, or a name that is itself a key (a DID).
     """
     return statements if any(map(_makes_profile, statements)) else frozenset()
 
@@ -104,7 +105,7 @@ def stated_by_profile(statements: IdentityStatements) -> IdentityStatements:
 def _makes_profile(statement: IdentityStatement) -> bool:
     if statement.predicate not in _NAME_PREDICATES:
         return True
-    object_ = statement.object  # an IRI as in N-Triples; a blank node or a literal is no DID
+    object_ = statement.object  # an IRI as in N-Triples; blank nodes and literals are not DIDs
     return isinstance(object_, str) and object_[:5].lower() == "<did:"
 
 
@@ -118,10 +119,10 @@ def _merged(said: Graph | Dataset) -> Graph:
 
 
 def _is_within(subject: Subject, document_iri: str) -> bool:
-    """Whether the document is what one gets for the subject, however its IRI is spelt.
+    """Whether dereferencing the subject returns the document.
 
-    A query is no part of a resource's identity here (P-51), and escapes and letter case of the
-    host do not make another one (P-50): all these WebIDs are this document's.
+    The query is not part of a resource's identity here (P-51), and neither are the spelling of
+    escapes and the letter case of the host (P-50).
     """
     if not isinstance(subject, Iri):
         return False
@@ -130,7 +131,7 @@ def _is_within(subject: Subject, document_iri: str) -> bool:
 
 
 class _Digests:
-    """Names terms by what they are, blank nodes by what is said about them."""
+    """Identifies terms by their values, and blank nodes by their descriptions."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -147,7 +148,7 @@ class _Digests:
         return digest
 
     def of_description(self, subject: Object, depth: int = 0) -> str | _Incomparable:
-        """All that is said about a subject, through blank nodes, as one digest."""
+        """The digest of everything stated about a subject, following blank nodes."""
         if not isinstance(subject, Iri | BlankNode):
             return ""
         lines = []

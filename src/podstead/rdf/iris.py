@@ -1,7 +1,7 @@
-"""How is an IRI written short? As a prefixed name, or relative to the document it stands in.
+"""Abbreviating IRIs, as prefixed names or relative references.
 
-Only forms are produced that every parser reads back as the same IRI: local names are plain ASCII
-words, and a reference is relative only where RFC 3986 section 5.2 resolves it without doubt.
+Only forms are produced that every parser expands to the same IRI: local names are plain ASCII
+words, and references are relative only if RFC 3986, section 5.2, resolves them unambiguously.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ _COMMON_NAMES = {namespace: prefix for prefix, namespace in COMMON_PREFIXES.item
 
 
 def is_plain_prefix(prefix: str) -> bool:
-    """Whether every format takes the prefix as it is: an ASCII word."""
+    """Whether the prefix is an ASCII word, which every format accepts."""
     return _PREFIX.match(prefix) is not None
 
 
 class PrefixTable:
-    """The prefixes that one written document may use: its own, then the customary ones.
+    """The prefixes available to a serialized document: its own, then the customary ones.
 
-    ``used`` are those that were, by prefix. ``empty`` allows the empty prefix (Turtle's ``:me``).
+    ``used`` maps the prefixes that were actually used to namespaces. ``empty`` allows the empty
+    prefix (as in Turtle's ``:me``).
     """
 
     __slots__ = ("_names", "used")
@@ -52,7 +53,7 @@ class PrefixTable:
         self.used: dict[str, str] = {}
 
     def compact(self, iri: str) -> str | None:
-        """``prefix:local``, or ``None`` where no prefix fits or the rest is no plain name."""
+        """``prefix:local``, or ``None`` if no prefix matches or the rest is not a plain name."""
         end = _namespace_end(iri)
         namespace = iri[:end]
         prefix = self._names.get(namespace)
@@ -67,7 +68,7 @@ def _namespace_end(iri: str) -> int:
 
 
 class RelativeReferences:
-    """Writes IRIs relative to one base IRI, which has neither query nor fragment."""
+    """Abbreviates IRIs relative to one base IRI, which has neither query nor fragment."""
 
     __slots__ = ("_base", "_container")
 
@@ -76,7 +77,7 @@ class RelativeReferences:
         self._container = "" if base_iri is None else base_iri[: base_iri.rfind("/") + 1]
 
     def reference(self, iri: str) -> str:
-        """A reference within the base document or the container it lies in; else the IRI."""
+        """A relative reference within the base document or its container; otherwise the IRI."""
         base = self._base
         if base is None or not iri.startswith(self._container):
             return iri
@@ -86,10 +87,10 @@ class RelativeReferences:
 
 
 def relative_name(rest: str) -> str | None:
-    """What follows a container's IRI, as a reference against it or against a member of it.
+    """Turn what follows a container's IRI into a reference relative to it or to one of its members.
 
-    ``None`` where no relative reference can say it: an empty first segment would make it an
-    authority, a dot segment would vanish, a bare query would go to the base document.
+    ``None`` if no relative reference is possible: an empty first segment would become an authority,
+    a dot segment would be removed, and a bare query would be resolved against the base document.
     """
     if rest == "":
         return "./"

@@ -1,7 +1,7 @@
-"""JSON as values and back, as strictly as JSON-LD needs it.
+"""Decoding and encoding JSON, as strictly as JSON-LD requires.
 
-What the parser of JSON-LD gets to see is always written here, from values that were looked at:
-members that a key repeats, escapes and odd numbers cannot mean one thing to us and another to it.
+The JSON-LD parser receives only JSON that was encoded here, from values that were checked. Repeated
+keys, escapes and unusual numbers therefore cannot mean different things to us and to the parser.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _decoder = msgspec.json.Decoder()
 
 
 def decode_json(content: bytes, *, max_depth: int) -> Json:
-    """Decode one JSON text; of repeated keys the last counts.
+    """Decode one JSON text; of repeated keys, the last applies.
 
     Raises MalformedRdf with the line, and RdfTooComplex beyond ``max_depth`` nested objects and
     arrays.
@@ -40,7 +40,7 @@ def decode_json(content: bytes, *, max_depth: int) -> Json:
 
 
 def encode_json(value: Json) -> bytes:
-    """Encode a JSON value in the shortest way."""
+    """Encode a JSON value without whitespace."""
     return _encoder.encode(value)
 
 
@@ -61,7 +61,7 @@ def check_depth(value: Json, *, max_depth: int) -> None:
 
 
 def _undecodable_line(content: bytes) -> int | None:
-    """The first line that is not UTF-8; the decoder's error counts from the start of a string."""
+    """The first line that is not UTF-8; the decoder's own offset is relative to a string."""
     try:
         content.decode()
     except UnicodeDecodeError as error:

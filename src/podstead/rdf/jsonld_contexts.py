@@ -1,8 +1,8 @@
-"""What is a JSON-LD context that is at hand?
+"""Available JSON-LD contexts.
 
-Nothing is fetched here (R-11). Contexts come in as a ``ContextSource``: the bundled ones, and those
-that somebody who may fetch has fetched before. A document that refers to any other is refused with
-UnknownContext, which names it.
+Nothing is fetched here (R-11). Contexts are provided by a ``ContextSource``: the bundled ones, and
+those that the caller has fetched before. A document that refers to any other context is refused
+with UnknownContext, which contains its URL.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Context:
-    """A context document at hand: what stands at its ``@context``, references made absolute."""
+    """An available context document: the value of its ``@context``, with absolute references."""
 
     url: str
     value: Json
 
 
 class ContextSource(Protocol):
-    """The contexts at hand, by absolute URL; a mapping is one."""
+    """The available contexts by absolute URL; any mapping implements it."""
 
     def get(self, url: str, /) -> Context | None:
-        """The context with this URL; ``None`` if it is not at hand."""
+        """The context with this URL; ``None`` if it is not available."""
 
 
 NO_CONTEXTS: ContextSource = MappingProxyType({})
 
 
 def read_context(content: bytes, *, url: str, limits: RdfLimits = DEFAULT_LIMITS) -> Context:
-    """Read a context document that stands at ``url``.
+    """Parse the context document at ``url``.
 
     As in any remote context, an ``@base`` has no effect (JSON-LD 1.1 API, 4.1.2 step 5.7). Raises
-    MalformedRdf if it is not JSON with a ``@context`` at its top.
+    MalformedRdf if it is not a JSON object with a top-level ``@context``.
     """
     document = decode_json(content, max_depth=limits.max_depth)
     if not isinstance(document, dict) or "@context" not in document:
@@ -49,10 +49,10 @@ def read_context(content: bytes, *, url: str, limits: RdfLimits = DEFAULT_LIMITS
 
 
 def absolute_references(value: Json, *, base_iri: str, remote: bool = False) -> Json:
-    """A context in which every reference to another is resolved against where it stands.
+    """Resolve every reference to another context in a context against ``base_iri``.
 
-    ``remote`` contexts also lose their ``@base``. What is malformed is left for the parser to find,
-    but for a reference that cannot be resolved: MalformedRdf.
+    ``remote`` contexts also lose their ``@base``. Other errors are left for the parser to report.
+    Raises MalformedRdf for a reference that cannot be resolved.
     """
     if isinstance(value, str):
         return _resolved(value, base_iri)

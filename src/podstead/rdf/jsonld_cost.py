@@ -1,9 +1,9 @@
-"""What would the contexts of a JSON-LD document cost the parser?
+"""What do the contexts of a JSON-LD document cost the parser?
 
-It copies all terms in force whenever a context changes them, and follows one definition to the next
-by recursion. A document of a hundred kilobytes could keep it busy for minutes by the first, and
-overflow the stack of the process by the second. Both are counted here, on the document as the
-parser would get it.
+The parser copies all active terms whenever a context changes them, and follows references between
+definitions by recursion. A document of a hundred kilobytes could keep it busy for minutes with the
+former, and overflow the stack of the process with the latter. Both costs are computed here, on the
+document as the parser would receive it.
 """
 
 from __future__ import annotations
@@ -13,24 +13,25 @@ from podstead.rdf.errors import RdfTooComplex
 from podstead.rdf.json_text import Json
 from podstead.rdf.jsonld_inlining import names_in
 
-# What stands there is no node: a context, or a literal (which may be JSON of any shape).
+# Keys whose values are not nodes: a context, or a literal (which can be any JSON).
 NOT_NODES = frozenset({"@context", "@value"})
 
 
 def check_definitions(context: Json, *, max_depth: int) -> None:
-    """Refuse a context in which definitions lead to definitions more than ``max_depth`` deep.
+    """Refuse a context with a chain of more than ``max_depth`` definitions.
 
-    A definition leads to those of the terms and prefixes that it is written with, and to those of
-    its scoped context. On a stack of 1 MiB, 478 were seen to pass; contexts in use have 5. Raises
+    A definition depends on those of the terms and prefixes that it uses, and on those of its scoped
+    context. On a stack of 1 MiB, the parser handles 478; contexts in use have 5. Raises
     RdfTooComplex.
     """
-    # A chain is no longer than there are definitions, which spares nearly everybody the search.
+    # A chain cannot be longer than the number of definitions, so nearly all contexts need no
+    # search.
     if _count_definitions(context) > max_depth and _definition_depth(context) > max_depth:
         raise RdfTooComplex(JSON_LD, "the terms of its contexts lead from one to the next too far")
 
 
 def _definition_depth(context: Json) -> int:
-    """The longest way from definition to definition; what goes in circles counts as a whole."""
+    """The length of the longest chain of definitions; those in cycles are all added to it."""
     if isinstance(context, list):
         return max(map(_definition_depth, context), default=0)
     if not isinstance(context, dict):
@@ -70,9 +71,9 @@ def _scoped_depth(definition: Json) -> int:
 
 
 def check_context_work(document: Json, scoped_terms: set[str], *, max_work: int) -> None:
-    """Bound the terms that the parser copies: those in force, each time a context changes them.
+    """Bound the number of terms that the parser copies: all active ones, per change by a context.
 
-    A scoped context changes them where its term is a key or a value (a type). Raises
+    A scoped context changes them wherever its term is a key or a value (a type). Raises
     RdfTooComplex.
     """
     work_left = max_work
@@ -105,7 +106,7 @@ def _scoped_changes(node: dict[str, Json], scoped_terms: set[str]) -> int:
 
 
 def _count_definitions(context: Json) -> int:
-    """The definitions in a context, those of its scoped contexts included."""
+    """The number of definitions in a context, including those of its scoped contexts."""
     count = 0
     pending = [context]
     while pending:

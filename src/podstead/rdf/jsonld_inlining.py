@@ -1,13 +1,12 @@
-"""How are references to contexts replaced by the contexts, and which parts of them are needed?
+"""Replacing references to contexts with the parts of these contexts that a document needs.
 
-JSON-LD 1.1 API, section 4.1 (context processing) as far as references go: a context is named by URL
-in a node, in an array, as the scoped context of a term, or by ``@import``, and a context so named
-may name others. Each reference is replaced by what it refers to.
+Implements the references of JSON-LD 1.1 API, section 4.1 (context processing): a context is
+referred to by URL in a node, in an array, as the scoped context of a term, or by ``@import``, and
+can itself refer to others. Each reference is replaced with the context.
 
-The parser works through everything it is given, so only the definitions that the document can reach
+The parser processes every definition that it receives, so only those that the document can reach
 are inlined: a definition is kept if its term, or the prefix of a compact name, occurs anywhere in
-the document or in a definition that is kept. A document's own definitions are therefore all kept,
-and the document means the same as before.
+the document or in another definition that is kept. The meaning of the document does not change.
 """
 
 from __future__ import annotations
@@ -19,17 +18,16 @@ from podstead.rdf.errors import MalformedRdf, RdfTooComplex, UnknownContext
 from podstead.rdf.json_text import Json
 from podstead.rdf.jsonld_contexts import ContextSource
 
-# No prefix is longer; without a bound, every long text would be searched for a colon.
+# No prefix is longer. Without a limit, every long text would be searched for a colon.
 _MAX_PREFIX_LENGTH = 256
 
 
 def names_in(value: Json) -> Iterator[str]:
-    """Every name in a JSON value that a context could give a meaning to.
+    """Every name in a JSON value that a context could define.
 
-    Too many rather than too few: texts are among them, since which keys hold texts depends on the
-    contexts that are still to be chosen.
+    A superset: it includes texts, because which keys have texts as values depends on the contexts.
     """
-    # A stack of our own, here and below: nesting is up to the sender.
+    # An explicit stack, here and below, because the client controls the nesting depth.
     pending = [value]
     while pending:
         current = pending.pop()
@@ -46,7 +44,7 @@ def names_in(value: Json) -> Iterator[str]:
 
 
 def refers(value: Json) -> bool:
-    """Whether a context refers to another one anywhere."""
+    """Whether a context contains a reference to another."""
     pending = [value]
     while pending:
         current = pending.pop()
@@ -91,16 +89,17 @@ class ReachableContexts:
         max_terms: int,
         keep_type_maps: bool = False,
     ) -> None:
-        """``references`` hold absolute URLs; ``names`` are those in the document, and are added to.
+        """``references`` contain absolute URLs. ``names`` are those in the document; reachable
+        names are added to the set.
 
-        ``None`` means all names: a document that refers to nothing needs no choice. Type maps are
-        removed from what is inlined, unless they are to be kept.
+        ``None`` means all names, for documents without references. Type maps are removed from
+        inlined definitions unless ``keep_type_maps``.
         """
         self._keep_type_maps = keep_type_maps
         self._contexts = contexts
         self._names = names
         self._terms_left = max_terms
-        # Each part of a context, with the terms of it that have been reached so far.
+        # Each part of a context, with those of its terms that have been reached so far.
         self._parts: list[tuple[dict[str, Json], set[str]]] = []
         self._entered_urls: set[str] = set()
         # The contexts that are being inlined around the current one.
@@ -119,8 +118,8 @@ class ReachableContexts:
         for reference in references:
             self._enter(reference)
         self._close()
-        # The reader unfolds type maps by the name of the term. Which context is in force where is
-        # the parser's business, so a name must not be a type map in one of them only.
+        # The reader expands type maps by the name of the term. It does not know which context is
+        # active where, so a name must be a type map in all of them or in none.
         if self.type_map_terms & self._other_terms:
             raise MalformedRdf(JSON_LD, "a term is a map by type in one context, not in another")
         if self.graph_terms:
@@ -139,7 +138,7 @@ class ReachableContexts:
                 self._enter_url(imported)
 
     def _enter_url(self, url: str) -> None:
-        if url in self._entered_urls:  # also ends circles; inlining tells which are errors
+        if url in self._entered_urls:  # also ends cycles; inlining decides which are errors
             return
         self._entered_urls.add(url)
         context = self._contexts.get(url)
@@ -147,11 +146,11 @@ class ReachableContexts:
             self._enter(context.value)
 
     def _close(self) -> None:
-        """Reach definitions from names and names from definitions until nothing new is reached."""
+        """Follow names to definitions and definitions to names until nothing new is found."""
         grown = True
         while grown:
             grown = False
-            for part, reached in list(self._parts):  # a scoped context that is reached adds parts
+            for part, reached in list(self._parts):  # reaching a scoped context adds parts
                 new_terms = [term for term in self._kept(part) if term not in reached]
                 for term in new_terms:
                     self._reach(term, part[term])
@@ -162,11 +161,11 @@ class ReachableContexts:
         names = self._names
         if names is None:
             return list(part)
-        # Keywords such as @vocab or @propagate apply without being named.
+        # Keywords such as @vocab or @propagate apply without being mentioned.
         return [term for term in part if term in names or term.startswith("@")]
 
     def _follow_aliases(self) -> None:
-        """Find the names of ``@list`` and ``@set``, which may be names of names."""
+        """Find the aliases of ``@list`` and ``@set``, including aliases of aliases."""
         pending = list(self.array_names)
         while pending:
             for alias in self._aliases.get(pending.pop(), ()):
@@ -184,7 +183,7 @@ class ReachableContexts:
             if definition == "@none":
                 self.none_names.add(term)
             return
-        # A scoped context is a part of its own, whose definitions have to be reached one by one.
+        # A scoped context is a separate part, whose definitions are reached individually.
         self._use(term, {key: value for key, value in definition.items() if key != "@context"})
         if "@context" in definition:
             self.scoped_terms.add(term)
@@ -204,10 +203,10 @@ class ReachableContexts:
             self._names.update(names_in([term, definition]))
 
     def inline(self, value: Json) -> Json:
-        """A context of the document without references, and only with definitions in reach.
+        """Replace the references in a context of the document, keeping only reachable definitions.
 
-        Raises UnknownContext, MalformedRdf when a context includes itself, and RdfTooComplex when
-        more than ``max_terms`` definitions would be written.
+        Raises UnknownContext, MalformedRdf if a context includes itself, and RdfTooComplex if the
+        result would have more than ``max_terms`` definitions.
         """
         if isinstance(value, str):
             return self._inline_url(value)
@@ -217,7 +216,7 @@ class ReachableContexts:
                 if isinstance(part, str):
                     parts.extend(self._inline_url(part))
                 else:
-                    # An array in an array is an error, which is left for the parser to find.
+                    # A nested array is an error, which is left for the parser to report.
                     parts.append(self._inline_part(part))
             return parts
         return self._inline_part(value)
@@ -235,11 +234,11 @@ class ReachableContexts:
             inlined = self.inline(context.value)
             self._open_urls.remove(url)
             parts = inlined if isinstance(inlined, list) else [inlined]
-            # What was cut depends on which contexts are open, so the result holds here only.
+            # What was cut depends on the open contexts, so this result cannot be reused.
             if self._cuts == cuts_before:
                 self._inlined[url] = parts
-        # For each use and not for each context: ten contexts that name each other twice would be
-        # written a thousand times.
+        # Counted for each use, not for each context: ten contexts that each refer to the next one
+        # twice are written a thousand times.
         self._count(parts)
         return parts
 
@@ -248,14 +247,14 @@ class ReachableContexts:
             return part
         inlined = {term: self._inline_definition(part[term]) for term in self._kept(part)}
         imported = inlined.pop("@import", None)
-        # What a context says itself overrides what it imports (4.1.2 step 5.6).
+        # A context's own definitions override imported ones (4.1.2 step 5.6).
         return inlined if imported is None else {**self._imported(imported), **inlined}
 
     def _inline_definition(self, definition: Json) -> Json:
         if not isinstance(definition, dict):
             return definition
         if _is_type_map(definition) and not self._keep_type_maps:
-            # The reader unfolds the maps, so that the parser never sees one.
+            # The reader expands type maps, so the parser never receives one.
             container = definition["@container"]
             kept: list[Json] = container if isinstance(container, list) else []
             definition = {**definition, "@container": [kind for kind in kept if kind != "@type"]}
@@ -266,7 +265,7 @@ class ReachableContexts:
         return definition
 
     def _inline_scoped(self, value: Json) -> Json:
-        # Follows contexts that consist of the URL of another one; ``seen`` ends their circles.
+        # Follows contexts that consist only of the URL of another; ``seen`` ends cycles.
         named = value
         seen = set[str]()
         while isinstance(named, str) and named not in self._open_urls and named not in seen:
@@ -274,15 +273,15 @@ class ReachableContexts:
             context = self._contexts.get(named)
             named = None if context is None else context.value
         if isinstance(named, str) and named in self._open_urls:
-            # A scoped context may name the context that it stands in (JSON-LD 1.1 API, 4.1.2 step
-            # 5.2.5), directly or by way of another. That one is in force already where the term is
-            # used, so there is nothing to add.
+            # A scoped context may refer to the context that contains it (JSON-LD 1.1 API, 4.1.2
+            # step 5.2.5), directly or indirectly. That context is already active wherever the term
+            # is used, so there is nothing to add.
             self._cuts += 1
             return {}
         return self.inline(value)
 
     def _imported(self, reference: Json) -> dict[str, Json]:
-        """What ``@import`` puts below a part (JSON-LD 1.1 API, 4.1.2 step 5.6)."""
+        """The definitions that ``@import`` adds to a part (JSON-LD 1.1 API, 4.1.2 step 5.6)."""
         parts = self._inline_url(reference) if isinstance(reference, str) else []
         if len(parts) != 1 or not isinstance(parts[0], dict):
             raise MalformedRdf(JSON_LD, "@import must name a context of one object")

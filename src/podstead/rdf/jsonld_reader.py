@@ -1,9 +1,9 @@
-"""What does the JSON-LD parser get to see? The document without references to contexts, in limits.
+"""Preparing a JSON-LD document for the parser: without references to contexts, and within limits.
 
 A document is decoded, checked, and encoded again for the parser (see ``json_text`` for the reason).
-On the way the contexts that it refers to are inlined, type maps are unfolded, because the parser
-refuses them, and what would make the parser abort or take seconds is refused: lists in the place of
-graphs, and contexts that come into force too often.
+The contexts that it refers to are inlined, and type maps are expanded, because the parser does not
+support them. Input that would make the parser abort or run for seconds is refused: lists in the
+place of graphs, and contexts that are activated too often.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from podstead.rdf.limits import RdfLimits
 def prepare_json_ld(
     content: bytes, *, base_iri: str, contexts: ContextSource, limits: RdfLimits
 ) -> bytes:
-    """The document for the parser: the same statements, no reference to a context.
+    """Return a document with the same meaning but without references to contexts.
 
     Raises MalformedRdf, RdfTooComplex and UnknownContext.
     """
@@ -32,7 +32,7 @@ def prepare_json_ld(
         raise MalformedRdf(JSON_LD, "a document is an object or an array of objects")
     survey = _survey(document, base_iri, contexts, limits)
     reachable, anywhere = survey.reachable, survey.anywhere
-    # Changes the document in place, so the checks below see what the parser will see.
+    # Changes the document in place, so that the checks below see what the parser will see.
     for holder in survey.holders:
         absolute = absolute_references(holder["@context"], base_iri=base_iri)
         holder["@context"] = reachable.inline(absolute)
@@ -42,7 +42,7 @@ def prepare_json_ld(
         _check_graphs(document, anywhere)
     for holder in survey.all_holders:
         check_definitions(holder["@context"], max_depth=limits.max_depth)
-    # A single context without scoped ones comes into force once, and inlining has bounded it.
+    # A single context without scoped ones is activated once, and inlining has bounded its size.
     if len(survey.all_holders) > 1 or anywhere.scoped_terms:
         check_context_work(document, anywhere.scoped_terms, max_work=limits.max_context_work)
     return encode_json(document)
@@ -67,7 +67,7 @@ def _survey(document: Json, base_iri: str, contexts: ContextSource, limits: RdfL
     holders = _context_holders(document)
     reachable = _reachable(document, holders, base_iri, contexts, limits)
     if reachable.json_terms:
-        # What such a term holds is JSON, not JSON-LD: a "@context" in it is just a key.
+        # The value of such a term is JSON, not JSON-LD: a "@context" in it is an ordinary key.
         nodes = _context_holders(document, reachable.json_terms)
         if len(nodes) < len(holders):
             of_nodes = _reachable(document, nodes, base_iri, contexts, limits)
@@ -94,7 +94,7 @@ def _reachable(
 def _context_holders(
     document: Json, json_terms: frozenset[str] | set[str] = frozenset()
 ) -> list[dict[str, Json]]:
-    """The objects of a document that have a context of their own, in document order."""
+    """The objects of a document that have their own context, in document order."""
     holders = []
     pending = [document]  # a stack, hence the reversals
     while pending:
@@ -118,7 +118,7 @@ def _unfold_type_maps(document: Json, reachable: ReachableContexts) -> None:
         for term in reachable.type_map_terms.intersection(holder):
             value = holder[term]
             if isinstance(value, dict):
-                # _objects goes on into what stands here now, so maps inside of maps are found.
+                # _objects continues with the new value, so maps within maps are found.
                 holder[term] = [
                     node if type_ in reachable.none_names else _typed(type_, node)
                     for type_, nodes in value.items()
@@ -127,9 +127,9 @@ def _unfold_type_maps(document: Json, reachable: ReachableContexts) -> None:
 
 
 def _check_graphs(document: Json, reachable: ReachableContexts) -> None:
-    """Refuse a list or set where a graph is expected: the parser aborts on it.
+    """Refuse a list or set where a graph is expected.
 
-    The whole process ends with it, so there is no error to catch.
+    The parser would abort the whole process, so there would be no exception to catch.
     """
     for holder in _objects(document):
         for term in reachable.graph_terms.keys() & holder.keys():
@@ -147,7 +147,7 @@ def _check_graph(value: Json, reachable: ReachableContexts, *, is_map: bool) -> 
         elif isinstance(current, dict):
             if not reachable.array_names.isdisjoint(current):
                 raise MalformedRdf(JSON_LD, "a list or set stands where a graph is wanted")
-            if may_be_map:  # or a single graph; its keys' values pass this check as well
+            if may_be_map:  # or a single graph, whose values pass this check as well
                 pending.extend((part, False) for part in current.values())
 
 

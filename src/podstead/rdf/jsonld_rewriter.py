@@ -1,12 +1,12 @@
-"""How is a changed JSON-LD document written with the context that it was sent with?
+"""Serializing a changed JSON-LD document with the context that it was sent with.
 
-JSON-LD 1.1 API, section 6 (compaction) for one document in its own style (``jsonld_style``): terms,
-aliases, coercions and containers are used for what they can express, and everything else is written
-in expanded form among them.
+Implements compaction (JSON-LD 1.1 API, section 6) of one document in its own style
+(``jsonld_style``): terms, aliases, coercions and containers are used where they apply, and
+everything else is written in expanded form.
 
-With a context it is easy to say something that was not meant. So the parser reads everything that
-is written here, and a document that does not say the same is not returned; the caller then writes
-the document with prefixes only (``jsonld_writer``).
+A context can change the meaning of a document in many ways. Therefore the output is parsed again
+and compared; if it is not equivalent, it is not returned, and the caller serializes the document
+with prefixes only (``jsonld_writer``).
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from podstead.rdf.nesting import NIL, Nesting
 from podstead.rdf.terms import BlankNode, Iri, Literal, Object, Subject, Triple
 
 Read = Callable[[bytes], Dataset]
-"""Reads a JSON-LD document as it will be read from then on. Raises BadRequest."""
+"""Parses a JSON-LD document as it will be parsed later. Raises BadRequest."""
 
 MAX_TRIPLES = 20_000
-"""Larger documents are written with prefixes only: these take a second or two already."""
+"""Larger documents are written with prefixes only; this size already takes one or two seconds."""
 
 _TYPE = Iri(vocab.RDF_TYPE)
-# The keys of these maps are not in the graph (``@index``) or in it anyway (``@type``), so all
+# The keys of these maps are not in the graph (``@index``), or are in it anyway (``@type``), so all
 # values are written under "@none".
 _KEYED = frozenset({"@index", "@type"})
 
@@ -64,9 +64,9 @@ def rewrite(
         read_back = read(content)
     except (BadRequest, NotExpressible):
         return None
-    # Blank nodes with a label are known by it on both sides, and the others hang in trees, so the
-    # comparison takes linear time. Isomorphism of graphs would let a stranger's document take
-    # minutes (docs/decisions/0009-json-ld-keeps-its-context.md).
+    # Labelled blank nodes have the same label on both sides, and the others form trees, so the
+    # comparison takes linear time. With graph isomorphism, a malicious document could take minutes
+    # (docs/decisions/0009-json-ld-keeps-its-context.md).
     labels = writer.labels.given()
     same = datasets_equivalent(
         dataset,
@@ -79,10 +79,10 @@ def rewrite(
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The terms in force in a node, and in the nodes nested in it; ``depth`` is 0 in a root.
+    """The terms active in a node, and in the nodes nested in it; ``depth`` is 0 in a root.
 
-    They differ where a type brings a context of its own: such a context does not propagate to
-    nested nodes unless it says so (JSON-LD 1.1 section 4.1.8).
+    They differ if a type has a scoped context, which does not propagate to nested nodes unless it
+    says so (JSON-LD 1.1, section 4.1.8).
     """
 
     table: TermTable
@@ -90,7 +90,7 @@ class _Place:
     depth: int
 
     def under(self, term: Term) -> _Place:
-        """The place of a property's values; a property's own context does propagate."""
+        """The place of a property's values; the scoped context of a property does propagate."""
         return _Place(self.table.under(term), self.propagated.under(term), self.depth)
 
     def deeper(self) -> _Place:
@@ -103,7 +103,7 @@ class _Rewriter:
         self._dataset = dataset
         self._style = style
         self._shared = shared_blank_nodes(dataset)
-        # Of the graph that is being written; _roots replaces both.
+        # For the graph that is being written; _roots replaces both.
         self._nesting = Nesting(dataset.default)
         self._reversed: Mapping[Subject, Mapping[Iri, list[Subject]]] = {}
 
@@ -124,8 +124,8 @@ class _Rewriter:
 
     def _roots(self, graph: Graph) -> list[dict[str, Json]]:
         forward, self._reversed = self._split(graph)
-        # Nesting does not see the mentions that are written from behind, so it would take these
-        # nodes for nodes that nobody mentions, and leave out the label that ties them together.
+        # Nesting does not see the triples that are written in reverse. It would take these nodes
+        # for unreferenced ones and omit the labels that connect them.
         reverse_subjects = {
             subject
             for mentions in self._reversed.values()
@@ -145,8 +145,8 @@ class _Rewriter:
         ]
 
     def _split(self, graph: Graph) -> tuple[Graph, Mapping[Subject, Mapping[Iri, list[Subject]]]]:
-        """The triples written at their subject, and those at their object, for properties that the
-        context knows only in reverse (JSON-LD 1.1 section 4.8)."""
+        """The triples to write at their subject, and those to write at their object because the
+        context defines the property only in reverse (JSON-LD 1.1, section 4.8)."""
         table, subjects = self._style.table, graph.by_subject()
         forward: list[Triple] = []
         backward: dict[Subject, dict[Iri, list[Subject]]] = {}
@@ -164,8 +164,8 @@ class _Rewriter:
         described = {subject for subject, _, _ in forward}
         if not backward:
             return graph, backward
-        # An object may have lost all triples of its own to other objects. Then no node of it is
-        # written, and what was to be said there goes forward after all.
+        # If all triples of an object have been moved to other objects, no node is written for it,
+        # and the triples that were to be written there are written forward.
         kept = {node: mentions for node, mentions in backward.items() if node in described}
         forward += [
             (subject, predicate, node)
@@ -181,12 +181,12 @@ class _Rewriter:
     ) -> dict[str, Json]:
         table = place.propagated
         types = description.get(_TYPE, ())
-        # "@type" takes IRIs and blank nodes only; with a literal among them, all are written as
+        # "@type" allows IRIs and blank nodes only; with a literal among them, all are written as
         # values of an ordinary property.
         if any(isinstance(type_, Literal) for type_ in types):
             types = ()
-        # Types are named by the terms outside the node: a reader resolves them first, to learn
-        # which contexts they bring (JSON-LD 1.1 API, 5.1.2 steps 10 and 11).
+        # Types use the terms that are active outside the node: a parser resolves them first, to
+        # find their scoped contexts (JSON-LD 1.1 API, 5.1.2 steps 10 and 11).
         names = [
             table.type_name(type_.value) if isinstance(type_, Iri) else self._id(type_, table)
             for type_ in types
@@ -211,9 +211,9 @@ class _Rewriter:
     def _describe(
         self, node: dict[str, Json], predicate: Iri, objects: Sequence[Object], place: _Place
     ) -> None:
-        """Write the values of one property into a node, each under the term that fits best."""
+        """Add the values of one property to a node, each under the best matching term."""
         table, iri = place.table, predicate.value
-        # One property may need several terms: one for dates, say, and one for texts by language.
+        # One property can need several terms, for example one for dates and one for texts.
         chosen: dict[Term, list[Value]] = {}
         for object_ in objects:
             value = self._value(object_, place.depth)
@@ -225,8 +225,8 @@ class _Rewriter:
     def _describe_reverse(
         self, node: dict[str, Json], predicate: Iri, subjects: Sequence[Subject], place: _Place
     ) -> None:
-        # _split chose by the terms at the top, and a scoped context may have others. If it gives
-        # the name another meaning, reading back shows it.
+        # _split used the top-level terms, but a scoped context can have others. If it gives the
+        # name another meaning, the final comparison detects that.
         term = place.table.reverse_term_of(predicate.value) or self._style.table.reverse_term_of(
             predicate.value
         )
@@ -249,7 +249,7 @@ class _Rewriter:
         container = term.container
         always_all = "@set" in container or term.name in self._style.array_keys
         first = values[0]
-        # best_term gives such a term one list only: two would run together into one.
+        # best_term assigns only one list to such a term, because two would be merged.
         if "@list" in container and isinstance(first, ListValue):
             return self._items(term, first, place)
         if "@language" in container:
@@ -269,13 +269,13 @@ class _Rewriter:
         return written
 
     def _with_id(self, value: Value, place: _Place) -> tuple[str, Json]:
-        """A node and its key in a map by ``@id``, which stands for the node's own ``@id``."""
+        """A node and its key in an ``@id`` map, which replaces the node's own ``@id``."""
         none = place.table.keyword("@none")
         if isinstance(value, NodeValue):
             node = self._node(value.node, value.description, place.deeper())
             name = node.pop(place.table.keyword("@id"), none)
             return str(name), node
-        if isinstance(value, Iri | BlankNode):  # described elsewhere, or nowhere
+        if isinstance(value, Iri | BlankNode):  # without a description here
             return self._id(value, place.table), {}
         return none, {}
 
@@ -284,7 +284,7 @@ class _Rewriter:
         return [self._under(term, self._value(item, inner.depth), inner) for item in value.items]
 
     def _under(self, term: Term, value: Value, place: _Place) -> Json:
-        """One value under a term."""
+        """Serialize one value under a term."""
         table = place.table
         if isinstance(value, Literal):
             written = bare(value, term)

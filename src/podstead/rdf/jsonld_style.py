@@ -1,8 +1,8 @@
-"""What was a JSON-LD document like, so that it can be written like that again?
+"""The style of a JSON-LD document, which is preserved when the document changes.
 
-Its context stays as it was sent. Beside it there are habits that the graph does not tell: whether
-IRIs were absolute, relative or prefixed, which nodes were nested in others, which keys had arrays.
-Applications that take JSON-LD as plain JSON rely on them.
+The context is kept as it was sent. The style also includes what the graph does not contain: whether
+IRIs were absolute, relative or prefixed, which nodes were nested, and which keys had arrays.
+Applications that process JSON-LD as plain JSON depend on it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from podstead.rdf.terms import Iri, Subject
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """A JSON-LD document as it was sent, and the contexts with which it was read."""
+    """A JSON-LD document as it was sent, and the contexts with which it was parsed."""
 
     content: bytes
     contexts: ContextSource
@@ -31,13 +31,13 @@ class Original:
 
 
 class Style:
-    """The context of a document, and its habits."""
+    """The context and the style of a document."""
 
     def __init__(self, original: Original, *, base_iri: str, meanings: Meanings) -> None:
-        """``base_iri`` is that of the place where the document will stand.
+        """``base_iri`` is the URL of the document to be written.
 
-        Raises MalformedRdf if the document has no context of its own at its top, UnknownContext,
-        and RdfTooComplex if its context is too large to be used.
+        Raises MalformedRdf if the document has no top-level context, UnknownContext, and
+        RdfTooComplex if its context is too large.
         """
         document = decode_json(original.content, max_depth=original.limits.max_depth)
         if isinstance(document, list) and len(document) == 1:
@@ -58,7 +58,7 @@ class Style:
         self._is_absolute = container.encode() in original.content
 
     def id_of(self, iri: str, table: TermTable) -> str:
-        """The IRI of a node as the document writes it, or others like it."""
+        """The IRI of a node in the form that the document uses for it, or for similar IRIs."""
         relative = table.reference(iri)
         for form in (iri, relative, table.prefixed(iri)):
             if form in self._texts:
@@ -66,7 +66,7 @@ class Style:
         return iri if self._is_absolute else relative
 
     def nested(self, subjects: Iterable[Subject]) -> Collection[Iri]:
-        """Which nodes were described inside of others."""
+        """The nodes that were nested in others."""
         if not self._nested_names:
             return ()
         table = self.table
@@ -81,7 +81,7 @@ class Style:
 
 
 def _parts(context: Json, original: Original, base_iri: str) -> list[Json]:
-    """A context as its parts, without references, with all the terms that it defines."""
+    """The parts of a context with all its terms, without references."""
     absolute = absolute_references(context, base_iri=base_iri)
     reachable = ReachableContexts(
         [absolute],
@@ -105,7 +105,7 @@ def _ids(objects: Iterable[Json], id_keys: Collection[str]) -> Iterator[str]:
 
 
 def _array_keys(document: Json) -> set[str]:
-    """The keys whose values were always put into an array, also where there was one only."""
+    """The keys whose values were always arrays, even if there was only one value."""
     in_array, alone = set[str](), set[str]()
     for current in _objects(document):
         for key, value in current.items():

@@ -1,11 +1,10 @@
-"""What can be said with the terms of a JSON-LD context, and in which short forms?
+"""The terms of a JSON-LD context, and the abbreviations that they allow.
 
-A context maps names to IRIs by rules with many special cases, and the parser implements them all.
-So the parser is asked: it reads a small document in which every name of the context is the type of
-a node, and the result shows what each name stands for. The rest (how values are coerced, which
-container they are in) is read off the definitions. A wrong guess here costs a document its looks
-and never its meaning, because whatever is written this way is read back and compared
-(``jsonld_rewriter``).
+A context maps names to IRIs by rules with many special cases, all of which the parser implements.
+The parser is therefore used as an oracle: it parses a small document in which every name of the
+context is the type of a node, and the result shows the IRI of each name. The rest (coercions and
+containers) is taken from the definitions. A mistake here can affect the form of a document but not
+its meaning, because the output is parsed again and compared (``jsonld_rewriter``).
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from podstead.rdf.iris import RelativeReferences
 from podstead.rdf.json_text import Json
 
 Meanings = Callable[[list[Json], Sequence[str]], Mapping[str, str]]
-"""Which IRI each name means as a type under a context; names that mean none are left out.
+"""Returns the IRI of each name, used as a type under a context; names without an IRI are omitted.
 
-The name "" stands for the base IRI in force. Raises MalformedRdf.
+The name "" denotes the active base IRI. Raises MalformedRdf.
 """
 
 KEYWORDS = ("@id", "@type", "@value", "@language", "@direction", "@list", "@graph", "@none")
 
-# These decide which IRI a term means; any others could only make the parser refuse the question.
+# These decide the IRI of a term; any others could only make the parser reject the document.
 _MEANING_KEYS = frozenset({"@id", "@reverse", "@prefix"})
 _MEANING_KEYWORDS = frozenset({"@base", "@vocab", "@version"})
 _MAX_DEFINITIONS = 20_000
@@ -38,17 +37,17 @@ _MAX_PREFIXES_TRIED = 16
 
 _DELIMITER = re.compile(r"[:/?#\[\]@]")
 _PLAIN = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.\-/]*[A-Za-z0-9_\-])?\Z")
-# What the parser makes of a name that no context defines shows the vocabulary mapping.
+# The IRI of a name that no context defines reveals the vocabulary mapping.
 _UNDEFINED = "podstead-undefined-term"
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A name for a property.
+    """A term for a property.
 
-    ``coercion`` is ``@id``, ``@vocab``, ``@json``, a datatype's IRI, or ``None`` for no coercion.
-    ``language`` and ``direction`` are those of a bare text under the term. ``scoped`` is the
-    context of the values, as an array; ``None`` if there is none.
+    ``coercion`` is ``@id``, ``@vocab``, ``@json``, the IRI of a datatype, or ``None``. ``language``
+    and ``direction`` are those of a plain string under the term. ``scoped`` is the scoped context
+    as an array, or ``None``.
     """
 
     name: str
@@ -60,7 +59,7 @@ class Term:
 
 
 class DefinitionBudget:
-    """How many definitions may be looked at for one document, scoped contexts included."""
+    """Bounds the definitions processed for one document, including those of scoped contexts."""
 
     def __init__(self) -> None:
         self._left = _MAX_DEFINITIONS
@@ -73,7 +72,7 @@ class DefinitionBudget:
 
 
 class TermTable:
-    """The terms in force at one place of a document."""
+    """The terms that are active at one place in a document."""
 
     def __init__(
         self, parts: Sequence[Json], meanings: Meanings, budget: DefinitionBudget | None = None
@@ -81,14 +80,14 @@ class TermTable:
         """``parts`` are contexts without references. Raises MalformedRdf and RdfTooComplex."""
         self._parts = list(parts)
         self._meanings = meanings
-        # Shared with the tables derived from this one, so that scoped contexts have no limit each.
+        # Shared with derived tables, so that the limit includes all scoped contexts.
         self._budget = budget or DefinitionBudget()
         self._derived: dict[int, TermTable] = {}
         self._short: dict[str, str] = {}
         definitions = _in_force(self._parts)
         self._budget.spend(sum(len(part) for part in self._parts if isinstance(part, dict)))
         defaults = [part for part in _since_reset(self._parts) if isinstance(part, dict)]
-        # Language tags are compared in lower case, in which the RDF library returns them.
+        # Language tags are compared in lower case, as the RDF library returns them.
         language = _text(_last(defaults, "@language"))
         self._language = None if language is None else language.lower()
         self._direction = _text(_last(defaults, "@direction"))
@@ -111,8 +110,8 @@ class TermTable:
         self.types_in_array = _types_in_array(definitions, self._keywords["@type"])
         self.base_iri = iris.get("")
         self._references = RelativeReferences(_usable_base(self.base_iri))
-        # Without a vocabulary the parser resolves an undefined type against the base IRI, and the
-        # answer would make the base look like a vocabulary (JSON-LD 1.1 API, 5.2.2).
+        # Without a vocabulary, the parser resolves an undefined type against the base IRI, which
+        # would then be mistaken for a vocabulary (JSON-LD 1.1 API, 5.2.2).
         has_vocabulary = _text(_last(defaults, "@vocab")) not in (None, "")
         undefined = iris.get(_UNDEFINED, "") if has_vocabulary else ""
         self._vocabulary = undefined.removesuffix(_UNDEFINED)
@@ -130,7 +129,7 @@ class TermTable:
 
     def _ask(self, terms: Mapping[str, Json]) -> Mapping[str, str]:
         asked = ["", _UNDEFINED, *terms]
-        # A coercion names its datatype by a term or compact IRI, too.
+        # The datatype of a coercion can be a term or a compact IRI, too.
         for definition in terms.values():
             coercion = definition.get("@type") if isinstance(definition, dict) else None
             if isinstance(coercion, str) and not coercion.startswith("@"):
@@ -140,8 +139,8 @@ class TermTable:
     def _define(self, name: str, definition: Json, iris: Mapping[str, str]) -> None:
         iri = iris[name]
         details = definition if isinstance(definition, dict) else {}
-        # An expanded definition is a prefix if it says so, a simple one if its IRI ends in a
-        # delimiter (JSON-LD 1.1 API, 4.2.2).
+        # An expanded definition is a prefix if it is declared as one, a simple definition if its
+        # IRI ends in a delimiter (JSON-LD 1.1 API, 4.2.2).
         is_prefix = details.get("@prefix") is True if details else _ends_in_delimiter(iri)
         if is_prefix and ":" not in name and "/" not in name:
             self._prefixes[iri] = min(name, self._prefixes.get(iri, name), key=_shortness)
@@ -149,7 +148,7 @@ class TermTable:
             self._define_reverse(name, details, iri)
             return
         self._types[iri] = min(name, self._types.get(iri, name), key=_shortness)
-        # A list that this table keeps: _extended goes by its identity.
+        # This table keeps the list alive, because _extended uses its identity as a key.
         scoped: list[Json] | None = None
         if "@context" in details:
             context = details["@context"]
@@ -160,9 +159,9 @@ class TermTable:
             coercion = None
         elif coercion is not None and not coercion.startswith("@"):
             coercion = iris.get(coercion)
-            if coercion is None:  # not an IRI, so nothing can be said under the term
+            if coercion is None:  # not an IRI, so the term cannot be used
                 return
-        # An explicit null takes away the default language or direction.
+        # An explicit null removes the default language or direction.
         language = _text(details["@language"]) if "@language" in details else self._language
         direction = _text(details["@direction"]) if "@direction" in details else self._direction
         term = Term(
@@ -185,11 +184,11 @@ class TermTable:
             self._reverse[iri] = min(term, self._reverse.get(iri, term), key=_term_shortness)
 
     def keyword(self, keyword: str) -> str:
-        """The name of a keyword here: itself, or an alias."""
+        """The keyword, or its shortest alias."""
         return self._keywords.get(keyword, keyword)
 
     def terms_of(self, iri: str) -> Sequence[Term]:
-        """The terms that name a property."""
+        """The terms for a property."""
         return self._properties.get(iri, ())
 
     def reverse_term_of(self, iri: str) -> Term | None:
@@ -197,12 +196,12 @@ class TermTable:
         return None if iri in self._properties else self._reverse.get(iri)
 
     def nameless(self, iri: str) -> Term:
-        """How to write a property that no term fits: by its IRI.
+        """A term for a property that no term of the context fits: its IRI.
 
-        Raises NotExpressible where that IRI is itself a term, for other values.
+        Raises NotExpressible if the IRI itself is a term for other values.
         """
         name = self._compacted(iri)
-        # A context may define an IRI in full as a term, whose coercion then applies.
+        # A context can define a full IRI as a term, whose coercion then applies.
         for term in self.terms_of(iri):
             if term.name == name:
                 if not term.container <= {"@set"}:
@@ -218,7 +217,8 @@ class TermTable:
         return name
 
     def _compacted(self, iri: str) -> str:
-        """The IRI relative to the vocabulary or by a prefix, if that is no term; else in full."""
+        """The IRI relative to the vocabulary or with a prefix, unless that is a term; else in
+        full."""
         vocabulary = self._vocabulary
         if vocabulary and iri.startswith(vocabulary):
             rest = iri[len(vocabulary) :]
@@ -227,30 +227,30 @@ class TermTable:
         return self.prefixed(iri) or iri
 
     def prefixed(self, iri: str) -> str | None:
-        """The IRI by the longest prefix that fits."""
+        """The IRI with the longest matching prefix."""
         ends = [found.end() for found in _DELIMITER.finditer(iri)]
         for end in reversed(ends[-_MAX_PREFIXES_TRIED:]):
             prefix = self._prefixes.get(iri[:end])
             if prefix is not None:
                 name = f"{prefix}:{iri[end:]}"
-                # Before "//" a prefix is not expanded: that is an absolute IRI (5.2.2 step 6.2).
+                # A prefix before "//" is not expanded: that is an absolute IRI (5.2.2 step 6.2).
                 if not iri.startswith("//", end) and name not in self.defined:
                     return name
         return None
 
     def reference(self, iri: str) -> str:
-        """The IRI relative to the base in force, if it lies near."""
+        """The IRI relative to the active base, if it is in the same container."""
         return self._references.reference(iri)
 
     def under(self, term: Term) -> TermTable:
-        """The terms in force in the values of a property."""
+        """The terms that are active in the values of a property."""
         return self if term.scoped is None else self._extended(term.scoped)
 
     def with_types(self, names: Sequence[str]) -> tuple[TermTable, TermTable]:
-        """The terms in force in a node with these types, and in the nodes nested in it."""
+        """The terms that are active in a node with these types, and in the nodes nested in it."""
         inside, propagated = self, self
-        # In the order in which a reader applies them (JSON-LD 1.1 API, 5.1.2 step 11). Contexts of
-        # types do not propagate unless they say so.
+        # In the order in which a parser applies them (JSON-LD 1.1 API, 5.1.2 step 11). The scoped
+        # contexts of types do not propagate unless they say so.
         for name in sorted(names):
             scoped = self._scopes.get(name)
             if scoped is not None:
@@ -260,7 +260,7 @@ class TermTable:
         return inside, propagated
 
     def _extended(self, scoped: list[Json]) -> TermTable:
-        # Safe as a key: this table keeps the list alive, so no other one can get its address.
+        # Safe as a key: this table keeps the list alive, so no other list can get its address.
         key = id(scoped)
         table = self._derived.get(key)
         if table is None:
@@ -270,7 +270,7 @@ class TermTable:
 
 
 def _since_reset(parts: Sequence[Json]) -> list[Json]:
-    """The parts in force: ``null`` clears all before it (JSON-LD 1.1 API, 4.1.2 step 5.1)."""
+    """The active parts: ``null`` clears all before it (JSON-LD 1.1 API, 4.1.2 step 5.1)."""
     resets = [place for place, part in enumerate(parts) if part is None]
     return list(parts[resets[-1] + 1 :]) if resets else list(parts)
 
@@ -306,7 +306,7 @@ def _meaning_only(part: Json) -> Json:
 
 
 def _keyword(definition: Json) -> str | None:
-    """The keyword that a term is another name of."""
+    """The keyword that a term is an alias of, if any."""
     meant = definition.get("@id") if isinstance(definition, dict) else definition
     return meant if isinstance(meant, str) and meant.startswith("@") else None
 
@@ -323,7 +323,7 @@ def _container(definition: Mapping[str, Json]) -> frozenset[str]:
 
 
 def _usable_base(base_iri: str | None) -> str | None:
-    """The base, if it is simple enough to write references relative to it."""
+    """The base IRI, if it is simple enough for relative references."""
     if base_iri is None or "?" in base_iri or "#" in base_iri:
         return None
     return base_iri if "/" in base_iri.partition("://")[2] else None

@@ -1,7 +1,8 @@
-"""Can a term of a JSON-LD context say a value, and how is the value written under it?
+"""Choosing the term for a value, and compacting the value under it.
 
-JSON-LD 1.1 API, sections 6.3 (value compaction) and 7.4 (term selection). A term with a coercion
-takes only the values that the coercion yields from bare JSON; a term without one takes any value.
+Implements JSON-LD 1.1 API, sections 6.3 (value compaction) and 7.4 (term selection). A term with a
+coercion is used only for values that the coercion yields from plain JSON; a term without one is
+used for any value.
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ from podstead.rdf.terms import BlankNode, Iri, Literal, Object, Subject
 
 _RDF_JSON = vocab.RDF + "JSON"
 _MAX_JSON_DEPTH = 100
-# Which containers can hold what; "@language" and "@list" are decided apart, in _rank.
+# Which containers are possible for which values; _rank treats "@language" and "@list" separately.
 _HOLDS_LITERALS = frozenset({"@set", "@index"})
 _HOLDS_NODES = frozenset({"@set", "@index", "@type", "@id"})
 
 
 @dataclass(frozen=True, slots=True)
 class ListValue:
-    """A list that is written in its place."""
+    """A list to be written in place."""
 
     items: list[Object]
 
 
 @dataclass(frozen=True, slots=True)
 class NodeValue:
-    """A node that is described in its place."""
+    """A node to be nested in place."""
 
     node: Subject
     description: Description
@@ -48,8 +49,9 @@ Value: TypeAlias = Literal | Iri | BlankNode | ListValue | NodeValue
 def best_term(
     value: Value, terms: Sequence[Term], chosen: Mapping[Term, object], table: TermTable
 ) -> Term | None:
-    """The term that fits a value best, if any; ``chosen`` are those that hold values already."""
-    # Ties go to the shortest name and then by the alphabet, so that the result is always the same.
+    """The best matching term for a value, if any; ``chosen`` are the terms that have values
+    already."""
+    # Ties are resolved by length and then alphabetically, so that the result is deterministic.
     best: tuple[int, int, str, Term] | None = None
     for term in terms:
         rank = _rank(value, term, table)
@@ -62,12 +64,12 @@ def best_term(
 
 
 def _holds_one(term: Term) -> bool:
-    """Whether an array under the term is one value: a list, or a literal of JSON."""
+    """Whether an array under the term is a single value: a list, or a JSON literal."""
     return "@list" in term.container or term.coercion == "@json"
 
 
 def _rank(value: Value, term: Term, table: TermTable) -> int | None:
-    """How well a term expresses a value: 0 as a bare value, 1 as an object, ``None`` not at all."""
+    """How well a term expresses a value: 0 as plain JSON, 1 as an object, ``None`` not at all."""
     container = term.container
     if "@list" in container:
         return _rank_in_list(value, term, table)
@@ -82,8 +84,8 @@ def _rank(value: Value, term: Term, table: TermTable) -> int | None:
         holds, fits = container <= _HOLDS_NODES, _is_bare_node(value, term, table)
     if holds and fits:
         return 0
-    # An object could say it under a coerced term too, but compaction never chooses a term whose
-    # type mapping is another one (JSON-LD 1.1 API, 4.3 and 7.4).
+    # A coerced term could have an object as well, but compaction never selects a term with a
+    # different type mapping (JSON-LD 1.1 API, 4.3 and 7.4).
     return 1 if holds and term.coercion is None else None
 
 
@@ -106,9 +108,9 @@ def _is_bare_node(value: Iri | BlankNode | NodeValue, term: Term, table: TermTab
 
 
 def bare(literal: Literal, term: Term) -> tuple[Json] | None:
-    """The bare value that means the literal under this term, if there is one.
+    """The plain JSON value for the literal under this term, if there is one.
 
-    In a tuple, because that value may be ``null``.
+    In a tuple, because the value can be ``null``.
     """
     language, datatype = literal.language, literal.datatype.value
     native = native_value(literal)
@@ -120,13 +122,13 @@ def bare(literal: Literal, term: Term) -> tuple[Json] | None:
     if language is not None:
         same = language == term.language and _direction(literal) == term.direction
         return (literal.value,) if same else None
-    if datatype == vocab.XSD_STRING:  # with a default language, a bare text would get that language
+    if datatype == vocab.XSD_STRING:  # a plain string would get the default language
         return (literal.value,) if term.language is None else None
     return None if native is None else (native,)
 
 
 def value_object(literal: Literal, table: TermTable) -> dict[str, Json]:
-    """The literal as it can be written under any term."""
+    """The literal as a value object, which is valid under any term."""
     value: dict[str, Json] = {table.keyword("@value"): literal.value}
     if literal.language is not None:
         value[table.keyword("@language")] = literal.language
@@ -144,9 +146,9 @@ def _direction(value: Value) -> str | None:
 
 
 def _json_value(literal: Literal) -> tuple[Json] | None:
-    """The value of a JSON literal, if reading it back gives the same literal."""
-    # The literal's value is a text, and the parser always writes JSON in its canonical form
-    # (JSON-LD 1.1 API, 8.6): other texts of the same JSON would come back as other literals.
+    """The value of a JSON literal, if parsing it again yields the same literal."""
+    # The parser serializes JSON literals in canonical form (JSON-LD 1.1 API, 8.6), so a literal in
+    # another form would become a different one.
     try:
         value = decode_json(literal.value.encode(), max_depth=_MAX_JSON_DEPTH)
     except MalformedRdf:
@@ -156,12 +158,12 @@ def _json_value(literal: Literal) -> tuple[Json] | None:
 
 
 def one_or_all(values: list[Json], *, always_all: bool) -> Json:
-    """The values in an array, or a single one without it unless ``always_all``."""
+    """The values as an array, or a single value without an array unless ``always_all``."""
     return values if always_all or len(values) != 1 else values[0]
 
 
 def by_key(pairs: Sequence[tuple[str, Json]], *, always_all: bool) -> dict[str, Json]:
-    """A map as containers have it, with one value or an array of them under each key."""
+    """A map for a container, with one value or an array under each key."""
     grouped: dict[str, list[Json]] = {}
     for key, value in pairs:
         grouped.setdefault(key, []).append(value)

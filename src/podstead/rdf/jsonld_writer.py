@@ -1,10 +1,10 @@
-"""How is a dataset written as JSON-LD that reads well (JSON-LD 1.1, W3C Recommendation)?
+"""Serializing a dataset as readable JSON-LD (JSON-LD 1.1, W3C Recommendation).
 
-One object per node, blank nodes and lists nested where they are mentioned, ``@type`` and property
-names compacted by the prefixes in use, integers and booleans as native JSON where reading them back
-gives the same literal. Named graphs are kept (R-9). The same dataset gives the same bytes.
+There is one object per node. Blank nodes and lists are nested, types and property names are
+abbreviated with prefixes, and integers and booleans are native JSON if parsing them again yields
+the same literal. Named graphs are preserved (R-9). The output is deterministic.
 
-Every ``@id`` is an absolute IRI, because many clients read JSON-LD as plain JSON.
+Every ``@id`` is an absolute IRI, because many clients process JSON-LD as plain JSON.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from podstead.rdf.terms import BlankNode, Iri, Literal, Object, Subject
 
 _TYPE = Iri(vocab.RDF_TYPE)
 
-# JSON-LD 1.1 API, section 8.6: an integer comes back as this form. 15 digits fit any JSON reader.
+# JSON-LD 1.1 API, section 8.6: the canonical form of an integer. Any JSON parser can read 15
+# digits.
 _NATIVE_INTEGER = re.compile(r"(?:0|-?[1-9][0-9]{0,14})\Z")
 _NATIVE_BOOLEANS = {"true": True, "false": False}
-# An absolute IRI such as "did:web:example.org", which a prefix named "did" would change.
+# An absolute IRI such as "did:web:example.org", whose meaning a prefix "did" would change.
 _SCHEME_WITHOUT_AUTHORITY = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?!//)")
 
 
@@ -37,7 +38,7 @@ _SCHEME_WITHOUT_AUTHORITY = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?!//)")
 class Composition:
     """The parts of a JSON-LD document: the prefixes used, and the nodes of the top level.
 
-    ``names`` are the compact forms of the further IRIs that the caller asked for.
+    ``names`` are the compact forms of the additional IRIs that the caller requested.
     """
 
     context: dict[str, str]
@@ -46,7 +47,7 @@ class Composition:
 
 
 def write_json_ld(dataset: Dataset, prefixes: Mapping[str, str]) -> bytes:
-    """The dataset as JSON-LD in UTF-8; ``prefixes`` are the document's own."""
+    """Serialize the dataset as JSON-LD in UTF-8; ``prefixes`` are the document's own."""
     composition = compose(dataset, prefixes)
     document: dict[str, Json] = {}
     if composition.context:
@@ -64,8 +65,8 @@ def compose(
 ) -> Composition:
     """Compose the parts of a document that also uses the properties and types ``names``."""
     excluded: set[str] = set()
-    # Which schemes and prefixes are used is known only once all is written. Each round bars at
-    # least one more prefix of a finite number, so this ends.
+    # The schemes and prefixes in use are known only at the end. Each round excludes at least one
+    # more of a finite number of prefixes, so the loop terminates.
     while True:
         writer = _JsonLdWriter(dataset, prefixes, without=excluded)
         nodes, compact = writer.nodes(), writer.compact(names)
@@ -89,7 +90,7 @@ class _JsonLdWriter:
         self._names: dict[str, str] = {}
 
     def nodes(self) -> list[dict[str, Json]]:
-        """The objects of the top level: the default graph's nodes, then the named graphs."""
+        """The top-level objects: the nodes of the default graph, then the named graphs."""
         nodes = self._roots()
         for name, graph in self._dataset.named.items():
             self._nesting = Nesting(graph, labelled=self._shared)
@@ -97,14 +98,14 @@ class _JsonLdWriter:
         return nodes
 
     def prefixes_misread_for_schemes(self) -> set[str]:
-        """The prefixes used that a reader would take the scheme of an absolute IRI for."""
-        # The namespaces in the context are IRIs written in full, too.
+        """The prefixes in use that are equal to the scheme of an absolute IRI in the document."""
+        # The namespaces in the context are full IRIs, too.
         for namespace in self.prefixes.used.values():
             self._absolute(namespace)
         return self._schemes & self.prefixes.used.keys()
 
     def compact(self, iris: Iterable[str]) -> dict[str, str]:
-        """The given properties and types as the document writes them."""
+        """The given properties and types in the form that the document uses."""
         return {iri: self._name(iri) for iri in iris}
 
     def _roots(self) -> list[dict[str, Json]]:
@@ -119,7 +120,7 @@ class _JsonLdWriter:
 
     def _describe(self, node: dict[str, Json], description: Description, depth: int) -> None:
         for predicate, objects in description.items():
-            # "@type" takes no literals, so with one the property is written in full.
+            # "@type" does not allow literals; if there is one, the property is written in full.
             if predicate == _TYPE and not any(isinstance(one, Literal) for one in objects):
                 key, values = "@type", [self._type(type_) for type_ in objects]
             else:
@@ -183,7 +184,7 @@ class _JsonLdWriter:
 
 
 def native_value(literal: Literal) -> int | bool | None:
-    """The literal as a JSON number or boolean, if reading that back gives the same literal."""
+    """The literal as a JSON number or boolean, if parsing that yields the same literal."""
     lexical, datatype = literal.value, literal.datatype.value
     if datatype == vocab.XSD_INTEGER and _NATIVE_INTEGER.match(lexical):
         return int(lexical)
@@ -193,7 +194,7 @@ def native_value(literal: Literal) -> int | bool | None:
 
 
 def shared_blank_nodes(dataset: Dataset) -> frozenset[BlankNode]:
-    """The blank nodes that are in more than one graph, or name one; these must keep a label."""
+    """The blank nodes that occur in several graphs or name a graph, and so need a label."""
     if not dataset.named:
         return frozenset()
     shared = {name for name in dataset.named if isinstance(name, BlankNode)}
