@@ -1,7 +1,7 @@
-"""Under which labels are blank nodes written? ``b0``, ``b1``, … in the order of their appearance.
+"""Labels for blank nodes in serialized documents: ``b0``, ``b1``, … in order of appearance.
 
-The library labels anonymous nodes at random. Written bytes must be the same for the same input,
-since a strong entity tag promises that (P-24), and short labels read better.
+The library assigns random labels to anonymous nodes. The output must be deterministic, because a
+strong entity tag promises identical bytes (P-24).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from podstead.rdf.terms import BlankNode, Subject, Triple
 
 
 class BlankNodeLabels:
-    """Gives each blank node of one document its label."""
+    """Assigns labels to the blank nodes of one document."""
 
     __slots__ = ("_labels",)
 
@@ -27,7 +27,7 @@ class BlankNodeLabels:
         return label
 
     def given(self) -> Mapping[BlankNode, str]:
-        """The labels given so far."""
+        """The labels assigned so far."""
         return self._labels
 
     def renamed(self, term: Subject) -> Subject:

@@ -1,9 +1,8 @@
-"""Which words is a patch made of? Enough of the grammar that N3 and SPARQL share with Turtle.
+"""A lexer for patches: the tokens that N3 and SPARQL share with Turtle.
 
-The RDF library parses triples, yet it knows no variables and no update operations. So a patch is
-taken apart here just as far as to tell a variable, a brace or a keyword from the same characters
-within a string, an IRI, a name or a comment. Every character belongs to one token or lies between
-two, and the time taken is linear in the text.
+The RDF library parses triples but neither variables nor update operations. The lexer distinguishes
+variables, braces and keywords from the same characters within strings, IRIs, names and comments.
+Every character belongs to one token or is between two, and lexing takes linear time.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _CHARS: Final = rf"{_BASE}_0-9\-\u00b7\u0300-\u036f\u203f\u2040"
 
 
 class TokenKind(Enum):
-    """What a token is. A WORD is a name without a colon, PUNCTUATION a single other character."""
+    """The kind of a token. A WORD is a name without a colon, PUNCTUATION any other character."""
 
     COMMENT = auto()
     STRING = auto()
@@ -42,7 +41,7 @@ class TokenKind(Enum):
 
 
 class Token(NamedTuple):
-    """A token and where it starts, in characters."""
+    """A token and its start offset in characters."""
 
     kind: TokenKind
     text: str
@@ -63,14 +62,15 @@ _PATTERNS: Final = {
     ),
     TokenKind.UNTERMINATED: r"[\"']",
     TokenKind.IRI: r'<[^<>"{}|^`\x00-\x20]*>',
-    # Labels of blank nodes that clients make variables of have hyphens; SPARQL would not.
+    # Some clients turn the labels of blank nodes into variables, so unlike in SPARQL, hyphens are
+    # allowed.
     TokenKind.VARIABLE: rf"[?$][{_BASE}_0-9][{_CHARS}]*",
     TokenKind.DIRECTIVE_OR_LANGUAGE: r"@[A-Za-z][A-Za-z0-9\-]*",
     TokenKind.NAME: (
         rf"(?:[{_BASE}_](?:[{_CHARS}.]*[{_CHARS}])?)?"
         rf":(?:[{_CHARS}:]++|%[0-9A-Fa-f]{{2}}|\\.|\.+(?=[{_CHARS}:%\\]))*+"
     ),
-    # Dots within, as in a name, so that no stretch of text is looked at from each of its dots.
+    # Includes dots, as in a name, so that a text with many dots is not scanned from each of them.
     TokenKind.WORD: rf"[{_BASE}_](?:[{_CHARS}.]*[{_CHARS}])?",
     TokenKind.NUMBER: r"[+\-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+\-]?[0-9]+)?",
     TokenKind.DATATYPE: r"\^\^",
@@ -79,7 +79,7 @@ _PATTERNS: Final = {
 _KINDS: Final = tuple(_PATTERNS)
 _TOKEN: Final = re.compile("|".join(f"({pattern})" for pattern in _PATTERNS.values()), re.DOTALL)
 
-# Most of a patch: terms and what stands between them. It is passed over in one go.
+# The bulk of a patch, terms and punctuation between them, which is skipped in one match.
 _PLAIN: Final = re.compile(
     "(?:{})*+".format(
         "|".join(
@@ -101,7 +101,7 @@ _PLAIN: Final = re.compile(
 
 
 def decode(content: bytes, media_type: str, limits: RdfLimits) -> str:
-    """The text of a patch. Raises RdfTooLarge, and MalformedRdf for what is no UTF-8."""
+    """Decode the text of a patch. Raises RdfTooLarge, and MalformedRdf if it is not UTF-8."""
     check_size(content, limits)
     try:
         text = content.decode()
@@ -112,12 +112,12 @@ def decode(content: bytes, media_type: str, limits: RdfLimits) -> str:
 
 
 def line_of(text: str, offset: int) -> int:
-    """The line of a character, counted from 1. Takes time with the text: for messages."""
+    """The line of a character, starting at 1. Takes linear time; meant for error messages."""
     return text.count("\n", 0, offset) + 1
 
 
 class Lexer:
-    """Reads a text token by token, without its comments."""
+    """Splits a text into tokens, skipping comments."""
 
     __slots__ = ("_media_type", "_position", "_text", "has_brackets")
 
@@ -128,7 +128,7 @@ class Lexer:
         self.has_brackets = ")" in text or "]" in text
 
     def next(self) -> Token | None:
-        """The next token; ``None`` at the end. Raises MalformedRdf for a string without end."""
+        """The next token; ``None`` at the end. Raises MalformedRdf for an unterminated string."""
         while (match := _TOKEN.search(self._text, self._position)) is not None:
             self._position = match.end()
             kind = _KINDS[(match.lastindex or 0) - 1]
@@ -140,11 +140,11 @@ class Lexer:
         return None
 
     def next_notable(self) -> Token | None:
-        """As ``next``, but without terms, numbers and the punctuation between them.
+        """As ``next``, but skips terms, numbers and the punctuation between them.
 
-        What is left are variables, braces, words (but for ``a``), quantifiers, and characters that
-        have no place in triples. In a text with brackets nothing is left out, since what they
-        enclose may be a whole statement (``statements_without_predicate``).
+        Returns variables, braces, words (except ``a``), quantifiers, and characters that cannot
+        occur in triples. In a text with brackets nothing is skipped, because brackets can contain a
+        whole statement (``statements_without_predicate``).
         """
         if self.has_brackets:
             return self.next()
@@ -155,7 +155,7 @@ class Lexer:
 
 
 class TextRewriter:
-    """A text of which stretches are replaced, from its start to its end."""
+    """Replaces parts of a text, from its start to its end."""
 
     __slots__ = ("_pieces", "_text", "_written_until")
 
@@ -165,26 +165,26 @@ class TextRewriter:
         self._written_until = 0
 
     def keep(self, until: int) -> None:
-        """Write all up to an offset as it is."""
+        """Copy the text up to an offset."""
         self._pieces.append(self._text[self._written_until : until])
         self._written_until = until
 
     def insert(self, addition: str, offset: int) -> None:
-        """Write all up to an offset as it is, and then something that was not there."""
+        """Copy the text up to an offset, then add ``addition``."""
         self.keep(offset)
         self._pieces.append(addition)
 
     def replace(self, token: Token, replacement: str) -> None:
-        """Write all up to a token as it is, and something else in its place."""
+        """Copy the text up to a token, and replace the token."""
         self.insert(replacement, token.start)
         self._written_until = token.end
 
     def drop(self, until: int) -> None:
-        """Leave out what stands before an offset, but not its lines."""
+        """Omit the text before an offset, but keep its line breaks."""
         skipped = self._text.count("\n", self._written_until, until)
         self._pieces.append("\n" * skipped + " ")
         self._written_until = until
 
     def result(self) -> str:
-        """All that was written, and the rest as it is."""
+        """The rewritten text, followed by the unchanged rest."""
         return "".join([*self._pieces, self._text[self._written_until :]])

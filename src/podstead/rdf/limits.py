@@ -1,9 +1,9 @@
-"""How large and how deep may an RDF document be?
+"""Limits for RDF documents.
 
-The parsers below recurse on some structures (JSON-LD nodes, triple terms), where a few hundred
-kilobytes of brackets would overflow the stack of the whole process; others make much out of little
-(entities of RDF/XML) or take quadratic time (deep XML, large JSON-LD contexts put in force often).
-So everything but the number of triples is checked before the library sees the bytes.
+The library's parsers recurse on some structures (JSON-LD nodes, triple terms), so that a few
+hundred kilobytes of brackets could overflow the stack of the process. Other input expands (entities
+in RDF/XML) or takes quadratic time (deep XML, large JSON-LD contexts that are activated often).
+Therefore everything except the number of triples is checked before the library parses the bytes.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ class RdfLimits:
 
 DEFAULT_LIMITS = RdfLimits()
 
-# The Turtle family's parser drops nested triple terms by recursion: 4,000 fit a stack of 2 MiB.
-# They are refused after parsing; so many are refused before, wherever in the text they stand.
+# The Turtle parser frees nested triple terms by recursion; 4,000 fit on a stack of 2 MiB. Triple
+# terms are refused after parsing, but this many are refused before, wherever they occur.
 _TRIPLE_TERM = b"<<("
 _MAX_TRIPLE_TERMS = 1000
 
 
 def check_size(content: bytes, limits: RdfLimits) -> None:
-    """Raises RdfTooLarge."""
+    """Raise RdfTooLarge if the content has too many bytes."""
     if len(content) > limits.max_bytes:
         raise RdfTooLarge(f"An RDF document can have at most {limits.max_bytes} bytes")
 
 
 def check_complexity(content: bytes, media_type: str, limits: RdfLimits) -> None:
-    """Refuse bytes, in UTF-8, that the parser of their type must not see.
+    """Refuse UTF-8 content that could harm the parser for its type.
 
-    JSON-LD is checked where it is decoded (``jsonld_reader``). Raises RdfTooComplex, or
-    MalformedRdf for RDF/XML that is no well-formed XML.
+    JSON-LD is checked when it is decoded (``jsonld_reader``). Raises RdfTooComplex, and
+    MalformedRdf for RDF/XML that is not well-formed XML.
     """
     if media_type == RDF_XML:
         check_xml(content, max_depth=limits.max_depth, max_bytes=limits.max_bytes)

@@ -1,9 +1,9 @@
-"""How does a container look, with a hundred thousand members and the memory of a page of them?
+"""Serializing the listing of a container page by page, in constant memory.
 
-A container's representation (C-23 to C-25, C-30) is what the server states about it and its
-members, together with its owner's own triples. The text is made directly, piece by piece, since
-building and writing a graph of the members would take ten times as long: ``begin`` holds
-everything but the members, each ``page`` some members, ``end`` closes the document.
+The representation of a container (C-23 to C-25, C-30) consists of the server's statements about it
+and its members, and of its own triples. The text is generated directly, because building and
+serializing a graph of the members takes ten times as long: ``begin`` returns everything except the
+members, each ``page`` some members, and ``end`` closes the document.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _NAMES: Final = (
     vocab.XSD_DATE_TIME,
     *CONTAINER_TYPES,
 )
-"""The IRIs that the lines of members use, beside the classes of their media types."""
+"""The IRIs in the statements about members, except the classes of their media types."""
 
 
 class _Writer(Protocol):
@@ -63,11 +63,11 @@ class _Writer(Protocol):
 
 
 class Listing:
-    """Writes the representation of one container in one media type, once.
+    """Serializes one container in one media type, once.
 
     ``modified_ms`` is the time of the container's Last-Modified (P-8). Raises UnsupportedRdfType
     for a type that is not in ``LISTING_TYPES``, and NotExpressible for own triples that RDF/XML
-    cannot say.
+    cannot express.
     """
 
     def __init__(
@@ -90,15 +90,15 @@ class Listing:
         self._writer = writer(container_url, statements | own_triples)
 
     def begin(self) -> bytes:
-        """Everything but the members."""
+        """Everything except the members."""
         return self._writer.begin().encode()
 
     def page(self, members: Iterable[ListedMember]) -> bytes:
-        """Further members; call it as often as there are pages."""
+        """Further members; may be called any number of times."""
         return self._writer.page(members).encode()
 
     def end(self) -> bytes:
-        """What closes the document after the last page."""
+        """The end of the document, after the last page."""
         return self._writer.end().encode()
 
 
@@ -147,7 +147,7 @@ class _TurtleListing:
 
 
 class _JsonLdListing:
-    """The container's node comes last and ends with its members, each a node in its place."""
+    """The node of the container is the last one and ends with its members as nested nodes."""
 
     def __init__(self, container_url: str, statements: Graph) -> None:
         composition = compose(Dataset(statements), {}, names=_NAMES)
@@ -205,7 +205,7 @@ class _JsonLdListing:
 def _set_apart(
     nodes: list[dict[str, Json]], iri: str
 ) -> tuple[dict[str, Json], list[dict[str, Json]]]:
-    """The node with the IRI, and the others."""
+    """Separate the node with the IRI from the others."""
     return (
         next(node for node in nodes if node.get("@id") == iri),
         [node for node in nodes if node.get("@id") != iri],
@@ -229,7 +229,7 @@ class _NTriplesListing:
 
 
 class _XmlListing:
-    """Every page is written as a document of its own, of which only the middle is sent."""
+    """Each page is serialized as a document of its own, of which only the middle is sent."""
 
     def __init__(self, container_url: str, statements: Graph) -> None:
         self._container_url = container_url
@@ -257,14 +257,14 @@ def _xml(statements: Graph) -> str:
 _XML_PREFIXES: Final = MappingProxyType(
     {"dcterms": vocab.DCTERMS, "ldp": vocab.LDP, "stat": vocab.STAT}
 )
-"""The same for every page, so that one head declares them for all."""
+"""The same for every page, so that one head declares them for all pages."""
 
 _WRITERS: Final[Mapping[str, Callable[[str, Graph], _Writer]]] = MappingProxyType(
     {
         media_types.TURTLE: _TurtleListing,
         media_types.JSON_LD: _JsonLdListing,
         media_types.N_TRIPLES: _NTriplesListing,
-        # Whose documents without named graphs are the same.
+        # Documents without named graphs are the same in the following types.
         media_types.N_QUADS: _NTriplesListing,
         media_types.TRIG: _TurtleListing,
         media_types.N3: _TurtleListing,
@@ -272,4 +272,4 @@ _WRITERS: Final[Mapping[str, Callable[[str, Graph], _Writer]]] = MappingProxyTyp
     }
 )
 LISTING_TYPES: Final = tuple(_WRITERS)
-"""The media types that a container can be had as, the default first (C-27)."""
+"""The media types in which containers are available, the default first (C-27)."""

@@ -1,10 +1,10 @@
-"""In which ways do conditions hold in a graph? The one evaluator of N3 and SPARQL patches.
+"""Matching the conditions of a patch against a graph, for both N3 and SPARQL patches.
 
-Conditions are triple patterns. A solution assigns a term to each variable and each blank node in
-them so that all patterns become triples of the graph. The search always continues with the pattern
-that the fewest triples can match. The sender of a patch decides how much there is to search, so the
-search is bounded: by steps and not by time, so that the same patch does not fail on a busy server
-and pass on an idle one.
+Conditions are triple patterns. A solution assigns a term to each variable and each blank node so
+that all patterns become triples of the graph. The search always continues with the pattern that has
+the fewest candidate triples. Since the client decides how much there is to search, the search is
+bounded, by steps and not by time: a patch must not fail on a busy server and succeed on an idle
+one.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from podstead.rdf.patterns import Patterns, Variable
 from podstead.rdf.terms import BlankNode, Object, Triple
 
 Unknown: TypeAlias = Variable | BlankNode
-"""What a solution assigns a term to. A blank node in a condition matches any term, as a variable
-does (SPARQL 1.1 Query section 4.1.4)."""
+"""What a solution assigns a term to. A blank node in a condition matches any term, like a variable
+(SPARQL 1.1 Query, section 4.1.4)."""
 
 Solution: TypeAlias = Mapping[Unknown, Object]
 
-# A list of candidates this short is searched as it is: a shorter one is not worth another look.
+# A list of candidates this short is searched as it is; looking for a shorter one does not pay.
 _SHORT = 16
 
 _SUBJECT, _PREDICATE, _OBJECT = 0, 1, 2
 
 
 class StepBudget:
-    """How much more work one patch may cause."""
+    """The remaining work that one patch may cause."""
 
     __slots__ = ("_left",)
 
@@ -38,23 +38,23 @@ class StepBudget:
         self._left = steps
 
     def spend(self, steps: int = 1) -> None:
-        """Spend steps of one to three microseconds each. Raises PatchTooCostly past the last."""
+        """Spend steps of one to three microseconds each. Raises PatchTooCostly if none are left."""
         self._left -= steps
         if self._left < 0:
             raise PatchTooCostly("The conditions of the patch take too many steps to evaluate")
 
 
 class IndexedTriples:
-    """A changing set of triples in insertion order.
+    """A mutable set of triples in insertion order.
 
-    The index of a position is built when it is first needed: a short document needs none.
+    The index of a position is built on first use; short documents need none.
     """
 
     __slots__ = ("_by_term", "_triples")
 
     def __init__(self, triples: Iterable[Triple]) -> None:
-        # Dicts without values, here and in the indexes, because sets have no order: the same patch
-        # must write the same document each time.
+        # Dicts without values, here and in the indexes, because sets are not ordered, and the
+        # result of a patch must be deterministic.
         self._triples = dict.fromkeys(triples)
         self._by_term: list[dict[Object, dict[Triple, None]] | None] = [None, None, None]
 
@@ -65,7 +65,7 @@ class IndexedTriples:
         return iter(self._triples)
 
     def add(self, triple: Triple) -> None:
-        """Add a triple at the end, if it is not there."""
+        """Add a triple at the end, if it is not present."""
         if triple not in self._triples:
             self._triples[triple] = None
             for position, index in enumerate(self._by_term):
@@ -73,7 +73,7 @@ class IndexedTriples:
                     index.setdefault(triple[position], {})[triple] = None
 
     def discard(self, triple: Triple) -> None:
-        """Remove a triple, if it is there."""
+        """Remove a triple, if it is present."""
         if triple in self._triples:
             del self._triples[triple]
             for position, index in enumerate(self._by_term):
@@ -83,12 +83,12 @@ class IndexedTriples:
     def candidates(
         self, subject: Object | None, predicate: Object | None, object_: Object | None
     ) -> Collection[Triple]:
-        """A superset of the triples with the given terms; ``None`` is any term."""
+        """A superset of the triples with the given terms; ``None`` matches any term."""
         if subject is not None and predicate is not None and object_ is not None:
             triple = (subject, predicate, object_)
             return (triple,) if triple in self._triples else ()
         found: Collection[Triple] = self._triples
-        # The predicate comes last, because many triples share it; its index is often not needed.
+        # The predicate is last, because many triples share it; its index is often not needed.
         for position, term in ((_SUBJECT, subject), (_OBJECT, object_), (_PREDICATE, predicate)):
             if len(found) <= _SHORT:
                 break
@@ -108,23 +108,23 @@ class IndexedTriples:
 def solutions(
     patterns: Patterns, triples: IndexedTriples, budget: StepBudget
 ) -> Iterator[Solution]:
-    """All solutions, each once. Without patterns there is one, which is empty.
+    """All solutions, each once. Without patterns, there is one empty solution.
 
-    The triples must not change while the solutions are taken. Raises PatchTooCostly.
+    The triples must not change during the iteration. Raises PatchTooCostly.
     """
     return _Search(patterns, triples, budget).run()
 
 
-# Unknowns are numbered, so that a binding is a place in a list. No term of RDF is an ``int``.
+# Unknowns are numbered, so that bindings are a list. No RDF term is an ``int``.
 _Slot: TypeAlias = int
 _Compiled: TypeAlias = tuple[Object | _Slot, Object | _Slot, Object | _Slot]
 
 
 @dataclass(slots=True)
 class _Choice:
-    """A pattern, the triples left to try for it, and the slots that the current one filled.
+    """A pattern, the remaining candidates for it, and the slots that the current one has filled.
 
-    ``place`` is where the pattern stood among the open ones, so that it can be put back there.
+    ``place`` is the position of the pattern among the open ones, to which backtracking returns it.
     """
 
     pattern: _Compiled
@@ -134,13 +134,13 @@ class _Choice:
 
 
 class _Search:
-    """Depth first, without recursion: there may be more patterns than a stack has room for."""
+    """A depth-first search without recursion, since there can be many patterns."""
 
     def __init__(self, patterns: Patterns, triples: IndexedTriples, budget: StepBudget) -> None:
         self._slots: dict[Unknown, _Slot] = {}
-        # The first ``_open_count`` patterns are still to be matched; a chosen one is swapped with
-        # the last of these, which costs the same however many there are. _choose looks from the
-        # last one on, hence the reversal: a chain of patterns is followed in the order written.
+        # The first ``_open_count`` patterns are open. A chosen one is swapped with the last open
+        # one, which takes constant time. _choose starts with the last one, hence the reversal: a
+        # chain of patterns is followed in the order in which it is written.
         self._open = [self._compiled(pattern) for pattern in reversed(patterns)]
         self._open_count = len(self._open)
         self._terms: list[Object | None] = [None] * len(self._slots)
@@ -173,7 +173,7 @@ class _Search:
                 yield self._solution()  # and then the next candidate of the last choice
 
     def _solution(self) -> Solution:
-        # A patch may have many unknowns and many solutions, so copying them is work of its own.
+        # With many unknowns and many solutions, the copying is significant work.
         self._budget.spend(len(self._slots))
         return {
             unknown: term
@@ -182,13 +182,13 @@ class _Search:
         }
 
     def _choose(self) -> _Choice:
-        """Take the open pattern with the fewest candidates."""
+        """Choose the open pattern with the fewest candidates."""
         place = self._open_count - 1
         fewest = self._candidates(self._open[place])
         for other in range(place - 1, -1, -1):
-            if len(fewest) <= 1:  # no branching, so nothing better to be found
+            if len(fewest) <= 1:  # no branching, so there is no better choice
                 break
-            # Without this, a thousand patterns would be looked at for each step for free.
+            # Otherwise each step could examine a thousand patterns for free.
             self._budget.spend()
             candidates = self._candidates(self._open[other])
             if len(candidates) < len(fewest):
@@ -216,18 +216,18 @@ class _Search:
         return self._terms[term] if isinstance(term, int) else term
 
     def _advance(self, choice: _Choice) -> bool:
-        """Go on to the next candidate that fits; ``False`` when there is none."""
+        """Advance to the next matching candidate; ``False`` if there is none."""
         self._empty(choice.filled)
         for triple in choice.candidates:
             self._budget.spend()
             if self._fits(choice.pattern, triple, choice.filled):
                 return True
-            self._empty(choice.filled)  # what the triple filled before it turned out not to fit
+            self._empty(choice.filled)  # undo what a triple filled before a mismatch was found
         return False
 
     def _fits(self, pattern: _Compiled, triple: Triple, filled: list[_Slot]) -> bool:
-        # All three terms are compared: candidates share at least one known term, not all of them,
-        # and a variable may stand in a pattern twice, so the first place binds the second.
+        # All three terms are compared: a candidate may share only some of the known terms, and a
+        # variable that occurs twice in a pattern is bound by its first occurrence.
         for wanted, term in zip(pattern, triple, strict=True):
             known = self._known(wanted)
             if known is None and isinstance(wanted, int):

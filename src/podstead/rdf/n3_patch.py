@@ -1,8 +1,8 @@
-"""What does an N3 Patch ask for? (Solid Protocol, section 5.3.1; X-2 to X-9.)
+"""Parsing N3 Patch (Solid Protocol, section 5.3.1; X-2 to X-9).
 
 A patch is a resource of the class ``solid:InsertDeletePatch`` with up to three formulas: conditions
-that must hold in exactly one way, triples to delete, triples to insert. What breaks the grammar of
-N3 is malformed; what breaks the rules of the specification is refused, each with its sentence.
+that must hold in exactly one way, triples to delete, and triples to insert. A violation of N3's
+grammar is MalformedRdf, a violation of the specification's rules PatchRefused.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _CLAUSES: Final = {_WHERE: "solid:where", _DELETES: "solid:deletes", _INSERTS: "
 
 
 def parse_n3_patch(content: bytes, *, base_iri: str, limits: RdfLimits = DEFAULT_LIMITS) -> Patch:
-    """Read an N3 Patch; relative IRIs resolve against ``base_iri``, the URL of the target.
+    """Parse an N3 Patch; relative IRIs are resolved against ``base_iri``, the URL of the target.
 
-    Raises MalformedRdf for what is no N3 or empty, PatchRefused for what breaks a rule of N3 Patch
-    (X-3 to X-9), RdfTooLarge and RdfTooComplex.
+    Raises MalformedRdf if it is empty or not N3, PatchRefused if it breaks a rule of N3 Patch (X-3
+    to X-9), RdfTooLarge and RdfTooComplex.
     """
     text = decode(content, N3, limits)
     placeholders = VariablePlaceholders(text, N3, limits)
@@ -55,7 +55,7 @@ def parse_n3_patch(content: bytes, *, base_iri: str, limits: RdfLimits = DEFAULT
 
 
 def _with_placeholders(text: str, placeholders: VariablePlaceholders) -> str:
-    """The text with variables as IRIs, and in each formula a triple, so that none is empty."""
+    """Replace variables with IRIs, and add a triple to each formula, so that none is empty."""
     lexer = Lexer(text, N3)
     token = lexer.next()
     if token is None:
@@ -85,10 +85,10 @@ def _with_placeholders(text: str, placeholders: VariablePlaceholders) -> str:
 
 
 def _check_statements(text: str) -> None:
-    """Refuse a term that stands alone in a formula (MalformedRdf).
+    """Refuse a formula with a statement of a single term (MalformedRdf).
 
-    The library reads it, and takes it for the subject of what stands around: so this comes out as
-    a patch that is no patch, which would be a puzzling reason.
+    The library accepts it and takes the term for the subject of the surrounding statement, which
+    would lead to a misleading error.
     """
     lexer = Lexer(text, N3)
     incomplete = StatementsWithoutPredicate(lexer)
@@ -99,7 +99,7 @@ def _check_statements(text: str) -> None:
 
 
 def _check_formula(text: str, token: Token, open_formulas: int, formulas: int) -> None:
-    """X-6: formulas are not nested, and there is no more of them than there are clauses."""
+    """X-6: formulas are not nested, and there are at most as many as clauses."""
     if open_formulas > 1:
         reason = "a formula stands within a formula"
         raise PatchRefused(N3, reason, line=line_of(text, token.start))
@@ -109,7 +109,7 @@ def _check_formula(text: str, token: Token, open_formulas: int, formulas: int) -
 
 
 def _check_no_rule(text: str, token: Token) -> None:
-    """X-6: a rule is no triple, also if it is about two IRIs."""
+    """X-6: a rule is not a triple, even between two IRIs."""
     if text.startswith("<=", token.start) or text.endswith("=>", 0, token.end):
         raise PatchRefused(N3, "a rule stands within a formula", line=line_of(text, token.start))
 
@@ -137,7 +137,7 @@ def _operation(document: Document, placeholders: VariablePlaceholders) -> PatchO
 
 
 def _patch_subject(graph: Graph) -> Subject:
-    """The patch, which X-3 wants to be one and X-4 to have its type."""
+    """The only patch in the graph (X-3), which must have the right type (X-4)."""
     subjects = dict.fromkeys(
         subject
         for subject, predicate, object_ in graph
@@ -169,7 +169,7 @@ def _formula(document: Document, subject: Subject, clause: Iri) -> Iri | BlankNo
 
 
 def _check_terms(operation: PatchOperation, around: Graph) -> None:
-    """Which variables (X-7) and blank nodes (X-8, X-9) the formulas may have."""
+    """Check the variables (X-7) and blank nodes (X-8, X-9) in the formulas."""
     bound = variables_in(operation.where)
     for clause, patterns in ((_DELETES, operation.deletes), (_INSERTS, operation.inserts)):
         for variable in variables_in(patterns):
@@ -183,7 +183,7 @@ def _check_terms(operation: PatchOperation, around: Graph) -> None:
 
 
 def _check_labels(operation: PatchOperation, around: Graph) -> None:
-    """X-9: a label means one thing in one place, so none may be shared between places."""
+    """X-9: blank node labels are local to a formula, so none may occur in several."""
     conditions, inserts = blank_nodes_in(operation.where), blank_nodes_in(operation.inserts)
     outside = {term for subject, _, object_ in around for term in (subject, object_)}
     for node in [*conditions, *inserts]:

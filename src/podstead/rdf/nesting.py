@@ -1,8 +1,8 @@
-"""Which blank nodes can be written where they are mentioned, as ``[ … ]`` or in a list ``( … )``?
+"""Which blank nodes can be nested, as ``[ … ]`` or in a list ``( … )``?
 
-A blank node that one triple points to needs no label: it is written in its place. A chain of such
-nodes made of ``rdf:first`` and ``rdf:rest`` only is a list. How deep nodes nest is bounded, since
-it is up to the sender of the document; deeper ones get a label and stand on their own, and so do
+A blank node that is the object of exactly one triple needs no label and is written in place. A
+chain of such nodes with only ``rdf:first`` and ``rdf:rest`` is a list. The nesting depth is
+bounded, because the client controls it; deeper nodes get a label and are written separately, as are
 nodes that are only reachable from themselves.
 """
 
@@ -23,10 +23,10 @@ NIL = Iri(vocab.RDF_NIL)
 
 
 class Nesting:
-    """Hands out the nodes of one graph, each exactly once.
+    """Decides where each node of a graph is written, exactly once.
 
-    ``labelled`` blank nodes are known outside of the graph (in another graph of the dataset) and
-    always written with a label. ``nested_iris`` are described where they are first mentioned.
+    ``labelled`` blank nodes also occur in another graph of the dataset and always have a label.
+    ``nested_iris`` are nested where they are first mentioned.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Nesting:
         self._not_lists: set[BlankNode] = set()
 
     def roots(self) -> Iterator[tuple[Subject, Description]]:
-        """The nodes that stand on their own; what the caller nests meanwhile is not among them."""
+        """The nodes at the top level, without those that the caller nests during the iteration."""
         later = []
         for subject, description in self._descriptions.items():
             if self._is_nestable(subject):
@@ -59,7 +59,7 @@ class Nesting:
                 yield subject, self._descriptions[subject]
 
     def is_anonymous(self, node: BlankNode) -> bool:
-        """Whether no triple points to the node, so that a root needs no label."""
+        """Whether no triple refers to the node, so that a root needs no label."""
         return node not in self._mentions and node not in self._labelled
 
     def _is_nestable(self, node: Subject) -> bool:
@@ -68,9 +68,9 @@ class Nesting:
         return node in self._nested_iris
 
     def nested(self, node: Subject, depth: int) -> Description | None:
-        """What is to be written in the place of a mentioned node; ``None``: its label.
+        """The description to nest in place of a node; ``None`` if its label must be written.
 
-        ``depth`` is that of the place, 0 in a root.
+        ``depth`` is the depth of the mention, 0 in a root.
         """
         if depth >= MAX_INLINE_DEPTH or node in self._written or not self._is_nestable(node):
             return None
@@ -80,14 +80,14 @@ class Nesting:
         return description
 
     def list_items(self, head: Object, depth: int) -> list[Object] | None:
-        """The items of the list that is to be written in the place of ``head``, if it is one."""
+        """The items of the list to write in place of ``head``, if it is one."""
         items: list[Object] = []
         cells: list[BlankNode] = []
         node = head
         while node != NIL:
             cell = self._list_cell(node)
             if cell is None or depth >= MAX_INLINE_DEPTH:
-                # Remembered, or a long chain that is no list would be walked from every cell.
+                # Otherwise a long chain that is not a list would be followed from every cell.
                 self._not_lists.update(cells)
                 return None
             cells.append(node)  # type: ignore[arg-type]

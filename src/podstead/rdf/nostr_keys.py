@@ -1,9 +1,9 @@
-"""Which Nostr keys does a WebID's own document say are its own? (A-127)
+"""The Nostr keys that the document of a WebID states (A-127).
 
-A document says so by a name, ``did:nostr:`` and the key, as the same as the WebID; or by a
-verification method to authenticate with, which holds the key (Controlled Identifiers 1.0). What it
-says about other subjects proves nothing, and neither does a key of another controller. A key that
-was revoked, or is to expire, is none here: who is asked about keys later has no clock to look at.
+A document states a key with ``owl:sameAs`` (or ``schema:sameAs``) and ``did:nostr:<key>``, or with
+a verification method for authentication that contains the key (Controlled Identifiers 1.0).
+Statements about other subjects and keys of another controller prove nothing. Keys that are revoked
+or have an expiry are ignored, because the result is used later without checking the time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from podstead.rdf.graph import Graph
 from podstead.rdf.terms import Iri, Literal, Object, Subject
 
 MAX_KEYS: Final = 32
-"""How many keys a document may give a WebID; one that gives more gives none."""
+"""The maximum number of keys in a document; if there are more, none are used."""
 
 _SAME_AS: Final = tuple(
     Iri(iri) for iri in (vocab.OWL_SAME_AS, vocab.SCHEMA_SAME_AS, vocab.SCHEMA_HTTP_SAME_AS)
@@ -41,7 +41,7 @@ _COORDINATE_BYTES: Final = 32
 
 
 def stated_keys(graph: Graph, web_id: str) -> frozenset[str]:
-    """The keys, each as 64 hexadecimal digits in lower case."""
+    """The stated keys, each as 64 hexadecimal digits in lower case."""
     subject = Iri(web_id)
     keys = {*_by_name(graph, subject), *_by_method(graph, subject)}
     return frozenset(keys) if len(keys) <= MAX_KEYS else frozenset()
@@ -63,7 +63,7 @@ def _by_method(graph: Graph, subject: Iri) -> Iterator[str]:
 
 
 def _is_usable(graph: Graph, method: Subject, subject: Iri) -> bool:
-    """Whether the method belongs to the WebID and has no end."""
+    """Whether the method is controlled by the WebID, not revoked, and without expiry."""
     controllers = _said(graph, method, "controller")
     ended = (*_said(graph, method, "revoked"), *_said(graph, method, "expiration", "expires"))
     return not ended and (not controllers or subject in controllers)
@@ -81,7 +81,7 @@ def _keys_of(graph: Graph, method: Subject) -> Iterator[str]:
 
 
 def _said(graph: Graph, method: Subject, *names: str) -> tuple[Object, ...]:
-    """What is said of a method by a term, however the term is spelt."""
+    """The objects of a method's property, in both namespaces in use."""
     return tuple(
         said
         for name in names
@@ -98,7 +98,7 @@ def _key_of_jwk(text: str) -> str | None:
     """The key of a JSON Web Key of the curve secp256k1 (RFC 8812 section 3.1)."""
     try:
         jwk = parse_object(text.encode())
-    except ValueError:  # what cannot be encoded among them
+    except ValueError:  # including text that cannot be encoded
         return None
     x = jwk.get("x")
     if jwk.get("kty") != "EC" or jwk.get("crv") != "secp256k1" or not isinstance(x, str):

@@ -1,4 +1,4 @@
-"""How do those who may not fetch have RDF parsed? By a function that is passed to them."""
+"""A port for parsing RDF, for layers that must not fetch JSON-LD contexts themselves."""
 
 from __future__ import annotations
 

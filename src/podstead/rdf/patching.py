@@ -1,9 +1,9 @@
-"""What does a patch make of a graph? The value that N3 Patch and SPARQL Update are read into.
+"""Patches, the common form of N3 Patch and SPARQL Update, and applying them to a graph.
 
-A patch is a sequence of operations: conditions, triples to delete, triples to insert, the same
-variables in all of them. The two formats differ in what they demand (``Semantics``) and in nothing
-else, so one evaluation serves both. Deletions come before insertions, so a triple in both is there
-afterwards, and triples that stay keep their place.
+A patch is a sequence of operations, each with conditions, triples to delete and triples to insert
+that share variables. The two formats differ only in their ``Semantics``, so one evaluation serves
+both. Deletions precede insertions, so a triple in both remains, and unchanged triples keep their
+position.
 """
 
 from __future__ import annotations
@@ -24,17 +24,16 @@ from podstead.rdf.patterns import Pattern, Patterns, PatternTerm, Variable, is_g
 from podstead.rdf.terms import BlankNode, Iri, Literal, Triple
 
 DEFAULT_BUDGET_STEPS = 1_000_000
-"""One to three seconds of work; patches of applications take some hundreds of steps."""
+"""One to three seconds of work; the patches of applications take some hundreds of steps."""
 
 
 class Semantics(Enum):
-    """What a patch demands of the graph.
+    """What a patch requires of the graph.
 
-    ONE_SOLUTION, N3 Patch: the conditions hold in exactly one way (X-11), every deleted triple is
-    there (X-12), and every triple that comes out is legal (X-14).
-    ALL_SOLUTIONS, SPARQL 1.1 Update, section 3.1.3: each way in which they hold, also none, is
-    acted upon; triples that are absent, illegal or have an unbound variable are passed over (X-31,
-    X-35).
+    ONE_SOLUTION (N3 Patch): the conditions must hold in exactly one way (X-11), every deleted
+    triple must exist (X-12), and every resulting triple must be legal (X-14). ALL_SOLUTIONS (SPARQL
+    1.1 Update, section 3.1.3): the operation is applied for every solution, including none; triples
+    that are absent, illegal or have an unbound variable are skipped (X-31, X-35).
     """
 
     ONE_SOLUTION = auto()
@@ -43,7 +42,8 @@ class Semantics(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PatchOperation:
-    """Blank nodes in ``where`` stand for something; in ``inserts`` for a new node per solution."""
+    """One operation. Blank nodes match any term in ``where``, and create a new node per solution in
+    ``inserts``."""
 
     where: Patterns = ()
     deletes: Patterns = ()
@@ -52,7 +52,7 @@ class PatchOperation:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A patch as read; ``prefixes`` are those of its text, for documents that have none."""
+    """A parsed patch; ``prefixes`` are those that it declares."""
 
     operations: tuple[PatchOperation, ...]
     semantics: Semantics
@@ -60,22 +60,23 @@ class Patch:
 
     @property
     def has_inserts(self) -> bool:
-        """Whether it would insert anything (X-20)."""
+        """Whether the patch inserts triples (X-20)."""
         return any(operation.inserts for operation in self.operations)
 
     @property
     def has_deletes(self) -> bool:
-        """Whether it would delete anything (X-21)."""
+        """Whether the patch deletes triples (X-21)."""
         return any(operation.deletes for operation in self.operations)
 
     @property
     def has_conditions(self) -> bool:
-        """Whether it has conditions, so that its outcome tells what is stored (X-22, X-24)."""
+        """Whether the patch has conditions, so that its outcome reveals what is stored (X-22,
+        X-24)."""
         return any(operation.where for operation in self.operations)
 
     @property
     def inserted(self) -> Graph:
-        """The triples that it inserts just as they are written: no variables, no blank nodes."""
+        """The inserted triples that contain neither variables nor blank nodes."""
         return Graph(
             (subject, predicate, object_)
             for operation in self.operations
@@ -87,7 +88,7 @@ class Patch:
 
     @property
     def reads_managed(self) -> bool:
-        """Whether its conditions may be about what the server states of a container (C-13)."""
+        """Whether the conditions can match server-managed statements about a container (C-13)."""
         return self.semantics is Semantics.ONE_SOLUTION and self.has_conditions
 
 
@@ -98,10 +99,10 @@ def apply(
     budget_steps: int = DEFAULT_BUDGET_STEPS,
     other_graphs: Iterable[Graph] = (),
 ) -> Graph:
-    """The graph after a patch.
+    """Apply a patch to a graph.
 
-    ``other_graphs`` are the other graphs of the same document: a new blank node gets a label that
-    none of them has. Raises PatchInapplicable, PatchRefused for an illegal triple, PatchTooCostly.
+    ``other_graphs`` are the other graphs of the same document, whose blank node labels are not
+    reused. Raises PatchInapplicable, PatchRefused for an illegal triple, PatchTooCostly.
     """
     evaluation = _Evaluation(patch.semantics, graph, EMPTY_GRAPH, budget_steps, other_graphs)
     return evaluation.run(patch, _accept)
@@ -115,12 +116,12 @@ def apply_to_container(
     container_url: str,
     budget_steps: int = DEFAULT_BUDGET_STEPS,
 ) -> Graph:
-    """What a container's owner states about it after a patch (C-13).
+    """Apply a patch to the own triples of a container (C-13).
 
-    ``managed`` is what the server states; it is read for patches with ``reads_managed`` only, and
-    may be empty for others. SPARQL sees the own triples alone, so that a variable never stands for
-    one of the server's (X-32). Raises as ``apply``, and Conflict where triples that only the server
-    states would be inserted, or are named to be deleted.
+    ``managed`` are the server-managed statements, which only patches with ``reads_managed`` need.
+    SPARQL matches the own triples only, so that variables never match server-managed ones (X-32).
+    Raises as ``apply``, and Conflict if server-managed triples would be inserted or are explicitly
+    deleted.
     """
 
     def check(change: _Change) -> None:
@@ -136,8 +137,8 @@ def apply_to_container(
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What one operation comes to. ``named_deletes`` are the deletions that the patch stands for:
-    with SPARQL those written out in it, with N3 all."""
+    """The effect of one operation. ``named_deletes`` are the explicit deletions: with SPARQL those
+    without variables, with N3 Patch all."""
 
     deletes: dict[Triple, None] = field(default_factory=dict)
     named_deletes: dict[Triple, None] = field(default_factory=dict)
@@ -145,11 +146,11 @@ class _Change:
 
 
 def _accept(_change: _Change) -> None:
-    """Every change is the owner's to make."""
+    """Allow every change."""
 
 
 class _Evaluation:
-    """One patch on one graph. ``seen`` are triples that conditions see and nothing changes."""
+    """Applies one patch to one graph. ``seen`` are read-only triples that conditions can match."""
 
     def __init__(
         self,
@@ -206,7 +207,7 @@ class _Evaluation:
         return nodes[term]
 
     def _triple(self, pattern: Pattern, solution: Solution) -> Triple | None:
-        """What a pattern comes to; ``None``: nothing, which is refused where it matters (X-14)."""
+        """The triple of a pattern under a solution; ``None`` if it is illegal (X-14)."""
         subject, predicate, object_ = [
             solution.get(term) if isinstance(term, Variable) else term for term in pattern
         ]
@@ -231,9 +232,9 @@ class _Evaluation:
 
 
 def _only(found: Iterator[Solution]) -> Solution:
-    """The one solution that N3 Patch demands (X-11).
+    """The only solution, as N3 Patch requires (X-11).
 
-    Solutions are counted over variables: in how many ways there is something does not matter.
+    Solutions that differ only in blank nodes are the same solution.
     """
     first: Solution | None = None
     for solution in found:
@@ -251,7 +252,7 @@ def _only(found: Iterator[Solution]) -> Solution:
 
 
 def _fresh_nodes(graphs: list[Graph]) -> Iterator[BlankNode]:
-    """Blank nodes with labels that no graph has; what makes them known to one is ours."""
+    """Blank nodes with labels that do not occur in any of the graphs."""
     taken = {
         term.value
         for graph in graphs

@@ -1,8 +1,8 @@
-"""What is a triple pattern, and how is one read by a parser that knows no variables?
+"""Triple patterns, and how to parse them with a parser that does not support variables.
 
-A pattern is a triple in which variables may stand. For the parser each variable is written as an
-IRI that nobody else can write, and made a variable again in what it read: the IRI is made of a
-digest of the whole text, which no text can hold.
+A pattern is a triple that can contain variables. Before parsing, each variable is replaced with a
+placeholder IRI, which is turned into a variable again afterwards. The IRI contains a digest of the
+entire text, so the text itself cannot contain such an IRI.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from podstead.rdf.terms import BlankNode, Iri, Literal, Object
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable by its name, without ``?`` or ``$``."""
+    """A variable; the name is without ``?`` or ``$``."""
 
     name: str
 
@@ -46,25 +46,25 @@ def blank_nodes_in(patterns: Iterable[Pattern]) -> dict[BlankNode, None]:
 
 
 def is_ground(pattern: Pattern) -> bool:
-    """Whether the pattern is a triple without variables and blank nodes."""
+    """Whether the pattern contains neither variables nor blank nodes."""
     return not any(isinstance(term, (Variable, BlankNode)) for term in pattern)
 
 
 class VariablePlaceholders:
-    """Writes the variables of one text as IRIs, and finds them again in what was read."""
+    """Replaces the variables of a text with IRIs, and restores them in the parsed triples."""
 
     __slots__ = ("_media_type", "_prefix", "_variables_left")
 
     def __init__(self, text: str, media_type: str, limits: RdfLimits) -> None:
         self._prefix = f"urn:{sha256(text.encode()).hexdigest()[:24]}:"
         self._media_type = media_type
-        # More cannot stand in as many triples as are accepted; each makes the text longer.
+        # The accepted number of triples cannot contain more, and each makes the text longer.
         self._variables_left = 3 * limits.max_triples
 
     def iri(self, name: str) -> str:
-        """What is written in the place of a variable (or, with an empty name, of nothing).
+        """The placeholder for a variable (or, with an empty name, a filler).
 
-        Raises RdfTooLarge for more of them than fit into a document.
+        Raises RdfTooLarge for more of them than a document can contain.
         """
         self._variables_left -= 1
         if self._variables_left < 0:
@@ -72,7 +72,7 @@ class VariablePlaceholders:
         return f"<{self._prefix}{name}>"
 
     def declaration(self) -> str:
-        """What is written in the place of ``@forAll``: the IRIs after it become variables."""
+        """The replacement for ``@forAll``, which declares the IRIs after it as variables."""
         return f"{self.iri('')} {self.iri(_DECLARES.name)}"
 
     def declared(self, graph: Graph) -> frozenset[Iri]:
@@ -86,13 +86,13 @@ class VariablePlaceholders:
         return frozenset(found)
 
     def is_variable(self, term: Object) -> bool:
-        """Whether a term that was read is one of the text's variables."""
+        """Whether a parsed term is a placeholder."""
         return isinstance(term, Iri) and term.value.startswith(self._prefix)
 
     def patterns(self, graph: Graph, declared: AbstractSet[Iri] = frozenset()) -> Patterns:
-        """The patterns that were read, with their variables, also those that are ``declared``.
+        """The parsed patterns with their variables, including those that are ``declared``.
 
-        Raises MalformedRdf for a variable where no term of a triple can be one.
+        Raises MalformedRdf for a variable in a place where it is not allowed.
         """
         return tuple(self._read(graph, declared))
 
@@ -117,17 +117,17 @@ class VariablePlaceholders:
         return term
 
     def check(self, document: Document) -> None:
-        """Refuse a variable that was given as a base or a namespace (MalformedRdf)."""
+        """Refuse a variable that is used as a base or a namespace (MalformedRdf)."""
         namespaces = [document.base_iri or "", *document.prefixes.values()]
         if any(namespace.startswith(self._prefix) for namespace in namespaces):
             raise MalformedRdf(self._media_type, "a variable stands where a namespace belongs")
 
     def renamed(self, error: MalformedRdf) -> MalformedRdf:
-        """A parser's error in the words of the sender: about this type, with its variables."""
+        """Convert a parser's error to this media type, with the original variables."""
         reason = error.reason.replace(f"<{self._prefix}>", "").replace(self._prefix, "?")
         return type(error)(self._media_type, reason, line=error.line)
 
 
-# No variable of a text has these names.
+# Names that no variable in a text can have.
 _FILLER = Variable("")
 _DECLARES = Variable("/declares")

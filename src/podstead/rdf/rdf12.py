@@ -1,10 +1,10 @@
-"""What of RDF 1.2 does the RDF library read and write that readers of RDF 1.1 cannot read?
+"""Features of RDF 1.2 that the RDF library supports but parsers for RDF 1.1 do not.
 
-A text's base direction is one: JSON-LD 1.1 has it, the other syntaxes have it in drafts only, and
-one such literal makes a whole Turtle document unreadable to who does not expect it. So directions
-come in and go out as JSON-LD, and are left out elsewhere, as JSON-LD itself does by default
-(JSON-LD 1.1 API, section 8.2.2). In the other syntaxes they are refused, and so is the directive
-by which a document announces that it is RDF 1.2.
+One is the base direction of literals. JSON-LD 1.1 has it, but the other syntaxes only in drafts,
+and one such literal makes an entire Turtle document invalid for an RDF 1.1 parser. Therefore
+directions are accepted and written in JSON-LD only, and omitted in other formats, as JSON-LD itself
+does by default (JSON-LD 1.1 API, section 8.2.2). In other syntaxes they are refused, and so is the
+directive that declares a document to be RDF 1.2.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ TRIPLE_TERMS: Final = "RDF 1.2 triple terms are not supported"
 DIRECTIONS: Final = "RDF 1.2 base directions are accepted in JSON-LD only"
 VERSIONS: Final = "RDF 1.2 version directives are not supported"
 
-# What a document with a direction must have: in Turtle and its kin, or the attribute of RDF/XML.
+# What every document with a direction contains, in the Turtle family and in RDF/XML.
 _MAYBE_DIRECTION: Final = re.compile(rb"--[lr]t|dir")
-# Searched in lower case. The lexer decides, so this may find what is none, and misses nothing.
+# Searched in lower case. May have false positives, which the lexer rejects, but misses nothing.
 _MAYBE_VERSION: Final = re.compile(rb"version\s*+[\"'#]")
 _VERSION_LINE: Final = re.compile(rb"\s*@?version\s*[\"']", re.IGNORECASE)
 _ABOUT_DIRECTIONS: Final = re.compile(r"dirLangString|base direction")
 
 
 def check_read(content: bytes, media_type: str, quads: Iterable[Quad]) -> None:
-    """Refuse what was read and is RDF 1.2; ``quads`` is what ``content`` says.
+    """Refuse RDF 1.2 features in a parsed document; ``quads`` are those of ``content``.
 
-    Triple terms are not looked for. Looks at the bytes first, which takes a few thousandths of the
-    time of reading them. Raises MalformedRdf.
+    Does not look for triple terms. Searches the bytes first, which takes a few thousandths of the
+    time for parsing them. Raises MalformedRdf.
     """
     if media_type == JSON_LD:
         return
@@ -61,7 +61,7 @@ def _check_version(text: str, media_type: str) -> None:
 
 
 def reason_of(reason: str, content: bytes, line: int | None) -> str:
-    """Why a document could not be read: the parser's ``reason``, unless RDF 1.2 is behind it."""
+    """The reason why parsing failed: that of the parser, unless the cause is RDF 1.2."""
     if _ABOUT_DIRECTIONS.search(reason):
         return DIRECTIONS
     lines = content.split(b"\n", line)[line - 1 : line] if line else []
@@ -69,7 +69,7 @@ def reason_of(reason: str, content: bytes, line: int | None) -> str:
 
 
 def without_directions(dataset: Dataset) -> Dataset:
-    """The dataset with its directed texts as texts of the same language."""
+    """Remove the base directions of literals, which keep their languages."""
     named = {name: _undirected(graph) for name, graph in dataset.named.items()}
     return replace(dataset, default=_undirected(dataset.default), named=MappingProxyType(named))
 

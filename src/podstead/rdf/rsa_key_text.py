@@ -1,4 +1,4 @@
-"""How is an RSA key stated in a WebID's document, and taken out again? Triples and patches."""
+"""The triples that state an RSA key in a WebID document, and patches to add and remove them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _PREFIXES = f"@prefix cert: <{vocab.CERT}>.\n@prefix xsd: <{vocab.XSD}>.\n"
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A key that a WebID is to have. ``web_id`` must be fit to stand in Turtle as it is.
+    """A key to add to a WebID. ``web_id`` must be valid in Turtle without escaping.
 
-    The key gets a name in the WebID's document: N3 patches insert no nodes without one, and what
-    has a name is found again when it is to be removed.
+    The key gets an IRI in the WebID's document, so that it can be inserted by an N3 Patch and found
+    again for removal.
     """
 
     web_id: str
@@ -24,7 +24,7 @@ class NewKey:
 
     @property
     def document(self) -> str:
-        """The URL of the document that is to state the key."""
+        """The URL of the document that will state the key."""
         return self.web_id.partition("#")[0]
 
     @property
@@ -37,7 +37,7 @@ class NewKey:
         return f"{_PREFIXES}\n{self._triples()}"
 
     def insertion(self) -> str:
-        """An N3 Patch that adds them (Solid Protocol section 5.3.1)."""
+        """An N3 Patch that adds the statements (Solid Protocol, section 5.3.1)."""
         return (
             f"{_PREFIXES}@prefix solid: <{vocab.SOLID}>.\n\n"
             f"[] a solid:InsertDeletePatch; solid:inserts {{\n{self._triples()}}}.\n"
@@ -45,7 +45,7 @@ class NewKey:
 
     def _triples(self) -> str:
         digits = f"{self.modulus:X}"
-        even = digits.zfill(len(digits) + len(digits) % 2)  # xsd:hexBinary is made of octets
+        even = digits.zfill(len(digits) + len(digits) % 2)  # xsd:hexBinary consists of octets
         return (
             f"<{self.web_id}> cert:key <{self.name}>.\n"
             f"<{self.name}> a cert:RSAPublicKey;\n"
@@ -55,10 +55,10 @@ class NewKey:
 
 
 def removal(web_id: str, key: OwnKey) -> str:
-    """A SPARQL Update that takes a key out of the WebID's document, wherever it is stated there.
+    """A SPARQL Update that removes a key from the WebID's document.
 
-    What is said about the key goes as well, unless it is somebody else's too. Nodes without a name
-    can only be found by what is said about them.
+    It also removes the description of the key, unless another subject has the key, too. The key is
+    found by its modulus, because it can be a blank node.
     """
     found = f"?key <{vocab.CERT_MODULUS}> {key.literal}"
     link = f"<{web_id}> <{vocab.CERT_KEY}> ?key"

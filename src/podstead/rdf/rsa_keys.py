@@ -1,8 +1,8 @@
-"""Which RSA keys does a document say are whose? (The Cert Ontology 1.0, WebID-TLS section 2.3)
+"""The RSA keys that a document states (The Cert Ontology 1.0; WebID-TLS, section 2.3).
 
-``<who> cert:key [ cert:modulus …; cert:exponent … ]``: numbers, which people and programs write in
-many ways, and so they are compared as numbers (A-164). A key's class is not asked for. What is not
-a number in one of these ways is no key.
+``<agent> cert:key [ cert:modulus …; cert:exponent … ]``. The numbers are written in many forms and
+are therefore compared as numbers (A-164). The class of the key is ignored. A key whose numbers
+cannot be parsed is ignored.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from podstead.rdf.graph import Graph
 from podstead.rdf.terms import BlankNode, Iri, Literal, Object, Subject
 
 MAX_MODULUS_DIGITS: Final = 4096
-"""Hexadecimal ones: keys of 16,384 bits, which is more than TLS libraries take."""
+"""In hexadecimal digits: keys of 16,384 bits, more than TLS libraries support."""
 
 _MARK_DIGITS: Final = 12
 _HEX: Final = re.compile(r"(?:0[xX])?([0-9A-Fa-f]+)")
 _BETWEEN_HEX: Final = str.maketrans("", "", ": \t\r\n\f\v")
-"""Programs print keys in groups, with colons, and over several lines."""
+"""Separators that programs print between groups of digits."""
 _DECIMAL: Final = re.compile(r"[ \t\r\n]*\+?([0-9]{1,100})[ \t\r\n]*")
 
 _HEX_TYPES: Final = frozenset({vocab.XSD_HEX_BINARY, vocab.XSD_STRING})
@@ -44,7 +44,7 @@ _INTEGER_TYPES: Final = frozenset(
         "string",
     )
 )
-"""A literal without a type is a string (RDF 1.1 Concepts section 3.3)."""
+"""A literal without a datatype is a string (RDF 1.1 Concepts, section 3.3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,27 +66,27 @@ class StatedRsaKey:
 
 @dataclass(frozen=True, slots=True)
 class OwnKey:
-    """A key of one WebID, as its owner sees it in the WebID's document."""
+    """A key of one WebID, as stated in the WebID's document."""
 
     modulus: int
     literal: Literal
-    """The modulus as it is written there, by which the key is found again."""
+    """The modulus as written in the document, by which the key can be found."""
     is_shared: bool
-    """Whether the document says something else of the key's node as well: that somebody has it."""
+    """Whether the document states the key for another subject as well."""
 
     @property
     def mark(self) -> str:
-        """A short name that differs from key to key."""
+        """A short label that differs between keys."""
         return key_label(self.modulus)
 
 
 def key_label(modulus: int) -> str:
-    """A short name for a key, the same wherever it is stated."""
+    """A short label for a key, derived from its modulus."""
     return sha256(f"{modulus:x}".encode("ascii")).hexdigest()[:_MARK_DIGITS]
 
 
 def keys_of(graph: Graph, web_id: str) -> tuple[OwnKey, ...]:
-    """The keys that a document states to be a WebID's, in its order."""
+    """The keys that a document states for a WebID, in document order."""
     found = {}
     said_of = Counter(object_ for _, _, object_ in graph)
     for key in graph.objects(Iri(web_id), Iri(vocab.CERT_KEY)):
@@ -100,7 +100,7 @@ def keys_of(graph: Graph, web_id: str) -> tuple[OwnKey, ...]:
 
 
 def stated_rsa_keys(graph: Graph) -> frozenset[StatedRsaKey]:
-    """Every RSA key that the graph states, whatever is said to have it."""
+    """All RSA keys that the graph states, for any subject."""
     numbers: dict[Subject, tuple[frozenset[int], frozenset[int]]] = {}
     stated = set()
     for subject, predicate, key in graph:

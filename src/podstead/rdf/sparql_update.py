@@ -1,13 +1,13 @@
-"""What does a SPARQL 1.1 Update ask for, as far as one document can be asked? (X-30 to X-35.)
+"""Parsing SPARQL 1.1 Update for a single document (X-30 to X-35).
 
-Accepted are DATA blocks, ``DELETE WHERE``, and ``DELETE``/``INSERT`` with a ``WHERE`` of triple
-patterns, also with the ``WHERE`` first and a needless ``DATA`` after it, as the oldest clients have
-it. What would read or write anything but the document (``LOAD``, ``GRAPH``, ``SERVICE``, …), and
-what conditions may have beyond triple patterns, is refused by name.
+Supported are DATA blocks, ``DELETE WHERE``, and ``DELETE``/``INSERT`` with a ``WHERE`` of triple
+patterns, also with the ``WHERE`` first and a superfluous ``DATA`` after it, as old clients send it.
+Operations that would read or write anything except the document (``LOAD``, ``GRAPH``, ``SERVICE``,
+…), and conditions other than triple patterns, are refused by name.
 
-The blocks and the prologue are put together as one TriG document, in which each block is a named
-graph: TriG and SPARQL agree on what stands between braces but for variables. Lines stay where they
-were, so that the parser's errors point at the right one. Nothing is ever fetched.
+The prologue and the blocks are rewritten as one TriG document with a named graph for each block:
+except for variables, TriG and SPARQL have the same syntax between braces. Line numbers are
+preserved, so that the parser's errors refer to the right line. Nothing is ever fetched.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _MAX_SHOWN_LENGTH: Final = 40
 def parse_sparql_update(
     content: bytes, *, base_iri: str, limits: RdfLimits = DEFAULT_LIMITS
 ) -> Patch:
-    """Read a SPARQL Update; relative IRIs resolve against ``base_iri``, the URL of the target.
+    """Parse a SPARQL Update; relative IRIs are resolved against ``base_iri``, the target's URL.
 
-    An update without operations is one (section 19.8, rule 29). Raises MalformedRdf for what is no
-    SPARQL Update, PatchRefused for what is one and not accepted here, RdfTooLarge, RdfTooComplex.
+    An update without operations is valid (section 19.8, rule 29). Raises MalformedRdf if it is not
+    a SPARQL Update, PatchRefused for unsupported features, RdfTooLarge, RdfTooComplex.
     """
     text = decode(content, SPARQL_UPDATE, limits)
     placeholders = VariablePlaceholders(text, SPARQL_UPDATE, limits)
@@ -65,7 +65,7 @@ def parse_sparql_update(
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A block: the name of its graph, the keywords before it, and its opening brace."""
+    """A block: the name of its graph, its keywords, and its opening brace."""
 
     graph_name: Iri
     keyword: str
@@ -101,10 +101,10 @@ def _operation(parts: _Parts, blocks: dict[_Block, Patterns]) -> PatchOperation:
 
 
 class _Request:
-    """Splits the text by SPARQL's grammar of updates, and writes the TriG document meanwhile.
+    """Parses the text by SPARQL's grammar of updates, and writes the TriG document.
 
-    Where TriG says less than SPARQL, it is completed: keywords have one case, and a list that is
-    a statement of its own gets a predicate and an object that are left out again.
+    Where TriG allows less than SPARQL, the text is adapted: booleans become lower case, and a list
+    that is a statement of its own gets a predicate and an object, which are removed again later.
     """
 
     def __init__(self, text: str, placeholders: VariablePlaceholders) -> None:
@@ -117,7 +117,7 @@ class _Request:
         self.operations: list[_Parts] = []
 
     def read(self) -> None:
-        """Rules 29 and 30: a prologue before each operation, semicolons between them."""
+        """Rules 29 and 30: a prologue before each operation, and semicolons between operations."""
         self._prologue()
         while self._peek():
             self._read_operation()
@@ -127,7 +127,7 @@ class _Request:
         self.trig.drop(len(self._text))
 
     def refuse(self, reason: str, token: Token) -> NoReturn:
-        """Say what is not accepted, and on which line. Raises PatchRefused."""
+        """Raise PatchRefused with the reason and the line of the token."""
         raise PatchRefused(SPARQL_UPDATE, reason, line=self._line(token))
 
     def _prologue(self) -> None:
@@ -184,7 +184,7 @@ class _Request:
         self.operations.append((clauses["WHERE"], clauses.get("DELETE"), clauses.get("INSERT")))
 
     def _block(self, keyword: str) -> _Block:
-        """Read a block, and write it as a graph."""
+        """Parse a block, and write it as a graph."""
         start = self._expect("{")
         block = _Block(Iri(f"urn:block:{len(self.blocks)}"), keyword, start)
         self.blocks.append(block)
@@ -203,7 +203,7 @@ class _Request:
                 depth -= 1
             else:
                 self._read_term(end, keyword)
-        # Told last, since what makes the group may have a name: UNION, SELECT.
+        # Reported last, because a keyword such as UNION or SELECT gives a better message.
         if nested is not None:
             self.refuse("a group within a block is not supported", nested)
         self.trig.keep(end.end)

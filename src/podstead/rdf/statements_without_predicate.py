@@ -1,8 +1,8 @@
-"""Where is a statement nothing but its subject?
+"""Finding statements that consist only of a list or a bracketed blank node.
 
-N3 and SPARQL let a list or a node in brackets stand alone, as in ``(1 2) .``: it says that the list
-is there. The RDF library does not: its TriG refuses a list without a predicate, and its N3 takes
-the subject of what stands around for another one. So such statements are found, to be completed.
+N3 and SPARQL allow a list or a bracketed blank node without a predicate, as in ``(1 2) .``. The RDF
+library does not: its TriG parser refuses a list without a predicate, and its N3 parser attaches it
+to the surrounding statement. Such statements are found here, so that callers can complete them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from podstead.rdf.lexing import Lexer, Token, TokenKind
 
 @dataclass(slots=True)
 class _Statement:
-    """What was seen of a statement: the brackets that are open, the terms, and those enclosed."""
+    """The state of a statement: its open brackets, its terms, and the terms within brackets."""
 
     depth: int = 0
     terms: int = 0
@@ -28,17 +28,17 @@ class _Statement:
 
     @property
     def is_bracketed_subject(self) -> bool:
-        """Empty brackets say nothing, and no grammar has them stand alone."""
+        """Whether the statement is one non-empty list or bracketed blank node."""
         return self.depth == 0 and self.terms == 1 and self.enclosed > 0
 
     @property
     def is_single_term(self) -> bool:
-        """Whether it is no statement for want of brackets, or of something in them."""
+        """Whether the statement is a single term or empty brackets, which is invalid."""
         return self.depth == 0 and self.terms == 1 and self.enclosed == 0
 
 
 class StatementsWithoutPredicate:
-    """Watches the tokens of one text; one without brackets has none that say anything."""
+    """Follows the tokens of one text to find statements without a predicate."""
 
     __slots__ = ("_around", "_is_watching", "_statement")
 
@@ -48,7 +48,8 @@ class StatementsWithoutPredicate:
         self._around: list[_Statement] = []
 
     def ends_bracketed_subject(self, token: Token) -> bool:
-        """Whether the token is the ``.`` or ``}`` after brackets that stand alone."""
+        """Whether the token is the ``.`` or ``}`` after a list or bracketed node without
+        predicate."""
         if not self._is_watching:
             return False
         ended = self._ended_by(token)
@@ -57,7 +58,7 @@ class StatementsWithoutPredicate:
     def ends_single_term(self, token: Token) -> bool:
         """Whether the token is the ``.`` or ``}`` after a single term, within braces.
 
-        To be asked of every token of a text, also of one without brackets.
+        Must be called for every token of a text, even if it has no brackets.
         """
         is_within = bool(self._around)
         ended = self._ended_by(token)

@@ -1,10 +1,10 @@
-"""What is an RDF term here? The names under which everything else uses the library's classes.
+"""RDF terms: the names under which all other modules use the library's classes.
 
-Terms are immutable, hashable and compare by value; each has ``.value`` (the IRI, label or lexical
-form), literals also ``.language``, ``.direction`` and ``.datatype``. Language tags are lower-cased
-when a literal is made. A triple is a plain tuple, so taking one apart costs nothing.
+Terms are immutable, hashable and compare by value. Each has ``.value`` (the IRI, label or lexical
+form), literals also ``.language``, ``.direction`` and ``.datatype``. Language tags are converted to
+lower case. A triple is a plain tuple, which is cheap to unpack.
 
-Only this file and ``codecs.py`` know which library makes the terms.
+Only this module and ``codecs.py`` depend on the library.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""How does a graph read well as Turtle (RDF 1.1 Turtle, W3C Recommendation)?
+"""Serializing a graph as readable Turtle (RDF 1.1 Turtle, W3C Recommendation).
 
-Prefixes that are used and no others, one paragraph per subject, the type first, blank nodes and
-lists where they are mentioned, references into the document's own container relative, numbers and
-booleans bare, texts of several lines as such. The same graph gives the same bytes.
+Only prefixes in use are declared. There is one paragraph per subject, with the type first; blank
+nodes and lists are nested, IRIs in the document's container are relative, numbers and booleans are
+unquoted, and multi-line strings use long quotes. The output is deterministic.
 
-The objects of ``acl:agent`` are always full IRIs: clients search ACL texts for a WebID (R-14).
+The objects of ``acl:agent`` are always full IRIs, because clients search ACLs for a WebID (R-14).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from podstead.rdf.terms import BlankNode, Iri, Object, Subject
 _TYPE = Iri(vocab.RDF_TYPE)
 _AGENT = Iri(vocab.ACL_AGENT)
 
-# Literals that stand for themselves, in their canonical form only (XML Schema 1.1 Part 2): some
-# readers make numbers of them and give back another form of the same value. No double is safe.
+# Literals that are written unquoted, in canonical form only (XML Schema 1.1 Part 2): some parsers
+# convert them to numbers and return another form of the same value. Doubles are never safe.
 _BARE = {
     vocab.XSD_INTEGER: re.compile(r"(?:0|-?[1-9][0-9]*)\Z"),
     vocab.XSD_DECIMAL: re.compile(r"(?!-0\.0\Z)-?(?:0|[1-9][0-9]*)\.(?:0|[0-9]{0,5}[1-9])\Z"),
@@ -34,12 +34,12 @@ _INDENT = "    "
 
 
 def write_turtle(graph: Graph, prefixes: Mapping[str, str], *, base_iri: str | None) -> bytes:
-    """The graph as Turtle in UTF-8; ``prefixes`` are the document's own."""
+    """Serialize the graph as Turtle in UTF-8; ``prefixes`` are the document's own."""
     return TurtleWriter(graph, prefixes, base_iri=base_iri).text().encode()
 
 
 class TurtleWriter:
-    """Writes one graph, once."""
+    """Serializes one graph, once."""
 
     __slots__ = ("_iris", "_labels", "_nesting", "_prefixes", "_references")
 
@@ -51,7 +51,7 @@ class TurtleWriter:
         self._iris: dict[Iri, str] = {}
 
     def text(self) -> str:
-        """The whole document, with the prefixes that it and ``name`` used so far."""
+        """The document, declaring the prefixes that it and ``name`` have used so far."""
         paragraphs = [
             f"{self._subject(subject)} {self._statements(description, 0)} .\n"
             for subject, description in self._nesting.roots()
@@ -63,7 +63,7 @@ class TurtleWriter:
         return "".join(header) + ("\n" if header else "") + "\n".join(paragraphs)
 
     def name(self, iri: str) -> str:
-        """How the document writes an IRI: as a reference, a prefixed name, or in full."""
+        """The form of an IRI in the document: a relative reference, a prefixed name, or in full."""
         reference = self._references.reference(iri)
         if reference is not iri:
             return f"<{reference}>"
@@ -120,7 +120,7 @@ class TurtleWriter:
         return f"[\n{indent}{_INDENT}{statements}\n{indent}]"
 
     def _typed(self, text: str) -> str:
-        """A typed literal, given as N-Triples has it: ``"lexical"^^<datatype>``."""
+        """Serialize a typed literal, given as in N-Triples: ``"lexical"^^<datatype>``."""
         end = text.rindex('"^^<')
         datatype = text[end + 4 : -1]
         bare = _BARE.get(datatype)
@@ -136,7 +136,7 @@ class TurtleWriter:
 
 
 def _long_string(value: str, text: str) -> str:
-    """A text of several lines between three quotes; ``text`` is its N-Triples form."""
+    """A multi-line string in long quotes; ``text`` is its N-Triples form."""
     if "\n" not in value:
         return text
     suffix = text[text.rindex('"') + 1 :]

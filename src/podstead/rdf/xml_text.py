@@ -1,8 +1,8 @@
-"""Is this XML, and could it do harm to read it as RDF/XML?
+"""Checking XML before it is parsed as RDF/XML.
 
-The parser of RDF/XML takes time with the square of the depth, and expands the entities that a
-document declares for itself, which lets a kilobyte grow to gigabytes. So a plain XML parser, which
-does neither, looks at a document first.
+The RDF/XML parser takes quadratic time in the nesting depth, and expands entities that a document
+declares, by which a kilobyte can grow to gigabytes. A plain XML parser, which does neither, checks
+a document first.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from podstead.rdf.errors import MalformedRdf, RdfTooComplex
 
 
 def check_xml(content: bytes, *, max_depth: int, max_bytes: int) -> None:
-    """Refuse what is no XML (MalformedRdf), nests deeper than ``max_depth`` elements, or could grow
-    beyond ``max_bytes`` by its entities (RdfTooComplex)."""
+    """Refuse a document that is not XML (MalformedRdf), is nested deeper than ``max_depth``, or can
+    grow beyond ``max_bytes`` through its entities (RdfTooComplex)."""
     _XmlCheck(content, max_depth, max_bytes).run()
 
 
 def is_namespace_well_formed(content: bytes) -> bool:
-    """Whether every XML parser with namespaces would read the document."""
+    """Whether the document is well-formed for XML parsers with namespaces."""
     try:
         expat.ParserCreate("utf-8", " ").Parse(content, True)  # noqa: FBT003
     except expat.ExpatError:
@@ -36,8 +36,8 @@ class _XmlCheck:
         self._depth = 0
 
     def run(self) -> None:
-        # Named here, or else Python would look up whatever encoding the document names for itself;
-        # the parser of RDF/XML refuses all but UTF-8 (R-13).
+        # The encoding is fixed, because otherwise Python would look up the one that the document
+        # declares; the RDF/XML parser accepts only UTF-8 (R-13).
         parser = expat.ParserCreate("utf-8")
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
@@ -63,7 +63,7 @@ class _XmlCheck:
         value: str | None,
         *_external: str | None,
     ) -> None:
-        # A reference within an entity's value is what lets a kilobyte grow exponentially.
+        # References within the value of an entity would allow exponential growth.
         if value is None or "&" in value or "%" in value:
             raise RdfTooComplex(RDF_XML, "an entity is external or refers to another one")
         grown_bytes = self._content.count(b"&") * len(value.encode())
