@@ -1,30 +1,27 @@
-"""An independent model of WAC: SPARQL over the ACL's text, written from the specification.
+"""An independent model of WAC over the ACL's text, written from the specification.
 
-Slow and plain on purpose, and made with another RDF library. It answers for one required mode at a
-time, as the specification's "Authorization Evaluation" does, and takes the choice W-17 for origins.
+Plain on purpose, and on another RDF library: it looks for single triples and knows no rules, caches
+or indexes. It answers for one required mode at a time, as the specification's "Authorization
+Evaluation" does, and takes the choice W-17 for origins.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rdflib import Graph as RdflibGraph
-from rdflib import URIRef
+from rdflib import RDF, Graph, Namespace, URIRef
+from rdflib.namespace import FOAF
+from rdflib.term import Node
 
-ACL = "http://www.w3.org/ns/auth/acl#"
-
-_PROLOGUE = """
-PREFIX acl: <http://www.w3.org/ns/auth/acl#>
-PREFIX foaf: <http://xmlns.com/foaf/0.1/>
-"""
+ACL = Namespace("http://www.w3.org/ns/auth/acl#")
 
 # "When a request requires an access mode which is a limitation of another access mode, then access
 # is granted if either mode is allowed": Append is a limitation of Write.
 _ALLOWING = {
-    "read": "acl:Read",
-    "write": "acl:Write",
-    "append": "acl:Append, acl:Write",
-    "control": "acl:Control",
+    "read": [ACL.Read],
+    "write": [ACL.Write],
+    "append": [ACL.Append, ACL.Write],
+    "control": [ACL.Control],
 }
 
 
@@ -40,9 +37,13 @@ class Oracle:
         access_to: bool,
         members: Mapping[str, set[str]],
     ) -> None:
-        self._graph = RdflibGraph().parse(data=turtle, format="turtle", publicID=acl_url)
-        self._object = "acl:accessTo" if access_to else "acl:default"
-        self._subject = subject
+        self._graph = Graph().parse(data=turtle, format="turtle", publicID=acl_url)
+        about = ACL.accessTo if access_to else ACL.default
+        self._authorizations = [
+            each
+            for each in self._graph.subjects(RDF.type, ACL.Authorization)
+            if (each, about, URIRef(subject)) in self._graph
+        ]
         self._members = members
 
     def modes(self, agents: set[str] | None, origin: str | None) -> set[str]:
@@ -52,30 +53,23 @@ class Oracle:
     def _grants(self, mode: str, agents: set[str] | None, origin: str | None) -> bool:
         if mode == "append" and self._grants("write", agents, origin):
             return True
-        if self._matches(mode, "?rule acl:agentClass foaf:Agent"):
+        allowing = [
+            each
+            for each in self._authorizations
+            if any((each, ACL.mode, allowed) in self._graph for allowed in _ALLOWING[mode])
+        ]
+        if any((each, ACL.agentClass, FOAF.Agent) in self._graph for each in allowing):
             return True  # "available to all agents": whatever the origin
-        if agents is None or not self._agent_matches(mode, agents):
+        if agents is None or not any(self._is_for(each, agents) for each in allowing):
             return False
-        if origin is None or not self._matches(mode, "?rule acl:origin ?any"):
-            return True
-        return self._matches(mode, f"?rule acl:origin <{origin}>")
+        origins = {named for each in allowing for named in self._graph.objects(each, ACL.origin)}
+        return origin is None or not origins or URIRef(origin) in origins
 
-    def _agent_matches(self, mode: str, agents: set[str]) -> bool:
-        if self._matches(mode, "?rule acl:agentClass acl:AuthenticatedAgent"):
-            return True
-        if any(self._matches(mode, f"?rule acl:agent <{agent}>") for agent in agents):
-            return True
+    def _is_for(self, authorization: Node, agents: set[str]) -> bool:
         groups = {group for group, members in self._members.items() if members & agents}
-        return any(self._matches(mode, f"?rule acl:agentGroup <{group}>") for group in groups)
-
-    def _matches(self, mode: str, subject_pattern: str) -> bool:
-        answer = self._graph.query(
-            f"""{_PROLOGUE}
-            ASK {{
-                ?rule a acl:Authorization ; {self._object} ?object ; acl:mode ?mode .
-                FILTER(?mode IN ({_ALLOWING[mode]}))
-                {subject_pattern} .
-            }}""",
-            initBindings={"object": URIRef(self._subject)},
-        )
-        return bool(answer.askAnswer)
+        statements = [
+            (ACL.agentClass, ACL.AuthenticatedAgent),
+            *((ACL.agent, URIRef(agent)) for agent in agents),
+            *((ACL.agentGroup, URIRef(group)) for group in groups),
+        ]
+        return any((authorization, *each) in self._graph for each in statements)
