@@ -1,11 +1,20 @@
-"""Which modes does an operation require, by the name of its method?"""
+"""Which modes does an operation require, by the name of its method or of its request?"""
 
 from __future__ import annotations
 
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.protocol import Snapshot
 from podstead.wac import modes
-from podstead.wac.modes import Requirements
+from podstead.wac.modes import PatchContent, Requirements
+
+_INSERTS = PatchContent(inserts=True)
+PATCHES = {
+    "PATCH": _INSERTS,
+    "PATCH sparql": _INSERTS,
+    "PATCH replace": PatchContent(inserts=True, deletes=True, where=True),
+    "PATCH if": PatchContent(inserts=True, where=True),
+}
+"""What the patches of the permission matrix contain."""
 
 
 def required_modes(method: str, target: ResourcePath, snapshot: Snapshot) -> Requirements:
@@ -22,3 +31,10 @@ def required_modes(method: str, target: ResourcePath, snapshot: Snapshot) -> Req
         case "DELETE":
             return modes.delete(target, snapshot)
     raise ValueError(method)
+
+
+def requirements_of(request: str, target: ResourcePath, snapshot: Snapshot) -> Requirements:
+    """What a request of the permission matrix requires, the content of its patch included."""
+    if request in PATCHES:
+        return modes.patch(target, snapshot, PATCHES[request])
+    return required_modes(request.partition(" ")[0], target, snapshot)

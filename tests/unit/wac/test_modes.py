@@ -18,7 +18,8 @@ from podstead.wac.modes import (
     governed,
     with_entailed,
 )
-from tests.support.required_modes import required_modes
+from tests.support.permission_matrix import TARGETS, UNGUARDED, Case, distinct_cases, subject_of
+from tests.support.required_modes import required_modes, requirements_of
 
 DOCUMENT = ResourcePath("/pod/c/doc.ttl")
 CONTAINER = ResourcePath("/pod/c/")
@@ -40,6 +41,27 @@ def snapshot(
 
 def told(requirements: Requirements) -> set[tuple[str, str]]:
     return {(requirement.subject, requirement.mode.value) for requirement in requirements}
+
+
+LETTERS = {"R": Mode.READ, "W": Mode.WRITE, "A": Mode.APPEND, "C": Mode.CONTROL}
+
+
+@pytest.mark.parametrize(
+    "case", [each for each in distinct_cases() if each.request not in UNGUARDED], ids=str
+)
+def test_the_accesses_of_the_matrix_meet_what_operations_require(case: Case) -> None:
+    target = ResourcePath(CONTAINER + TARGETS[case.target])
+    subject = CONTAINER + subject_of(case.target)
+    auxiliary = target != subject
+    existing = {"/pod/", CONTAINER, *({subject} if auxiliary else ())}
+    state = snapshot(target, *existing, *({target} if case.exists else ()))
+
+    def is_held(requirement: Requirement) -> bool:
+        letters = case.access.on(requirement.subject, container=CONTAINER, target=subject)
+        return requirement.mode in with_entailed({LETTERS[letter] for letter in letters})
+
+    required = requirements_of(case.request, target, state)
+    assert all(is_held(each) for each in required) is case.passes, required
 
 
 def test_reading_requires_read_on_the_target_and_nothing_else() -> None:
