@@ -1,40 +1,26 @@
 """What holds for every test: event loop, property tests, and absent system packages."""
 
 import os
-import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.memory import MEMORY, has_room_in_memory
+from tests.support.system_packages import is_installed
+
 # The assertions of the engine suite explain themselves like those of any test module.
 pytest.register_assert_rewrite("tests.storage.engine_suite")
-
-REPOSITORY = Path(__file__).resolve().parent.parent
 
 # Compiled modules are kept: the tests start hundreds of processes, each of which imports them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-MEMORY = Path("/dev/shm")
-MEMORY_BYTES = 3 * 1024**3
-"""What all tests together need at a time, with some to spare."""
-
-
-def _has_room_in_memory() -> bool:
-    if not os.access(MEMORY, os.W_OK | os.X_OK):
-        return False
-    status = os.statvfs(MEMORY)
-    is_executable = not status.f_flag & os.ST_NOEXEC  # some tests write programs
-    return is_executable and status.f_bavail * status.f_frsize >= MEMORY_BYTES
-
-
 # Files of tests are in memory where that is possible: a server waits for the disk at each commit.
 # What is to be shown on a disk asks for `disk_path`. A TMPDIR that is set applies to all others.
-if "TMPDIR" not in os.environ and _has_room_in_memory():
+if "TMPDIR" not in os.environ and has_room_in_memory():
     os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 # No test depends on time taken: the machine may be busy.
@@ -71,25 +57,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Honour ``@pytest.mark.needs("nginx")``; in CI nothing may be missing."""
     for marker in item.iter_markers("needs"):
         package = str(marker.args[0])
-        if shutil.which(_commands()[package], path=_search_path()) is None:
+        if not is_installed(package):
             message = f"needs the Debian package {package} (scripts/install-packages)"
             if os.environ.get("CI") == "true":
                 pytest.fail(message, pytrace=False)
             pytest.skip(message)
-
-
-def _commands() -> dict[str, str]:
-    """The command by which each Debian package shows that it is there."""
-    return {package: command for package, command, _purpose in _system_packages()}
-
-
-def _system_packages() -> Iterator[tuple[str, str, str]]:
-    table = (REPOSITORY / "scripts/system-packages.txt").read_text()
-    for line in table.splitlines():
-        if line and not line.startswith("#"):
-            package, command, purpose = line.split()
-            yield package, command, purpose
-
-
-def _search_path() -> str:
-    return os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])

@@ -42,3 +42,32 @@ def test_the_fake_clock_is_the_only_clock_of_the_tests() -> None:
         if isinstance(member, ast.FunctionDef) and member.name == "now_ms"
     }
     assert defining == {"support/clock.py"}
+
+
+def test_conftest_files_contain_fixtures_only() -> None:
+    """What else tests share is imported from ``support``."""
+    others = [
+        f"{path.relative_to(_TESTS)}: {node.name}"
+        for path in _TESTS.rglob("conftest.py")
+        if "node_modules" not in path.parts
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if not node.name.startswith("pytest_")
+        if not any("fixture" in ast.unparse(each) for each in node.decorator_list)
+    ]
+    assert others == []
+
+
+def test_nothing_is_imported_from_the_tests_of_another_folder() -> None:
+    """What several folders need is in ``support``."""
+    shared = {"support", "conftest"}
+    crossing = [
+        f"{path.relative_to(_TESTS)}: {module}"
+        for path in _TESTS.rglob("*.py")
+        if "node_modules" not in path.parts
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for module in [getattr(node, "module", None) or ""]
+        if module.startswith("tests.") and not module.startswith("tests.storage.engine_suite")
+        if module.split(".")[1] not in {path.relative_to(_TESTS).parts[0], *shared}
+    ]
+    assert crossing == []

@@ -41,7 +41,7 @@ async def arrange(server: Server, container: str, case: Case) -> str:
 
     await put(container, None)
     if case.exists or subject != target:
-        kind = "text/plain" if case.target == "text" else TURTLE
+        kind = "text/plain" if subject.endswith(".txt") else TURTLE
         await put(subject, None if subject.endswith("/") else "<#secret> <#p> 1.", kind)
     if case.exists and target not in {subject, f"{subject}.acl"}:
         await put(target, "<#secret> <#p> 1.")

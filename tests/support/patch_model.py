@@ -16,7 +16,7 @@ import rdflib
 from rdflib.graph import QuotedGraph
 from rdflib.term import BNode, Literal, Node, URIRef, Variable
 
-from tests.conformance.agents import SOLID
+SOLID = "http://www.w3.org/ns/solid/terms#"
 
 RdflibTriple: TypeAlias = tuple[Node, Node, Node]
 Solution: TypeAlias = Mapping[Node, Node]

@@ -3,7 +3,7 @@
 The levels are what operations require (``unit/wac/test_modes.py``), the gate
 (``unit/wac/test_protected_operations.py``), the application over ASGI
 (``http/test_permission_matrix.py``) and the server over a socket
-(``conformance/test_*_side_matrix.py`` and ``test_modes.py``).
+(``conformance/test_permission_matrix.py``).
 
 Sources: WAC, the matrices of the Solid specification tests (web-access-control, ``acl-object`` and
 ``protected-operation``) and their converted permission features.
@@ -34,6 +34,7 @@ TARGETS = {
     "missing acl": "document.ttl.acl",
     "description": "document.ttl.meta",
     "missing description": "document.ttl.meta",
+    "text description": "text.txt.meta",
 }
 """The targets' names in the container."""
 REFUSED = 403
@@ -48,7 +49,8 @@ REQUESTS: dict[str, tuple[str, str | None, str | None]] = {
     "DELETE": ("DELETE", None, None),
     "PUT": ("PUT", TURTLE, "<#sent> <#p> 2."),
     "PUT text": ("PUT", "text/plain", "sent"),
-    "POST": ("POST", TURTLE, "<#sent> <#p> 2."),
+    # As the specification tests send it: without the last dot.
+    "POST": ("POST", TURTLE, "<#sent> <#p> 2"),
     "POST text": ("POST", "text/plain", "sent"),
     "PATCH": (
         *("PATCH", N3_PATCH),
@@ -120,35 +122,36 @@ class Case:
 
 Rows = list[tuple[str, str, str, int]]
 
-_EVERY_OTHER = "document, text, container"
+_EXISTING = "document, text, container"
 _READS = "no no R, R R -"
 _BOTH = "missing, missing/"
+_DESCRIPTIONS = "description, text description"
 
 _MATRIX: dict[str, Rows] = {
     # requests; targets; accesses; the status that whoever has one of them gets
     "M-1": [
-        ("GET, HEAD", _EVERY_OTHER, _READS, 200),
+        ("GET, HEAD", _EXISTING, _READS, 200),
         ("GET, HEAD", _BOTH, "R R -", 404),
         ("PUT", "document, container", _READS, 403),
         ("PUT, PUT text", _BOTH, "R R -", 403),
         ("PUT text", "text", _READS, 403),
-        ("POST, POST text", _EVERY_OTHER, _READS, 403),
+        ("POST, POST text", _EXISTING, _READS, 403),
         ("POST, POST text", "missing", "R R -", 403),
-        ("PATCH, PATCH sparql, PATCH replace", _EVERY_OTHER, _READS, 403),
+        ("PATCH, PATCH sparql, PATCH replace", _EXISTING, _READS, 403),
         ("PATCH, PATCH sparql, PATCH replace", "missing", "R R -", 403),
         ("PATCH text", "text", _READS, 415),
         ("PATCH text", "missing", "R R -", 415),
-        ("DELETE", _EVERY_OTHER, _READS, 403),
+        ("DELETE", _EXISTING, _READS, 403),
         ("DELETE", "missing", "R R -", 403),
     ],
     "M-2": [
-        ("GET, HEAD", _EVERY_OTHER, "no no WAC, WAC WAC -", 403),
+        ("GET, HEAD", _EXISTING, "no no WAC, WAC WAC -", 403),
         ("GET, HEAD", _BOTH, "WAC WAC -", 403),
         ("PUT", "document, container", "no no W, W W -", 204),
         ("PUT text", "text", "no no W, W W -", 204),
         ("PUT, PUT text", "missing", "W W -", 201),
         ("PUT", "missing/", "W W -", 201),
-        ("PUT", _EVERY_OTHER, "no no A, A A -, C C -", 403),
+        ("PUT", _EXISTING, "no no A, A A -, C C -", 403),
         ("PUT", _BOTH, "A A -, C C -", 403),
         ("POST, POST text", "container", "no no W, W W -, no no A, A A -", 201),
         ("POST", "container", "no no C, C C -", 403),
@@ -156,7 +159,7 @@ _MATRIX: dict[str, Rows] = {
         ("PATCH", "missing", "W W -, A A -", 201),
         ("PATCH", "document", "no no C, C C -", 403),
         ("PATCH", "missing", "C C -", 403),
-        ("DELETE", _EVERY_OTHER, "no no C, no no A, C C -, A A -", 403),
+        ("DELETE", _EXISTING, "no no C, no no A, C C -, A A -", 403),
         ("DELETE", "missing", "C C -, A A -", 403),
         ("DELETE", "document, text", "no no W", 403),
         ("DELETE", "document, text", "W W -", 204),
@@ -164,8 +167,8 @@ _MATRIX: dict[str, Rows] = {
         ("DELETE", "container", "no no W, W W -", 403),
     ],
     "M-3": [
-        ("GET, HEAD", _EVERY_OTHER, "no no A", 403),
-        ("GET, HEAD", _EVERY_OTHER, "no no RA, no no RW", 200),
+        ("GET, HEAD", _EXISTING, "no no A", 403),
+        ("GET, HEAD", _EXISTING, "no no RA, no no RW", 200),
         ("OPTIONS", "document, container", "no no RA, no no RW", 204),
         ("PUT", "document, container", "no no A, no no RA", 403),
         ("PUT text", "text", "no no A, no no RA", 403),
@@ -180,7 +183,7 @@ _MATRIX: dict[str, Rows] = {
         ("PATCH replace", "text", "no no RW", 409),
         ("POST", "container", "no no A, no no RA, no no RW", 201),
         ("POST", "document, text", "no no A, no no RA, no no RW", 405),
-        ("DELETE", _EVERY_OTHER, "no no A, no no RA, no no RW", 403),
+        ("DELETE", _EXISTING, "no no A, no no RA, no no RW", 403),
     ],
     "W-30": [
         ("GET, HEAD", "document, container, missing, deep, missing/", "RWAC no -", 403),
@@ -208,6 +211,8 @@ _MATRIX: dict[str, Rows] = {
         ("PUT", _BOTH, "A A -, W A -, no WRA -, RC W -, WA no -, W RC -, no no -", 403),
         ("PUT", _BOTH, "W no -, R R -", 403),
         ("PUT", "document, container", "AW W -", 204),
+        ("PUT text", "missing", "A W -, W W -, AW W -", 201),
+        ("PUT text", "missing", "A A -, W A -, no WRA -, RC W -, WA no -, W RC -, no no -", 403),
     ],
     "W-35": [
         ("PATCH", "document, container", "no no A, no no W", 204),
@@ -250,19 +255,20 @@ _MATRIX: dict[str, Rows] = {
         ("DELETE", _BOTH, "A A -, C C -", 403),
     ],
     "W-42": [
-        ("GET, HEAD", "description", "no no R, R R -, no no RA, no RA -", 200),
+        ("GET, HEAD", _DESCRIPTIONS, "no no R, R R -, no no RA, no R -, no RA -", 200),
         ("GET, HEAD", "missing description", "R R -", 200),
-        ("GET, HEAD", "description", "no no A, no no W, no no C, W W -", 403),
+        ("GET, HEAD", _DESCRIPTIONS, "no no A, no no W, no no C, W W -, no A -, no C -", 403),
         ("GET", "missing description", "W W -", 403),
-        ("PUT", "description", "no no W, W W -, no W -", 204),
+        ("PUT", _DESCRIPTIONS, "no no W, W W -, no W -", 204),
         ("PUT", "missing description", "W W -", 201),
-        ("PUT", "description, missing description", "A A -", 403),
-        ("PUT", "description", "no no R, no no A, no no C, no no RA", 403),
-        ("PATCH", "description", "no no A, no no W, no no RA, no A -, no W -", 204),
-        ("PATCH", "description", "no no R, no no C, no R -", 403),
+        ("PUT", "missing description", "A A -", 403),
+        ("PUT", _DESCRIPTIONS, "A A -, no no R, no no A, no no C, no no RA", 403),
+        ("PUT", _DESCRIPTIONS, "no R -, no A -, no C -, no RA -", 403),
+        ("PATCH", _DESCRIPTIONS, "no no A, no no W, no no RA, no A -, no W -, no RA -", 204),
+        ("PATCH", _DESCRIPTIONS, "no no R, no no C, no R -, no C -", 403),
     ],
     "W-45": [
-        ("DELETE", _EVERY_OTHER, "RAC no RW, RW no -", 403),
+        ("DELETE", _EXISTING, "RAC no RW, RW no -", 403),
     ],
 }
 

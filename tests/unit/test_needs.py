@@ -20,7 +20,7 @@ class NeedsCurl:
 
 @pytest.fixture
 def without_packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
-    monkeypatch.setattr("tests.conftest._search_path", lambda: str(tmp_path))
+    monkeypatch.setattr("tests.support.system_packages._search_path", lambda: str(tmp_path))
     return monkeypatch
 
 

@@ -10,8 +10,8 @@ from podstead.rdf.codecs import parse
 from podstead.rdf.equivalence import datasets_equivalent
 from podstead.rdf.graph import Dataset
 from podstead.rdf.terms import BlankNode
-from tests.properties.test_rdf_round_trips import datasets
 from tests.support.rdf_oracle import BASE
+from tests.support.rdf_strategies import datasets
 
 
 def same(left: str, right: str, *known: str) -> bool:
