@@ -109,7 +109,7 @@ class Repositories:
         self, container: ResourcePath, preconditions: Sequence[Precondition]
     ) -> Owned | None:
         """Give a container a repository of its own; ``None`` if it has got one meanwhile, is gone,
-        or a reliance does not hold any more. Raises ServerTrouble."""
+        or a precondition no longer holds. Raises ServerTrouble."""
         name = RepositoryName(self._randomness.token_hex(_NAME_BYTES))
         claim = await self._directories.make(name, container, self._init)
         try:

@@ -146,20 +146,20 @@ class GroupMemberships:
         if not groups:
             return NO_MEMBERSHIPS
         local: dict[str, ResourcePath] = {}
-        beside, elsewhere = set[ResourcePath](), set[ResourcePath]()
+        in_storage, elsewhere = set[ResourcePath](), set[ResourcePath]()
         remote: list[str] = []
         # Sorted, so that the bounds on number and time leave out the same groups each time.
         for group in sorted(groups):
             path = local_path(group.partition("#")[0], self._base_url)
             if path is not None:
                 local[group] = path
-                is_beside = storage is not None and path.startswith(storage)
-                (beside if is_beside else elsewhere).add(path)
+                is_in_storage = storage is not None and path.startswith(storage)
+                (in_storage if is_in_storage else elsewhere).add(path)
             elif readable is not None:
                 # ``None`` means that this decision is itself about reading a group document. Such a
                 # decision never needs another server.
                 remote.append(group)
-        stored = await self._local_members(beside, elsewhere, readable)
+        stored = await self._local_members(in_storage, elsewhere, readable)
         members = {
             group: stored.documents.get(path, _NO_MEMBERS).get(self._node(group, path), frozenset())
             for group, path in local.items()
@@ -172,7 +172,7 @@ class GroupMemberships:
 
     async def _local_members(
         self,
-        beside: set[ResourcePath],
+        in_storage: set[ResourcePath],
         elsewhere: set[ResourcePath],
         readable: AskReadable | None,
     ) -> _LocalMembers:
@@ -180,23 +180,23 @@ class GroupMemberships:
         readable."""
         # One snapshot for the documents and their rules, so that a document is never read under
         # rules that did not apply to this version of it.
-        candidates = () if readable is None or not elsewhere else _first(elsewhere)
-        wanted = beside.union(*map(paths_to_read, candidates)) if candidates else beside
+        candidates = () if readable is None or not elsewhere else _usable(elsewhere)
+        wanted = in_storage.union(*map(paths_to_read, candidates)) if candidates else in_storage
         if not wanted:
             return _LocalMembers({}, ())
-        read = partial(self._members_at, sorted(beside), candidates, readable)
+        read = partial(self._members_at, sorted(in_storage), candidates, readable)
         return await self._stored.retry(wanted, read)
 
     async def _members_at(
         self,
-        beside: Sequence[ResourcePath],
+        in_storage: Sequence[ResourcePath],
         candidates: Sequence[ResourcePath],
         readable: AskReadable | None,
         snapshot: Snapshot,
     ) -> _LocalMembers:
         """The same in one snapshot. Raises Superseded if a document has changed since."""
         decisions = [(path, await readable(path, snapshot)) for path in candidates if readable]
-        paths = [*beside, *(path for path, decision in decisions if decision.may_read)]
+        paths = [*in_storage, *(path for path, decision in decisions if decision.may_read)]
         lasting = all(decision.lasting for _, decision in decisions)
         documents: dict[ResourcePath, Members] = {}
         for path in paths:
@@ -273,7 +273,7 @@ class GroupMemberships:
         return members_of_groups(graph)
 
 
-def _first(elsewhere: set[ResourcePath]) -> tuple[ResourcePath, ...]:
+def _usable(elsewhere: set[ResourcePath]) -> tuple[ResourcePath, ...]:
     """The documents that are used, of all that the rules name."""
     # Nothing is stored at deeper paths, and paths_to_read refuses them.
     possible = sorted(path for path in elsewhere if path.count("/") <= MAX_DEPTH)
