@@ -1,4 +1,4 @@
-"""How do the parts that keep accounts fit together? For the server, and for the operator."""
+"""How are the services for accounts built, for the server and for the operator's commands?"""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from podstead.storage.record_store import RecordStore
 
 @dataclass(frozen=True, slots=True)
 class AccountServices:
-    """What the provider's pages and endpoints, and the operator, ask about accounts."""
+    """The services for accounts that the provider's pages and endpoints, and the operator, use."""
 
     accounts: Accounts
     sign_in: PasswordSignIn
@@ -59,7 +59,7 @@ def build_accounts(
         pods=PodProvisioner(
             base_url=settings.base_url,
             store=store,
-            tokens=None,  # such tokens then come from the command line only (A-34)
+            tokens=None,  # a pod with an account comes without a simple token (A-34)
             clock=clock,
             randomness=randomness,
             issuer=settings.issuer,

@@ -1,4 +1,4 @@
-"""Where is noted what happens to accounts and keys? In the log, as ``podstead.audit`` (A-184)."""
+"""Where are the events of accounts and keys recorded? In the log ``podstead.audit`` (A-184)."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class LogAudit:
     """Implements Audit of ``idp.audit``."""
 
     def note(self, event: AuditEvent, *, account_id: str | None = None, **facts: str) -> None:
-        """Log an event, with the account's id if there is one, and with the address of the client
-        whose request brought it about."""
+        """Log an event, with the id of its account, if any, and the address of the client whose
+        request caused it."""
         level = logging.WARNING if event in _NOTABLE else logging.INFO
         named = {"account": account_id, "client_address": requester_address()}
         known = {name: value for name, value in named.items() if value is not None}

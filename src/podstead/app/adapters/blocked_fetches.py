@@ -1,8 +1,8 @@
-"""Who tries to make this server look into its own network? Noted for the operator (A-184).
+"""Who tries to make this server send requests to its own network? Logged for the operator (A-184).
 
-A stranger names a place in a token, an access rule or a document, and the guard of outgoing
-requests does not go there. Of one place that is noted once an hour, since every request may name it
-again.
+A stranger can name any URL in a token, an access rule or a document, and the guard of outgoing
+requests refuses those of this network. Each host is logged once an hour, because every request may
+name it again.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _MOST_PLACES: Final = 1024
 _MOST_HOST_CHARACTERS: Final = 253
 
 _BLOCKS: Final = frozenset({Refusal.HOST, Refusal.PORT, Refusal.ADDRESS})
-"""The refusals that keep the server from a place; the others are of a request's form."""
+"""The refusals because of where a URL leads; the others are about its form."""
 
 
 class BlockedFetches:
-    """Notes them."""
+    """Logs blocked requests."""
 
     def __init__(self, audit: Audit, clock: Clock) -> None:
         self._audit = audit
@@ -37,8 +37,8 @@ class BlockedFetches:
 
     @contextmanager
     def noting(self, url: str) -> Iterator[None]:
-        """Note it if what is done within is not done because of where the URL, or a redirect from
-        there, leads."""
+        """Log the request made within the context if it is refused because of where the URL, or a
+        redirect from it, leads."""
         try:
             yield
         except Refused as refused:
@@ -56,7 +56,7 @@ class BlockedFetches:
 
 
 def _host_of(url: str) -> str:
-    """The host that was asked for; empty if the URL has none that can be told."""
+    """The host in the URL; empty if the URL has none."""
     with suppress(ValueError):
         return (urlsplit(url).hostname or "")[:_MOST_HOST_CHARACTERS]
     return ""

@@ -1,6 +1,6 @@
-"""Which JSON-LD contexts come with the program? Read once from the package's own files.
+"""Which JSON-LD contexts does the package contain? Read once from its files.
 
-Their origin and licences stand in ``rdf/contexts/SOURCES.md``.
+``rdf/contexts/SOURCES.md`` names their origins and licences.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from podstead.rdf.jsonld_contexts import Context, read_context
 
 @cache
 def bundled_contexts() -> Mapping[str, Context]:
-    """The contexts by URL; several URLs may name one context."""
+    """The contexts by URL; several URLs may identify one context."""
     folder = files("podstead.rdf") / "contexts"
     index: dict[str, str] = json.loads((folder / "index.json").read_bytes())
     return MappingProxyType(

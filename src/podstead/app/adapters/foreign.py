@@ -1,7 +1,7 @@
-"""How does this deployment reach other servers? The guarded way out, set up when first needed.
+"""How does this deployment send requests to other servers? Through the guard, set up on first use.
 
-Commands that build parts of a server never ask another one anything, and the HTTP client takes long
-to import, so it is not loaded with this module. A server loads it before it starts (``preload``).
+Commands that build parts of a server send no requests, and importing the HTTP client takes long, so
+this module does not import it. A server imports it before it starts (``preload``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Outbound:
-    """What sends requests to other servers, once it is set up."""
+    """The parts that send requests to other servers."""
 
     documents: RemoteDocuments
     fetcher: Fetcher
@@ -38,7 +38,7 @@ class _Outbound:
 
 
 class ForeignDocuments:
-    """Reads foreign documents through ``podstead.outbound``, which is set up at the first one."""
+    """Reads foreign documents through ``podstead.outbound``, which is set up on first use."""
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings = settings
@@ -52,12 +52,13 @@ class ForeignDocuments:
             return await self._outbound().documents.fetch(url, purpose)
 
     async def origin_of(self, url: str) -> str:
-        """The origin that a document is fetched from. Raises OutboundError."""
+        """The origin that the document is fetched from. Raises OutboundError."""
         with self._blocked.noting(url):
             return self._outbound().guard.admit(url).origin
 
     async def check_receiver(self, url: str) -> None:
-        """Raises OutboundError, with the reason as its text, if nothing may be sent to the URL."""
+        """Raises OutboundError, whose text is the reason, if the server must not send to the
+        URL."""
         await self._outbound().poster.check(url)
 
     async def post(self, url: str, content: bytes, headers: Mapping[str, str]) -> int:
@@ -66,7 +67,7 @@ class ForeignDocuments:
         return await self._outbound().poster.post(url, content, headers)
 
     async def close(self) -> None:
-        """Stop what is under way."""
+        """Cancel the requests in progress."""
         if self._set_up is not None:
             await self._set_up.fetcher.close()
             self._set_up.resolver.close()
@@ -106,8 +107,8 @@ def _set_up(settings: Settings, clock: Clock) -> _Outbound:
 
 
 def _own_origins(settings: Settings) -> frozenset[Origin]:
-    """Every origin by which this server could come to ask itself (A-190): whichever Host it answers
-    to, and this machine at the port that it listens on."""
+    """Every origin of this server itself, to which it must not send requests (A-190): one for each
+    Host that it accepts, and this machine at the port that it listens on."""
     from podstead.outbound.errors import Refused
     from podstead.outbound.urls import parse_origin
     from podstead.web.authority import hosts_of, served_hosts
@@ -117,6 +118,6 @@ def _own_origins(settings: Settings) -> frozenset[Origin]:
     hosts |= hosts_of(settings.issuer)
     origins = set()
     for host in {*hosts, f"localhost:{port}"}:
-        with contextlib.suppress(Refused):  # then it is in no URL that is fetched
+        with contextlib.suppress(Refused):  # port 0 occurs in no URL that the server fetches
             origins.add(parse_origin(f"{scheme}://{host}"))
     return frozenset(origins)

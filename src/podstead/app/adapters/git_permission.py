@@ -1,8 +1,9 @@
-"""How does git ask before it changes references? By a hook that asks this process over two pipes.
+"""How does git ask for permission before it changes references? With a hook that asks this process
+over two pipes.
 
-git runs ``pre-receive`` when everything of a push has arrived and been checked, and changes
-references only if it succeeds (githooks). The hook writes to one pipe and reads the answer from the
-other, and it fails if there is none: also when this process ends.
+git runs ``pre-receive`` after it has received and checked the whole push, and changes references
+only if the hook succeeds (githooks). The hook writes to one pipe and reads the decision from the
+other. It fails if it reads none, so also if this process ends.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Permit = Callable[[], Awaitable[None]]
 
 
 class Permission:
-    """The pipes of one push, and what answers at our end of them."""
+    """The pipes of one push, and the task that answers at this end of them."""
 
     def __init__(self, permit: Permit) -> None:
         self._permit = permit
@@ -37,30 +38,30 @@ class Permission:
 
     @property
     def descriptors(self) -> tuple[int, int]:
-        """The ends of the pipes that the process inherits."""
+        """The ends of the pipes that git inherits."""
         return self._asking, self._answered
 
     @property
     def variables(self) -> dict[str, str]:
-        """The environment by which the hook finds the pipes."""
+        """The environment variables that tell the hook about the pipes."""
         return {
             QUESTION_VARIABLE: f"/dev/fd/{self._asking}",
             ANSWER_VARIABLE: f"/dev/fd/{self._answered}",
         }
 
     def start(self) -> None:
-        """Answer from now on: the process was started and has its ends."""
+        """Begin to answer. To be called when git has been started and has inherited its ends."""
         os.close(self._asking)
         os.close(self._answered)
         self._task = asyncio.create_task(self._serve())
 
     def abandon(self) -> None:
-        """Close everything: the process was not started."""
+        """Close all ends. To be called if git could not be started."""
         for descriptor in (*self.descriptors, self._question, self._answer):
             os.close(descriptor)
 
     async def end(self) -> None:
-        """Answer no more. A hook that waits for an answer fails."""
+        """Stop answering. A hook that waits for a decision then fails."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -71,7 +72,7 @@ class Permission:
     async def _serve(self) -> None:
         await _readable(self._question)
         if not os.read(self._question, 1):
-            return  # it ended without asking
+            return  # git ended without asking
         answer = _YES
         try:
             await self._permit()

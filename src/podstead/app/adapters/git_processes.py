@@ -1,8 +1,8 @@
-"""How is git run? The only module that starts processes of other programs.
+"""How is git run? This is the only module that starts other programs.
 
-Each leads a group of its own, which ends as a whole. What a process writes to its error output
-goes to the log. One that neither takes nor gives anything for too long is ended: it may wait for a
-client that has stopped reading.
+Each process leads its own process group, and the whole group is ended together. What a process
+writes to standard error goes to the log. A process that neither reads nor writes for too long is
+ended: its client may have stopped reading.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from podstead.git.cgi import MAX_HEAD_BYTES
 logger = logging.getLogger("podstead.git")
 
 _OLDEST: Final = (2, 36)
-"""The first release that brings all of a push to the disk (core.fsync)."""
+"""The first release that syncs everything in a push to disk (core.fsync)."""
 _CHUNK_BYTES: Final = 64 * 1024
 _WAIT_FOR_SLOT_S: Final = 10
 _PATIENCE_S: Final = 2
@@ -46,7 +46,7 @@ _VERSION: Final = re.compile(r"git version (\d+)\.(\d+)")
 
 
 def find_git() -> Path:
-    """The absolute path of a git that serves. Raises StartRefused."""
+    """The absolute path of a suitable git. Raises StartRefused."""
     found = shutil.which("git")
     if found is None:
         raise StartRefused(
@@ -83,8 +83,8 @@ class GitProcesses:
     """Runs git (:class:`podstead.git.processes.Processes`)."""
 
     def __init__(self, git: Path, *, most: int, idle_timeout_s: float = IDLE_TIMEOUT_S) -> None:
-        """``most`` processes answer at once, half of them for one asker; who comes later waits a
-        little."""
+        """At most ``most`` processes run at once, half of them for one asker; further requests wait
+        a little."""
         self._git = str(git)
         self._slots = Slots(
             most,
@@ -96,7 +96,7 @@ class GitProcesses:
         self.search_path = os.pathsep.join((str(git.parent), os.defpath))
 
     async def close(self) -> None:
-        """End everything that still answers."""
+        """End all running processes."""
         await asyncio.gather(*(each.end() for each in self._running))
 
     async def answer(
@@ -108,7 +108,7 @@ class GitProcesses:
         holding: int | None,
         permit: Permit | None = None,
     ) -> _Answering:
-        """Start ``git http-backend`` and let it take the content."""
+        """Start ``git http-backend`` and send it the content."""
         await self._slots.take(asker)
         permission = None if permit is None else Permission(permit)
         inherited: tuple[int, ...] = () if holding is None else (holding,)
@@ -148,7 +148,7 @@ class GitProcesses:
         holding: int | None = None,
         time_limit_s: float = 60,
     ) -> str:
-        """Run ``git …`` to its end."""
+        """Run ``git …`` and wait until it ends."""
         process = await self._start(
             *arguments,
             environment=environment,
@@ -218,10 +218,10 @@ class _Answering:
         self.head = b""
 
     async def take(self, content: AsyncIterator[bytes]) -> None:
-        """Give it the content, as it comes and no faster than it is taken.
+        """Send the content as it arrives, no faster than git reads it.
 
-        The last piece, without which a push is not whole, waits until the content has ended well:
-        its sender may turn out to be let in no more.
+        The last chunk, without which a push is incomplete, is held back until the whole content has
+        arrived: the permission of its sender may be revoked meanwhile.
         """
         held: bytes | None = None
         async for piece in content:
@@ -232,7 +232,7 @@ class _Answering:
             self._input.close()
 
     async def _give(self, piece: bytes) -> bool:
-        """Whether it wanted the piece. If not, what it says will tell why."""
+        """Whether git read the chunk. If it did not, its output explains why."""
         if self._input.is_closing():
             return False
         self._watch()
@@ -243,11 +243,11 @@ class _Answering:
             self._check_stall()
             return False
         finally:
-            self._unwatch()  # the next piece is the client's to send
+            self._unwatch()  # the client has to send the next chunk
         return True
 
     async def read_head(self) -> None:
-        """Read the head. Raises ServerTrouble."""
+        """Read the head of the response. Raises ServerTrouble."""
         self._watch()
         try:
             async with self._reading:
@@ -260,7 +260,7 @@ class _Answering:
         self.head = head.removesuffix(_END_OF_HEAD)
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """What it says, until it has ended."""
+        """The output of git, until it ends."""
         try:
             while chunk := await self._read():
                 self._watch()
@@ -277,7 +277,7 @@ class _Answering:
             return await self._output.read(_CHUNK_BYTES)
 
     async def end(self) -> None:
-        """End it, whatever it is at, and wait for that."""
+        """End git at once, and wait until it has ended."""
         if self._ending is None:
             self._ending = asyncio.create_task(self._end())
         await asyncio.shield(self._ending)
@@ -288,7 +288,7 @@ class _Answering:
             if self._permission is not None:
                 await self._permission.end()
             self._input.close()
-            # It cleans up behind itself only if it ends by itself, for want of content.
+            # git cleans up only if it ends by itself, because its input has ended
             if not await self._ends_in(_PATIENCE_S):
                 await _end_group(self._process)
                 if not await self._ends_in(_TERM_LIMIT_S):
@@ -297,7 +297,7 @@ class _Answering:
             self._over(self)
 
     async def _ends_in(self, limit_s: float) -> bool:
-        """Whether it, and all that it has started, ends in time; what it says is dropped."""
+        """Whether git, and every process that it started, ends in time; its output is discarded."""
         try:
             async with asyncio.timeout(limit_s):
                 while await self._read():
@@ -311,7 +311,7 @@ class _Answering:
     # --- progress -----------------------------------------------------------------------------
 
     def _watch(self) -> None:
-        """Something went on: give it the whole time again."""
+        """Restart the time limit, because git or its client made progress."""
         self._unwatch()
         if self._ending is None:
             loop = asyncio.get_running_loop()
@@ -333,10 +333,10 @@ class _Answering:
 
 
 async def _end_group(process: Process) -> None:
-    """End a process that has not ended, and those that it started; wait until it is gone."""
+    """End a process that is still running, and those that it started; wait until it has ended."""
     if process.returncode is not None:
         return
-    # Its number is its group's, and nobody else's before it has been waited for.
+    # The process id is also the group's, and cannot be reused before the process is waited for.
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
     try:

@@ -1,7 +1,7 @@
-"""Where are the signing keys? Under ``<root>/keys/``, which no URL reaches (A-32, A-43).
+"""Where are the signing keys stored? In ``<root>/keys/``, which no URL leads to (A-32, A-43).
 
-The key is made on the first start and survives every later one. A rotation moves ``token.key`` to
-``token.previous.key``: tokens signed with it stay valid until they expire.
+The first start creates the key, and later starts use it. A rotation renames ``token.key`` to
+``token.previous.key``; tokens signed with that key remain valid until they expire.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ _PREVIOUS = "token.previous.key"
 
 
 def ensure_token_key(keys: Path) -> None:
-    """Make the signing key if there is none yet. Raises StorageError.
+    """Create the signing key if there is none. Raises StorageError.
 
-    Safe when several processes do it at once: the first one's key is everybody's.
+    Several processes may call this at the same time: all of them use the key that the first one
+    creates.
     """
     target = keys / _CURRENT
     draft = keys / f".{_CURRENT}.{secrets.token_hex(8)}"
@@ -42,7 +43,7 @@ def ensure_token_key(keys: Path) -> None:
 
 
 def load_token_keys(keys: Path) -> Sequence[SigningKey]:
-    """The signing key and, after a rotation, the one before it. Raises StorageError."""
+    """The signing key and, after a rotation, the previous one. Raises StorageError."""
     try:
         loaded = [SigningKey((keys / _CURRENT).read_bytes())]
         previous = keys / _PREVIOUS

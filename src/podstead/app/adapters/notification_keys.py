@@ -1,7 +1,7 @@
-"""Which keys sign what this server sends? The provider's, and its folder's where there is none.
+"""Which keys sign the notifications that this server sends? Those of the provider.
 
-A server without an identity provider has no keys before it needs some: they are made when the first
-message is sent, and kept as a provider's are.
+A server without an identity provider creates such keys when it sends the first message, and stores
+them in the same folder.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class SenderKeyFolder:
         self._folder: KeyFolder | None = None
 
     async def signer(self) -> SigningKeyPair:
-        """The pair that signs now, made if need be. Raises StorageError."""
+        """The current signing pair, created if necessary. Raises StorageError."""
         folder = self._load()
         if not folder.exists() or (await folder.current()).wants_new(_ALGORITHM):
             await asyncio.to_thread(folder.maintain)
         return (await folder.current()).signer(_ALGORITHM)
 
     async def published(self) -> Sequence[Json]:
-        """The public keys, if there are any yet. Raises StorageError."""
+        """The public keys, if there are any. Raises StorageError."""
         folder = self._load()
         return (await folder.current()).published() if folder.exists() else ()
 

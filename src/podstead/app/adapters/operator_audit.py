@@ -1,8 +1,8 @@
-"""How does what the operator does by command get into the log of the server? (A-184)
+"""How are the operator's commands recorded in the log of the server? (A-184)
 
-A command is a process of its own, whose output nobody keeps. So it leaves what is to be noted as
-entries of the store, and the server, now or when it next runs, writes them to its log and removes
-them. Each is logged by one worker: the one whose removal succeeds.
+A command is a separate process whose output nobody keeps. So it stores its events as records, and
+the server writes them to its log, now or when it next runs, and removes them. Each is logged by one
+worker: the one whose removal succeeds.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from podstead.storage.registry import Records
 logger = logging.getLogger("podstead.audit")
 
 LOOK_S: Final = 2
-"""How often a worker looks whether a command has left something."""
+"""How often a worker looks for events of commands."""
 AGAIN_S: Final = 60
-"""How long it waits after trouble."""
+"""How long a worker waits after an error."""
 KEPT_MS: Final = 90 * 24 * 3600 * 1000
-"""How long an act is kept for a server that does not run."""
+"""How long an event is kept if no server runs."""
 _PAGE: Final = 100
 _MARK_BYTES: Final = 8
 
 
 class OperatorAct(msgspec.Struct, frozen=True):
-    """What an operator did, for the log."""
+    """What an operator did."""
 
     at_ms: int
     what: str
@@ -48,8 +48,8 @@ OPERATOR_ACTS: Final = Records("operator-act", OperatorAct)
 
 
 class OperatorAudit:
-    """Implements Audit of ``idp.audit`` for a command: gathers, to be kept when the command is
-    done."""
+    """Implements Audit of ``idp.audit`` for a command: collects events, which are stored at its
+    end."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -57,7 +57,7 @@ class OperatorAudit:
         self.acts: list[OperatorAct] = []
 
     def note(self, event: AuditEvent, *, account_id: str | None = None, **facts: str) -> None:
-        """Gather an event, with who gave the command."""
+        """Collect an event, with the operator's login name."""
         account = {} if account_id is None else {"account": account_id}
         noted = {**account, **facts, "operator": self._login}
         self.acts.append(OperatorAct(self._clock.now_ms(), event.value, noted))
@@ -65,9 +65,10 @@ class OperatorAudit:
 
 @asynccontextmanager
 async def operator_audit(records: RecordStore) -> AsyncIterator[OperatorAudit]:
-    """An audit for one command, whose acts are kept in the end, whatever else went wrong.
+    """The audit of one command. Its events are stored at the end, even if the command fails.
 
-    An act that cannot be kept is told on standard error: it is done all the same.
+    An event that cannot be stored is printed on standard error, because the command has taken
+    effect.
     """
     audit = OperatorAudit(records.clock)
     try:
@@ -89,7 +90,7 @@ async def operator_audit(records: RecordStore) -> AsyncIterator[OperatorAudit]:
 
 
 async def log_acts(records: RecordStore) -> None:
-    """Write what commands have left to the log, and remove it. Raises StorageError."""
+    """Write the events of commands to the log, and remove them. Raises StorageError."""
     while kept := await OPERATOR_ACTS.page(records.store, now_ms=records.now_ms(), limit=_PAGE):
         for each in kept:
             if await records.try_commit([OPERATOR_ACTS.drop(each.key)], [each.at]):
@@ -99,7 +100,7 @@ async def log_acts(records: RecordStore) -> None:
 
 
 async def log_acts_regularly(records: RecordStore) -> None:
-    """For ever, whatever trouble there is. To be run in a task of its own."""
+    """Runs forever, also after errors; to be run in its own task."""
     seen: int | None = None
     while True:
         wait_s = LOOK_S
@@ -115,7 +116,7 @@ async def log_acts_regularly(records: RecordStore) -> None:
 
 
 def _login() -> str:
-    """Who gives the command, as the system knows them; of ``sudo`` who called it."""
+    """The login name of whoever runs the command; with ``sudo``, of the user who called it."""
     try:
         return os.environ.get("SUDO_USER") or getpass.getuser()
     except (KeyError, OSError):

@@ -1,8 +1,8 @@
-"""How does somebody get a client certificate? At the command line, or on the account page.
+"""How is a client certificate created? On the command line, or on the account page.
 
-At the command line the key is made on the machine that will use it and never leaves it. That the
-WebID has it is stated in the WebID's document, which any Solid server may hold: by hand, or with a
-token.
+On the command line, the key is created on the machine that will use it and never leaves it. The
+WebID's document, on any Solid server, must state the key: the owner adds the statement by hand, or
+the command does so with a token.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ _ADVICE = {
     415: "the server does not support N3 Patch",
     429: "try again later",
 }
-"""What a status of the answer means to who sent the change."""
+"""What the status of the response to the patch means."""
 
 
 class NotStated(PodsteadError):
-    """The WebID's document was not changed; says why."""
+    """The WebID's document was not changed; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnCertificate:
-    """A certificate for a WebID, and what the WebID's document is to state."""
+    """A certificate for a WebID, and the key that the WebID's document must state."""
 
     made: IssuedCertificate
     new_key: NewKey
 
 
 def new_certificate(web_id: str, *, now_s: int, days: int, key_bits: int) -> OwnCertificate:
-    """Make a certificate for a WebID. Raises BadRequest for a name that no WebID can have."""
+    """Create a certificate for a WebID. Raises BadRequest for a name that is not a valid WebID."""
     if not web_id.isascii() or not is_usable_address(web_id, allow_loopback=True):
         raise BadRequest(
             f"'{web_id}' cannot be used as a WebID. A WebID is an absolute URL in ASCII that "
@@ -60,7 +60,7 @@ def new_certificate(web_id: str, *, now_s: int, days: int, key_bits: int) -> Own
 
 
 async def make_in_thread(web_id: str, now_s: int, valid_s: int) -> IssuedCertificate:
-    """Make a certificate for the WebID of an account while others are served."""
+    """Create a certificate for the WebID of an account, in a thread."""
     work = partial(
         issue_certificate,
         web_id,
@@ -73,8 +73,8 @@ async def make_in_thread(web_id: str, now_s: int, valid_s: int) -> IssuedCertifi
 
 
 def write_files(made: IssuedCertificate, *, certificate: Path, key: Path) -> None:
-    """Write both files, for this account only. Raises Conflict if one is there already, and
-    BadRequest if one cannot be written; then there is neither."""
+    """Write both files, readable by the current user only. Raises Conflict if one exists, and
+    BadRequest if one cannot be written; neither exists then."""
     _write(key, made.key_pem)
     try:
         _write(certificate, made.certificate_pem)
@@ -93,15 +93,14 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def already_there(path: Path) -> Conflict:
-    """The refusal to overwrite a file."""
+    """The error for a file that already exists."""
     return Conflict(f"{path} already exists and was not overwritten. Choose another name.")
 
 
 async def state_key(new_key: NewKey, *, token: str) -> None:
-    """Have the WebID's document state the key, by an N3 Patch with a token of its owner.
-
-    Raises NotStated, and OutboundError if its server must not be asked or does not answer in time.
-    """
+    """Add the key to the WebID's document with an N3 Patch and a token of its owner. Raises
+    NotStated, and OutboundError if requests to its server are not allowed or it does not respond in
+    time."""
     from podstead.outbound.errors import Unreachable
     from podstead.outbound.fetch import trusted_certificates
     from podstead.outbound.guard import Guard
@@ -111,7 +110,7 @@ async def state_key(new_key: NewKey, *, token: str) -> None:
 
     resolver = SystemResolver()
     scheme, _, rest = new_key.document.partition("://")
-    # Who runs the command chose the server, which may well be in a private network.
+    # The user of the command chose the server, which may be in a private network.
     origin = parse_origin(f"{scheme}://{rest.partition('/')[0].partition('?')[0]}")
     guard = Guard(UrlRules(private_origins=frozenset({origin})), resolver)
     submission = OutgoingPost(
@@ -139,6 +138,6 @@ async def state_key(new_key: NewKey, *, token: str) -> None:
 
 
 def _common_name(web_id: str) -> str:
-    """What programs show of the certificate; X.520 has room for 64 characters."""
+    """The name that programs show for the certificate; X.520 limits it to 64 characters."""
     name = web_id.partition("://")[2]
     return name if len(name) <= 64 else f"{name[:63]}…"

@@ -1,9 +1,9 @@
-"""How are passwords hashed? By argon2id, in two threads, with so many waiting (A-93).
+"""How are passwords hashed? With argon2id, in two threads, with a bounded queue (A-93).
 
-A hash takes a tenth of a second and 46 MiB on purpose. It is made outside the event loop, never
-more than two at a time. The network of one customer has at most one of the two threads and half
-the places in which requests wait for them, right passwords or wrong ones. A request waits a few
-seconds at most; then, or when too many wait, it is refused.
+A hash takes a tenth of a second and 46 MiB on purpose. It is computed outside the event loop, never
+more than two at a time. Requests from one customer's network use at most one of the two threads and
+half the queue, whether their passwords are right or wrong. A request waits a few seconds at most;
+after that, or if the queue is full, it is refused.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ T = TypeVar("T")
 
 THREADS: Final = 2
 MOST_AT_ONCE: Final = 64
-"""Those that are hashed or wait."""
+"""The number of hashes in progress or in the queue."""
 LONGEST_WAIT_S: Final = 5.0
-"""A hash takes a tenth of a second, so this is what some fifty before it take."""
+"""A hash takes a tenth of a second, so this is the time of about fifty hashes."""
 _HASH_BYTES: Final = 32
 _SALT_BYTES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
 class HashCost:
-    """What one hash takes; A-93 asks for at least 19 MiB and two passes on one lane."""
+    """The cost of one hash; A-93 requires at least 19 MiB and two passes on one lane."""
 
     memory_kib: int = 46 * 1024
     passes: int = 2
@@ -74,14 +74,14 @@ class Argon2Passwords:
         )
 
     async def hash(self, password: str, *, network: str) -> str:
-        """The hash to keep. Raises Overloaded."""
+        """The hash to store. Raises Overloaded."""
         return await self._in_turn(network, lambda: self._argon2.hash(password))
 
     async def verify(
         self, password_hash: str | None, password: str, *, network: str
     ) -> PasswordCheck:
-        """Compare a password with a hash; the answer without one takes as long. Raises Overloaded,
-        and StorageError for a hash that is damaged."""
+        """Compare a password with a hash; without a hash it takes as long. Raises Overloaded, and
+        StorageError for a damaged hash."""
         compared = password_hash or self._nobodys_hash
         return await self._in_turn(network, lambda: self._compare(compared, password))
 
@@ -100,11 +100,13 @@ class Argon2Passwords:
         loop = asyncio.get_running_loop()
 
         def give_back(_: object) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            with contextlib.suppress(
+                RuntimeError
+            ):  # the loop is closed, and nothing waits any more
                 loop.call_soon_threadsafe(self._slots.give_back, network)
 
         future = self._threads.submit(work)
-        # Not when the request ends: a request that was given up leaves its hash to be made.
+        # Not when the request ends, because the hash of a cancelled request is still computed.
         future.add_done_callback(give_back)
         try:
             return await asyncio.wrap_future(future)
@@ -113,7 +115,7 @@ class Argon2Passwords:
 
 
 def _hash_of_nothing(cost: HashCost) -> str:
-    """A hash of the current cost that no password has."""
+    """A hash with the current cost that matches no password."""
     salt, digest = (
         base64.b64encode(secrets.token_bytes(size)).rstrip(b"=").decode("ascii")
         for size in (_SALT_BYTES, _HASH_BYTES)

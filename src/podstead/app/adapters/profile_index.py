@@ -1,7 +1,7 @@
-"""Are the records of the Nostr keys in profiles there for all profiles? (A-127)
+"""Do the records of Nostr keys cover all profiles? (A-127)
 
-They are kept up by every write of a profile, but not by earlier versions of this program. So before
-one of those data roots is served, its profiles are read once (:mod:`podstead.app.adapters.root`).
+Every write of a profile updates them, but earlier versions of Podstead did not. Before a data root
+of such a version is served, its profiles are read once (:mod:`podstead.app.adapters.root`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ logger = logging.getLogger("podstead.app")
 
 
 async def index_profiles(settings: Settings) -> None:
-    """Read all profiles of a data root that nobody else writes to. Raises StorageError."""
+    """Read all profiles of a data root that no other process writes to. Raises StorageError."""
     clock, foreign = SystemClock(), ForeignDocuments(settings, SystemClock())
     store = SqliteStore(settings.root)
     await store.open()
@@ -38,7 +38,7 @@ async def index_profiles(settings: Settings) -> None:
 
 
 class ProfileIndex:
-    """Makes the records of profiles as they are stored."""
+    """Creates the records for stored profiles."""
 
     def __init__(self, records: RecordStore, documents: Documents) -> None:
         self._records = records
@@ -46,7 +46,7 @@ class ProfileIndex:
         self._keys = ProfileKeyRecords(records)
 
     async def read(self, pod: PodRecord) -> None:
-        """Make the records of one pod's profile. One that cannot be read has none, until it is
+        """Create the records for one pod's profile. An unreadable profile has none until it is
         written again. Raises StorageError."""
         metadata = (await self._records.store.read_metadata([pod.root]))[pod.root]
         if metadata is None or metadata.size_bytes == 0:

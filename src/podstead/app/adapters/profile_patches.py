@@ -1,7 +1,7 @@
-"""What does the server ask of its own resources? Requests in the stead of somebody else.
+"""How does the server change a profile for its owner? With a request of its own.
 
-They pass the same gate as every other request, as the public or as the owner of an account, and so
-may do what a request of theirs might.
+Such a request passes the same gate as any other, as the public or as the owner of an account, and
+has the same permissions.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ class AccountProfiles:
         self._resources = resources
 
     async def add_name(self, web_id: str, name: str) -> None:
-        """Have the profile say that the WebID is the same as ``name``. Raises RequestRefused,
+        """Add to the profile that the WebID is the same as ``name``. Raises RequestRefused,
         ServerTrouble."""
         await self.patch(web_id, f"INSERT DATA {{ {_same_as(web_id, name)} }}")
 
     async def remove_name(self, web_id: str, name: str) -> None:
-        """Have the profile not say that any more. Raises RequestRefused, ServerTrouble."""
+        """Remove that statement from the profile. Raises RequestRefused, ServerTrouble."""
         await self.patch(web_id, f"DELETE DATA {{ {_same_as(web_id, name)} }}")
 
     async def patch(self, web_id: str, patch: str, media_type: str = SPARQL_UPDATE) -> None:
-        """Patch the profile in the stead of its owner. Raises RequestRefused, ServerTrouble."""
+        """Patch the profile on behalf of its owner. Raises RequestRefused, ServerTrouble."""
         operation = Operation(
             "PATCH",
             self._path_of(web_id),

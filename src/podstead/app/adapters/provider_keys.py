@@ -1,7 +1,8 @@
-"""Where are the provider's keys? One private JWK a file under ``<root>/keys/provider/`` (A-43).
+"""Where are the provider's keys stored? In ``<root>/keys/provider/``, one private JWK per file
+(A-43).
 
-Only the server's account may look inside, and no URL leads there. Workers look at the folder again
-every few minutes, and at once for a key that they do not know.
+Only the server's account can read the folder, and no URL leads to it. Workers read it again every
+few minutes, and immediately for a key that they do not know.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ class KeyFolder:
     """Implements ProviderKeys on a folder."""
 
     def __init__(self, keys: Path, clock: Clock, audit: Audit | None = None) -> None:
-        """``keys`` is the root's folder of signing keys; what becomes of them is logged unless
-        there is another ``audit``."""
+        """``keys`` is the root's folder of signing keys. Changes are logged unless there is another
+        ``audit``."""
         self._folder = keys / "provider"
         self._clock = clock
         self._audit = audit or LogAudit()
@@ -40,14 +41,14 @@ class KeyFolder:
         self._times_read = 0
 
     async def current(self, *, look_again: bool = False) -> KeyRoster:
-        """All keys as of now. Raises StorageError."""
+        """All current keys. Raises StorageError."""
         now_ms = self._clock.now_ms()
         if look_again or self._is_due(now_ms):
             self._look(now_ms)
         return KeyRoster(self._read, now_ms // 1000)
 
     def data_version(self) -> int:
-        """A number that differs once the keys have changed and :meth:`current` would know it
+        """A number that changes when the keys have changed and :meth:`current` would return others
         (:class:`podstead.web.response_cache.StateMark`). Raises StorageError."""
         now_ms = self._clock.now_ms()
         if self._is_due(now_ms):
@@ -55,9 +56,9 @@ class KeyFolder:
         return self._times_read
 
     def maintain(self) -> None:
-        """Make keys that are missing or due, and remove outlived ones. Raises StorageError.
+        """Create keys that are missing or due, and remove expired ones. Raises StorageError.
 
-        Safe when several processes do it at once: a key too many does no harm.
+        Several processes may call this at the same time: an additional key does no harm.
         """
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
@@ -68,7 +69,7 @@ class KeyFolder:
                     first = not any(key.pair.algorithm == algorithm for key in roster.keys)
                     key = next_key(algorithm, now_s=now_s, first=first)
                     self._add(key)
-                    if not first:  # the first ones belong to the making of the root
+                    if not first:  # the first keys are part of the creation of the root
                         self._note(AuditEvent.KEY_MADE, key)
             for key in roster.outlived():
                 self._remove(key)
@@ -77,22 +78,22 @@ class KeyFolder:
         self._read_ms = self._seen_ns = None
 
     def exists(self) -> bool:
-        """Whether there have ever been keys."""
+        """Whether keys have ever been created."""
         return self._folder.is_dir()
 
     def roster(self) -> KeyRoster:
-        """All keys as of now, read anew. Raises StorageError."""
+        """All current keys, read from the folder. Raises StorageError."""
         now_ms = self._clock.now_ms()
         self._seen_ns = None
         self._look(now_ms)
         return KeyRoster(self._read, now_ms // 1000)
 
     def rotate(self) -> None:
-        """Make new keys now; they sign after a day. Raises StorageError."""
+        """Create new keys, which sign after a day. Raises StorageError."""
         self._make_all(at_once=False)
 
     def replace_all(self) -> None:
-        """Make new keys that sign at once, and remove all others. Raises StorageError."""
+        """Create new keys that sign immediately, and remove all others. Raises StorageError."""
         before = self.roster().keys
         self._make_all(at_once=True)
         try:
@@ -143,11 +144,11 @@ class KeyFolder:
         try:
             self._path_of(key).unlink()
         except FileNotFoundError:
-            return  # another worker did it
+            return  # another worker created it
         self._note(AuditEvent.KEY_REMOVED, key)
 
     def _note(self, event: AuditEvent, key: ProviderKey) -> None:
-        """Ids of keys are public; they stand in every token."""
+        """Ids of keys are public; every token contains one."""
         self._audit.note(event, key_id=key.pair.key_id, algorithm=key.pair.algorithm)
 
     def _path_of(self, key: ProviderKey) -> Path:
@@ -155,13 +156,13 @@ class KeyFolder:
 
 
 def read_folder(folder: Path) -> Sequence[ProviderKey]:
-    """Every key in the folder. Raises StorageError, OSError."""
+    """All keys in the folder. Raises StorageError, OSError."""
     keys = []
     for path in sorted(folder.glob(f"*{_SUFFIX}")):
         try:
             content = path.read_bytes()
         except FileNotFoundError:
-            continue  # another worker has just removed it, since it was outlived
+            continue  # another worker has just removed it because it had expired
         try:
             kept = json.loads(content)
             pair = SigningKeyPair.load(json.dumps(kept["key"]).encode())

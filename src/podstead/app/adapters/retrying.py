@@ -1,7 +1,5 @@
-"""How long does a start wait for what a server that was just killed still holds?
-
-Its workers end when they notice, and only then are the port and the data root free.
-"""
+"""How long does a start wait for a port or data root that a killed server still holds? Its workers
+release them when they notice that the server has ended."""
 
 from __future__ import annotations
 
@@ -16,8 +14,9 @@ _RETRY_S = 0.02
 
 
 def retry_while_busy(attempt: Callable[[], T], *, is_busy: Callable[[Exception], bool]) -> T:
-    """What ``attempt`` returns, tried again for :data:`RETRY_TIMEOUT_S` seconds while it raises an
-    exception that ``is_busy``; then that exception, and any other at once."""
+    """The result of ``attempt``. While it raises an exception that ``is_busy``, it is tried again
+    for :data:`RETRY_TIMEOUT_S` seconds; then that exception is raised, and any other
+    immediately."""
     give_up_s = time.monotonic() + RETRY_TIMEOUT_S
     while True:
         try:

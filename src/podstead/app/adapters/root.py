@@ -1,4 +1,4 @@
-"""When is the data root ready for workers? Once it is ours alone, up to date, and has a key."""
+"""How is the data root prepared for workers? It is locked, migrated, and given a key."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _BASE_URL = "base-url"
 _ISSUER = "issuer"
 _PROFILE_KEYS = "profile-keys"
 PROFILE_KEY_RULES = "1"
-"""Counts the changes of what is found in profiles (:mod:`podstead.rdf.nostr_keys`): with other
-rules all profiles are read again."""
+"""The version of the rules that find keys in profiles (:mod:`podstead.rdf.nostr_keys`); if it
+changes, all profiles are read again."""
 
 
 @contextmanager
 def prepared_root(settings: Settings) -> Iterator[None]:
     """Hold the data root while the server runs. Raises RootUnusable, StorageError.
 
-    It is locked before it is migrated: a newer server must not change the schema under one that
-    runs.
+    The root is locked before it is migrated: a newer server must not change the schema under a
+    running one.
     """
     root = settings.root
     try:
@@ -61,36 +61,37 @@ def prepared_root(settings: Settings) -> Iterator[None]:
         try:
             yield
         finally:
-            # The database has given up what its log took.
+            # The database has freed the space of its log.
             space.restore(even_if_low=True)
 
 
 def remembered_base_url(layout: RootLayout) -> str | None:
-    """The base URL of a data root, ``None`` before the first start. Raises StorageError."""
+    """The base URL of a data root; ``None`` before the first start. Raises StorageError."""
     return SqliteFacts(layout.database).read_fact(_BASE_URL)
 
 
 def remembered_issuer(layout: RootLayout) -> str | None:
-    """The name of the provider that the accounts of a data root belong to, ``None`` before the
-    first start. Raises StorageError."""
+    """The issuer that the accounts of a data root belong to; ``None`` before the first start.
+    Raises StorageError."""
     facts = SqliteFacts(layout.database)
     return facts.read_fact(_ISSUER) or facts.read_fact(_BASE_URL)
 
 
 def store_issuer(layout: RootLayout, issuer: str) -> None:
-    """Have the accounts belong to a provider of another name from the next start on. Raises
+    """Move the accounts to a provider with another issuer at the next start. Raises
     StorageError."""
     SqliteFacts(layout.database).write_fact(_ISSUER, issuer)
 
 
 def _complete_profile_keys(settings: Settings, layout: RootLayout, *, is_new: bool) -> None:
-    """Find the keys in profiles once, where earlier versions wrote some. Raises StorageError."""
+    """Record the keys in profiles once, if an earlier version wrote profiles. Raises
+    StorageError."""
     facts = SqliteFacts(layout.database)
     if facts.read_fact(_PROFILE_KEYS) == PROFILE_KEY_RULES:
         return
     if not is_new:
         from podstead.app.adapters.profile_index import (
-            index_profiles,  # loads much that others need not
+            index_profiles,  # loads much that is otherwise not needed
         )
 
         asyncio.run(index_profiles(settings))
@@ -98,9 +99,10 @@ def _complete_profile_keys(settings: Settings, layout: RootLayout, *, is_new: bo
 
 
 def _claim_base_url(layout: RootLayout, base_url: str) -> None:
-    """Remember the base URL at the first start; refuse another one at every later start.
+    """Store the base URL at the first start, and refuse another one at every later start.
 
-    Everything stored is named by it (docs/decisions/0003). Raises RootUnusable, StorageError.
+    The URLs of all stored resources begin with it (docs/decisions/0003). Raises RootUnusable,
+    StorageError.
     """
     facts = SqliteFacts(layout.database)
     remembered = facts.read_fact(_BASE_URL)
@@ -115,10 +117,10 @@ def _claim_base_url(layout: RootLayout, base_url: str) -> None:
 
 
 def _claim_issuer(layout: RootLayout, settings: Settings, *, was_provider: bool) -> None:
-    """Remember the name of the provider at the first start with one; refuse another one later,
-    which no profile names (docs/decisions/0017). Raises RootUnusable, StorageError.
+    """Store the issuer at the first start with a provider, and refuse another one later, because no
+    profile would name it (docs/decisions/0017). Raises RootUnusable, StorageError.
 
-    Before this was remembered, it was the base URL.
+    Earlier versions did not store it; for them it was the base URL.
     """
     facts = SqliteFacts(layout.database)
     remembered = facts.read_fact(_ISSUER) or (settings.base_url if was_provider else None)

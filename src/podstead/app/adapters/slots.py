@@ -1,7 +1,7 @@
-"""Whose turn is it to use something of which there is little? So many at once, half for one asker.
+"""Who may use a scarce resource next? A bounded number at once, half of them for one asker.
 
-Processes of git and threads that hash passwords are such things. An asker that keeps what it has
-for as long as it likes, or comes back for more at once, leaves the other half to everybody else.
+Git processes and threads that hash passwords are such resources. An asker that holds its slots as
+long as it likes, or asks again at once, leaves the other half to everybody else.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from podstead.core.errors import Overloaded
 
 @dataclass(slots=True)
 class _Share:
-    """What one asker may have, while they have or want any."""
+    """The slots of one asker that holds or awaits any."""
 
     free: asyncio.Semaphore
     askers: int = field(default=0)
 
 
 class Slots:
-    """Slots of one worker."""
+    """The slots of one worker."""
 
     def __init__(
         self, most: int, *, wait_s: float, refusal: str, most_waiting: int | None = None
     ) -> None:
-        """``most`` are taken at once; later askers wait up to ``wait_s`` seconds and are then
-        refused with the sentence ``refusal``. With ``most_waiting``, an asker is refused at once
-        while so many of all askers, or half as many of its own, hold or await a slot."""
+        """At most ``most`` are taken at once. Later askers wait up to ``wait_s`` seconds and are
+        then refused with the message ``refusal``. With ``most_waiting``, an asker is refused
+        immediately while all askers hold or await that many slots, or it alone half as many."""
         self._free = asyncio.Semaphore(most)
         self._most_of_one = _half(most)
         self._wait_s = wait_s
