@@ -165,7 +165,7 @@ class Provider:
                     CertificateKeys(
                         sources=profiles,
                         profiles=own_profiles,
-                        make=make_in_thread,
+                        issue=make_in_thread,
                         records=records,
                         audit=self.accounts.audit,
                     )

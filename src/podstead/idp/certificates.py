@@ -27,7 +27,7 @@ from podstead.x509.issuing import IssuedCertificate
 MOST_OF_ONE_ACCOUNT: Final = 50
 VALID_S: Final = 365 * 24 * 3600
 
-MakeCertificate = Callable[[str, int, int], Awaitable[IssuedCertificate]]
+IssueCertificate = Callable[[str, int, int], Awaitable[IssuedCertificate]]
 """Creates a certificate for a WebID, valid from now (Unix seconds) for a number of seconds."""
 
 
@@ -35,7 +35,7 @@ MakeCertificate = Callable[[str, int, int], Awaitable[IssuedCertificate]]
 class NewCertificate:
     """A newly created certificate, with the private key that is shown once."""
 
-    made: IssuedCertificate
+    issued: IssuedCertificate
     mark: str
     expires_s: int
 
@@ -48,7 +48,7 @@ class CertificateKeys:
         *,
         sources: ProfileSources,
         profiles: ProfilePatcher,
-        make: MakeCertificate,
+        issue: IssueCertificate,
         records: RecordStore,
         audit: Audit,
     ) -> None:
@@ -56,7 +56,7 @@ class CertificateKeys:
             sources, extract=keys_of, weigh=_weight
         )
         self._profiles = profiles
-        self._make = make
+        self._issue = issue
         self._records = records
         self._audit = audit
 
@@ -76,12 +76,12 @@ class CertificateKeys:
                 f"A profile can have at most {MOST_OF_ONE_ACCOUNT} keys; remove one first"
             )
         now_s = self._records.now_s()
-        made = await self._make(account.web_id, now_s, VALID_S)
-        new_key = NewKey(account.web_id, made.key.modulus, made.key.exponent)
+        issued = await self._issue(account.web_id, now_s, VALID_S)
+        new_key = NewKey(account.web_id, issued.key.modulus, issued.key.exponent)
         await self._profiles.patch(account.web_id, new_key.insertion(), N3)
-        mark = key_label(made.key.modulus)
+        mark = key_label(issued.key.modulus)
         await self._note(AuditEvent.CERTIFICATE_MADE, account, mark, source)
-        return NewCertificate(made, mark, now_s + VALID_S)
+        return NewCertificate(issued, mark, now_s + VALID_S)
 
     async def remove(self, account: Account, mark: str, source: RequestSource) -> None:
         """Remove a key from the profile, and with it every certificate that has the key.

@@ -35,25 +35,25 @@ def presented_client(
     """The client that a request names; ``None`` if it names none. Raises UnreadableClient."""
     named = _first(form, "client_id")
     if authorization is not None:
-        shown = _basic(authorization)
-        if shown is None or named not in (None, shown.client_id):
+        presented = _basic(authorization)
+        if presented is None or named not in (None, presented.client_id):
             raise UnreadableClient
-        return shown
+        return presented
     if named is None:
         return None
     secret = _first(form, "client_secret")
     return PresentedClient(named, () if secret is None else (secret,))
 
 
-def authenticates(client: Client, shown: PresentedClient) -> bool:
+def authenticates(client: Client, presented: PresentedClient) -> bool:
     """Whether the client has authenticated: with its secret or, if it has none, by sending none."""
-    if shown.client_id != client.client_id:
+    if presented.client_id != client.client_id:
         return False
     if client.auth_method == "none":
-        return not shown.secrets
+        return not presented.secrets
     expected = client.secret_hash
     return expected is not None and any(
-        hmac.compare_digest(expected, secret_key(secret)) for secret in shown.secrets
+        hmac.compare_digest(expected, secret_key(secret)) for secret in presented.secrets
     )
 
 

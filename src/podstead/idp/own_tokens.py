@@ -76,7 +76,7 @@ class OwnTokens:
             raise InvalidJose("The token's account may not act for its WebID")
         if claims.issued_s < account.value.valid_after_s:
             raise InvalidJose("The token is revoked")
-        if claims.token_id is None or not await self._counts(claims.token_id, now_ms):
+        if claims.token_id is None or not await self._is_valid(claims.token_id, now_ms):
             raise InvalidJose("The token is revoked")
         return account.value
 
@@ -86,7 +86,7 @@ class OwnTokens:
         kind, _ = _source_of(claims.token_id or "")
         return kind in ("c", "d") or IDENTITY_SCOPE in claims.scopes
 
-    async def _counts(self, token_id: str, now_ms: int) -> bool:
+    async def _is_valid(self, token_id: str, now_ms: int) -> bool:
         if await REVOKED_TOKENS.read(self._store, token_id, now_ms=now_ms) is not None:
             return False
         kind, source = _source_of(token_id)

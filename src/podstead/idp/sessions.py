@@ -137,7 +137,7 @@ class Sessions:
         account = await self._records.read(ACCOUNTS, kept.value.account_id)
         if account is None or account.value.disabled:
             return None
-        if not _counts(kept.value, account.value):
+        if not _is_valid(kept.value, account.value):
             return None
         await self._renew(kept, now_ms // 1000)
         return OpenSession(kept, account)
@@ -153,8 +153,8 @@ class Sessions:
     async def of_account(self, account: Account) -> Sequence[Versioned[BrowserSession]]:
         """The valid sessions, the newest first. Raises StorageError."""
         listed = await self._records.of_owner(SESSIONS, account.account_id)
-        counting = [each for each in listed if _counts(each.value, account)]
-        return sorted(counting, key=lambda each: each.value.created_s, reverse=True)
+        valid = [each for each in listed if _is_valid(each.value, account)]
+        return sorted(valid, key=lambda each: each.value.created_s, reverse=True)
 
     async def end(self, kept: Versioned[BrowserSession]) -> None:
         """Sign a browser out. Raises Overloaded, StorageError."""
@@ -186,7 +186,7 @@ class Sessions:
         )
 
 
-def _counts(session: BrowserSession, account: Account) -> bool:
+def _is_valid(session: BrowserSession, account: Account) -> bool:
     """Whether the session began after the last time that all sessions of the account were ended,
     and with a sign-in method that still exists. In an earlier version, a key that only the profile
     named could sign in without permission."""

@@ -58,7 +58,7 @@ class TokenService:
         Raises StorageError, and Overloaded if other requests keep changing what the request names.
         """
         try:
-            shown = presented_client(form, authorization)
+            presented = presented_client(form, authorization)
         except UnreadableClient:
             return unknown_client()
 
@@ -66,8 +66,8 @@ class TokenService:
             now_s = self._records.now_s()
             randomness = self._records.randomness
             mint = Mint(self._issuer, await self._keys.current(), randomness, now_s)
-            facts = await self._facts(form, shown)
-            request = TokenRequest(form, shown or _by_token(facts), jkt, now_s)
+            facts = await self._facts(form, presented)
+            request = TokenRequest(form, presented or _by_token(facts), jkt, now_s)
             exchange = TokenExchange(request, facts, mint)
             answer = exchange.respond()
             return Changes((exchange, answer), exchange.records, exchange.preconditions)
@@ -85,7 +85,7 @@ class TokenService:
             return await self._clients.find(client_id)
         return credential_client(credential.credential_id, credential.secret_hash)
 
-    async def _facts(self, form: Parameters, shown: PresentedClient | None) -> Facts:
+    async def _facts(self, form: Parameters, presented: PresentedClient | None) -> Facts:
         """What is stored about the code, token and client in the request. If it contains both a
         code and a refresh token, only the one that its grant type requires is read."""
         code = refresh_token = grant = credential = client = account = None
@@ -98,7 +98,7 @@ class TokenService:
         if named is not None:
             grant = await self._records.read(GRANTS, named.value.grant_id)
             account_id = None if grant is None else grant.value.account_id
-        client_id = None if shown is None else shown.client_id
+        client_id = None if presented is None else presented.client_id
         if client_id is None and refresh_token is not None:
             client_id = refresh_token.value.client_id
         if client_id is not None:

@@ -12,6 +12,7 @@ from podstead.pods.names import PodNameTaken, check_name
 from podstead.pods.template import pod_resources
 from podstead.storage.pod_tombstones import pod_tombstone
 from podstead.storage.protocol import ResourceStore
+from podstead.storage.record_store import RecordStore
 from podstead.storage.records import (
     Absent,
     Change,
@@ -163,24 +164,16 @@ class PodProvisioner:
 
 
 async def issue_and_record(
-    policy: TokenPolicy,
-    *,
-    pod: PodRecord,
-    store: ResourceStore,
-    clock: Clock,
-    randomness: Randomness,
+    policy: TokenPolicy, *, pod: PodRecord, records: RecordStore
 ) -> IssuedToken:
     """Issue and record another token for an existing pod (A-31). Raises StorageError."""
-    now_ms = clock.now_ms()
     issued = issue_token(
-        policy, pod=pod.name, web_id=pod.owner, now_ms=now_ms, randomness=randomness
+        policy,
+        pod=pod.name,
+        web_id=pod.owner,
+        now_ms=records.now_ms(),
+        randomness=records.randomness,
     )
-    write = Write(
-        version=Version(randomness.token_hex(VERSION_BYTES)),
-        at_ms=now_ms,
-        records=(issued.record,),
-    )
-    outcome = await store.commit(write)
-    if not isinstance(outcome, Committed):
+    if not await records.try_commit([issued.record]):
         raise StorageError("The token could not be recorded")
     return issued

@@ -44,9 +44,7 @@ class TokenAdministration:
         issued = await issue_and_record(
             TokenPolicy(key=keys[0], lifetime_s=self.settings.token_lifetime_s),
             pod=pod,
-            store=self.records.store,
-            clock=self.records.clock,
-            randomness=self.records.randomness,
+            records=self.records,
         )
         self.audit.note(AuditEvent.POD_TOKEN_CREATED, pod=pod.name)
         return issued

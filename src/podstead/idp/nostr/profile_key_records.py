@@ -81,10 +81,10 @@ class ProfileKeyRecords:
             (AuditEvent.PROFILE_KEY_NAMED, came),
             (AuditEvent.PROFILE_KEY_UNNAMED, gone),
         ):
-            told = [key for key in keys if key not in linked]
-            if told:
+            reported = [key for key in keys if key not in linked]
+            if reported:
                 records += await noting(
-                    self._records, owner, event, profile_change(), subject=_shown(told)
+                    self._records, owner, event, profile_change(), subject=_shown(reported)
                 )
         return records
 

@@ -59,7 +59,7 @@ class TokenRequest:
     """A token request: its form, the client it names, and the key that its DPoP proof holds."""
 
     form: Parameters
-    shown: PresentedClient | None
+    presented: PresentedClient | None
     jkt: str | None
     now_s: int
 
@@ -134,8 +134,8 @@ class TokenExchange:
 
     def client(self) -> OAuthClient | None:
         """The client, if it has authenticated (A-62)."""
-        client, shown = self.facts.client, self.request.shown
-        if client is None or shown is None or not authenticates(client, shown):
+        client, presented = self.facts.client, self.request.presented
+        if client is None or presented is None or not authenticates(client, presented):
             return None
         return OAuthClient(client)
 
@@ -222,10 +222,10 @@ class TokenExchange:
         return minted.body
 
 
-def _is_key(shown: str | None, *, expected: str | None) -> bool:
+def _is_key(presented: str | None, *, expected: str | None) -> bool:
     # What was bound to no key may be used with any, or with none (RFC 9449 sections 5 and 10).
     return expected is None or (
-        shown is not None and hmac.compare_digest(shown.encode(), expected.encode())
+        presented is not None and hmac.compare_digest(presented.encode(), expected.encode())
     )
 
 

@@ -109,8 +109,8 @@ class CertificatePages:
         resource = f"{self._base_url}{CERTIFICATES_PATH}/{new.mark}"
         body = {
             "id": new.mark,
-            "certificate": new.made.certificate_pem.decode(),
-            "privateKey": new.made.key_pem.decode(),
+            "certificate": new.issued.certificate_pem.decode(),
+            "privateKey": new.issued.key_pem.decode(),
             "expires": machine_time(new.expires_s),
             "resource": resource,
         }
@@ -120,15 +120,15 @@ class CertificatePages:
         owner = browser_request.owner()
         name = f"{owner.account.pod}-{new.mark}"
         password = self._randomness.token_hex(_PASSWORD_BYTES)
-        made = new.made
+        issued = new.issued
         return self._renderer.page(
             "certificate.html",
             name=name,
             mark=new.mark,
             expires_s=new.expires_s,
-            pem=_download(made.key_pem + made.certificate_pem, "application/x-pem-file"),
+            pem=_download(issued.key_pem + issued.certificate_pem, "application/x-pem-file"),
             key_store=_download(
-                made.key_store(name=name, password=password), "application/x-pkcs12"
+                issued.key_store(name=name, password=password), "application/x-pkcs12"
             ),
             password=password,
             account=owner.account,

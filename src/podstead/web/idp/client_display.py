@@ -48,9 +48,9 @@ def places_of(client: ConnectedClient, *, base_url: str) -> Sequence[str]:
     """The places of a connected application on the account page: that of its document, if it has
     one, and those that the person was sent to. A host that all pods of this server share does not
     identify an application, so for one in a pod the pod is shown."""
-    told = {redirect_host(each) for each in client.redirect_uris}
+    redirect_hosts = {redirect_host(each) for each in client.redirect_uris}
     named = [place_of(each, base_url=base_url) for each in client.redirect_uris]
-    named += [_as_the_network_knows_it(h.lower()) for h in client.hosts if h not in told]
+    named += [_ascii_host(h.lower()) for h in client.hosts if h not in redirect_hosts]
     hosts = list(dict.fromkeys(named))
     if not is_document_url(client.client_id):
         return hosts
@@ -67,12 +67,12 @@ def place_of(url: str, *, base_url: str) -> str:
     parts = urlsplit(url)
     if not parts.netloc:
         return f"{parts.scheme}:"
-    host = _as_the_network_knows_it(parts.netloc.lower())
+    host = _ascii_host(parts.netloc.lower())
     pod = _first_segment(url) if _origin(parts) == _origin(urlsplit(base_url)) else ""
     return f"{host}/{pod}" if pod else host
 
 
-def _as_the_network_knows_it(authority: str) -> str:
+def _ascii_host(authority: str) -> str:
     try:
         return authority.encode("idna").decode("ascii")
     except UnicodeError:

@@ -1,4 +1,4 @@
-"""How are the JSON answers of the provider's endpoints sent? Nobody keeps them (A-45)."""
+"""How are the JSON responses of the provider's endpoints sent? They must not be cached (A-45)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OWN: Final = frozenset(name for name, _ in NO_STORE)
 
 
 def oauth_json_response(answer: OAuthAnswer) -> Response:
-    """The response that says an answer."""
+    """The HTTP response for an OAuth response."""
     headers = [*NO_STORE, *_further(answer.headers)]
     return json_content_response(answer.body, status=answer.status, headers=headers)
 

@@ -1,8 +1,9 @@
-"""Does this change come from a page of ours? Against requests that other sites make (A-60).
+"""Does this request come from one of the provider's own pages? Protection against other sites
+(A-60).
 
 Browsers say where a request comes from, in ``Sec-Fetch-Site`` or at least in ``Origin``. A client
-that says neither is no browser; it is believed if it has the cookie that the sign-in began with,
-which no other site can make it send.
+that sends neither is not a browser. Its request is accepted if it has the cookie that the sign-in
+began with, which no other site can make it send.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _OURS = frozenset({"same-origin", "none"})
 
 
 class CrossSiteRequest(AccessDenied):
-    """The request seems to come from a page of another site; nothing was changed."""
+    """The request seems to come from another site; nothing was changed."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -38,7 +39,7 @@ class WrongFormToken(AccessDenied):
 def check_origin(request: Request, *, origin: str, has_binding: bool) -> None:
     """Raises CrossSiteRequest unless the request comes from ``origin``, the server's own.
 
-    ``has_binding`` tells whether it has the cookie of a browser, for clients that are none.
+    ``has_binding`` if it has the cookie of a browser, for clients that are not browsers.
     """
     site = request.fields.get(b"sec-fetch-site")
     if site is not None:
@@ -51,7 +52,7 @@ def check_origin(request: Request, *, origin: str, has_binding: bool) -> None:
 
 
 def check_form_token(sent: object, *, expected: str) -> None:
-    """Raises WrongFormToken unless a form, or a script, has shown the session's token."""
+    """Raises WrongFormToken unless a form or a script has sent the session's token."""
     shown = sent.encode(errors="replace") if isinstance(sent, str) else b""
     if not hmac.compare_digest(shown, expected.encode()):
         raise WrongFormToken

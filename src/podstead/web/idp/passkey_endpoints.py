@@ -1,7 +1,8 @@
-"""``/idp/passkey/…``: what the script of a page asks to add a passkey, or to sign in (A-116).
+"""``/idp/passkey/…``: the requests of scripts that add a passkey or sign in with one (A-116).
 
-Who a passkey is added for, and who is signed in, comes from what the server itself has verified:
-the session, the passkey, the mark in an interaction. An account that a request names is no proof.
+The account of a passkey, and of a sign-in, is the one that the server itself has verified: from the
+session, the passkey or the record in an interaction. An account that a request names proves
+nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ PASSKEY_PATH: Final = "/idp/passkey"
 
 
 class MissingFields(BadRequest):
-    """A field that is needed is missing, or is of another kind."""
+    """A required field is missing or has the wrong type."""
 
     known_text = "Missing required fields"
 
@@ -40,7 +41,7 @@ class MissingFields(BadRequest):
 
 
 class AccountMismatch(AccessDenied):
-    """The request names another account than the session's."""
+    """The request names an account other than that of the session."""
 
     known_text = "Account mismatch"
 
@@ -49,7 +50,7 @@ class AccountMismatch(AccessDenied):
 
 
 class PasskeyEndpoints:
-    """Holds the server's side of the ceremonies."""
+    """Provides the server's side of the ceremonies."""
 
     def __init__(
         self,
@@ -113,8 +114,8 @@ class PasskeyEndpoints:
     # --- signing in ---------------------------------------------------------------------------
 
     async def request_options(self, browser_request: BrowserRequest) -> Response:
-        """The same for everybody, whatever name was typed (A-120). Raises RateLimited, and what is
-        wrong with the interaction."""
+        """The options for signing in, which are the same whatever name was typed (A-120). Raises
+        RateLimited, and what is wrong with the interaction."""
         await self._limit.count(browser_request)
         sent = await read_submission(browser_request.request)
         uid = sent.text("interaction")
@@ -126,8 +127,8 @@ class PasskeyEndpoints:
         return json_response(200, request_options(issued, self._party), *cookies)
 
     async def sign_in(self, browser_request: BrowserRequest) -> Response:
-        """Sign in, or say where signing in goes on. Raises RateLimited, and what is wrong with the
-        passkey or the interaction."""
+        """Sign in, or return where the sign-in continues. Raises RateLimited, and what is wrong
+        with the passkey or the interaction."""
         await self._limit.count(browser_request)
         sent = await read_submission(browser_request.request)
         challenge_key, credential = _answer(sent)
@@ -148,7 +149,7 @@ class PasskeyEndpoints:
         return self._succeeded(verified, ACCOUNT_PATH, *signed_in.cookies)
 
     async def complete(self, browser_request: BrowserRequest) -> Response:
-        """``passkey-complete``: go on in an interaction in which this browser's passkey was
+        """``passkey-complete``: continue an interaction in which this browser's passkey was
         verified (A-118). Raises AccessDenied without that, NotFound, BadRequest."""
         return await self._verified.complete(browser_request, factor=FACTOR)
 

@@ -220,13 +220,13 @@ class ProtocolEndpoints:
         """The form, and the client that has authenticated with it."""
         form = await read_form(request)
         try:
-            shown = presented_client(form, _authorization(request))
+            presented = presented_client(form, _authorization(request))
         except UnreadableClient:
             return form, None
-        if shown is None:
+        if presented is None:
             return form, None
-        client = await self._tokens.client(shown.client_id)
-        if client is None or not authenticates(client, shown):
+        client = await self._tokens.client(presented.client_id)
+        if client is None or not authenticates(client, presented):
             return form, None
         return form, client
 

@@ -41,9 +41,9 @@ _SAFE: Final = frozenset({"GET", "HEAD"})
 class Rule(Enum):
     """The origins from which a state-changing request may come."""
 
-    OURS = "a page of ours, or a client with the cookie that the sign-in began with"
-    OURS_OR_NO_COOKIE = "such a page or client, or a client without any cookie of ours"
-    ANYWHERE = "anywhere: the request only leads to another one, which is looked at anew"
+    OURS = "a page of this server, or a client with the cookie that the sign-in began with"
+    OURS_OR_NO_COOKIE = "such a page or client, or a client without any cookie of this server"
+    ANYWHERE = "anywhere: the request only leads to another one, which is checked again"
 
 
 @dataclass(frozen=True, slots=True)
