@@ -21,20 +21,20 @@ def required_modes(method: str, target: ResourcePath, snapshot: Snapshot) -> Req
     """What the method requires whatever its body says, which is all but for PATCH."""
     match method:
         case "GET" | "HEAD":
-            return modes.read(target)
+            return modes.for_read(target)
         case "POST":
-            return modes.post(target)
+            return modes.for_post(target)
         case "PUT":
-            return modes.put(target, snapshot)
+            return modes.for_put(target, snapshot)
         case "PATCH":
-            return modes.patch(target, snapshot)
+            return modes.for_patch(target, snapshot)
         case "DELETE":
-            return modes.delete(target, snapshot)
+            return modes.for_delete(target, snapshot)
     raise ValueError(method)
 
 
 def requirements_of(request: str, target: ResourcePath, snapshot: Snapshot) -> Requirements:
     """What a request of the permission matrix requires, the content of its patch included."""
     if request in PATCHES:
-        return modes.patch(target, snapshot, PATCHES[request])
+        return modes.for_patch(target, snapshot, PATCHES[request])
     return required_modes(request.partition(" ")[0], target, snapshot)

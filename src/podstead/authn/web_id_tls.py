@@ -44,7 +44,7 @@ _BYTES_OF_A_NAME: Final = 64
 StatedRsaKeys: TypeAlias = frozenset[StatedRsaKey]
 
 
-def holder_of(web_id: str, holders: Collection[str]) -> str:
+def require_holder(web_id: str, holders: Collection[str]) -> str:
     """The identity that a certificate for ``web_id`` proves, if its key belongs to ``holders``
     according to the WebID's own document (A-163). Raises InvalidCertificate.
 
@@ -72,7 +72,7 @@ class _Foreign:
     def is_fresh_for(self, web_id: str, now_ms: int) -> bool:
         """Whether this may still be used for a certificate of the WebID."""
         try:
-            holder_of(web_id, self.holders)
+            require_holder(web_id, self.holders)
         except InvalidCertificate:
             return now_ms < self.read_ms + NEGATIVE_S * 1000
         return now_ms < self.read_ms + POSITIVE_S * 1000
@@ -144,7 +144,7 @@ class WebIdTls:
         unavailable: RemoteUnavailable | None = None
         for web_id in claim.web_ids:
             try:
-                return holder_of(web_id, await self._holders(web_id, claim, client_address))
+                return require_holder(web_id, await self._holders(web_id, claim, client_address))
             except UnusableDocument as error:
                 refusals.append(InvalidCertificate(_lower(str(error))))
             except InvalidCertificate as refusal:

@@ -30,14 +30,14 @@ def account() -> None:
     """
 
 
-@account.command(short_help="Create an account and its pod.")
+@account.command("create", short_help="Create an account and its pod.")
 @click.argument("pod")
 @click.option(
     "--email", metavar="ADDRESS", help="An e-mail address, which also works for signing in."
 )
 @click.option("--existing-pod", is_flag=True, help="Use an existing pod that has no account.")
 @root_options
-def create(pod: str, email: str | None, *, existing_pod: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+def create_account(pod: str, email: str | None, *, existing_pod: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Create an account and its POD, and print its WebID.
 
     The command prompts for the password. If standard input is not a terminal, its first line is the
@@ -62,7 +62,7 @@ def create(pod: str, email: str | None, *, existing_pod: bool, **options: Any) -
 
 @account.command("list", short_help="List accounts and their states.")
 @root_options
-def list_(**options: Any) -> None:  # noqa: ANN401 - one for each setting
+def list_accounts(**options: Any) -> None:  # noqa: ANN401 - one for each setting
     """List all accounts, sorted by pod: pod, e-mail address, time of creation, state."""
     _print_table(_administered(options, lambda administration: administration.list()))
 
@@ -102,11 +102,11 @@ def enable(name: str, **options: Any) -> None:  # noqa: ANN401 - one for each se
     click.echo(f"Enabled the account {name}.")
 
 
-@account.command(short_help="Delete an account and its pod.")
+@account.command("delete", short_help="Delete an account and its pod.")
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @root_options
-def delete(name: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+def delete_account(name: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Delete the account NAME, its pod, and everything in the pod. This cannot be undone.
 
     The name of the pod remains reserved, because a new owner would have access wherever the old one

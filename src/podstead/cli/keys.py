@@ -22,7 +22,7 @@ def keys() -> None:
 
 @keys.command("list", short_help="List the keys and their states.")
 @root_options
-def list_(**options: Any) -> None:  # noqa: ANN401 - one for each setting
+def list_keys(**options: Any) -> None:  # noqa: ANN401 - one for each setting
     """List the keys, newest first: id, algorithm, time of creation, time of first use, and state.
 
     A key in state "next" is published but does not sign yet. A replaced key is published until the

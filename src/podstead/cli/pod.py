@@ -29,18 +29,18 @@ def pod() -> None:
 @pod.command("list", short_help="List pods and whether they have accounts.")
 @click.option("--without-account", is_flag=True, help="List only pods that have no account.")
 @root_options
-def list_(*, without_account: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+def list_pods(*, without_account: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """List all pods, sorted by name: pod, WebID of the owner, time of creation, and whether the pod
     has an account."""
     listed = _administered(options, lambda administration: administration.list())
     _print_table([each for each in listed if not (without_account and each.has_account)])
 
 
-@pod.command(short_help="Delete a pod that has no account.")
+@pod.command("delete", short_help="Delete a pod that has no account.")
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @root_options
-def delete(name: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+def delete_pod(name: str, *, yes: bool, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Delete the pod NAME, which has no account, and everything in it. This cannot be undone.
 
     To delete a pod together with its account, use 'podstead account delete'. The name of the pod

@@ -28,11 +28,11 @@ def token() -> None:
     """
 
 
-@token.command(short_help="Create another token for a pod's owner.")
+@token.command("create", short_help="Create another token for a pod's owner.")
 @click.argument("pod")
 @root_options
 @_create_options
-def create(pod: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+def create_token(pod: str, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """Create another token for the owner of POD and print it on a line of its own."""
     issued = _administered(options, lambda administration: administration.create(pod))
     click.echo(issued.token)
@@ -41,7 +41,7 @@ def create(pod: str, **options: Any) -> None:  # noqa: ANN401 - one for each set
 @token.command("list", short_help="List tokens with their ids and states.")
 @click.argument("pod", required=False)
 @root_options
-def list_(pod: str | None, **options: Any) -> None:  # noqa: ANN401 - one for each setting
+def list_tokens(pod: str | None, **options: Any) -> None:  # noqa: ANN401 - one for each setting
     """List all tokens, or those of POD, newest first: id, pod, times of issue and expiry, state."""
     _print_table(_administered(options, lambda administration: administration.list(pod)), now_s())
 

@@ -124,7 +124,9 @@ class GitService:
         for _ in range(_MAX_ATTEMPTS):
             name = await self._repositories.name_of(container)
             snapshot = await self._store.read_metadata(paths_to_read(modes.any_member(container)))
-            required = modes.put(container, snapshot) if asked.is_push else modes.clone(container)
+            required = (
+                modes.for_put(container, snapshot) if asked.is_push else modes.for_clone(container)
+            )
             grant = await self._gate.authorize(
                 caller.agent, caller.origin, container, required, snapshot
             )

@@ -110,6 +110,6 @@ class OwnTokens:
 
 def _source_of(token_id: str) -> tuple[str, str]:
     """The kind and the id of what a token was issued for
-    (:func:`podstead.idp.token_minting.source_of`)."""
+    (:func:`podstead.idp.token_minting.token_source`)."""
     kind, _, source = token_id.partition(".")[0].partition("-")
     return kind, source

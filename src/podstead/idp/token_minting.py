@@ -78,7 +78,7 @@ class Mint:
             "scope": " ".join(subject.scopes),
             "iat": issue_time_s(subject.account, self.now_s),
             "exp": self.now_s + ACCESS_TOKEN_S,
-            "jti": f"{source_of(subject)}.{self.randomness.token_hex(TOKEN_ID_BYTES)}",
+            "jti": f"{token_source(subject)}.{self.randomness.token_hex(TOKEN_ID_BYTES)}",
         }
         return self.roster.signer("RS256").sign(_bound(claims, subject), media_type="at+jwt")
 
@@ -92,7 +92,7 @@ class Mint:
             "azp": subject.client_id,
             "iat": issue_time_s(subject.account, self.now_s),
             "exp": self.now_s + ACCESS_TOKEN_S,
-            "jti": f"{source_of(subject)}.{self.randomness.token_hex(TOKEN_ID_BYTES)}",
+            "jti": f"{token_source(subject)}.{self.randomness.token_hex(TOKEN_ID_BYTES)}",
             "at_hash": _half_hash(access_token),
         }
         if _is_solid(subject):
@@ -122,7 +122,7 @@ def _access_of(subject: Subject, *, otherwise: str) -> dict[str, object]:
     return {"aud": AUDIENCE, "webid": subject.web_id}
 
 
-def source_of(subject: Subject) -> str:
+def token_source(subject: Subject) -> str:
     """What a token was issued for; it is valid while that is. This is the first part of its
     ``jti``."""
     if subject.grant is not None:

@@ -133,7 +133,7 @@ class Readers:
             raise NotAuthenticated("The credential with which this was created is no longer valid")
         snapshot = await self._store.read_metadata(paths)
         await self._gate.authorize(
-            subscriber.agent, subscriber.origin, topic, modes.read(topic), snapshot
+            subscriber.agent, subscriber.origin, topic, modes.for_read(topic), snapshot
         )
 
     async def view(self, notification: Notification) -> View:

@@ -113,7 +113,7 @@ class ResourceService:
                 moved = await self._moved(request, state)
                 if moved is not None:
                     return moved
-            await self._authorize(request, state, modes.read(state.target))
+            await self._authorize(request, state, modes.for_read(state.target))
             existing = state.existing
             if existing is None:
                 return await self._absent(request, state)
@@ -197,7 +197,7 @@ class ResourceService:
         self, request: ResourceRequest, expected: Metadata | None = None
     ) -> TargetState:
         state = await self._read_state(request, request.operation.target, expected=expected)
-        required = modes.put(state.target, state.snapshot)
+        required = modes.for_put(state.target, state.snapshot)
         # Before all other checks, here and below, because their results reveal what is stored.
         await self._authorize(request, state, required)
         self._check_length_of_target(state)
@@ -249,7 +249,7 @@ class ResourceService:
         # the container.
         target = request.operation.target
         state = await self._read_state(request, target)
-        await self._authorize(request, state, modes.post(target))
+        await self._authorize(request, state, modes.for_post(target))
         if state.existing is None:
             raise NotFound("There is no container here")
         if "POST" not in allowed_methods(target):
@@ -301,7 +301,7 @@ class ResourceService:
     async def _authorize_patch(
         self, request: ResourceRequest, state: TargetState, content: modes.PatchContent
     ) -> None:
-        required = modes.patch(state.target, state.snapshot, content)
+        required = modes.for_patch(state.target, state.snapshot, content)
         await self._authorize(request, state, required)
 
     async def _delete(self, request: ResourceRequest) -> Outcome:
@@ -318,7 +318,7 @@ class ResourceService:
     ) -> TargetState:
         target = request.operation.target
         state = await self._read_state(request, target, description_of(target), expected=expected)
-        await self._authorize(request, state, modes.delete(target, state.snapshot))
+        await self._authorize(request, state, modes.for_delete(target, state.snapshot))
         if "DELETE" not in allowed_methods(target):
             raise MethodNotAllowed(
                 "A storage and its access rules cannot be deleted",

@@ -125,7 +125,7 @@ def any_member(container: ResourcePath) -> ResourcePath:
 
 
 @memoize_short_keys
-def clone(container: ResourcePath) -> Requirements:
+def for_clone(container: ResourcePath) -> Requirements:
     """Fetching from the repository of a container: Read on the container and on its contents.
 
     A container itself may be open to more agents than its contents: the root of a pod is a public
@@ -135,23 +135,23 @@ def clone(container: ResourcePath) -> Requirements:
 
 
 @memoize_short_keys
-def read(target: ResourcePath) -> Requirements:
+def for_read(target: ResourcePath) -> Requirements:
     """GET and HEAD (W-30), and subscribing to notifications about the target (W-44)."""
     return _on(target, Mode.READ)
 
 
 @memoize_short_keys
-def post(target: ResourcePath) -> Requirements:
+def for_post(target: ResourcePath) -> Requirements:
     """POST (W-32). It needs nothing on the new member; 404 and 405 come after this (W-61)."""
     return _on(target, Mode.APPEND)
 
 
-def put(target: ResourcePath, snapshot: Snapshot) -> Requirements:
+def for_put(target: ResourcePath, snapshot: Snapshot) -> Requirements:
     """PUT of an existing (W-33) or new resource (W-34, W-37)."""
     return _change(target, snapshot, (Mode.WRITE,))
 
 
-def patch(
+def for_patch(
     target: ResourcePath, snapshot: Snapshot, content: PatchContent = UNREAD_PATCH
 ) -> Requirements:
     """PATCH of an existing (W-35) or new resource (W-36, W-37).
@@ -174,7 +174,7 @@ def patch_modes(content: PatchContent) -> tuple[Mode, ...]:
     return (Mode.APPEND,)  # X-20
 
 
-def delete(target: ResourcePath, snapshot: Snapshot) -> Requirements:
+def for_delete(target: ResourcePath, snapshot: Snapshot) -> Requirements:
     """DELETE of a document (W-38), a container (W-39) or nothing (W-41)."""
     place = governed(target)
     required = _on(target, Mode.WRITE)

@@ -1,6 +1,6 @@
 """The solid-0.1 socket at /.notifications, which ``Updates-Via`` names (L-1 to L-12).
 
-``notifications/solid_0_1.py`` knows the lines of the protocol, and ``updates_listener.py`` carries
+``notifications/solid_0_1.py`` knows the lines of the protocol, and ``updates_session.py`` carries
 out what the client requests. Replies and notifications are sent in the order of one queue, so a
 client gets the ``ack`` of a URL before the first ``pub``.
 """
@@ -33,7 +33,7 @@ from podstead.web.authentication import LimitedAuthentication
 from podstead.web.open_sockets import OpenSockets
 from podstead.web.request import Request
 from podstead.web.socket_endpoint import SocketEndpoint
-from podstead.web.updates_listener import Arrivals, LineSender, Listener
+from podstead.web.updates_session import Arrivals, LineSender, UpdatesSession
 from podstead.web.websocket import SocketClosed, WebSocket
 
 _EXPLANATION = b"This is a WebSocket that speaks solid-0.1. Connect to it, and send: sub <URL>\n"
@@ -86,28 +86,28 @@ class UpdatesSocket(SocketEndpoint):
             origin = request.fields.get(b"origin")
             subscriber = Subscriber(agent, origin, is_unchecked=self._rules.is_open)
             arrivals = Arrivals(self._hub, self._clock, opened_after)
-            listener = self._listener(socket, request, subscriber, queue, arrivals)
+            session = self._session(socket, request, subscriber, queue, arrivals)
             await self._serve(
                 socket,
-                self._messages(listener, queue, subscriber),
-                read=listener.run,
+                self._messages(session, queue, subscriber),
+                read=session.run,
                 protocol=PROTOCOL if offer is SubprotocolOffer.THIS else None,
             )
 
-    def _listener(
+    def _session(
         self,
         socket: WebSocket,
         request: Request,
         subscriber: Subscriber,
         queue: SubscriberQueue,
         arrivals: Arrivals,
-    ) -> Listener:
+    ) -> UpdatesSession:
         scheme = self._base_url.partition(":")[0]
         conversation = Conversation(
             origin=self._base_url,
             aliases=[f"{scheme}://{request.host}"],
         )
-        return Listener(
+        return UpdatesSession(
             socket,
             queue,
             conversation,
@@ -123,14 +123,14 @@ class UpdatesSocket(SocketEndpoint):
         )
 
     async def _messages(
-        self, listener: Listener, queue: SubscriberQueue, subscriber: Subscriber
+        self, session: UpdatesSession, queue: SubscriberQueue, subscriber: Subscriber
     ) -> AsyncGenerator[str | Ended, None]:
         """The lines to send until something ends the socket."""
         yield GREETING
         while True:
             try:
                 async with asyncio.timeout(self._silence_s(subscriber)):
-                    lines = listener.lines_of(await queue.next())
+                    lines = session.lines_of(await queue.next())
             except QueueClosed as closed:
                 yield Ended(closed.ending)
                 return

@@ -28,14 +28,14 @@ async def refusal(world: World, name: str, agent: Identity | None) -> Exception:
     target = path(name)
     with pytest.raises((NotAuthenticated, AccessDenied)) as caught:
         await world.gate.authorize(
-            agent, None, target, modes.read(target), world.snapshot_for(name)
+            agent, None, target, modes.for_read(target), world.snapshot_for(name)
         )
     return caught.value
 
 
 async def test_who_holds_what_is_required_passes() -> None:
     world = readable()
-    assert await world.status("/pod/doc", identity(BOB), modes.read(path("/pod/doc"))) == 200
+    assert await world.status("/pod/doc", identity(BOB), modes.for_read(path("/pod/doc"))) == 200
 
 
 async def test_without_credentials_a_refusal_asks_for_them() -> None:
@@ -92,7 +92,7 @@ async def test_a_grant_reports_everything_its_requirements_relied_on() -> None:
     target = path("/pod/c/d/new")
     snapshot = world.snapshot_for(target)
     grant = await world.gate.authorize(
-        identity(BOB), None, target, modes.put(target, snapshot), snapshot
+        identity(BOB), None, target, modes.for_put(target, snapshot), snapshot
     )
     assert set(grant.preconditions) == {
         Absent(path("/pod/c/d/new.acl")),
@@ -105,7 +105,7 @@ async def test_a_grant_reports_everything_its_requirements_relied_on() -> None:
 async def test_requirements_without_a_target_are_checked_alike() -> None:
     world = readable()
     snapshot = world.snapshot_for("/pod/doc")
-    required = modes.read(path("/pod/doc"))
+    required = modes.for_read(path("/pod/doc"))
     preconditions = await world.gate.require(required, identity(BOB), None, snapshot)
     assert preconditions == (await world.grant("/pod/doc", identity(BOB))).preconditions
     with pytest.raises(AccessDenied):
@@ -231,7 +231,7 @@ async def test_a_grant_lasts_only_if_all_that_it_took_lasts() -> None:
     snapshot = world.snapshot_for(target)
     bob = identity(BOB)
     assert (await world.gate.grant(bob, None, target, snapshot)).lasting
-    required = modes.delete(target, snapshot)
+    required = modes.for_delete(target, snapshot)
     assert not (await world.gate.authorize(bob, None, target, required, snapshot)).lasting
 
 

@@ -66,35 +66,35 @@ def test_the_accesses_of_the_matrix_meet_what_operations_require(case: Case) -> 
 
 def test_reading_requires_read_on_the_target_and_nothing_else() -> None:
     """W-30"""
-    assert told(modes.read(DOCUMENT)) == {(DOCUMENT, "read")}
+    assert told(modes.for_read(DOCUMENT)) == {(DOCUMENT, "read")}
 
 
 def test_posting_requires_append_on_the_container_only() -> None:
     """W-32: nothing on the member that is to be made."""
-    assert told(modes.post(CONTAINER)) == {(CONTAINER, "append")}
+    assert told(modes.for_post(CONTAINER)) == {(CONTAINER, "append")}
 
 
 def test_posting_to_something_that_is_no_container_requires_the_same() -> None:
     """C-7, W-61: 405 and 404 are for those who may append."""
-    assert told(modes.post(DOCUMENT)) == {(DOCUMENT, "append")}
+    assert told(modes.for_post(DOCUMENT)) == {(DOCUMENT, "append")}
 
 
 def test_replacing_requires_write_on_the_resource_and_nothing_on_its_container() -> None:
     """W-33"""
     state = snapshot(DOCUMENT, "/pod/", "/pod/c/", DOCUMENT)
-    assert told(modes.put(DOCUMENT, state)) == {(DOCUMENT, "write")}
+    assert told(modes.for_put(DOCUMENT, state)) == {(DOCUMENT, "write")}
 
 
 def test_replacing_a_container_requires_write_on_it() -> None:
     """W-33"""
     state = snapshot(CONTAINER, "/pod/", CONTAINER)
-    assert told(modes.put(CONTAINER, state)) == {(CONTAINER, "write")}
+    assert told(modes.for_put(CONTAINER, state)) == {(CONTAINER, "write")}
 
 
 def test_creating_by_put_requires_append_on_the_container_and_write_on_the_new_resource() -> None:
     """W-34"""
     state = snapshot(DOCUMENT, "/pod/", "/pod/c/")
-    assert told(modes.put(DOCUMENT, state)) == {("/pod/c/", "append"), (DOCUMENT, "write")}
+    assert told(modes.for_put(DOCUMENT, state)) == {("/pod/c/", "append"), (DOCUMENT, "write")}
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
@@ -114,7 +114,7 @@ def test_each_container_made_on_the_way_counts_as_a_creation(method: str) -> Non
 def test_creating_where_no_container_exists_requires_append_up_to_the_servers_root() -> None:
     """W-37: so that nobody without rights at the root can make a storage by PUT."""
     target = ResourcePath("/new/doc.ttl")
-    assert told(modes.put(target, snapshot(target))) == {
+    assert told(modes.for_put(target, snapshot(target))) == {
         ("/", "append"),
         ("/new/", "append"),
         (target, "write"),
@@ -125,7 +125,7 @@ def test_creating_below_a_document_requires_what_any_creation_does() -> None:
     """W-61: that a document cannot have members (P-49) is told only to those who may create."""
     target = ResourcePath("/pod/c/doc.ttl/x")
     state = snapshot(target, "/pod/", "/pod/c/", "/pod/c/doc.ttl")
-    assert told(modes.put(target, state)) == {
+    assert told(modes.for_put(target, state)) == {
         ("/pod/c/", "append"),
         ("/pod/c/doc.ttl/", "append"),
         (target, "write"),
@@ -155,8 +155,8 @@ def test_patching_requires_what_the_patch_would_do(content: PatchContent, needed
     existing = snapshot(DOCUMENT, "/pod/", "/pod/c/", DOCUMENT)
     missing = snapshot(DOCUMENT, "/pod/", "/pod/c/")
     on_target = {(DOCUMENT, mode) for mode in needed}
-    assert told(modes.patch(DOCUMENT, existing, content)) == on_target
-    assert told(modes.patch(DOCUMENT, missing, content)) == on_target | {("/pod/c/", "append")}
+    assert told(modes.for_patch(DOCUMENT, existing, content)) == on_target
+    assert told(modes.for_patch(DOCUMENT, missing, content)) == on_target | {("/pod/c/", "append")}
 
 
 def test_a_patch_that_was_not_read_yet_requires_no_more_than_any_patch() -> None:
@@ -172,7 +172,7 @@ def test_a_patch_that_was_not_read_yet_requires_no_more_than_any_patch() -> None
     for content in every:
         held = {
             (requirement.subject, mode)
-            for requirement in modes.patch(DOCUMENT, state, content)
+            for requirement in modes.for_patch(DOCUMENT, state, content)
             for mode in with_entailed({requirement.mode})
         }
         assert {(requirement.subject, requirement.mode) for requirement in least} <= held
@@ -181,13 +181,13 @@ def test_a_patch_that_was_not_read_yet_requires_no_more_than_any_patch() -> None
 def test_deleting_a_document_requires_write_on_it_and_on_its_container() -> None:
     """W-38, W-45"""
     state = snapshot(DOCUMENT, "/pod/", "/pod/c/", DOCUMENT)
-    assert told(modes.delete(DOCUMENT, state)) == {(DOCUMENT, "write"), ("/pod/c/", "write")}
+    assert told(modes.for_delete(DOCUMENT, state)) == {(DOCUMENT, "write"), ("/pod/c/", "write")}
 
 
 def test_deleting_a_container_requires_read_on_it_too() -> None:
     """W-39: the answer tells whether it is empty."""
     state = snapshot(CONTAINER, "/pod/", CONTAINER)
-    assert told(modes.delete(CONTAINER, state)) == {
+    assert told(modes.for_delete(CONTAINER, state)) == {
         (CONTAINER, "write"),
         (CONTAINER, "read"),
         ("/pod/", "write"),
@@ -199,7 +199,7 @@ def test_deleting_nothing_requires_read_too(target: ResourcePath) -> None:
     """W-41: 404 is for those who may know."""
     parent = "/pod/c/" if target == DOCUMENT else "/pod/"
     state = snapshot(target, "/pod/")
-    assert told(modes.delete(target, state)) == {
+    assert told(modes.for_delete(target, state)) == {
         (target, "write"),
         (target, "read"),
         (parent, "write"),
@@ -210,12 +210,12 @@ def test_deleting_a_storage_requires_nothing_above_it() -> None:
     """C-19, W-61: its owner learns that it cannot be deleted."""
     target = ResourcePath("/pod/")
     state = snapshot(target, "/pod/", kinds={"/pod/": ResourceKind.STORAGE})
-    assert told(modes.delete(target, state)) == {("/pod/", "write"), ("/pod/", "read")}
+    assert told(modes.for_delete(target, state)) == {("/pod/", "write"), ("/pod/", "read")}
 
 
 def test_deleting_the_servers_root_requires_modes_there() -> None:
     target = ResourcePath("/")
-    assert told(modes.delete(target, snapshot(target, "/"))) == {("/", "write"), ("/", "read")}
+    assert told(modes.for_delete(target, snapshot(target, "/"))) == {("/", "write"), ("/", "read")}
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"])
@@ -235,7 +235,7 @@ def test_everything_about_an_acl_requires_control_of_its_subject(
 def test_any_patch_of_an_acl_requires_control_only(content: PatchContent) -> None:
     """X-25"""
     target = ResourcePath("/pod/c/.acl")
-    assert told(modes.patch(target, snapshot(target), content)) == {("/pod/c/", "control")}
+    assert told(modes.for_patch(target, snapshot(target), content)) == {("/pod/c/", "control")}
 
 
 @pytest.mark.parametrize("name", ["/pod/doc.acl.acl", "/pod/doc.meta.acl", "/pod/doc.acl.meta"])
@@ -243,7 +243,7 @@ def test_what_is_auxiliary_to_an_acl_or_its_acl_requires_control_of_the_first_su
     name: str,
 ) -> None:
     """W-1: an ACL has no ACL of its own that could say otherwise."""
-    assert told(modes.read(ResourcePath(name))) == {("/pod/doc", "control")}
+    assert told(modes.for_read(ResourcePath(name))) == {("/pod/doc", "control")}
 
 
 @pytest.mark.parametrize("subject", ["/pod/c/doc.ttl", "/pod/c/"])
@@ -262,20 +262,20 @@ def test_deleting_a_description_changes_its_subject_and_no_container() -> None:
     """W-42: a description is no member of the container."""
     target = ResourcePath("/pod/c/doc.ttl.meta")
     state = snapshot(target, "/pod/", "/pod/c/", DOCUMENT, target)
-    assert told(modes.delete(target, state)) == {(DOCUMENT, "write")}
+    assert told(modes.for_delete(target, state)) == {(DOCUMENT, "write")}
 
 
 def test_deleting_a_description_that_is_not_there_requires_read_on_its_subject_too() -> None:
     """W-41, W-42"""
     target = ResourcePath("/pod/c/doc.ttl.meta")
     state = snapshot(target, "/pod/", "/pod/c/", DOCUMENT)
-    assert told(modes.delete(target, state)) == {(DOCUMENT, "write"), (DOCUMENT, "read")}
+    assert told(modes.for_delete(target, state)) == {(DOCUMENT, "write"), (DOCUMENT, "read")}
 
 
 def test_a_containers_description_exists_as_long_as_the_container() -> None:
     """C-30: both are one graph."""
     target = ResourcePath("/pod/c/.meta")
-    assert told(modes.delete(target, snapshot(target, "/pod/", "/pod/c/"))) == {
+    assert told(modes.for_delete(target, snapshot(target, "/pod/", "/pod/c/"))) == {
         ("/pod/c/", "write")
     }
 
@@ -287,7 +287,7 @@ def test_changing_who_a_webid_is_requires_control_of_its_document() -> None:
 
 def test_not_having_looked_is_not_absence() -> None:
     with pytest.raises(KeyError):
-        modes.put(DOCUMENT, {})
+        modes.for_put(DOCUMENT, {})
 
 
 def test_write_entails_append_and_nothing_else_entails_anything() -> None:

@@ -94,7 +94,7 @@ async def test_acl_object(access_to: bool, default: bool, expected: tuple[int, i
     about_bob = rule(SUBJECTS["bob"], "R", "./", access_to=access_to, default=default)
     world.acl("/pod/c/", owner_rule("./") + about_bob)
     statuses = [
-        await world.status(name, identity(BOB), modes.read(path(name)))
+        await world.status(name, identity(BOB), modes.for_read(path(name)))
         for name in ("/pod/c/", "/pod/c/intermediate/", "/pod/c/intermediate/doc.txt")
     ]
     assert tuple(statuses) == expected
@@ -109,12 +109,12 @@ async def test_acl_propagation() -> None:
     world.store(CONTAINER)
     world.acl(CONTAINER, owner_rule("./"))
     bob = identity(BOB)
-    assert await world.status(CONTAINER, bob, modes.read(path(CONTAINER))) == 403
+    assert await world.status(CONTAINER, bob, modes.for_read(path(CONTAINER))) == 403
     world.acl(CONTAINER, owner_rule("./") + rule(SUBJECTS["bob"], "RW", "./", default=True))
     new = path(f"{CONTAINER}new")
-    assert await world.status(new, bob, modes.put(new, world.snapshot_for(new))) == 200
-    assert await world.status(new, bob, modes.read(new)) == 200
-    assert await world.status(CONTAINER, bob, modes.read(path(CONTAINER))) == 200
+    assert await world.status(new, bob, modes.for_put(new, world.snapshot_for(new))) == 200
+    assert await world.status(new, bob, modes.for_read(new)) == 200
+    assert await world.status(CONTAINER, bob, modes.for_read(path(CONTAINER))) == 200
 
 
 @pytest.mark.parametrize(

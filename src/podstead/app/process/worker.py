@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 from granian.net import SocketHolder  # type: ignore[attr-defined]
 from granian.server.mp import MPServer
 
-from podstead.app.process.connections.door import Door
+from podstead.app.process.connections.packet_filter import PacketFilter
 from podstead.app.process.connections.supervisor import Supervisor, bounds_of
 from podstead.app.process.listening import BACKLOG
 from podstead.app.process.renewal import RENEWAL_SIGNAL, prepare_keys
@@ -85,7 +85,7 @@ def run_worker(
             other.close()
     supervisor = Supervisor(
         port=listener.getsockname()[1],
-        door=Door(listener.fileno()),
+        packet_filter=PacketFilter(listener.fileno()),
         bounds=bounds_of(equipment.settings),
         trusted=equipment.settings.trusted_proxies,
     )
@@ -215,7 +215,7 @@ class _Drain:
     def wait(self) -> None:
         while signal.sigwait({signal.SIGTERM, RENEWAL_SIGNAL}) == RENEWAL_SIGNAL:
             self._renew()
-        self.supervisor.shut_nobody_out()
+        self.supervisor.block_nobody()
         if not self.started or self._handle is None:
             os._exit(0)  # there is nothing to finish
         if self.terminator is not None:

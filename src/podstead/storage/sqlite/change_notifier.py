@@ -42,7 +42,7 @@ class ChangeNotifier:
         """``folder`` contains the pipes. If it is unusable, listeners only poll."""
         self._folder = folder
         self._own_pipe: _Pipe | None = None
-        self._listeners: set[Listener] = set()
+        self._listeners: set[ChangeListener] = set()
         self._other_pipes: dict[str, int] = {}
         self._listed_ns = (0, 0)
 
@@ -61,15 +61,15 @@ class ChangeNotifier:
         for listener in self._listeners:
             listener.wake()
 
-    def listen(self) -> Listener:
+    def listen(self) -> ChangeListener:
         """Start listening."""
         if self._own_pipe is None:
             self._own_pipe = _Pipe.create(self._folder, self.wake)
-        listener = Listener(self)
+        listener = ChangeListener(self)
         self._listeners.add(listener)
         return listener
 
-    def remove(self, listener: Listener) -> None:
+    def remove(self, listener: ChangeListener) -> None:
         """Remove a listener, and the pipe with the last one. Idempotent."""
         self._listeners.discard(listener)
         if not self._listeners and self._own_pipe is not None:
@@ -119,7 +119,7 @@ class ChangeNotifier:
         os.close(self._other_pipes.pop(name))
 
 
-class Listener:
+class ChangeListener:
     """Implements ChangeSignal. A wake-up is kept until the next wait."""
 
     def __init__(self, notifier: ChangeNotifier) -> None:

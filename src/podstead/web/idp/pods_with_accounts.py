@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from podstead.idp import discovery
 from podstead.idp.accounts import Accounts
-from podstead.web.idp.sources import source_of
+from podstead.web.idp.sources import request_source
 from podstead.web.pods_endpoint import CreatedPod
 from podstead.web.request import Request
 
@@ -24,7 +24,7 @@ class PodsWithAccounts:
             name=sent.get("name"),
             email=sent.get("email"),
             password=sent.get("password"),
-            source=source_of(request),
+            source=request_source(request),
         )
         return CreatedPod(
             name=made.account.pod,

@@ -24,7 +24,7 @@ from podstead.web.errors import status_of
 from podstead.web.idp.cookies import Cookies, FlashMessage, Header
 from podstead.web.idp.origins import check_form_token, check_origin
 from podstead.web.idp.rendering import Renderer, see_other
-from podstead.web.idp.sources import source_of
+from podstead.web.idp.sources import request_source
 from podstead.web.idp.step_up import SignInAgain
 from podstead.web.idp.submissions import FormSubmission, read_submission
 from podstead.web.request import Request
@@ -71,7 +71,7 @@ class BrowserRequest:
     @property
     def source(self) -> RequestSource:
         """The source of the request, recorded with what it changes."""
-        return source_of(self.request)
+        return request_source(self.request)
 
     def owner(self) -> OpenSession:
         """The session. Raises NotAuthenticated."""

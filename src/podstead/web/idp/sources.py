@@ -11,7 +11,7 @@ from podstead.web.request import Request
 _MOST_AGENT_CHARACTERS: Final = 300
 
 
-def source_of(request: Request) -> RequestSource:
+def request_source(request: Request) -> RequestSource:
     """The source of a request; its address is the one that trusted proxies report."""
     address = request.client_address
     user_agent = request.fields.get(b"user-agent") or ""

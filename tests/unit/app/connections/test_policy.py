@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from podstead.app.process.connections.kernel import Peer
 from podstead.app.process.connections.policy import (
-    SHUT_OUT_S,
+    BLOCK_S,
     SIGNIFICANT_BYTES,
     Bounds,
     Connection,
     Sent,
     Shares,
 )
-from podstead.app.process.connections.supervisor import holder_of
+from podstead.app.process.connections.supervisor import counted_network
 
 BOUNDS = Bounds(connections=10, per_address=3, idle_timeout_s=30, stall_timeout_s=20)
 
@@ -117,13 +117,13 @@ def test_nobody_loses_what_is_within_a_share(holders: list[str | None]) -> None:
 def test_an_address_is_shut_out_while_it_floods_a_server_that_fills_up() -> None:
     shares = Shares(BOUNDS)
     assert shares.excess([silent(holder="b") for _ in range(5)], now_s=0)
-    assert shares.shut_out(now_s=0) == []
+    assert shares.blocked(now_s=0) == []
     shares.excess([silent(holder="b") for _ in range(6)], now_s=1)
     shares.excess([silent(holder="c") for _ in range(6)], now_s=2)
-    assert shares.shut_out(now_s=2) == ["b", "c"]
+    assert shares.blocked(now_s=2) == ["b", "c"]
     assert shares.is_contended
-    assert shares.shut_out(now_s=1.1 + SHUT_OUT_S) == ["c"]
-    assert shares.shut_out(now_s=2.1 + SHUT_OUT_S) == []
+    assert shares.blocked(now_s=1.1 + BLOCK_S) == ["c"]
+    assert shares.blocked(now_s=2.1 + BLOCK_S) == []
     assert not shares.is_contended
 
 
@@ -140,4 +140,4 @@ def test_an_address_is_shut_out_while_it_floods_a_server_that_fills_up() -> None
 def test_a_share_belongs_to_what_one_customer_has(address: str, holder: str | None) -> None:
     trusted = (ip_network("10.0.0.0/8"),)
     expected = None if holder is None else ip_network(holder)
-    assert holder_of(Peer(ip_address(address), 1), trusted) == expected
+    assert counted_network(Peer(ip_address(address), 1), trusted) == expected

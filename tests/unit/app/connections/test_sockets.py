@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from podstead.app.process.connections.door import MOST_SHUT_OUT, Door
 from podstead.app.process.connections.kernel import Descriptors, Peer, read_name
+from podstead.app.process.connections.packet_filter import MAX_BLOCKED, PacketFilter
 from tests.support.server import DEADLINE_S
 from tests.support.waiting import wait_until
 
@@ -75,50 +75,50 @@ def name_of(descriptor: int) -> bytes:
 
 
 def test_who_is_shut_out_is_dropped_and_nobody_else(listener: socket.socket) -> None:
-    door = Door(listener.fileno())
-    door.shut_out([ip_network("127.0.0.2/32"), ip_network("2001:db8::/64")])
+    packet_filter = PacketFilter(listener.fileno())
+    packet_filter.block([ip_network("127.0.0.2/32"), ip_network("2001:db8::/64")])
     assert is_dropped(listener, "127.0.0.2")
     assert is_taken(listener, "127.0.0.1")
-    door.shut_out([ip_network("127.0.0.3/32")])
+    packet_filter.block([ip_network("127.0.0.3/32")])
     assert is_taken(listener, "127.0.0.2")
     assert is_dropped(listener, "127.0.0.3")
-    door.shut_out([])
+    packet_filter.block([])
     assert is_taken(listener, "127.0.0.3")
 
 
 def test_a_network_of_ipv6_is_shut_out_as_a_whole() -> None:
     with socket.create_server(("::1", 0), family=socket.AF_INET6) as listener:
-        door = Door(listener.fileno())
-        door.shut_out([ip_network("::/64")])
+        packet_filter = PacketFilter(listener.fileno())
+        packet_filter.block([ip_network("::/64")])
         assert is_dropped(listener, "::1")
-        door.shut_out([ip_network("0:0:0:1::/64")])
+        packet_filter.block([ip_network("0:0:0:1::/64")])
         assert is_taken(listener, "::1")
 
 
 def test_the_last_of_too_many_are_shut_out(listener: socket.socket) -> None:
-    many = [ip_network((0x0A000000 + number, 32)) for number in range(2 * MOST_SHUT_OUT)]
+    many = [ip_network((0x0A000000 + number, 32)) for number in range(2 * MAX_BLOCKED)]
     wide = [ip_network((number << 64, 64)) for number in range(0x20010DB8, 0x20010DB8 + 300)]
-    door = Door(listener.fileno())
-    door.shut_out([*wide, *many, ip_network("127.0.0.2/32")])
+    packet_filter = PacketFilter(listener.fileno())
+    packet_filter.block([*wide, *many, ip_network("127.0.0.2/32")])
     assert is_dropped(listener, "127.0.0.2")
-    door.shut_out([ip_network("127.0.0.2/32"), *wide])
+    packet_filter.block([ip_network("127.0.0.2/32"), *wide])
     assert is_taken(listener, "127.0.0.2")
-    door.shut_out([*many, *wide[: MOST_SHUT_OUT - 1], ip_network("127.0.0.2/32")])
+    packet_filter.block([*many, *wide[: MAX_BLOCKED - 1], ip_network("127.0.0.2/32")])
     assert is_dropped(listener, "127.0.0.2")
 
 
 def test_a_door_left_alone_stays_open(listener: socket.socket) -> None:
-    door = Door(listener.fileno())
-    door.shut_out([ip_network("127.0.0.2/32")])
-    door.leave_alone()
+    packet_filter = PacketFilter(listener.fileno())
+    packet_filter.block([ip_network("127.0.0.2/32")])
+    packet_filter.detach()
     assert is_taken(listener, "127.0.0.2")
-    door.shut_out([ip_network("127.0.0.2/32")])
+    packet_filter.block([ip_network("127.0.0.2/32")])
     assert is_taken(listener, "127.0.0.2")
 
 
 def test_a_filter_that_another_worker_left_is_removed(listener: socket.socket) -> None:
-    Door(listener.fileno()).shut_out([ip_network("127.0.0.2/32")])
-    Door(listener.fileno()).shut_out([])
+    PacketFilter(listener.fileno()).block([ip_network("127.0.0.2/32")])
+    PacketFilter(listener.fileno()).block([])
     assert is_taken(listener, "127.0.0.2")
 
 

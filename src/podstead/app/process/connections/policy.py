@@ -1,4 +1,4 @@
-"""Which connections are to be closed, and which addresses shut out for a while? Pure.
+"""Which connections are to be closed, and which addresses blocked for a while? Pure.
 
 The rules, in the order in which they apply:
 
@@ -7,7 +7,7 @@ The rules, in the order in which they apply:
   in the meantime: half a preface, a TLS handshake, pings.
 - An address that holds more than its share loses connections: first those that never had a
   request, then idle ones, each from the oldest; then those with a request in flight, from the
-  newest. It stays shut out while it comes back faster than connections can be closed.
+  newest. It stays blocked while it comes back faster than connections can be closed.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from operator import attrgetter
 SIGNIFICANT_BYTES = 4096
 """How much a client must receive within ``idle_timeout_s`` for that to be a response. The answers
 to HTTP/2 pings stay below it."""
-SHUT_OUT_S = 2.0
-"""How long an address stays shut out after it held more than its share for the last time."""
+BLOCK_S = 2.0
+"""How long an address stays blocked after it held more than its share for the last time."""
 PRESSURE = 0.5
-"""The part of all connections above which an address beyond its share is shut out."""
+"""The part of all connections above which an address beyond its share is blocked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +110,12 @@ class Shares:
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
-        self._shut_out_until_s: dict[Hashable, float] = {}
+        self._blocked_until_s: dict[Hashable, float] = {}
 
     @property
     def is_contended(self) -> bool:
         """Whether an address was beyond its share a moment ago."""
-        return bool(self._shut_out_until_s)
+        return bool(self._blocked_until_s)
 
     def excess(self, connections: Iterable[Connection], *, now_s: float) -> list[Connection]:
         """Which of the open connections to close."""
@@ -134,15 +134,15 @@ class Shares:
                 # Closing is enough while there is room for others; the filter drops everything from
                 # the address, whoever sends it.
                 if total > self._bounds.connections * PRESSURE:
-                    self._shut_out_until_s[holder] = now_s + SHUT_OUT_S
+                    self._blocked_until_s[holder] = now_s + BLOCK_S
         return closed
 
-    def shut_out(self, *, now_s: float) -> Sequence[Hashable]:
+    def blocked(self, *, now_s: float) -> Sequence[Hashable]:
         """The addresses from which no connection is accepted at the moment, the latest last."""
-        for holder, until_s in list(self._shut_out_until_s.items()):
+        for holder, until_s in list(self._blocked_until_s.items()):
             if until_s < now_s:
-                del self._shut_out_until_s[holder]
+                del self._blocked_until_s[holder]
         return [
             holder
-            for holder, _ in sorted(self._shut_out_until_s.items(), key=lambda entry: entry[1])
+            for holder, _ in sorted(self._blocked_until_s.items(), key=lambda entry: entry[1])
         ]

@@ -1,4 +1,4 @@
-"""Who ends connections and shuts addresses out? A thread of each worker, about once a second."""
+"""Who ends connections and blocks addresses? A thread of each worker, about once a second."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import time
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 
-from podstead.app.process.connections.door import Door
 from podstead.app.process.connections.kernel import Descriptors, Peer, read_name
+from podstead.app.process.connections.packet_filter import PacketFilter
 from podstead.app.process.connections.policy import Bounds, Connection, Shares
 from podstead.app.process.connections.requests import Client, Requests
 from podstead.config import Settings
@@ -59,13 +59,13 @@ class Supervisor:
         self,
         *,
         port: int,
-        door: Door,
+        packet_filter: PacketFilter,
         bounds: Bounds,
         trusted: tuple[Network, ...],
     ) -> None:
-        """``port`` is the one on which the worker listens, ``door`` its listening socket."""
+        """``port`` is the port of the worker, ``packet_filter`` the filter of its socket."""
         self._port = port
-        self._door = door
+        self._packet_filter = packet_filter
         self._bounds = bounds
         self._trusted = trusted
         self.requests = Requests()
@@ -91,9 +91,9 @@ class Supervisor:
             except Exception:  # without this thread, no bound would hold any more
                 logger.exception("The connections could not be looked at")
 
-    def shut_nobody_out(self) -> None:
+    def block_nobody(self) -> None:
         """The worker accepts no more connections. Those that it has are still watched."""
-        self._door.leave_alone()
+        self._packet_filter.detach()
 
     def _pause_s(self) -> float:
         if self._shares.is_contended:
@@ -118,7 +118,7 @@ class Supervisor:
         connections = {each.connection: each for each in self._known.values() if not each.is_ended}
         for connection in self._shares.excess(connections, now_s=now_s):
             self._end(connections[connection], abort=True)
-        self._door.shut_out(self._shares.shut_out(now_s=now_s))
+        self._packet_filter.block(self._shares.blocked(now_s=now_s))
 
     def _judge(self, known: _Known, now_s: float) -> None:
         connection, bounds = known.connection, self._bounds
@@ -149,7 +149,7 @@ class Supervisor:
         if peer is None or self._descriptors.local_port(descriptor) != self._port:
             self._others[descriptor] = name
             return
-        connection = Connection(holder_of(peer, self._trusted), now_s)
+        connection = Connection(counted_network(peer, self._trusted), now_s)
         self._known[descriptor] = _Known(descriptor, name, peer.client, connection)
 
     def _end(self, known: _Known, *, abort: bool) -> None:
@@ -160,7 +160,7 @@ class Supervisor:
         )
 
 
-def holder_of(peer: Peer, trusted: tuple[Network, ...]) -> Network | None:
+def counted_network(peer: Peer, trusted: tuple[Network, ...]) -> Network | None:
     """The network that one customer usually gets: an IPv4 address, or an IPv6 /64; ``None`` for a
     trusted proxy."""
     address: IPv4Address | IPv6Address = peer.address

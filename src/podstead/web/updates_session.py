@@ -117,7 +117,7 @@ class Arrivals:
         return max(then, self._opened_after, self._told)
 
 
-class Listener:
+class UpdatesSession:
     """The client of one socket."""
 
     def __init__(

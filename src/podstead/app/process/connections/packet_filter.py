@@ -1,4 +1,4 @@
-"""How are addresses shut out? By a packet filter, before their connections are established.
+"""How are addresses blocked? By a packet filter, before their connections are established.
 
 A classic Berkeley Packet Filter on the listening socket drops all packets from these addresses. It
 needs no privilege and costs this process no time. Open connections are not affected: the filter
@@ -16,8 +16,8 @@ from ipaddress import IPv4Network, IPv6Network
 
 from podstead.app.process.connections.kernel import attach_filter, detach_filter
 
-MOST_SHUT_OUT = 128
-"""How many addresses are shut out at once: each takes up to five instructions, and the kernel
+MAX_BLOCKED = 128
+"""How many addresses are blocked at once: each takes up to five instructions, and the kernel
 limits the memory for a socket's options."""
 
 _INSTRUCTION = struct.Struct("=HBBI")
@@ -29,43 +29,43 @@ _IPV4_SOURCE, _IPV6_SOURCE = 12, 8
 _VERSION_MASK, _VERSION_6 = 0xF0, 0x60
 _DROP, _TAKE = 0, 0xFFFFFFFF
 
-Holder = IPv4Network | IPv6Network
+Network = IPv4Network | IPv6Network
 
 
-class Door:
-    """The listening socket of one worker. For any thread."""
+class PacketFilter:
+    """The filter on the listening socket of one worker. Safe to use from any thread."""
 
     def __init__(self, descriptor: int) -> None:
-        """The descriptor must stay open until :meth:`leave_alone` has been called."""
+        """The descriptor must stay open until :meth:`detach` has been called."""
         self._descriptor = descriptor
         # The supervisor's thread sets filters; the one that stops the worker takes them off.
         self._lock = threading.Lock()
         self._is_ours = sys.platform == "linux"
         self._is_filtered = True  # perhaps, by a worker that had the same socket before
 
-    def shut_out(self, holders: Sequence[Hashable]) -> None:
-        """Drop connections from these addresses (from the last of them if there are too many), and
-        accept those from all others."""
-        networks = [each for each in holders if isinstance(each, (IPv4Network, IPv6Network))]
+    def block(self, networks: Sequence[Hashable]) -> None:
+        """Drop packets from these addresses (from the last of them if there are too many), and from
+        no others."""
+        blocked = [each for each in networks if isinstance(each, (IPv4Network, IPv6Network))]
         with self._lock:
-            if self._is_ours and (networks or self._is_filtered):
-                self._is_filtered = self._filter(networks[-MOST_SHUT_OUT:])
+            if self._is_ours and (blocked or self._is_filtered):
+                self._is_filtered = self._filter(blocked[-MAX_BLOCKED:])
 
-    def leave_alone(self) -> None:
-        """Shut nobody out any more: the socket is about to be closed or used by another worker."""
-        self.shut_out(())
+    def detach(self) -> None:
+        """Block no address any more: the socket is about to be closed or used by another worker."""
+        self.block(())
         with self._lock:
             self._is_ours = False
 
-    def _filter(self, networks: Sequence[Holder]) -> bool:
+    def _filter(self, networks: Sequence[Network]) -> bool:
         if networks and attach_filter(self._descriptor, program(networks)):
             return True
-        # Also if the new filter was refused: an old one would go on dropping whom it dropped then.
+        # Also if the new filter was refused: the old one would keep blocking its addresses.
         detach_filter(self._descriptor)
         return False
 
 
-def program(networks: Sequence[Holder]) -> bytes:
+def program(networks: Sequence[Network]) -> bytes:
     """A filter that drops packets from these networks: IPv4 addresses, and /64 of IPv6.
 
     Jumps in this machine are relative and go forward only, so the program is put together from its
@@ -91,7 +91,7 @@ def program(networks: Sequence[Holder]) -> bytes:
     )
 
 
-def _drop(network: Holder) -> bytes:
+def _drop(network: Network) -> bytes:
     source = network.network_address.packed
     if isinstance(network, IPv4Network):
         return _instruction(
