@@ -1,1 +1,1 @@
-"""Where everything is put together and run: no rule of Solid lives here."""
+"""Where all parts are connected and run; this layer contains no rules of Solid."""

@@ -1,4 +1,4 @@
-"""How do the parts that verify credentials fit together, each kind with what the operator chose?"""
+"""How are the verifiers of credentials built, each with the operator's settings?"""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from podstead.storage.protocol import Store
 from podstead.web.authority import is_loopback_url
 
 _BASIC_REACH = {"safe": EventScope.SAFE, "any": EventScope.ANY, "off": None}
-"""By the word in the settings (A-146)."""
+"""By the value of the setting (A-146)."""
 
 
 class CredentialVerification:
-    """What verifies the credentials of one worker, and what other parts verify with as well."""
+    """The verifiers of one worker's credentials, and the parts of them that others use as well."""
 
     def __init__(
         self,
@@ -46,8 +46,8 @@ class CredentialVerification:
         parse: RdfParser,
         clock: Clock,
     ) -> None:
-        """``keys`` sign simple tokens; ``own`` and ``accounts`` are of the provider here, if there
-        is one."""
+        """``keys`` sign simple tokens; ``own`` and ``accounts`` belong to this server's provider,
+        if it has one."""
         self._settings = settings
         self._clock = clock
         self._pod_tokens = PodTokenVerifier(
@@ -78,7 +78,8 @@ class CredentialVerification:
         )
 
     def authenticator(self, *, linked: LinkedKeys | None) -> Authenticator:
-        """What dispatches to all of them; ``linked`` are the Nostr keys of accounts, if any."""
+        """The authenticator, which passes each credential to its verifier; ``linked`` are the Nostr
+        keys of accounts, if any."""
         return Authenticator(
             pod_tokens=self._pod_tokens,
             resource_tokens=self.resource_tokens,

@@ -1,4 +1,4 @@
-"""How do the parts fit together? Every object of a worker, constructed once, top to bottom."""
+"""How are the parts connected? Constructs every object of a worker once, in order."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def build_application(
     randomness: Randomness | None = None,
     passwords: PasswordHasher | None = None,
 ) -> Application:
-    """The ASGI application of one worker; opens nothing before its lifespan starts.
+    """The ASGI application of one worker; it opens nothing before its lifespan starts.
 
-    ``passwords`` is given by tests that want cheaper hashes.
+    ``passwords`` is for tests that use cheaper hashes.
 
     The root must have been prepared and migrated. Raises StorageError if its keys cannot be read.
     """

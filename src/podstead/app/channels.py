@@ -1,4 +1,4 @@
-"""How do the parts of the Solid Notifications Protocol fit together? Its addresses and services."""
+"""How are the parts of the Solid Notifications Protocol built?"""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ CHANNEL_TYPES: Final = (
     ChannelType.STREAMING_HTTP,
     ChannelType.WEBHOOK,
 )
-"""Those that clients can subscribe to."""
+"""The channel types that clients can subscribe to."""
 
 _KEY: Final = "{key}"
 
 
 class ChannelParts:
-    """Channels of one worker, and everything that they are heard through."""
+    """The channels of one worker, and the endpoints and senders that deliver their messages."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class ChannelParts:
         self._gateway = GatewayEndpoint(subscriptions=self._subscriptions, clock=clock)
 
     def routes(self) -> tuple[Route, ...]:
-        """Every address of notifications that is asked by HTTP."""
+        """The routes of all HTTP endpoints for notifications."""
         return (
             *(self._service_route(each) for each in CHANNEL_TYPES),
             *(self._channel_route(each) for each in CHANNEL_TYPES),
@@ -142,7 +142,8 @@ class ChannelParts:
     def _channel_route(self, channel_type: ChannelType) -> Route:
         get = self._endpoint.get
         if channel_type is ChannelType.STREAMING_HTTP:
-            # The streams of resources lie beside the channels of the type (N-22).
+            # The streams of resources have the same path prefix as the channels of this type
+            # (N-22).
             get = ResourceStreams(self._streams, otherwise=self._endpoint.get).get
         methods = {"GET": get, "HEAD": get, "DELETE": self._endpoint.delete}
         return Route(channel_path(channel_type, _KEY), methods, Access.PUBLIC)
@@ -152,7 +153,7 @@ class ChannelParts:
             return Route(path, {"GET": get, "HEAD": get}, Access.PUBLIC)
 
         sender = document(SENDER, self._sender.get)
-        if self._has_provider:  # whose documents lead to the same keys
+        if self._has_provider:  # whose discovery document refers to the same keys
             return (sender,)
         issuer = document(OPENID_PATH, self._sender.issuer)
         return (sender, issuer, document(JWKS_PATH, self._sender.key_set))
@@ -175,12 +176,12 @@ class ChannelParts:
 
 
 def state_tag(metadata: Metadata) -> str:
-    """The state that notifications tell of: the entity tag of what is stored, without quotes."""
+    """The state in notifications: the entity tag of the stored resource, without quotes."""
     return stored_tag(metadata).strip('"')
 
 
 async def _check_receiver(foreign: ForeignDocuments, url: str) -> None:
-    """Raises Unprocessable for a URL to which this server sends nothing (A-187, A-190)."""
+    """Raises Unprocessable for a URL that this server must not send to (A-187, A-190)."""
     try:
         await foreign.check_receiver(url)
     except OutboundError as error:

@@ -1,4 +1,4 @@
-"""How does this deployment take client certificates, if it does? (WebID-TLS)"""
+"""How are client certificates read and verified in this deployment, if at all? (WebID-TLS)"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def certificate_verifier(
     settings: Settings, profiles: ProfileSources, lookups: LookupLimit
 ) -> WebIdTls | None:
-    """What verifies client certificates, ``None`` where they mean nothing."""
+    """The verifier of client certificates; ``None`` if the server does not accept them."""
     if not settings.webid_tls:
         return None
     from podstead.authn.certificates import CertificateRules
@@ -32,7 +32,8 @@ def certificate_verifier(
 def client_certificates(
     settings: Settings, authorities: Authorities, clock: Clock
 ) -> ClientCertificates | None:
-    """What finds the client certificates of requests, ``None`` where they mean nothing."""
+    """The reader of client certificates in requests; ``None`` if the server does not accept
+    them."""
     if not settings.webid_tls:
         return None
     header = settings.client_cert_header

@@ -1,4 +1,4 @@
-"""How are RDF documents read in this deployment? With its limits, and the contexts it may use."""
+"""How are RDF documents read in this deployment? With its limits and its JSON-LD contexts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from podstead.storage.protocol import ResourceStore
 def build_documents(
     settings: Settings, *, store: ResourceStore, foreign: ForeignDocuments
 ) -> Documents:
-    """What reads and converts RDF documents."""
+    """The reader and converter of RDF documents."""
     limits = RdfLimits(max_bytes=settings.max_rdf_bytes)
     contexts = ContextLibrary(
         bundled_contexts(),

@@ -1,4 +1,4 @@
-"""What does a worker need to answer git, and to clear repositories away that nobody has?"""
+"""What does a worker need to serve git, and to remove repositories of deleted containers?"""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ logger = logging.getLogger("podstead.git")
 
 
 def check_git(settings: Settings) -> None:
-    """Raises StartRefused if git is to answer and does not serve."""
+    """Raises StartRefused if git is on and no suitable git is installed."""
     if settings.git:
         find_git()
 
 
 @dataclass(frozen=True, slots=True)
 class _Containers:
-    """Makes containers (:class:`podstead.git.service.Containers`)."""
+    """Creates containers (:class:`podstead.git.service.Containers`)."""
 
     resources: ResourceService
 
@@ -54,7 +54,7 @@ class _Containers:
 
 
 class Answering:
-    """What answers git: given only where the operator lets it."""
+    """The endpoint for git, if the setting ``git`` is on."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class Answering:
 
 
 class RepositorySweep:
-    """Removes repositories of containers that are gone; also where git is answered no more."""
+    """Removes repositories of deleted containers, also if git is off by now."""
 
     def __init__(self, directories: Directories, store: Store, clock: Clock) -> None:
         self._directories = directories
@@ -115,7 +115,7 @@ class RepositorySweep:
         )
 
     def soon(self) -> None:
-        """Do it in the background, since a container was deleted."""
+        """Run it in the background, because a container was deleted."""
         self._again = True
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._sweep())

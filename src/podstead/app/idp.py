@@ -1,4 +1,4 @@
-"""How do the parts of the identity provider fit together? Loaded only where it is switched on."""
+"""How are the parts of the identity provider built? Imported only if the provider is on."""
 
 from __future__ import annotations
 
@@ -89,7 +89,8 @@ class Provider:
         nostr: NostrServices | None,
         profiles: ProfileSources,
     ) -> tuple[Route, ...]:
-        """Every address of the provider; ``nostr`` is ``None`` where events are not accepted."""
+        """All routes of the provider; ``nostr`` is ``None`` if the server does not accept signed
+        events."""
         settings, records = self._settings, self.accounts.records
         store, clock = records.store, records.clock
         loopback = is_loopback_url(settings.base_url)
@@ -191,7 +192,7 @@ class Provider:
         parse: RdfParser,
         uses: EventUses,
     ) -> NostrServices:
-        """What knows the Nostr keys of accounts."""
+        """The services for the Nostr keys of accounts."""
         return build_nostr(
             self._settings.base_url,
             accounts=self.accounts,
@@ -204,7 +205,7 @@ class Provider:
 def protocol_routes(
     protocol: ProtocolEndpoints, userinfo: UserinfoEndpoint, credentials: CredentialsEndpoint
 ) -> tuple[Route, ...]:
-    """The addresses that applications ask without a person in front."""
+    """The routes of requests that applications send without a user."""
     route = _protocol_route
     description = {"GET": protocol.describe, "HEAD": protocol.describe}
     return (
@@ -231,8 +232,8 @@ def protocol_routes(
 
 
 def _document_route(path: str, **endpoints: Endpoint) -> Route:
-    """A document that is the same for everybody, and reads no cookie: a page may request it with
-    credentials too, as rdflib does with every request (WHATWG Fetch section 3.2)."""
+    """A document that is the same for everybody and depends on no cookie: a page may request it
+    with credentials too, as rdflib does with every request (WHATWG Fetch section 3.2)."""
     return Route(ResourcePath(path), endpoints, Access.OWN, Sharing.REFLECTED)
 
 
@@ -241,9 +242,9 @@ def _protocol_route(path: str, **endpoints: Endpoint) -> Route:
 
 
 class ClientDocumentReader:
-    """Reads client-ID documents: those of this server as the public may, others by the way out.
+    """Reads client ID documents: those of this server as the public, others through ``foreign``.
 
-    This server never asks itself over the network (A-190).
+    This server sends no requests to itself over the network (A-190).
     """
 
     def __init__(self, base_url: str, resources: ResourceService, foreign: ClientDocuments) -> None:
@@ -252,8 +253,8 @@ class ClientDocumentReader:
         self._foreign = foreign
 
     async def origin_of(self, url: str) -> str | None:
-        """The origin that a document is fetched from; ``None`` for one of this server. Raises
-        OutboundError."""
+        """The origin that a document is fetched from; ``None`` for a document of this server.
+        Raises OutboundError."""
         return None if self._is_own(url) else await self._foreign.origin_of(url)
 
     def _is_own(self, url: str) -> bool:

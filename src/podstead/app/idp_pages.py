@@ -1,4 +1,4 @@
-"""How do the provider's pages for people fit together?"""
+"""How are the pages of the identity provider built?"""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ logger = logging.getLogger("podstead.app")
 
 @dataclass(frozen=True, slots=True)
 class PageServices:
-    """What the pages ask, besides accounts."""
+    """The services that the pages use, besides those for accounts."""
 
     authorizations: Authorizations
     clients: ClientDirectory
     keys: ProviderKeys
     registration: Registration
     party: RelyingParty | None
-    """For whom browsers hold passkeys; ``None`` where they know none (A-115)."""
+    """The relying party of passkeys; ``None`` if browsers do not support passkeys here (A-115)."""
     nostr: NostrServices | None
     passkey_requests_per_minute: int
     certificates: CertificateKeys | None
@@ -82,7 +82,7 @@ class PageServices:
 
 @dataclass(frozen=True, slots=True)
 class PasskeyServices:
-    """What knows passkeys, where browsers do."""
+    """The services for passkeys, if browsers support them here."""
 
     party: RelyingParty
     passkeys: Passkeys
@@ -92,8 +92,8 @@ class PasskeyServices:
 def build_pages(
     base_url: str, *, pods_url: str, accounts: AccountServices, services: PageServices
 ) -> tuple[Route, ...]:
-    """Every address of the provider for people, of one worker. They are at ``base_url``, and the
-    pods at ``pods_url``."""
+    """All routes of the pages of one worker. They are at ``base_url``, and the pods at
+    ``pods_url``."""
     records = accounts.records
     store, clock, randomness = records.store, records.clock, records.randomness
     audit, authorizations = accounts.audit, services.authorizations
@@ -293,7 +293,7 @@ def build_pages(
 
 
 def _build_passkeys(accounts: AccountServices, services: PageServices) -> PasskeyServices | None:
-    """``None`` where browsers know no passkeys (A-115)."""
+    """``None`` if browsers do not support passkeys here (A-115)."""
     party = services.party
     if party is None:
         logger.info(

@@ -1,4 +1,4 @@
-"""What does a worker do when it starts, from time to time, and when it stops?"""
+"""What does a worker do at its start, at intervals, and at its end?"""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SWEEP_PERIOD_S = 600
 
 @dataclass(slots=True)
 class Life:
-    """Opens what a worker uses, sweeps it from time to time, and closes it in the end."""
+    """Opens what a worker uses, cleans up at intervals, and closes everything at the end."""
 
     store: Store
     live_updates: LiveUpdates
@@ -41,7 +41,7 @@ class Life:
     _sweeping: list[asyncio.Task[None]] = field(default_factory=list)
 
     def span(self) -> Lifespan:
-        """Its steps, as the application takes them."""
+        """The callbacks of the application's lifespan."""
         return Lifespan(self._start, self._stop, self.live_updates.drain)
 
     async def _start(self) -> None:
@@ -72,23 +72,23 @@ class Life:
 async def sweep_regularly(
     store: Store, repositories: RepositorySweep, provider: Provider | None, clock: Clock
 ) -> None:
-    """For ever, whatever trouble there is. To be run in a task of its own."""
+    """Runs forever, also after errors; to be run in its own task."""
     while True:
         try:
             await store.sweep(now_ms=clock.now_ms())
             await repositories.now()
             if provider is not None:
                 await asyncio.to_thread(provider.keys.maintain)
-        except ServerTrouble:  # a store that is too busy among them
+        except ServerTrouble:  # for example, because the store is too busy
             logger.exception("The store could not be swept; it is tried again")
         await asyncio.sleep(SWEEP_PERIOD_S)
 
 
 def _settle_memory() -> None:
-    """Keep what was loaded at the start out of garbage collection, and collect less often.
+    """Exclude what was loaded at the start from garbage collection, and collect less often.
 
-    A request leaves no cycles but those of its refusal, and a collection walks everything kept:
-    measured at 5 to 10 % of a write's time with Python's own threshold of 700.
+    Requests leave no reference cycles unless they are refused, and a collection visits every
+    object: with Python's default threshold of 700 it takes 5 to 10 % of the time of a write.
     """
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""How do changes reach those who listen? The hub of a worker, and all ways of listening to it."""
+"""How do clients receive changes? Through the hub of a worker, by solid-0.1 or by channels."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class LiveUpdates:
         clock: Clock,
         randomness: Randomness,
     ) -> None:
-        """``authentication`` is for credentials that come on a socket."""
+        """``authentication`` verifies credentials that clients send on a socket."""
         readers = Readers(store=store, gate=gate, identity_status=identity_status)
         self._hub = Hub(
             log=store,
@@ -72,7 +72,7 @@ class LiveUpdates:
         )
 
     def routes(self) -> tuple[Route, ...]:
-        """Every address that is listened at, or that tells how."""
+        """The routes of all endpoints for notifications, and of their descriptions."""
         updates = self._updates
         methods = {"GET": updates.get, "HEAD": updates.get}
         return (
@@ -81,11 +81,11 @@ class LiveUpdates:
         )
 
     def start(self) -> None:
-        """Begin to send what is sent without being asked for. The store must be open."""
+        """Begin to send webhooks. The store must be open."""
         self._channels.webhooks.start()
 
     async def drain(self) -> None:
-        """End all listening: the server stops. Idempotent."""
+        """End all subscriptions, because the server stops. Idempotent."""
         await asyncio.gather(self._channels.webhooks.stop(), self._leave())
 
     async def _leave(self) -> None:

@@ -1,4 +1,4 @@
-"""How do the parts fit together that know the Nostr keys of accounts?"""
+"""How are the services for the Nostr keys of accounts built?"""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from podstead.resources.service import ResourceService
 
 @dataclass(frozen=True, slots=True)
 class NostrServices:
-    """What knows keys, where signed events are accepted."""
+    """The services for keys, if the server accepts signed events."""
 
     links: NostrLinks
     stated: ProfileKeys

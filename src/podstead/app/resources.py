@@ -1,4 +1,4 @@
-"""How do the parts that read and change resources fit together?"""
+"""How are the parts built that read and change resources?"""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from podstead.wac.gate import Gate
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """Who owns each storage, by the registry of pods."""
+    """The owner of each storage, from the registry of pods."""
 
     pods: PodRegistry
 

@@ -40,7 +40,7 @@ class Slots:
         self._askers = 0
 
     async def take(self, asker: str) -> None:
-        """Take a slot, which :meth:`give_back` ends. Raises Overloaded."""
+        """Take a slot, which :meth:`give_back` returns. Raises Overloaded."""
         self._check_room(asker)
         share = self._shares.setdefault(asker, _Share(asyncio.Semaphore(self._most_of_one)))
         share.askers += 1
@@ -55,7 +55,7 @@ class Slots:
             raise
 
     def give_back(self, asker: str) -> None:
-        """End the use of a slot that the asker has taken."""
+        """Return a slot that the asker has taken."""
         share = self._shares[asker]
         self._free.release()
         share.free.release()
@@ -78,7 +78,7 @@ class Slots:
 
 @asynccontextmanager
 async def _kept(semaphore: asyncio.Semaphore) -> AsyncIterator[None]:
-    """Acquire a semaphore, and release it again only if what is done then fails."""
+    """Acquire a semaphore, and release it only if the work within the context fails."""
     await semaphore.acquire()
     try:
         yield

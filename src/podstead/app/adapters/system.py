@@ -1,4 +1,4 @@
-"""What time is it on this machine, and what is random? The one place that asks the system."""
+"""The system's clock and randomness. No other module reads them."""
 
 from __future__ import annotations
 

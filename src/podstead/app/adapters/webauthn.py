@@ -1,8 +1,8 @@
-"""How is an answer of a passkey verified? By the WebAuthn library, in a thread of its own.
+"""How is the response of a passkey verified? By the WebAuthn library, in a thread.
 
-The only place that knows the library. It takes half a second to load, which happens in the thread
-as well, at the first passkey. Statements of an authenticator about its maker are not asked for, and
-not looked at if one comes (A-121).
+Only this module knows the library. Importing it takes half a second, which also happens in the
+thread, at the first passkey. The server requests no attestation from authenticators, and ignores
+one that it receives (A-121).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _creation(credential: Credential, challenge: bytes, party: RelyingParty) -> 
             require_user_verification=True,
             supported_pub_key_algs=[COSEAlgorithmIdentifier(each) for each in ALGORITHMS],
         )
-    except Exception as error:  # the content comes from a stranger, and any parser may meet it
+    except Exception as error:  # the content comes from a stranger and may break any parser
         raise VerificationFailed from error
     if verified.credential_id != base64url_decoded(credential.get("rawId")):
         raise VerificationFailed
@@ -89,7 +89,7 @@ def _assertion(
             expected_rp_id=party.rp_id,
             expected_origin=list(party.origins),
             credential_public_key=public_key,
-            credential_current_sign_count=0,  # compared where a copy can be noted
+            credential_current_sign_count=0,  # compared where a copied key can be recorded
             require_user_verification=True,
         )
     except Exception as error:  # see _creation
@@ -102,7 +102,7 @@ def _assertion(
 
 
 def _check_frame(credential: Credential) -> None:
-    """Refuse what was answered in a frame of another site's page, which the library lets pass."""
+    """Refuse a response from a frame in a page of another site, which the library accepts."""
     from webauthn.helpers import parse_client_data_json
 
     client_data = parse_client_data_json(

@@ -1,1 +1,1 @@
-"""What the operator does beside a running server; one module for each group of commands."""
+"""The operator's commands that work beside a running server, one module for each group."""

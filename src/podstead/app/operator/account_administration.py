@@ -1,7 +1,7 @@
-"""What may the operator do with accounts, beside a running server?
+"""What can the operator do with accounts, beside a running server?
 
-The server sees each change with its next request. Nobody is asked for the password of an account
-here: whoever may write to the data root is the operator.
+The server sees each change with its next request. No password of an account is required: whoever
+may write to the data root is the operator.
 """
 
 from __future__ import annotations
@@ -30,26 +30,27 @@ _PAGE = 1000
 
 @dataclass(frozen=True, slots=True)
 class AccountAdministration:
-    """Makes, lists, changes and removes accounts; each is named by its pod or e-mail address."""
+    """Creates, lists, changes and deletes accounts; the name is that of the pod, or the e-mail
+    address."""
 
     issuer: str
     layout: RootLayout
     services: AccountServices
 
     async def create(self, name: str, *, email: str | None, password: str) -> Account:
-        """An account with a new pod; see :meth:`podstead.idp.accounts.Accounts.create`."""
+        """Create an account with a new pod; see :meth:`podstead.idp.accounts.Accounts.create`."""
         made = await self.services.accounts.create(
             name=name, email=email, password=password, needs_email=False
         )
         return made.account
 
     async def create_for_pod(self, pod: str, *, email: str | None, password: str) -> Account:
-        """An account for a pod that has none; see
+        """Create an account for a pod that has none; see
         :meth:`podstead.idp.accounts.Accounts.create_for_pod`."""
         return await self.services.accounts.create_for_pod(pod, email=email, password=password)
 
     async def list(self) -> Sequence[Account]:
-        """All accounts, by the name of their pods. Raises StorageError."""
+        """All accounts, sorted by pod. Raises StorageError."""
         listed: list[Account] = []
         page = await self.services.accounts.page(limit=_PAGE)
         while page:
@@ -62,36 +63,35 @@ class AccountAdministration:
         return (await self._find(name)).value
 
     async def set_password(self, name: str, password: str) -> None:
-        """Change its password and end its sessions and grants. Raises NotFound, UnusablePassword,
-        StorageError, Overloaded."""
+        """Set a new password, and end the account's sessions and grants. Raises NotFound,
+        UnusablePassword, StorageError, Overloaded."""
         await self.services.accounts.set_password((await self.find(name)).account_id, password)
 
     async def disable(self, name: str) -> None:
-        """Let nobody use it. Raises NotFound, StorageError, Overloaded."""
+        """Disable the account. Raises NotFound, StorageError, Overloaded."""
         await self.services.accounts.disable((await self.find(name)).account_id)
 
     async def enable(self, name: str) -> None:
-        """Let it be used again. Raises NotFound, StorageError, Overloaded."""
+        """Enable the account again. Raises NotFound, StorageError, Overloaded."""
         await self.services.accounts.enable((await self.find(name)).account_id)
 
     async def delete(self, name: str) -> None:
-        """Remove it with its pod. Raises NotFound, StorageError, Overloaded."""
+        """Delete the account and its pod. Raises NotFound, StorageError, Overloaded."""
         await self.services.accounts.delete((await self.find(name)).account_id)
 
     async def free_name(self, name: str) -> None:
-        """Let somebody else have the name of a pod that is gone. Raises NotFound, StorageError,
-        Overloaded."""
+        """Release the name of a deleted pod. Raises NotFound, StorageError, Overloaded."""
         await self.services.accounts.free_name(name)
 
     def change_issuer(self, issuer: str) -> None:
-        """Have the accounts belong to a provider of another name from the next start on. Raises
+        """Move the accounts to a provider with another issuer at the next start. Raises
         StorageError."""
         store_issuer(self.layout, issuer)
         self.services.audit.note(AuditEvent.ISSUER_CHANGED, issuer=issuer)
 
     async def create_credentials(self, name: str, *, label: str) -> NewCredential:
-        """Client credentials that act as it. Raises NotFound, Conflict, BadRequest, StorageError,
-        Overloaded."""
+        """Create client credentials for the account. Raises NotFound, Conflict, BadRequest,
+        StorageError, Overloaded."""
         return await self.services.credentials.create(await self._find(name), name=label)
 
     async def _find(self, name: str) -> Versioned[Account]:
@@ -103,7 +103,7 @@ class AccountAdministration:
 
 @asynccontextmanager
 async def open_account_administration(settings: Settings) -> AsyncIterator[AccountAdministration]:
-    """Open the store of an existing data root, whose base URL names the accounts. Raises
+    """Open the store of an existing data root, whose base URL and issuer the accounts use. Raises
     RootUnusable, StorageError."""
     async with opened_store(settings) as store:
         layout = RootLayout(settings.root)

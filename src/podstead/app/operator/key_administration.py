@@ -1,4 +1,4 @@
-"""What may the operator do with the provider's keys, beside a running server? (A-44)"""
+"""What can the operator do with the provider's keys, beside a running server? (A-44)"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from podstead.storage.layout import RootLayout
 
 @dataclass(frozen=True, slots=True)
 class ListedKey:
-    """A key as the operator sees it; times are Unix seconds."""
+    """A key as it is listed; times are Unix seconds."""
 
     key_id: str
     algorithm: str
@@ -35,7 +35,7 @@ class KeyAdministration:
     def __init__(
         self, settings: Settings, clock: Clock | None = None, audit: Audit | None = None
     ) -> None:
-        """Raises RootUnusable if the root has no keys of a provider."""
+        """Raises RootUnusable if the root contains no keys of a provider."""
         self._clock = clock or SystemClock()
         self._folder = KeyFolder(RootLayout(settings.root).keys, self._clock, audit)
         if not self._folder.exists():
@@ -45,7 +45,7 @@ class KeyAdministration:
             )
 
     def list(self) -> Sequence[ListedKey]:
-        """Every key, newest first. Raises StorageError."""
+        """All keys, newest first. Raises StorageError."""
         roster = self._folder.roster()
         newest_first = sorted(roster.keys, key=lambda key: (-key.signs_from_s, key.pair.algorithm))
         return [
@@ -60,9 +60,10 @@ class KeyAdministration:
         ]
 
     def rotate(self, *, compromised: bool = False) -> int:
-        """Make new keys, and say from when on (Unix seconds) they sign.
+        """Create new keys, and return the Unix time from which they sign.
 
-        ``compromised`` removes the others, and the new ones sign at once. Raises StorageError.
+        With ``compromised``, all others are removed, and the new ones sign immediately. Raises
+        StorageError.
         """
         if compromised:
             self._folder.replace_all()

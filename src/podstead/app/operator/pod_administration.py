@@ -20,7 +20,7 @@ from podstead.storage.records import PodRecord, PodRemoval
 
 @dataclass(frozen=True, slots=True)
 class ListedPod:
-    """A pod, and whether somebody can sign in as its owner."""
+    """A pod, and whether it has an account."""
 
     record: PodRecord
     has_account: bool
@@ -51,8 +51,8 @@ class PodAdministration:
         return pod
 
     async def delete(self, name: str) -> None:
-        """Delete a pod that has no account. Nobody gets the name again, unless the operator allows
-        it. Raises NotFound, Conflict, StorageError."""
+        """Delete a pod that has no account. Its name stays reserved until the operator releases it.
+        Raises NotFound, Conflict, StorageError."""
         pod = await self.find(name)
         removal = PodRemoval(
             name=pod.name,

@@ -34,7 +34,8 @@ class TokenAdministration:
     audit: Audit
 
     async def create(self, pod_name: str) -> IssuedToken:
-        """A further token for the owner of a pod. Raises NotFound, StartRefused, StorageError."""
+        """Issue another token for the owner of a pod. Raises NotFound, StartRefused,
+        StorageError."""
         if not self.settings.simple_tokens:
             raise StartRefused(
                 "Simple tokens are off, so the server would not accept one. Turn on simple-tokens."
@@ -57,14 +58,14 @@ class TokenAdministration:
         return await self.records.store.list_tokens(pod=pod.name)
 
     async def revoke(self, token_id: str) -> None:
-        """Revoke one token; doing it again changes nothing. Raises NotFound, StorageError."""
+        """Revoke one token; a second revocation changes nothing. Raises NotFound, StorageError."""
         record = await self.records.store.read_token(token_id)
         if record is None:
             raise NotFound(f"There is no token with the id '{token_id}'.")
         await self._revoke([record])
 
     async def revoke_all(self, pod_name: str) -> int:
-        """Revoke all tokens of a pod, and say how many. Raises NotFound, StorageError."""
+        """Revoke all tokens of a pod, and return their number. Raises NotFound, StorageError."""
         valid = [record for record in await self.list(pod_name) if record.revoked_s is None]
         await self._revoke(valid)
         return len(valid)

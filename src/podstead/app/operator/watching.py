@@ -1,4 +1,4 @@
-"""How does somebody watch a resource from the command line? As any client, of any Solid server."""
+"""How does ``podstead watch`` watch a resource? As any client would, on any Solid server."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from podstead.watch.watching import Told, Watching
 
 
 class NoSuchAddress(BadRequest):
-    """The URL is none that can be watched."""
+    """The URL cannot be watched."""
 
 
 @asynccontextmanager
 async def watching(url: str, *, token: str | None) -> AsyncIterator[AsyncIterator[Told]]:
-    """What is told of the resource at ``url``, without an end.
+    """The changes of the resource at ``url``, without an end.
 
-    Raises NoSuchAddress, and CannotWatch while it is iterated.
+    Raises NoSuchAddress, and CannotWatch during the iteration.
     """
     target, rules = _admitted(url)
     resolver = SystemResolver()
@@ -43,11 +43,11 @@ async def watching(url: str, *, token: str | None) -> AsyncIterator[AsyncIterato
 
 
 def _admitted(url: str) -> tuple[Target, UrlRules]:
-    """A URL taken apart, and where requests may lead when it is watched."""
+    """The parsed URL, and the rules for requests while it is watched."""
     scheme, _, rest = url.partition("://")
     try:
         origin = parse_origin(f"{scheme}://{rest.partition('/')[0].partition('?')[0]}")
-        # Who runs the command chose the server, which may well be in a private network.
+        # The user of the command chose the server, which may be in a private network.
         rules = UrlRules(private_origins=frozenset({origin}))
         target = rules.admit(url)
     except Refused as refused:

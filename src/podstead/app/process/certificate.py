@@ -1,7 +1,7 @@
-"""Can the server's certificate and its key be used? Asked before anything else is started.
+"""Can the server's certificate and key be used? Checked before anything else starts.
 
-What was found good is copied into memory, and used from there: whoever renews the files writes them
-one after the other, and a worker that starts just then must not read half of each.
+A valid pair is copied into memory and used from there: whoever renews the files writes one after
+the other, and a worker that starts in between must not read one old and one new file.
 """
 
 from __future__ import annotations
@@ -18,27 +18,25 @@ from podstead.config import Settings, StartRefused
 
 @dataclass(frozen=True, slots=True)
 class CertificatePair:
-    """A certificate chain and its key, which were tried and found to belong together."""
+    """A certificate chain and its key, checked to belong together."""
 
     chain: Path
     """In PEM format, the server's own certificate first."""
     key: Path
-    """In PEM format, without a password."""
+    """In PEM format, without a passphrase."""
     content_hash: bytes
-    """Of both, to tell whether others say the same."""
+    """The hash of both, to compare pairs."""
     _descriptors: tuple[int, ...] = field(default=(), repr=False)
 
     def forget(self) -> None:
-        """Give back the memory; to be called once, when no process will read the pair any more."""
+        """Free the memory. To be called once, when no process will read the pair again."""
         for descriptor in self._descriptors:
             os.close(descriptor)
 
 
 def read_key_pair(settings: Settings) -> CertificatePair | None:
-    """The certificate and key of the settings, ``None`` without TLS.
-
-    Raises StartRefused if TLS is asked for and the files do not serve.
-    """
+    """The certificate and key of the settings; ``None`` without TLS. Raises StartRefused if the
+    files cannot be used."""
     if settings.ssl_cert is None or settings.ssl_key is None:
         return None
     chain = _read("ssl-cert", settings.ssl_cert)
@@ -70,7 +68,7 @@ if sys.platform == "linux":
 
     def _in_memory(chain: bytes, key: bytes) -> CertificatePair:
         descriptors = _memory_file("ssl-cert", chain), _memory_file("ssl-key", key)
-        # Workers have the same descriptors. Opened by these names they are read from the beginning.
+        # Workers inherit the descriptors. Opened by these names, they are read from the beginning.
         chain_path, key_path = (Path(f"/proc/self/fd/{each}") for each in descriptors)
         return CertificatePair(chain_path, key_path, _hash(chain, key), descriptors)
 
@@ -87,12 +85,12 @@ def _hash(chain: bytes, key: bytes) -> bytes:
 
 def _try(pair: CertificatePair) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    # Without a password of ours, OpenSSL would ask for one at the terminal.
+    # Without a password callback, OpenSSL would prompt for one at the terminal.
     context.load_cert_chain(pair.chain, pair.key, password="")
 
 
 def _reason(error: ssl.SSLError | ValueError) -> str:
     if isinstance(error, ssl.SSLError) and not error.reason:
-        # OpenSSL names no reason for a file that it cannot parse at all.
+        # OpenSSL gives no reason for a file that it cannot parse at all.
         return "one of them is not in PEM format, or has a passphrase"
     return str(getattr(error, "reason", error)).lower().replace("_", " ")

@@ -1,4 +1,4 @@
-"""How did the server come to its end?"""
+"""Why did the server end?"""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ class ExitReason(Enum):
     """Why :func:`podstead.app.process.serve.serve` returned."""
 
     STOPPED = "stopped"
-    """Asked to, and every request in flight was answered or ran out of time."""
+    """It was told to stop, and every request in progress was answered or timed out."""
     FORCED = "forced"
-    """Asked to a second time: requests in flight were cut off."""
+    """It was told to stop a second time, and requests in progress were aborted."""
     FAILED = "failed"
-    """A worker did not start, or kept dying."""
+    """A worker did not start, or kept failing."""

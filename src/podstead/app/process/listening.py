@@ -1,9 +1,9 @@
-"""Where does the server listen? The sockets are opened once, before anything else is started.
+"""Where does the server listen? The sockets are opened once, before anything else starts.
 
-A port is taken exclusively first, so a busy one is noticed; two servers that both set SO_REUSEPORT
-would silently share it. Only then is the socket opened to siblings, one for each worker, among
-which the kernel spreads connections. Clients that connect while a worker is still starting (or is
-being replaced) wait in its queue instead of being refused.
+A port is first bound exclusively, so that a busy one is noticed; two servers that both set
+SO_REUSEPORT would silently share it. Then one socket is opened for each worker, and the kernel
+distributes the connections. Clients that connect while a worker starts (or is being replaced) wait
+in its queue instead of being refused.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from podstead.app.adapters.retrying import retry_while_busy
 from podstead.config import Settings, StartRefused
 
 BACKLOG = 1024
-"""How many connections wait for each worker; more are refused by the kernel."""
+"""How many connections can wait for each worker; the kernel refuses more."""
 
 _KEEP_ALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
-"""After how many seconds of silence a client is asked, how often again, and how many times."""
+"""The seconds of silence before the first keep-alive probe, those between probes, and their
+number."""
 
 
 def open_listeners(settings: Settings) -> list[socket.socket]:
-    """Listening sockets, one for each worker; the same one again where the system has no
-    SO_REUSEPORT that spreads connections. Raises StartRefused."""
+    """The listening sockets, one for each worker; the same one for all if the system has no
+    SO_REUSEPORT that distributes connections. Raises StartRefused."""
     family, address = _resolve(settings)
     first = _open_exclusively(family, address, settings)
     if settings.workers == 1 or sys.platform != "linux":
@@ -45,7 +46,7 @@ def chosen_port(listeners: Sequence[socket.socket]) -> int:
 
 @contextmanager
 def closing_all(listeners: Sequence[socket.socket]) -> Iterator[None]:
-    """Close the listeners in the end, those that are still open."""
+    """Close the listeners that are still open."""
     try:
         yield
     finally:
@@ -63,7 +64,7 @@ def _resolve(settings: Settings) -> tuple[socket.AddressFamily, tuple[object, ..
             f"host is '{settings.host}', which has no address. Set it to a name or an address of "
             "this machine."
         ) from error
-    # A name such as localhost has addresses of both families; IPv4 is what every client tries.
+    # A name such as localhost has addresses of both families; every client tries IPv4.
     family, _, _, _, address = min(found, key=lambda entry: entry[0] != socket.AF_INET)
     return family, address
 
@@ -101,14 +102,12 @@ def _why(error: OSError, settings: Settings) -> str:
 
 
 def _notice_the_vanished(listener: socket.socket) -> None:
-    """Have the system ask clients that say nothing whether they are still there.
-
-    Connections inherit it. On some of those that listen for notifications nothing may be sent but
-    messages, so a client that vanished without a word would keep its place until the next one.
-    """
+    """Have the system probe silent clients. Connections inherit the options. A connection for
+    notifications carries nothing but messages, so the connection of a vanished client would
+    otherwise stay open until the next message."""
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _KEEP_ALIVE.items():
-        if hasattr(socket, name):  # which of them there are differs between systems
+        if hasattr(socket, name):  # the available options differ between systems
             listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
@@ -117,7 +116,7 @@ def _listen(
 ) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
-        # Connections of the last server that the kernel still remembers do not count as use.
+        # Connections of the previous server that the kernel still remembers do not block the port.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if share:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)

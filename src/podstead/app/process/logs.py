@@ -1,7 +1,7 @@
 """How are log messages written? One line each on standard error, as text or JSON.
 
-Whoever logs passes further facts in ``extra``; both formats show them. Credentials, cookies and
-query strings of logins never belong there (A-183).
+Callers pass further facts in ``extra``, and both formats include them. Credentials, cookies and
+query strings of sign-ins never belong there (A-183).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from podstead.config import Settings
 
 SERVER_LOGGER = "_granian"
-"""The logger of the HTTP server, whose own news is only of interest when looking for faults."""
+"""The logger of the HTTP server, whose own messages matter only for debugging."""
 
 _STANDARD_ATTRIBUTES = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime"}
 
@@ -24,7 +24,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def logging_config(settings: Settings) -> dict[str, Any]:
-    """A configuration for :func:`logging.config.dictConfig`, for this process and every worker."""
+    """The configuration for :func:`logging.config.dictConfig`, in this process and every worker."""
     level = "error" if settings.quiet else settings.log_level
     formatter = "JsonFormatter" if settings.log_format == "json" else "TextFormatter"
     return {
@@ -42,7 +42,7 @@ def logging_config(settings: Settings) -> dict[str, Any]:
 
 
 def server_level(settings: Settings) -> str:
-    """The level of the HTTP server's own messages: one less important than ours."""
+    """The level of the HTTP server's own messages, one less important than ours."""
     if settings.quiet:
         return "error"
     return {"debug": "info", "info": "warning"}.get(settings.log_level, settings.log_level)
@@ -54,14 +54,11 @@ def configure_logging(settings: Settings) -> None:
 
 
 class ServerNews(logging.Filter):
-    """Drops what granian says about workers that did not stop in time.
-
-    It says so of any worker whose end another thread of it notices first; ``serve.py`` says it
-    when it is true.
-    """
+    """Drops granian's messages about workers that did not stop in time. It logs them for any worker
+    whose end another of its threads notices first; ``serve.py`` logs one if it is true."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the message is true."""
+        """Whether to log the message."""
         return "refused to gracefully stop" not in record.getMessage()
 
 
@@ -80,10 +77,10 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: ``time``, ``level``, ``logger``, ``message`` and further facts."""
+    """One JSON object per line: ``time``, ``level``, ``logger``, ``message`` and further facts."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The object; a traceback stands under ``exception``."""
+        """The object; ``exception`` contains the traceback, if any."""
         entry = {
             "time": _timestamp(record),
             "level": record.levelname.lower(),

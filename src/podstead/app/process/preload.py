@@ -1,11 +1,11 @@
-"""What must be in memory before the first request? Everything that a worker may come to use.
+"""What must be loaded before the first request? Everything that a worker may use.
 
 An upgrade replaces the installed package under a running server. A module or template that was
-loaded only then would be of the new version, or gone, while the rest is of the old one. So the main
-process loads it all before it forks workers, which share the memory; a worker that replaces another
-one is forked from the same process and reads nothing from the package either.
+loaded only then would be of the new version, or missing, while the rest is of the old one. So the
+main process loads everything before it forks workers, which share the memory; a worker that
+replaces another is forked from the same process and reads nothing from the package either.
 
-Commands such as ``podstead token`` go on loading late what they use: they end before it matters.
+Commands such as ``podstead token`` still import late: they end before it matters.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ALWAYS = (
     "podstead.web.authority",
 )
 _FOR_THE_PROVIDER = (
-    "cryptography.hazmat.backends.openssl.backend",  # which webauthn verifies signatures with
+    "cryptography.hazmat.backends.openssl.backend",  # webauthn verifies signatures with it
     "podstead.app.accounts",
     "podstead.app.idp",
     "webauthn",
@@ -51,9 +51,9 @@ _FOR_CLIENT_CERTIFICATES = (
 
 
 def preload(settings: Settings) -> None:
-    """Load what a server with these settings uses. Raises ImportError and OSError for an
-    installation that is not whole."""
-    gc.disable()  # what is loaded stays: looking through it again and again costs a tenth more
+    """Load what a server with these settings uses. Raises ImportError and OSError if the
+    installation is incomplete."""
+    gc.disable()  # what is loaded stays, and each collection over it would cost a tenth more
     try:
         for name in _modules(settings):
             import_module(name)

@@ -1,8 +1,8 @@
-"""When has the server's certificate been renewed, and may the new one be used?
+"""When has the server's certificate been renewed, and can the new one be used?
 
-The files are looked at from time to time, and when the operator says so (SIGHUP). A change counts
-once it has lasted from one look to the next: whoever renews them writes one file after the other.
-What cannot be used is reported and left alone, and the certificate in use stays.
+The files are checked at intervals, and when the operator sends SIGHUP. A change applies once two
+checks in a row have seen it: whoever renews the files writes one after the other. Files that cannot
+be used are reported and ignored, and the certificate in use stays.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ CHECK_INTERVAL_S: Final = 60
 """How often the server checks the files for a renewed certificate."""
 
 Signature = tuple[tuple[int, ...], ...]
-"""What changes with files."""
+"""A value that changes when the files change."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerKeys:
-    """What workers need to speak TLS."""
+    """The certificate and key in the form that workers need."""
 
     content_hash: bytes
-    """To tell whether others are the same."""
+    """Identifies the pair."""
     pair: CertificatePair | None = None
     """For the HTTP server's own TLS."""
     context: ServerContext | None = None
-    """Instead of those, for the listener that asks for client certificates."""
+    """Used instead of ``pair`` by the listener that requests client certificates."""
 
 
 def prepare_keys(settings: Settings) -> ServerKeys | None:
-    """What is needed for the TLS of the settings, ``None`` without any. Raises StartRefused."""
+    """The keys for the TLS of the settings; ``None`` without TLS. Raises StartRefused."""
     pair = read_key_pair(settings)
     if pair is None:
         return None
@@ -63,12 +63,12 @@ def prepare_keys(settings: Settings) -> ServerKeys | None:
 
 
 class Renewal:
-    """Looks for renewed files, and hands on what may be used."""
+    """Checks for renewed files, and passes on those that can be used."""
 
     def __init__(
         self, settings: Settings, in_use: Callable[[], bytes], adopt: Callable[[ServerKeys], None]
     ) -> None:
-        """``in_use`` is the content hash of the keys that are in use at the time of the call."""
+        """``in_use`` returns the content hash of the keys in use."""
         self._settings = settings
         self._in_use = in_use
         self._adopt = adopt
@@ -76,20 +76,20 @@ class Renewal:
         self._last_seen = self._judged
 
     def watch(self) -> None:
-        """Look for ever. To be called in a thread of its own, with RENEWAL_SIGNAL blocked."""
+        """Check forever. To be called in its own thread, with RENEWAL_SIGNAL blocked."""
         asked = threading.Event()
         threading.Thread(target=_note_signals, args=(asked,), daemon=True).start()
         self.look_regularly(asked)
 
     def look_regularly(self, asked: threading.Event) -> NoReturn:
-        """Look every CHECK_INTERVAL_S, and at once when ``asked``."""
+        """Check every CHECK_INTERVAL_S, and immediately when ``asked`` is set."""
         while True:
             is_asked = asked.wait(CHECK_INTERVAL_S)
             asked.clear()
             self.look(at_once=is_asked)
 
     def look(self, *, at_once: bool) -> None:
-        """Look once. ``at_once`` is to judge what is there, however new it is."""
+        """Check once. With ``at_once``, even files that have just changed are used."""
         seen = self._signature()
         is_settled = seen == self._last_seen
         self._last_seen = seen

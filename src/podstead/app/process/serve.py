@@ -1,17 +1,17 @@
-"""How is the HTTP server run? Granian, with workers that start, stop and die as they should.
+"""How is the HTTP server run? By granian, with its own handling of signals, failures and renewals.
 
-This is the main process; ``worker.py`` is what each worker does. What it adds to granian:
+This is the main process; ``worker.py`` is what each worker runs. It adds to granian:
 
-- Signals go to this process alone, in a thread that waits for them: the first one drains and
-  stops, the second one stops at once.
+- Only this process handles signals, in a thread that waits for them: the first one drains and
+  stops the server, the second one stops it immediately.
 - A worker reports when its application has started; when all have, the server is ready.
-- A worker that dies before that stops the start, since it would die again. Later it is replaced:
-  one request that kills a worker must not take every pod off the net. A worker that keeps dying
-  stops the server with an error, for the supervisor above to see.
-- When the certificate is renewed, the workers are told, where TLS is ours. Granian cannot change
-  its own, so there workers are replaced one by one: the new one takes connections from the same
-  socket before the old one stops to, and the old one finishes the requests it has begun, however
-  long that takes.
+- A worker that fails before that stops the start, because it would fail again. Later it is
+  replaced: one request that kills a worker must not take every pod offline. If a worker keeps
+  failing, the server stops with an error, which its supervisor sees.
+- When the certificate is renewed, workers behind our own TLS listener load the new one. Granian
+  cannot change its certificate, so its workers are replaced one by one: the new one accepts
+  connections from the same socket before the old one stops to, and the old one finishes its
+  requests, however long that takes.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ def serve(
 ) -> ExitReason:
     """Serve until SIGTERM or SIGINT, or until a worker fails. To be called in the main thread.
 
-    ``keys`` are there for TLS. ``factory`` makes the application, in each worker. ``on_ready`` is
-    called once, in another thread, when all workers answer requests. Raises StartRefused.
+    ``keys`` are for TLS. ``factory`` builds the application, in each worker. ``on_ready`` is called
+    once, in another thread, when all workers answer requests. Raises StartRefused.
     """
     _raise_descriptor_limit()
-    # Workers begin with what is loaded here, and share its memory. They also inherit which signals
-    # are blocked; the other ways of starting a process may unblock them.
+    # Workers start with the modules loaded here, and share their memory. They also inherit the
+    # signal mask; other start methods may unblock signals.
     multiprocessing.set_start_method("fork", force=True)
     reports, report = multiprocessing.Pipe(duplex=False)
     with _front(keys) as front:
@@ -113,13 +113,14 @@ def _load_nothing() -> Callable[..., object]:
 
 
 class _Server(MPServer):
-    """Granian's main process, which can also have the workers use a renewed certificate."""
+    """Granian's main process, which can also make the workers use a renewed certificate."""
 
     def __init__(self, equipment: Equipment, keys: ServerKeys | None) -> None:
         settings = equipment.settings
         super().__init__(
             target="podstead",
-            # Its own socket is not used; it is bound, and closed again, on a port of the system.
+            # Granian's own socket is not used; it is bound to a port that the system chooses, and
+            # closed.
             address="127.0.0.1",
             port=0,
             interface=Interfaces.ASGI,
@@ -145,28 +146,27 @@ class _Server(MPServer):
         self._renewed: CertificatePair | None = None
         self._retired: list[WorkerProcess] = []
         self.started: queue.SimpleQueue[int] = queue.SimpleQueue()
-        """The process numbers of workers that answer requests, as they report."""
+        """The process ids of the workers that answer requests, as they report them."""
         if keys is not None and keys.pair is not None:
             self._use(keys.pair)
 
     @property
     def all_workers(self) -> list[WorkerProcess]:
-        """Also those that only finish what they have begun."""
+        """Also workers that only finish their requests."""
         return [*self.wrks, *self._retired]
 
     def keys_in_use(self) -> bytes:
-        """Their content hash."""
+        """The content hash of the keys."""
         return self._content_hash
 
     def adopt(self, keys: ServerKeys) -> None:
-        """Have other keys used for new connections. May be called in any thread but one at a
-        time."""
+        """Use other keys for new connections. Not to be called by two threads at once."""
         front = self._equipment.front
         if front is None or keys.context is None:
             self._renewed = keys.pair
             self.signal_handler_reload()  # type: ignore[no-untyped-call]
             return
-        front.context = keys.context  # for workers to come
+        front.context = keys.context  # for future workers
         for worker in self.wrks:
             if worker.inner.pid is not None and _is_alive(worker):
                 os.kill(worker.inner.pid, RENEWAL_SIGNAL)
@@ -177,12 +177,12 @@ class _Server(MPServer):
         logger.info("The renewed certificate is in use")
 
     def _use(self, pair: CertificatePair) -> None:
-        """Have granian speak TLS with these in the workers to come."""
+        """Make granian use these keys in future workers."""
         files = (str(pair.chain), str(pair.key), None)
         self.ssl_ctx = (True, *files, _LEAST_TLS, None, [], False)  # type: ignore[assignment]
 
     def _reload(self, spawn_target: object, target_loader: object) -> None:
-        """What granian calls in the main thread once somebody wants other workers."""
+        """Granian calls this in the main thread when workers are to be replaced."""
         self.reload_signal = False
         self.main_loop_interrupt.clear()
         renewed, before = self._renewed, self._pair
@@ -197,14 +197,14 @@ class _Server(MPServer):
             else:
                 self._use(before)
                 renewed.forget()
-        # What came meanwhile may have been cleared.
+        # A signal that arrived meanwhile may have been cleared.
         if self.interrupt_signal or self.interrupt_children:
             self.main_loop_interrupt.set()
 
     def _replace(self, index: int, spawn_target: object, target_loader: object) -> bool:
-        """Whether a worker has taken over from the one with that index."""
+        """Replace the worker with that index. Returns whether the new one has taken over."""
         new = self._spawn_worker(index, spawn_target, target_loader)
-        new.interrupt_by_parent = True  # if it dies now, that is for us to deal with
+        new.interrupt_by_parent = True  # from now on this class handles its failure
         new.start()  # type: ignore[no-untyped-call]
         if not self._has_started(new):
             new.kill()  # type: ignore[no-untyped-call]
@@ -236,7 +236,7 @@ def _is_alive(worker: WorkerProcess) -> bool:
 
 
 class _Stop:
-    """Waits for signals, in a thread of its own."""
+    """Waits for signals, in its own thread."""
 
     def __init__(self, server: _Server, listeners: Sequence[socket.socket]) -> None:
         self._server = server
@@ -252,7 +252,7 @@ class _Stop:
         signal.sigwait(_STOP_SIGNALS)
         self._asked_s = time.monotonic()
         self.ending = ExitReason.STOPPED
-        # Without a listening socket clients are refused at once instead of waiting in a queue.
+        # Without a listening socket, clients are refused immediately instead of waiting in a queue.
         for listener in self._listeners:
             listener.close()
         self._server.signal_handler_interrupt()  # type: ignore[no-untyped-call]
@@ -264,7 +264,7 @@ class _Stop:
 
 @contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """Keep the signals pending in this thread and in those, and the processes, it starts."""
+    """Block the signals in this thread, and in the threads and processes that it starts."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_STOP_SIGNALS, RENEWAL_SIGNAL})
     try:
         yield
@@ -279,17 +279,17 @@ def _await_readiness(
         for _ in range(workers):
             reports.recv_bytes()
         on_ready()
-        # Only now: no process is forked while this thread may hold a lock.
+        # Only now, because no process may be forked while this thread holds a lock.
         server.respawn_failed_workers = True
-        while True:  # workers that were replaced report too
+        while True:  # workers that have been replaced report as well
             server.started.put(int(reports.recv_bytes()))
     except EOFError:
         return  # the server has ended
 
 
 def _raise_descriptor_limit() -> None:
-    # The customary soft limit of 1024 is for programs that use select(); each connection and each
-    # file being sent takes a descriptor.
+    # The usual soft limit of 1024 is for programs that use select(); each connection and each file
+    # being sent needs a descriptor.
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

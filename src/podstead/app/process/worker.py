@@ -1,11 +1,11 @@
-"""What does a worker do, from its start to its end? Granian's work, with what that lacks.
+"""What does a worker do, from its start to its end? It runs granian, and adds what granian lacks.
 
-- It takes over a listening socket that is already open (``listening.py``). With client
-  certificates that is not granian's but the terminator's (``tls/``), which passes everything on.
-- It waits for SIGTERM in a thread: a worker that is still starting ends on the spot, where
-  granian's would miss the signal and run for ever.
+- It uses a listening socket that is already open (``listening.py``). With client certificates, that
+  socket belongs to the terminator (``tls/``), which passes everything on to granian.
+- It waits for SIGTERM in a thread: a worker that is still starting ends immediately, where
+  granian's would miss the signal and run forever.
 - It reports when its application has started.
-- It bounds its connections in time and number (``connections/``).
+- It limits its connections in time and number (``connections/``).
 - It ends when the main process is gone, even if that was killed.
 """
 
@@ -49,24 +49,24 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Factory = Callable[[Settings], Application]
-"""Makes the application. If that has a method ``drain`` it is called when the worker shall stop,
-before connections that have no end are cut off."""
+"""Builds the application. If it has a method ``drain``, the worker calls that before it stops, and
+before connections without an end are aborted."""
 
 LEAVE_S = 5.0
-"""How long those who listen have to leave when the server stops."""
+"""How long clients that wait for notifications have to leave when the server stops."""
 
 
 @dataclass(slots=True)
 class Equipment:
-    """What workers find when they start: each is a copy of the main process."""
+    """What a worker inherits from the main process."""
 
     settings: Settings
     factory: Factory
     listeners: Sequence[socket.socket]
     report: Connection
-    """Where a worker writes its process number once it answers requests."""
+    """The pipe to which a worker writes its process id when it answers requests."""
     front: Front | None
-    """What asks for client certificates, if anything does."""
+    """The TLS listener that requests client certificates, if it is used."""
 
 
 def run_worker(
@@ -77,7 +77,7 @@ def run_worker(
     _own_socket: object,
     *arguments: Any,  # noqa: ANN401 - handed through
 ) -> None:
-    """The whole life of a worker; what granian is given to call."""
+    """Run a worker from start to end; granian calls this in the new process."""
     start_thread(partial(_end_with_parent, equipment.front))
     listener = equipment.listeners[worker_id - 1]
     for other in equipment.listeners:
@@ -103,7 +103,7 @@ def run_worker(
 
 
 def start_thread(target: Callable[[], None]) -> None:
-    """Run it beside the rest, and no longer than that."""
+    """Run the function in a daemon thread, which does not keep the process alive."""
     threading.Thread(target=target, daemon=True).start()
 
 
@@ -117,7 +117,7 @@ def _end_with_parent(front: Front | None) -> None:
 
 
 class _Doorway:
-    """What connects the listening socket, the terminator, granian and the application."""
+    """Connects the listening socket, the terminator, granian and the application."""
 
     def __init__(self, listener: socket.socket, front: Front, settings: Settings) -> None:
         self._listener = listener
@@ -134,7 +134,7 @@ class _Doorway:
         return inner
 
     def connect(self, application: Application) -> tuple[Terminator, Application]:
-        """The terminator, and the application as granian is to call it."""
+        """The terminator, and the application as granian calls it."""
         from podstead.app.process.tls.extension import Clients, Introduced
         from podstead.app.process.tls.terminator import Terminator
 
@@ -153,7 +153,7 @@ class _Doorway:
 def _load_application(
     equipment: Equipment, doorway: _Doorway | None, supervisor: Supervisor
 ) -> Application:
-    """What granian calls in a worker, with the event loop made and not yet running."""
+    """Granian calls this in a worker, when the event loop exists and does not run yet."""
     drain = _Drain(asyncio.get_event_loop(), partial(_renew, equipment), supervisor)
     start_thread(drain.wait)
     try:
@@ -169,7 +169,7 @@ def _load_application(
 
 
 def _renew(equipment: Equipment) -> None:
-    """Let new connections have the renewed certificate, which the main process found good."""
+    """Use the renewed certificate, which the main process has checked, for new connections."""
     if equipment.front is None:
         return
     try:
@@ -203,7 +203,7 @@ class _Drain:
         self.started = False
         self.terminator: Terminator | None = None
         self.first: Callable[[], Awaitable[None]] | None = None
-        """What is to be done before, within LEAVE_S seconds."""
+        """Call this first, for at most LEAVE_S seconds."""
         loop.add_signal_handler = self._note_handler  # type: ignore[assignment, method-assign]
 
     def _note_handler(
@@ -217,7 +217,7 @@ class _Drain:
             self._renew()
         self.supervisor.block_nobody()
         if not self.started or self._handle is None:
-            os._exit(0)  # there is nothing to finish
+            os._exit(0)  # nothing is in progress
         if self.terminator is not None:
             self._loop.call_soon_threadsafe(self.terminator.stop)
         asyncio.run_coroutine_threadsafe(self._stop(self._handle), self._loop)
