@@ -23,13 +23,13 @@ from podstead.outbound.urls import UrlRules, parse_origin
 from podstead.watch import receiving, watching
 from podstead.watch.changes import ReceivedChange
 from podstead.watch.discovery import Protocol
-from podstead.watch.errors import AccessLost, CannotWatch, Interrupted
+from podstead.watch.errors import AccessLost, Interrupted, WatchError
 from podstead.watch.receiving import Missed
 from podstead.watch.server import Server
 from podstead.watch.watching import (
     Disconnected,
     ReconnectDelay,
-    Told,
+    WatchEvent,
     Watching,
     WatchStarted,
 )
@@ -149,7 +149,7 @@ async def running(server: OtherServer) -> AsyncIterator[None]:
         await runner.cleanup()
 
 
-async def told(other: OtherServer, count: int, *, url: str | None = None) -> list[Told]:
+async def told(other: OtherServer, count: int, *, url: str | None = None) -> list[WatchEvent]:
     """The first things that are told; attempts follow without waiting."""
     resolver = SystemResolver()
     server = Server(
@@ -159,10 +159,10 @@ async def told(other: OtherServer, count: int, *, url: str | None = None) -> lis
         token=TOKEN,
     )
     patience = ReconnectDelay(first_s=0.0)
-    watched = Watching(server, bundled_contexts(), url or other.topic, patience=patience)
-    found: list[Told] = []
+    watched = Watching(server, bundled_contexts(), url or other.topic, delay=patience)
+    found: list[WatchEvent] = []
     try:
-        async with asyncio.timeout(DEADLINE_S), contextlib.aclosing(watched.told()) as everything:
+        async with asyncio.timeout(DEADLINE_S), contextlib.aclosing(watched.events()) as everything:
             async for each in everything:
                 found.append(each)
                 if len(found) == count:
@@ -189,7 +189,7 @@ def event(number: int) -> bytes:
     return f"id: {number}\ndata: {message(number)}\n\n".encode()
 
 
-def numbers(found: list[Told]) -> list[int | type]:
+def numbers(found: list[WatchEvent]) -> list[int | type]:
     """The number of each change, the class of anything else."""
     return [
         int(each.resource.rpartition("/")[2]) if isinstance(each, ReceivedChange) else type(each)
@@ -324,7 +324,7 @@ async def test_an_older_server_is_watched_by_its_socket(other: OtherServer) -> N
 async def test_an_older_server_may_refuse(other: OtherServer) -> None:
     other.head["Updates-Via"] = f"{other.base_url.replace('http', 'ws')}/socket"
     other.talks("/socket", [f"<sub {other.topic}", f"err {other.topic} forbidden"])
-    with pytest.raises(CannotWatch, match=f"refused: {other.topic} forbidden"):
+    with pytest.raises(WatchError, match=f"refused: {other.topic} forbidden"):
         await told(other, 1)
 
 
@@ -381,13 +381,13 @@ async def test_redirects_without_an_end_are_given_up(other: OtherServer) -> None
         raise web.HTTPFound("/notes/")
 
     other.answers["/notes/"] = around
-    with pytest.raises(CannotWatch, match="redirects too many times"):
+    with pytest.raises(WatchError, match="redirects too many times"):
         await told(other, 1)
 
 
 async def test_a_page_that_is_on_no_solid_server_is_refused(other: OtherServer) -> None:
     other.head["Link"] = '</style.css>; rel="preload"'
-    with pytest.raises(CannotWatch, match="is not on a Solid server"):
+    with pytest.raises(WatchError, match="is not on a Solid server"):
         await told(other, 1)
 
 
@@ -407,7 +407,7 @@ async def test_a_server_without_notifications_is_refused(
 ) -> None:
     other.offers("WebSocketChannel2023")
     other.says("/description", text, media_type, status)
-    with pytest.raises(CannotWatch, match="offers no type of notifications"):
+    with pytest.raises(WatchError, match="offers no type of notifications"):
         await told(other, 1)
 
 
@@ -418,7 +418,7 @@ async def test_trouble_at_the_beginning_is_told_and_not_taken_for_an_answer(
 ) -> None:
     other.offers(channel_type)
     other.says(path, status=503)
-    with pytest.raises(CannotWatch, match="503"):
+    with pytest.raises(WatchError, match="503"):
         await told(other, 1)
 
 
@@ -437,7 +437,7 @@ async def test_a_service_that_refuses_is_understood(
 ) -> None:
     other.offers("EventSourceChannel2023")
     other.says("/service", status=status)
-    with pytest.raises(CannotWatch, match=sentence):
+    with pytest.raises(WatchError, match=sentence):
         await told(other, 1)
 
 
@@ -550,14 +550,14 @@ async def test_a_right_that_is_taken_away_ends_it(
 async def test_an_event_without_end_is_not_collected(other: OtherServer, content: bytes) -> None:
     other.offers("EventSourceChannel2023")
     other.streams("/receive", [content], media_type="text/event-stream")
-    with pytest.raises(CannotWatch, match="Cannot read"):
+    with pytest.raises(WatchError, match="Cannot read"):
         await told(other, 2)
 
 
 async def test_a_message_without_end_is_not_collected(other: OtherServer) -> None:
     other.offers("StreamingHTTPChannel2023")
     other.streams("/receive", [b"{" * 2_000_000], media_type="application/ld+json")
-    with pytest.raises(CannotWatch, match="Cannot read"):
+    with pytest.raises(WatchError, match="Cannot read"):
         await told(other, 2)
 
 
@@ -567,7 +567,7 @@ async def test_what_is_no_event_stream_is_not_read_as_one(
 ) -> None:
     other.offers("EventSourceChannel2023")
     other.streams("/receive", [event(1)], media_type=media_type)
-    with pytest.raises(CannotWatch, match="Cannot read"):
+    with pytest.raises(WatchError, match="Cannot read"):
         await told(other, 1)
 
 
@@ -578,14 +578,14 @@ async def test_a_server_cannot_lead_into_private_networks(
     """A-187."""
     other.offers("EventSourceChannel2023")
     other.says("/service", json.dumps({"receiveFrom": receive_from}))
-    with pytest.raises(CannotWatch, match="no connection is allowed"):
+    with pytest.raises(WatchError, match="no connection is allowed"):
         await told(other, 1)
 
 
 async def test_a_service_that_does_not_say_where_is_refused(other: OtherServer) -> None:
     other.offers("EventSourceChannel2023")
     other.says("/service", "{}")
-    with pytest.raises(CannotWatch, match="does not say where"):
+    with pytest.raises(WatchError, match="does not say where"):
         await told(other, 1)
 
 
@@ -611,7 +611,7 @@ def test_waits_grow_up_to_a_limit_and_begin_anew_after_a_good_connection() -> No
     waits = [patience.next_s() for _ in range(12)]
     for expected, wait in zip([2, 4, 8, 16, *[30] * 8], waits, strict=True):
         assert expected <= wait <= expected * 1.25
-    patience.proven()
+    patience.reset()
     assert patience.next_s() <= 2.5
 
 
@@ -624,5 +624,5 @@ def test_a_server_may_ask_for_another_wait_within_reason(
 ) -> None:
     """A server cannot have itself asked without a pause, nor put a client off for days."""
     patience = ReconnectDelay()
-    patience.asked(retry_ms)
+    patience.set_first(retry_ms)
     assert least_s <= patience.next_s() <= most_s

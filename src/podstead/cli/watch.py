@@ -93,7 +93,7 @@ def _closed(task: asyncio.Task[None]) -> None:
 async def _print_changes(url: str, *, token: str | None, count: int | None, show: _Show) -> None:
     from podstead.app.operator.watching import NoSuchAddress, watching
     from podstead.watch.changes import ReceivedChange
-    from podstead.watch.errors import CannotWatch
+    from podstead.watch.errors import WatchError
     from podstead.watch.receiving import Missed
     from podstead.watch.watching import Disconnected, WatchStarted
 
@@ -119,7 +119,7 @@ async def _print_changes(url: str, *, token: str | None, count: int | None, show
         return
     except NoSuchAddress as error:
         raise click.UsageError(_printable(str(error))) from error
-    except CannotWatch as error:
+    except WatchError as error:
         raise click.ClickException(_printable(str(error))) from error
 
 

@@ -2,7 +2,7 @@
 
 git keeps what it is asked, and the commands of a push, in its memory, and inflates without a limit:
 a few MB of gzip from anybody who may read would take gigabytes. So it gets content inflated, and
-neither a question nor the commands of a push come larger than :data:`MOST_WORDS_BYTES`.
+neither a question nor the commands of a push come larger than :data:`MAX_COMMAND_BYTES`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 from podstead.core.errors import BadRequest, BodyTooLarge
 
-MOST_WORDS_BYTES: Final = 10 * 1024 * 1024
+MAX_COMMAND_BYTES: Final = 10 * 1024 * 1024
 """As http-backend has it for questions, before it inflates them (http.maxRequestBuffer)."""
 
 _GZIP_WINDOW_BITS: Final = 16 + zlib.MAX_WBITS
@@ -22,7 +22,7 @@ _LENGTH_DIGITS: Final = 4
 _HEXADECIMAL: Final = frozenset(b"0123456789abcdefABCDEF")
 
 
-async def inflated(content: AsyncIterator[bytes], *, limit_bytes: int) -> AsyncIterator[bytes]:
+async def decompressed(content: AsyncIterator[bytes], *, limit_bytes: int) -> AsyncIterator[bytes]:
     """What one gzip member (RFC 1952) holds, in pieces of bounded size.
 
     Raises BodyTooLarge when it holds more than the limit, and BadRequest if it is damaged, cut
@@ -55,7 +55,7 @@ def _pieces(inflating: zlib._Decompress, chunk: bytes) -> Iterator[bytes]:
             yield piece
 
 
-async def with_few_commands(content: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def limit_commands(content: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """The content of a push as it is, if what stands before its first flush packet is not too much.
 
     Raises BodyTooLarge. Anything but packets (gitprotocol-common, pkt-line) is git's to refuse.
@@ -80,8 +80,8 @@ class _Commands:
         at = 0
         while at < len(piece) and not self._over:
             at = self._skip(piece, at) if self._to_skip_bytes else self._read_length(piece, at)
-        if not self._over and self._seen_bytes > MOST_WORDS_BYTES:
-            raise BodyTooLarge(f"The commands of a push can have at most {MOST_WORDS_BYTES} bytes")
+        if not self._over and self._seen_bytes > MAX_COMMAND_BYTES:
+            raise BodyTooLarge(f"The commands of a push can have at most {MAX_COMMAND_BYTES} bytes")
 
     def _skip(self, piece: bytes, at: int) -> int:
         skipped_bytes = min(self._to_skip_bytes, len(piece) - at)

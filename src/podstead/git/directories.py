@@ -5,7 +5,7 @@ is being made, ``gone-…`` one that is being removed. ``hooks`` has the one hoo
 asks whether a push may change references. Whoever makes or changes one holds a
 claim on it, a lock of the system that its git processes inherit. It ends with the last of them,
 however they end. So whoever can have a repository alone knows that what looks unfinished in there
-is left over from a crash, and that a repository which no container owns will never be owned.
+is left over from a crash, and that a repository which no container owns will never be claimed.
 """
 
 from __future__ import annotations
@@ -188,11 +188,11 @@ class Directories:
             raise
         return claim
 
-    async def claim_alone(self, name: RepositoryName) -> DirectoryClaim | None:
+    async def claim_exclusively(self, name: RepositoryName) -> DirectoryClaim | None:
         """Keep everybody else from changing a repository; ``None`` while somebody does, or if it
         is gone. Raises StorageError."""
         with _trouble():
-            return _claim_alone(self.path(name))
+            return _claim_exclusively(self.path(name))
 
     async def sync(self, name: RepositoryName) -> None:
         """Bring the names in a repository to the disk, after git has brought the content there."""
@@ -239,7 +239,7 @@ class Directories:
 
     async def _sweep(self, path: Path, is_kept: IsKept) -> None:
         with _trouble():
-            claim = _claim_alone(path)
+            claim = _claim_exclusively(path)
         if claim is None:
             return
         try:
@@ -315,7 +315,7 @@ def _lock_shared(claim: DirectoryClaim) -> bool:
     return True
 
 
-def _claim_alone(repository: Path) -> DirectoryClaim | None:
+def _claim_exclusively(repository: Path) -> DirectoryClaim | None:
     """A claim that nobody shares; ``None`` while anybody is at the repository, or it is gone."""
     try:
         claim = _open_claim(repository)

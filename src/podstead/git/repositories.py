@@ -38,7 +38,7 @@ _LEAST_WASTE_BYTES: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
+class ClaimedRepository:
     """A container's repository, for as long as somebody changes it."""
 
     name: RepositoryName
@@ -100,14 +100,14 @@ class Repositories:
         entry = await self._store.read_entry(repository_of(container), now_ms=self._clock.now_ms())
         return None if entry is None else RepositoryName(entry.value.decode("ascii"))
 
-    async def join(self, name: RepositoryName, container: ResourcePath) -> Owned:
+    async def join(self, name: RepositoryName, container: ResourcePath) -> ClaimedRepository:
         """Join those who change a container's repository. Raises StorageError, and Overloaded
         while it is being pruned."""
-        return Owned(name, container, await self._directories.claim(name))
+        return ClaimedRepository(name, container, await self._directories.claim(name))
 
     async def make(
         self, container: ResourcePath, preconditions: Sequence[Precondition]
-    ) -> Owned | None:
+    ) -> ClaimedRepository | None:
         """Give a container a repository of its own; ``None`` if it has got one meanwhile, is gone,
         or a precondition no longer holds. Raises ServerTrouble."""
         name = RepositoryName(self._randomness.token_hex(_NAME_BYTES))
@@ -128,34 +128,34 @@ class Repositories:
             claim.release()
             raise
         if is_ours:
-            return Owned(name, container, claim)
+            return ClaimedRepository(name, container, claim)
         claim.release()
         await self._directories.remove(name)
         return None
 
-    async def settle(self, owned: Owned) -> None:
+    async def settle(self, claimed: ClaimedRepository) -> None:
         """See to a repository after a push: the branch that clones begin with is one that there
         is, and what was pushed is found after a crash of the machine. Raises ServerTrouble."""
-        chosen = await self._directories.default_branch(owned.name)
-        if not await self._branches(owned, chosen):
-            branches = await self._branches(owned, "refs/heads")
+        chosen = await self._directories.default_branch(claimed.name)
+        if not await self._branches(claimed, chosen):
+            branches = await self._branches(claimed, "refs/heads")
             if branches:
                 first = first_branch(branches)
-                await self._git(owned, "symbolic-ref", "HEAD", first)
-        await self._directories.sync(owned.name)
-        await self._charge(owned.name, owned.container)
+                await self._git(claimed, "symbolic-ref", "HEAD", first)
+        await self._directories.sync(claimed.name)
+        await self._charge(claimed.name, claimed.container)
 
-    async def _branches(self, owned: Owned, below: str) -> list[str]:
-        said = await self._git(owned, "for-each-ref", "--format=%(refname)", below)
+    async def _branches(self, claimed: ClaimedRepository, below: str) -> list[str]:
+        said = await self._git(claimed, "for-each-ref", "--format=%(refname)", below)
         return said.splitlines()
 
-    def tidy_soon(self, owned: Owned) -> None:
+    def schedule_tidying(self, claimed: ClaimedRepository) -> None:
         """Clear away what a push left, join many small packs into few, and charge the storage for
         what remains; in the background."""
-        if owned.name in self._to_tidy:
+        if claimed.name in self._to_tidy:
             return  # what waits for its turn will see this push too
-        self._to_tidy.add(owned.name)
-        task = asyncio.create_task(self._tidy(owned.name, owned.container))
+        self._to_tidy.add(claimed.name)
+        task = asyncio.create_task(self._tidy(claimed.name, claimed.container))
         self._tidying.add(task)
         task.add_done_callback(self._tidying.discard)
 
@@ -177,29 +177,29 @@ class Repositories:
     async def _pack(self, name: RepositoryName, container: ResourcePath) -> bool:
         """Join packs if there are many. Tells whether much of what is there then is reached by no
         branch or tag, or is there twice."""
-        owned = await self.join(name, container)
+        claimed = await self.join(name, container)
         try:
-            await self._git(owned, "gc", "--auto", "--quiet", time_limit_s=_TIDYING_LIMIT_S)
+            await self._git(claimed, "gc", "--auto", "--quiet", time_limit_s=_TIDYING_LIMIT_S)
             # What a push brings is one pack, also if it replaces all that was there before.
             reached = await self._git(
-                owned,
+                claimed,
                 *("rev-list", "--objects", "--all", "--disk-usage"),
                 time_limit_s=_TIDYING_LIMIT_S,
             )
             kept_bytes = await self._directories.object_bytes(name)
         finally:
-            owned.claim.release()
+            claimed.claim.release()
         reached_bytes = int(reached)
         return kept_bytes - reached_bytes > max(_LEAST_WASTE_BYTES, reached_bytes // 4)
 
     async def _prune(self, name: RepositoryName, container: ResourcePath) -> None:
         """Remove what nothing reaches, while nobody pushes: a push may build on it."""
-        claim = await self._directories.claim_alone(name)
+        claim = await self._directories.claim_exclusively(name)
         if claim is None:
             return  # whoever pushes now has it tidied up afterwards
-        owned = Owned(name, container, claim)
+        claimed = ClaimedRepository(name, container, claim)
         try:
-            await self._git(owned, "gc", "--prune=now", "--quiet", time_limit_s=_TIDYING_LIMIT_S)
+            await self._git(claimed, "gc", "--prune=now", "--quiet", time_limit_s=_TIDYING_LIMIT_S)
         finally:
             claim.release()
 
@@ -215,14 +215,16 @@ class Repositories:
             environment=environment(self._processes.search_path, repository=str(directory)),
         )
 
-    async def _git(self, owned: Owned, *arguments: str, time_limit_s: float = 60) -> str:
-        repository = self.path(owned.name)
+    async def _git(
+        self, claimed: ClaimedRepository, *arguments: str, time_limit_s: float = 60
+    ) -> str:
+        repository = self.path(claimed.name)
         variables = environment(self._processes.search_path, repository=repository)
         return await self._processes.run(
             f"--git-dir={repository}",
             *arguments,
             environment=variables,
-            holding=owned.claim.descriptor,
+            holding=claimed.claim.descriptor,
             time_limit_s=time_limit_s,
         )
 

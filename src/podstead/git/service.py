@@ -17,9 +17,9 @@ from podstead.core.identity import Identity
 from podstead.core.operation import InMemoryBody, RequestBody
 from podstead.git.cgi import Head, Transfer, read_head, variables
 from podstead.git.configuration import environment
-from podstead.git.content import MOST_WORDS_BYTES, inflated, with_few_commands
+from podstead.git.content import MAX_COMMAND_BYTES, decompressed, limit_commands
 from podstead.git.processes import Processes, Running
-from podstead.git.repositories import EMPTY, Owned, Repositories
+from podstead.git.repositories import EMPTY, ClaimedRepository, Repositories
 from podstead.git.requests import GitRequest
 from podstead.storage.capacity import StorageCapacity
 from podstead.storage.protocol import Store
@@ -99,14 +99,14 @@ class GitService:
         admitted = await self._admit(asked, caller)
         transfer.check(asked)
         if asked.is_push and not asked.advertises:
-            return await self._take_push(asked, caller, transfer, body, admitted)
+            return await self._receive_push(asked, caller, transfer, body, admitted)
         if not (admitted.exists or asked.is_push):
             raise NotFound("There is no container here")
         content = _content(
             asked,
             transfer,
             InMemoryBody() if asked.advertises else body,
-            limit_bytes=min(self._max_body_bytes, MOST_WORDS_BYTES),
+            limit_bytes=min(self._max_body_bytes, MAX_COMMAND_BYTES),
         )
         running = await self._start(
             asked, caller, transfer, content, name=admitted.repository or EMPTY
@@ -136,7 +136,7 @@ class GitService:
 
     # --- pushing ------------------------------------------------------------------------------
 
-    async def _take_push(
+    async def _receive_push(
         self,
         asked: GitRequest,
         caller: Caller,
@@ -150,10 +150,10 @@ class GitService:
         )  # an empty push takes some, too
         remaining_bytes = await self._capacity.remaining_bytes(storage)
         limit_bytes = max(min(self._max_body_bytes, remaining_bytes or self._max_body_bytes), 1)
-        owned = await self._own(asked, caller, admitted)
+        claimed = await self._own(asked, caller, admitted)
 
         async def permit() -> None:
-            await self._check_again(asked, caller, owned)
+            await self._recheck(asked, caller, claimed)
 
         content = _content(asked, transfer, body, limit_bytes=limit_bytes)
         try:
@@ -162,21 +162,21 @@ class GitService:
                 caller,
                 transfer,
                 _then(permit, self._capacity.limit_to_disk(content)),
-                name=owned.name,
-                holding=owned.claim.descriptor,
+                name=claimed.name,
+                holding=claimed.claim.descriptor,
                 changes={
                     "receive.maxInputSize": str(limit_bytes),
                     "core.hooksPath": self._repositories.hooks,
                 },
                 permit=permit,
             )
-            return await _answered(running, self._finish(running, owned))
+            return await _answered(running, self._finish(running, claimed))
         except BaseException:
-            owned.claim.release()
-            self._repositories.tidy_soon(owned)
+            claimed.claim.release()
+            self._repositories.schedule_tidying(claimed)
             raise
 
-    async def _check_again(self, asked: GitRequest, caller: Caller, owned: Owned) -> None:
+    async def _recheck(self, asked: GitRequest, caller: Caller, claimed: ClaimedRepository) -> None:
         """See that the caller may still push, and to this repository.
 
         A push may take hours to arrive. This is asked when it has arrived, so that its answer is a
@@ -184,10 +184,12 @@ class GitService:
         RequestRefused and ServerTrouble.
         """
         admitted = await self._admit(asked, caller)
-        if admitted.repository != owned.name:
+        if admitted.repository != claimed.name:
             raise Conflict("The container was deleted during the push")
 
-    async def _own(self, asked: GitRequest, caller: Caller, admitted: _Admitted) -> Owned:
+    async def _own(
+        self, asked: GitRequest, caller: Caller, admitted: _Admitted
+    ) -> ClaimedRepository:
         """The repository to push to, and with it the container, made if need be."""
         for _ in range(_MAX_ATTEMPTS):
             if not admitted.exists:
@@ -195,22 +197,24 @@ class GitService:
             elif admitted.repository is not None:
                 return await self._repositories.join(admitted.repository, asked.container)
             else:
-                owned = await self._repositories.make(asked.container, admitted.grant.preconditions)
-                if owned is not None:
-                    return owned
+                claimed = await self._repositories.make(
+                    asked.container, admitted.grant.preconditions
+                )
+                if claimed is not None:
+                    return claimed
             admitted = await self._admit(asked, caller)
         raise Overloaded("The container is changing too fast for a push; try again")
 
-    async def _finish(self, running: Running, owned: Owned) -> AsyncIterator[bytes]:
+    async def _finish(self, running: Running, claimed: ClaimedRepository) -> AsyncIterator[bytes]:
         """Hand the answer on, and end it once what it acknowledges is there to stay."""
         try:
             async for chunk in running.chunks():
                 yield chunk
-            await self._repositories.settle(owned)
+            await self._repositories.settle(claimed)
         finally:
             await running.end()
-            owned.claim.release()
-            self._repositories.tidy_soon(owned)
+            claimed.claim.release()
+            self._repositories.schedule_tidying(claimed)
 
     # --- running ------------------------------------------------------------------------------
 
@@ -255,8 +259,8 @@ def _content(
     """What git gets of a body, of which it may hold so much, inflated or not."""
     content = body.chunks(limit_bytes=limit_bytes)
     if transfer.is_compressed and not asked.advertises:
-        content = inflated(content, limit_bytes=limit_bytes)
-    return with_few_commands(content) if asked.is_push else content
+        content = decompressed(content, limit_bytes=limit_bytes)
+    return limit_commands(content) if asked.is_push else content
 
 
 async def _then(

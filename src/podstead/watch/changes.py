@@ -29,7 +29,7 @@ _PROPERTIES: Final = {
 }
 
 
-class NoMessage(ValueError):
+class InvalidMessage(ValueError):
     """This is no message about a change."""
 
 
@@ -47,15 +47,15 @@ class ReceivedChange:
 
 
 def read_json(content: bytes) -> ReceivedChange:
-    """The change that a message in JSON-LD tells of. Raises NoMessage."""
+    """The change that a message in JSON-LD tells of. Raises InvalidMessage."""
     try:
         said = parse_object(content)
     except ValueError as error:
-        raise NoMessage from error
+        raise InvalidMessage from error
     return _change(said)
 
 
-def take_json(content: bytes) -> tuple[list[ReceivedChange], bytes]:
+def split_json(content: bytes) -> tuple[list[ReceivedChange], bytes]:
     """The messages that have come of a stream of JSON-LD, and the rest, which is not complete."""
     changes = []
     rest = b""
@@ -63,13 +63,13 @@ def take_json(content: bytes) -> tuple[list[ReceivedChange], bytes]:
         rest += line
         try:
             changes.append(read_json(rest))
-        except NoMessage:
+        except InvalidMessage:
             continue
         rest = b""
     return changes, rest.lstrip()
 
 
-def take_turtle(content: bytes, *, url: str) -> tuple[list[ReceivedChange], bytes]:
+def split_turtle(content: bytes, *, url: str) -> tuple[list[ReceivedChange], bytes]:
     """The messages that have come of a stream of Turtle from ``url``, and the rest.
 
     Several documents in a row are one document, which is complete when it can be read.
@@ -77,7 +77,7 @@ def take_turtle(content: bytes, *, url: str) -> tuple[list[ReceivedChange], byte
     try:
         graph = parse(content, TURTLE, base_iri=url).graph
         changes = [_change(_said(graph, each)) for each in graph.subjects(Iri(AS_OBJECT))]
-    except (MalformedRdf, NoMessage):
+    except (MalformedRdf, InvalidMessage):
         return [], content
     return changes, b"" if changes else content
 
@@ -101,7 +101,7 @@ def _said(graph: Graph, subject: Subject) -> dict[str, object]:
 def _change(said: Mapping[str, object]) -> ReceivedChange:
     activity, changed = _name(said.get("type")), _name(said.get("object"))
     if activity is None or changed is None:
-        raise NoMessage
+        raise InvalidMessage
     state, message_id = said.get("state"), said.get("id")
     return ReceivedChange(
         activity=activity.removeprefix(AS).removeprefix("as:"),

@@ -57,7 +57,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Pointers:
+class DiscoveryLinks:
     """Where the headers of a resource lead."""
 
     is_solid: bool
@@ -67,7 +67,7 @@ class Pointers:
     """Those that need no description."""
 
 
-def read_pointers(fields: Iterable[tuple[str, str]], *, url: str) -> Pointers:
+def read_links(fields: Iterable[tuple[str, str]], *, url: str) -> DiscoveryLinks:
     """What the headers of the resource at ``url`` lead to; their names are in lower case."""
     by_name: dict[str, list[str]] = {}
     for name, value in fields:
@@ -78,7 +78,7 @@ def read_pointers(fields: Iterable[tuple[str, str]], *, url: str) -> Pointers:
             targets.setdefault(relation, []).extend(_absolute([link.target], url))
     sockets = _absolute(by_name.get("updates-via", ()), url)
     streams = targets.get(SOLID_UPDATES_VIA_STREAMING_HTTP, ())
-    return Pointers(
+    return DiscoveryLinks(
         is_solid=bool(sockets or streams) or not _SIGNS_OF_SOLID.isdisjoint(targets),
         descriptions=tuple(each for name in _DESCRIPTIONS for each in targets.get(name, ())),
         ways=(
@@ -93,7 +93,7 @@ def services_in(description: Graph) -> tuple[Way, ...]:
     return tuple(_services(description))
 
 
-def best_of(ways: Iterable[Way]) -> Way | None:
+def preferred(ways: Iterable[Way]) -> Way | None:
     """The way to take; ``None`` if there is none."""
     order = list(Protocol)
     return min(ways, key=lambda way: order.index(way.protocol), default=None)

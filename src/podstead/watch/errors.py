@@ -1,7 +1,7 @@
 """Why can something not be watched, or not any longer?
 
     PodsteadError
-    └── CannotWatch           the sentence says what the person who asked can do about it
+    └── WatchError           the sentence says what the person who asked can do about it
         ├── AccessLost        it could be watched and may not be read any more
         ├── Interrupted       the server is away or in trouble; it may be tried again
         └── NotServed         the address where changes are received answers something else
@@ -19,19 +19,19 @@ from podstead.core.errors import PodsteadError
 from podstead.outbound.errors import BadStatus, FetchFailed, Refused, TooLarge, TooSlow, WrongType
 
 
-class CannotWatch(PodsteadError):
+class WatchError(PodsteadError):
     """It cannot be watched."""
 
 
-class AccessLost(CannotWatch):
+class AccessLost(WatchError):
     """What was watched may not be read any more, or is not there any more."""
 
 
-class Interrupted(CannotWatch):
+class Interrupted(WatchError):
     """The server cannot be reached or is in trouble, which may pass."""
 
 
-class NotServed(CannotWatch):
+class NotServed(WatchError):
     """The address where changes are received is not served; ``status`` says more."""
 
     def __init__(self, status: int, *, host: str) -> None:
@@ -39,14 +39,14 @@ class NotServed(CannotWatch):
         self.status = status
 
 
-def unreachable(failure: FetchFailed, *, host: str) -> CannotWatch:
+def unreachable(failure: FetchFailed, *, host: str) -> WatchError:
     """What a failed request means to the person who asked. ``host`` is the server's name."""
     if isinstance(failure, BadStatus):
         return NotServed(failure.status, host=host)
     if isinstance(failure, Refused):
-        return CannotWatch(f"The server refers to {host}, to which no connection is allowed.")
+        return WatchError(f"The server refers to {host}, to which no connection is allowed.")
     if isinstance(failure, TooLarge | WrongType):
-        return CannotWatch(f"Cannot read the response of {host}: {failure}.")
+        return WatchError(f"Cannot read the response of {host}: {failure}.")
     return Interrupted(_trouble(failure, host))
 
 

@@ -1,7 +1,7 @@
 """What comes over a connection? One receiver for each protocol; all of them tell the same things.
 
 A receiver is opened once for each connection. It ends when the connection does, and raises
-CannotWatch when there is a reason to be told.
+WatchError when there is a reason to be told.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from podstead.core.errors import RequestRefused
 from podstead.core.media_types import JSON_LD, TURTLE, essence
 from podstead.outbound.transport import RemoteResponse
 from podstead.watch.changes import (
-    NoMessage,
+    InvalidMessage,
     ReceivedChange,
     read_json,
     read_pub,
-    take_json,
-    take_turtle,
+    split_json,
+    split_turtle,
 )
 from podstead.watch.discovery import Protocol
-from podstead.watch.errors import CannotWatch, Interrupted, NotServed
+from podstead.watch.errors import Interrupted, NotServed, WatchError
 from podstead.watch.event_stream import EventStream, EventTooLarge
 from podstead.watch.server import Server, host_of
 
@@ -47,11 +47,11 @@ class Missed:
     """Something has happened that is not told: it was too long ago, or cannot be read."""
 
 
-Received = Connected | ReceivedChange | Missed
+Reception = Connected | ReceivedChange | Missed
 
 
 @dataclass
-class Place:
+class ResumePoint:
     """Where one is in what is told, for who comes back."""
 
     last_id: str = ""
@@ -64,7 +64,13 @@ class ChannelReceiver:
     """Receives the changes of one topic in one way."""
 
     def __init__(
-        self, server: Server, protocol: Protocol, *, topic_url: str, receive_from: str, place: Place
+        self,
+        server: Server,
+        protocol: Protocol,
+        *,
+        topic_url: str,
+        receive_from: str,
+        place: ResumePoint,
     ) -> None:
         self._server = server
         self._protocol = protocol
@@ -72,8 +78,8 @@ class ChannelReceiver:
         self._url = receive_from
         self._place = place
 
-    def receive(self) -> AsyncGenerator[Received, None]:
-        """What comes over one connection. Raises CannotWatch."""
+    def receive(self) -> AsyncGenerator[Reception, None]:
+        """What comes over one connection. Raises WatchError."""
         match self._protocol:
             case Protocol.EVENT_SOURCE:
                 return self._events()
@@ -86,10 +92,10 @@ class ChannelReceiver:
             case Protocol.SOLID_0_1:
                 return self._lines()
 
-    async def _events(self) -> AsyncGenerator[Received, None]:
+    async def _events(self) -> AsyncGenerator[Reception, None]:
         place = self._place
         async with self._server.stream(
-            self._url, accept=_EVENTS, last_id=place.last_id, shows_token=False
+            self._url, accept=_EVENTS, last_id=place.last_id, with_token=False
         ) as answer:
             self._check(answer, _EVENTS)
             yield Connected()
@@ -98,21 +104,21 @@ class ChannelReceiver:
                 try:
                     events = stream.feed(piece)
                 except EventTooLarge as error:
-                    raise self._no_sense() from error
+                    raise self._unreadable() from error
                 for event in events:
                     is_lost = event.kind == _LOST_EVENT
                     yield Missed() if is_lost else _read(event.data.encode())
                 place.last_id, place.retry_ms = stream.last_id, stream.retry_ms
 
-    async def _messages_of_socket(self) -> AsyncGenerator[Received, None]:
-        async with self._server.web_socket(self._url, shows_token=False) as opened:
+    async def _messages_of_socket(self) -> AsyncGenerator[Reception, None]:
+        async with self._server.web_socket(self._url, with_token=False) as opened:
             yield Connected()
             async for text in opened.texts():
                 yield _read(text.encode())
 
-    async def _messages(self) -> AsyncGenerator[Received, None]:
+    async def _messages(self) -> AsyncGenerator[Reception, None]:
         async with self._server.stream(
-            self._url, accept=f"{TURTLE}, {JSON_LD};q=0.9", shows_token=True
+            self._url, accept=f"{TURTLE}, {JSON_LD};q=0.9", with_token=True
         ) as answer:
             take = self._taker(self._check(answer, TURTLE, JSON_LD))
             yield Connected()
@@ -120,11 +126,11 @@ class ChannelReceiver:
             async for piece in answer.chunks:
                 changes, content = take(content + piece)
                 if len(content) > MAX_MESSAGE_BYTES:
-                    raise self._no_sense()
+                    raise self._unreadable()
                 for change in changes:
                     yield change
 
-    async def _messages_after_the_first(self) -> AsyncGenerator[Received, None]:
+    async def _messages_after_the_first(self) -> AsyncGenerator[Reception, None]:
         """The first message tells how the resource is now (N-22), which is news only to who has
         been away and heard of another state before."""
         is_first, known = True, self._place.state
@@ -136,9 +142,9 @@ class ChannelReceiver:
                     continue
             yield received
 
-    async def _lines(self) -> AsyncGenerator[Received, None]:
+    async def _lines(self) -> AsyncGenerator[Reception, None]:
         async with self._server.web_socket(
-            self._url, protocols=[Protocol.SOLID_0_1.value], shows_token=True
+            self._url, protocols=[Protocol.SOLID_0_1.value], with_token=True
         ) as opened:
             await opened.send(f"sub {self._topic_url}")
             lines = opened.texts()
@@ -150,7 +156,7 @@ class ChannelReceiver:
                     yield read_pub(rest, now_ms=time.time_ns() // 1_000_000)
 
     async def _acknowledged(self, lines: AsyncIterator[str]) -> None:
-        """Wait for ``ack`` (L-4). Raises CannotWatch."""
+        """Wait for ``ack`` (L-4). Raises WatchError."""
         host = host_of(self._url)
         try:
             async with asyncio.timeout(ACK_TIMEOUT_S):
@@ -159,34 +165,34 @@ class ChannelReceiver:
                     if word == "ack":
                         return
                     if word in ("err", "error"):
-                        raise CannotWatch(f"{host} refused: {rest}.")
+                        raise WatchError(f"{host} refused: {rest}.")
         except TimeoutError:
             raise Interrupted(f"{host} did not respond in time.") from None
         raise Interrupted(f"{host} closed the connection.")
 
     def _check(self, answer: RemoteResponse, *media_types: str) -> str:
-        """The media type of an answer, which is one of those. Raises CannotWatch."""
+        """The media type of an answer, which is one of those. Raises WatchError."""
         if answer.status != _OK:
             raise NotServed(answer.status, host=host_of(self._url))
         try:
             media_type = essence(answer.headers.get("Content-Type", ""))
         except RequestRefused as error:
-            raise self._no_sense() from error
+            raise self._unreadable() from error
         if media_type not in media_types:
-            raise self._no_sense()
+            raise self._unreadable()
         return media_type
 
     def _taker(self, media_type: str) -> Callable[[bytes], tuple[list[ReceivedChange], bytes]]:
         if media_type == JSON_LD:
-            return take_json
-        return lambda content: take_turtle(content, url=self._url)
+            return split_json
+        return lambda content: split_turtle(content, url=self._url)
 
-    def _no_sense(self) -> CannotWatch:
-        return CannotWatch(f"Cannot read the messages from {host_of(self._url)} as changes.")
+    def _unreadable(self) -> WatchError:
+        return WatchError(f"Cannot read the messages from {host_of(self._url)} as changes.")
 
 
 def _read(content: bytes) -> ReceivedChange | Missed:
     try:
         return read_json(content)
-    except NoMessage:
+    except InvalidMessage:
         return Missed()

@@ -14,14 +14,14 @@ from podstead.outbound.long_lived import LongLivedConnections, http_form
 from podstead.outbound.submission import OutgoingPost, PostResponse, submit
 from podstead.outbound.transport import ClientWebSocket, RemoteResponse
 from podstead.outbound.urls import Origin, resolve_reference
-from podstead.watch.errors import CannotWatch, unreachable
+from podstead.watch.errors import WatchError, unreachable
 
 _MAX_REDIRECTS: Final = 3
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 
 class Server:
-    """The server of ``origin``, and those it leads to. Every failure is a CannotWatch."""
+    """The server of ``origin``, and those it leads to. Every failure is a WatchError."""
 
     def __init__(
         self, guard: Guard, *, tls: ssl.SSLContext, origin: Origin, token: str | None
@@ -49,7 +49,7 @@ class Server:
                 url = self._followed(url, location)
         except FetchFailed as failure:
             raise unreachable(failure, host=host_of(url)) from failure
-        raise CannotWatch(f"{url} redirects too many times.")
+        raise WatchError(f"{url} redirects too many times.")
 
     async def post(self, url: str, content: bytes, *, content_type: str) -> PostResponse:
         """POST, whose answer is of the same type."""
@@ -62,7 +62,7 @@ class Server:
             raise unreachable(failure, host=host_of(url)) from failure
 
     async def delete(self, url: str) -> None:
-        """DELETE, whatever comes of it. Raises CannotWatch."""
+        """DELETE, whatever comes of it. Raises WatchError."""
         try:
             await submit(
                 OutgoingPost("DELETE", url, self._headers(url)), self._guard, tls=self._tls
@@ -72,11 +72,11 @@ class Server:
 
     @asynccontextmanager
     async def stream(
-        self, url: str, *, accept: str, last_id: str = "", shows_token: bool
+        self, url: str, *, accept: str, last_id: str = "", with_token: bool
     ) -> AsyncIterator[RemoteResponse]:
         """A GET whose answer lasts. Addresses made for one receiver need no token."""
         headers = {
-            **self._headers(url, shows_token=shows_token),
+            **self._headers(url, with_token=with_token),
             "Accept": accept,
             "Accept-Encoding": "identity",  # a coding would hold messages back
         }
@@ -90,19 +90,19 @@ class Server:
 
     @asynccontextmanager
     async def web_socket(
-        self, url: str, *, protocols: Sequence[str] = (), shows_token: bool
+        self, url: str, *, protocols: Sequence[str] = (), with_token: bool
     ) -> AsyncIterator[ClientWebSocket]:
         """A WebSocket, likewise."""
-        headers = self._headers(url, shows_token=shows_token)
+        headers = self._headers(url, with_token=with_token)
         try:
             async with self._lasting.web_socket(url, headers, protocols=protocols) as opened:
                 yield opened
         except FetchFailed as failure:
             raise unreachable(failure, host=host_of(url)) from failure
 
-    def _headers(self, url: str, *, shows_token: bool = True) -> dict[str, str]:
+    def _headers(self, url: str, *, with_token: bool = True) -> dict[str, str]:
         headers = {"User-Agent": USER_AGENT}
-        if shows_token and self._token is not None and self._is_ours(url):
+        if with_token and self._token is not None and self._is_ours(url):
             headers["Authorization"] = f"Bearer {self._token}"
         return headers
 

@@ -18,11 +18,11 @@ from podstead.rdf.terms import Iri
 from podstead.watch.discovery import (
     Protocol,
     Way,
-    best_of,
-    read_pointers,
+    preferred,
+    read_links,
     services_in,
 )
-from podstead.watch.errors import AccessLost, CannotWatch, Interrupted
+from podstead.watch.errors import AccessLost, Interrupted, WatchError
 from podstead.watch.server import Server
 
 MAX_DESCRIPTIONS: Final = 4
@@ -58,21 +58,21 @@ class SubscriptionClient:
 
     async def discover(self, url: str, *, again: bool) -> Topic:
         """The way to hear of changes of the resource at ``url``. ``again`` says that it could be
-        watched before. Raises CannotWatch."""
+        watched before. Raises WatchError."""
         found_url, reply = await self._server.look("HEAD", url, accept="*/*")
         check(reply.status, url, has_token=self._server.has_token, again=again)
-        pointers = read_pointers(reply.fields, url=found_url)
+        pointers = read_links(reply.fields, url=found_url)
         if not pointers.is_solid:
-            raise CannotWatch(f"{url} is not on a Solid server, according to its headers.")
+            raise WatchError(f"{url} is not on a Solid server, according to its headers.")
         ways = list(pointers.ways)
         for description in pointers.descriptions[:MAX_DESCRIPTIONS]:
             services = services_in(await self._description(description))
             ways += services
             if services:
                 break
-        way = best_of(ways)
+        way = preferred(ways)
         if way is None:
-            raise CannotWatch(
+            raise WatchError(
                 f"The server of {url} offers no type of notifications that this command supports."
             )
         return Topic(found_url, way)
@@ -80,7 +80,7 @@ class SubscriptionClient:
     async def subscribe(self, topic: Topic, *, state: str | None, again: bool) -> RemoteChannel:
         """A channel for the changes of a topic. ``state`` is what is known of it already.
 
-        Raises CannotWatch.
+        Raises WatchError.
         """
         way = topic.way
         if way.protocol in (Protocol.STREAM_OF_RESOURCE, Protocol.SOLID_0_1):
@@ -95,22 +95,22 @@ class SubscriptionClient:
         content = json.dumps(request).encode()
         reply = await self._server.post(way.url, content, content_type=JSON_LD)
         if reply.status in _GONE:
-            raise CannotWatch(f"The subscription service {way.url} does not exist.")
+            raise WatchError(f"The subscription service {way.url} does not exist.")
         check(reply.status, topic.url, has_token=self._server.has_token, again=again)
         channel = self._channel(reply, way.url)
         if channel is None:
-            raise CannotWatch(f"{way.url} does not say where to receive changes of {topic.url}.")
+            raise WatchError(f"{way.url} does not say where to receive changes of {topic.url}.")
         return channel
 
     async def unsubscribe(self, channel: RemoteChannel) -> None:
-        """End a channel, so that it does not count any more (N-10). Raises CannotWatch."""
+        """End a channel, so that it does not count any more (N-10). Raises WatchError."""
         if channel.url is not None:
             await self._server.delete(channel.url)
 
     async def _description(self, url: str) -> Graph:
         """What a description says; nothing if it cannot be had or read."""
         found_url, reply = await self._server.look("GET", url, accept=f"{TURTLE}, {JSON_LD};q=0.9")
-        if _is_passing(reply.status):
+        if _is_temporary(reply.status):
             raise Interrupted(f"Cannot read {url} now: the server responded with {reply.status}.")
         return self._graph(reply, found_url) if reply.status == 200 else Graph()
 
@@ -140,10 +140,10 @@ class SubscriptionClient:
 
 
 def check(status: int, url: str, *, has_token: bool, again: bool) -> None:
-    """Raises CannotWatch unless the status is one of success; ``again`` as for discovery."""
+    """Raises WatchError unless the status is one of success; ``again`` as for discovery."""
     if 200 <= status < 300:
         return
-    if _is_passing(status):
+    if _is_temporary(status):
         raise Interrupted(f"The server of {url} is not available now (status {status}).")
     if again and status in _GONE:
         raise AccessLost(f"{url} no longer exists.")
@@ -151,7 +151,7 @@ def check(status: int, url: str, *, has_token: bool, again: bool) -> None:
         raise AccessLost(
             f"You may no longer read {url}: access was revoked, or the token has expired."
         )
-    raise CannotWatch(_refusal(status, url, has_token=has_token))
+    raise WatchError(_refusal(status, url, has_token=has_token))
 
 
 def _refusal(status: int, url: str, *, has_token: bool) -> str:
@@ -167,5 +167,5 @@ def _refusal(status: int, url: str, *, has_token: bool) -> str:
     return f"Cannot watch {url}: the server responded with {status}."
 
 
-def _is_passing(status: int) -> bool:
+def _is_temporary(status: int) -> bool:
     return status == _BUSY or status >= _LOWEST_SERVER_ERROR

@@ -18,13 +18,13 @@ from typing import Final
 from podstead.rdf.jsonld_contexts import ContextSource
 from podstead.watch.changes import ReceivedChange
 from podstead.watch.discovery import Protocol
-from podstead.watch.errors import CannotWatch, Interrupted, NotServed
+from podstead.watch.errors import Interrupted, NotServed, WatchError
 from podstead.watch.receiving import (
     ChannelReceiver,
     Connected,
     Missed,
-    Place,
-    Received,
+    Reception,
+    ResumePoint,
 )
 from podstead.watch.server import Server
 from podstead.watch.subscribing import (
@@ -36,12 +36,12 @@ from podstead.watch.subscribing import (
 
 FIRST_WAIT_S: Final = 1.0
 """Before the first attempt to come back, if the server does not say."""
-SHORTEST_WAIT_S: Final = 0.1
-LONGEST_WAIT_S: Final = 30.0
+MIN_WAIT_S: Final = 0.1
+MAX_WAIT_S: Final = 30.0
 LEAVING_TIMEOUT_S: Final = 5.0
 
 _PROVEN_AFTER_S: Final = 30.0
-_MOST_FAILURES: Final = 10
+_MAX_FAILURES: Final = 10
 _CHANNEL_IS_OVER: Final = frozenset({400, 404, 410})
 
 
@@ -60,7 +60,7 @@ class Disconnected:
     """The connection is lost; it is tried again."""
 
 
-Told = WatchStarted | Disconnected | ReceivedChange | Missed
+WatchEvent = WatchStarted | Disconnected | ReceivedChange | Missed
 
 
 @dataclass
@@ -74,16 +74,16 @@ class ReconnectDelay:
 
     def next_s(self) -> float:
         """The seconds to wait; more each time."""
-        wait_s = min(self.first_s * math.ldexp(1.0, self.failures), LONGEST_WAIT_S)
-        self.failures = min(self.failures + 1, _MOST_FAILURES)
+        wait_s = min(self.first_s * math.ldexp(1.0, self.failures), MAX_WAIT_S)
+        self.failures = min(self.failures + 1, _MAX_FAILURES)
         return wait_s * self.randomness.uniform(1.0, 1.25)
 
-    def asked(self, retry_ms: int | None) -> None:
+    def set_first(self, retry_ms: int | None) -> None:
         """The server has asked for this wait, if for any; it is taken within reason."""
         if retry_ms is not None:
-            self.first_s = min(max(retry_ms / 1000, SHORTEST_WAIT_S), LONGEST_WAIT_S)
+            self.first_s = min(max(retry_ms / 1000, MIN_WAIT_S), MAX_WAIT_S)
 
-    def proven(self) -> None:
+    def reset(self) -> None:
         """The connection was good."""
         self.failures = 0
 
@@ -97,28 +97,28 @@ class Watching:
         contexts: ContextSource,
         url: str,
         *,
-        patience: ReconnectDelay | None = None,
+        delay: ReconnectDelay | None = None,
     ) -> None:
         self._server = server
         self._subscriber = SubscriptionClient(server, contexts)
         self._url = url
         self._topic: Topic | None = None
         self._channel: RemoteChannel | None = None
-        self._place = Place()
-        self._patience = patience or ReconnectDelay()
-        self._has_begun = False
+        self._place = ResumePoint()
+        self._delay = delay or ReconnectDelay()
+        self._has_started = False
 
-    async def told(self) -> AsyncGenerator[Told, None]:
-        """Everything, without an end. Raises CannotWatch if it cannot begin, AccessLost if the
-        resource may not be read any more, CannotWatch if the server makes no sense any more."""
+    async def events(self) -> AsyncGenerator[WatchEvent, None]:
+        """Everything, without an end. Raises WatchError if it cannot begin, AccessLost if the
+        resource may not be read any more, WatchError if the server makes no sense any more."""
         try:
-            async with aclosing(self._connections()) as told:
-                async for each in told:
+            async with aclosing(self._connections()) as events:
+                async for each in events:
                     yield each
         finally:
             await self._unsubscribe()
 
-    async def _connections(self) -> AsyncGenerator[Told, None]:
+    async def _connections(self) -> AsyncGenerator[WatchEvent, None]:
         is_away = False
         while True:
             try:
@@ -127,33 +127,33 @@ class Watching:
                         is_away = False
                         yield each
             except Interrupted:
-                if not self._has_begun:
+                if not self._has_started:
                     raise
             if not is_away:
                 is_away = True
                 yield Disconnected()
-            await asyncio.sleep(self._patience.next_s())
+            await asyncio.sleep(self._delay.next_s())
 
-    async def _connection(self) -> AsyncGenerator[Told, None]:
+    async def _connection(self) -> AsyncGenerator[WatchEvent, None]:
         """What is told over one connection."""
         topic, receiver = await self._receiver()
         began_s = asyncio.get_running_loop().time()
         try:
             async with aclosing(receiver.receive()) as received:
                 async for each in received:
-                    yield self._told(topic, each)
+                    yield self._event(topic, each)
         except NotServed as refused:
             await self._refused(refused, topic)
         finally:
             if asyncio.get_running_loop().time() - began_s > _PROVEN_AFTER_S:
-                self._patience.proven()
-            self._patience.asked(self._place.retry_ms)
+                self._delay.reset()
+            self._delay.set_first(self._place.retry_ms)
 
     async def _receiver(self) -> tuple[Topic, ChannelReceiver]:
         topic, channel = self._topic, self._channel
         # Only events can be heard again at the same address.
         if topic is None or channel is None or topic.way.protocol is not Protocol.EVENT_SOURCE:
-            again = self._has_begun
+            again = self._has_started
             await self._unsubscribe()
             topic = self._topic = await self._subscriber.discover(self._url, again=again)
             channel = self._channel = await self._subscriber.subscribe(
@@ -168,20 +168,20 @@ class Watching:
         )
         return topic, receiver
 
-    def _told(self, topic: Topic, received: Received) -> Told:
+    def _event(self, topic: Topic, received: Reception) -> WatchEvent:
         if isinstance(received, Connected):
-            again, self._has_begun = self._has_begun, True
+            again, self._has_started = self._has_started, True
             return WatchStarted(
                 topic, again, is_gapless=topic.way.protocol is Protocol.EVENT_SOURCE
             )
-        self._patience.proven()
+        self._delay.reset()
         if isinstance(received, ReceivedChange) and received.state is not None:
             self._place.state = received.state
         return received
 
     async def _refused(self, refused: NotServed, topic: Topic) -> None:
-        """A new channel is asked for if this one is over. Raises CannotWatch otherwise."""
-        if not self._has_begun:
+        """A new channel is asked for if this one is over. Raises WatchError otherwise."""
+        if not self._has_started:
             raise refused
         if refused.status in _CHANNEL_IS_OVER:
             await self._unsubscribe()
@@ -193,6 +193,6 @@ class Watching:
         """End the channel, or leave it to end by itself if that does not go quickly."""
         channel, self._channel = self._channel, None
         if channel is not None:
-            with suppress(CannotWatch, TimeoutError):
+            with suppress(WatchError, TimeoutError):
                 async with asyncio.timeout(LEAVING_TIMEOUT_S):
                     await self._subscriber.unsubscribe(channel)

@@ -24,14 +24,14 @@ class RecheckedBody:
     Both ways of receiving it raise what ``check_again`` does.
     """
 
-    __slots__ = ("_body", "_check_again", "_clock", "_looked_ms", "announced", "size_bytes")
+    __slots__ = ("_body", "_clock", "_looked_ms", "_recheck", "announced", "size_bytes")
 
     def __init__(
         self, body: RequestBody, *, check_again: Callable[[], Awaitable[None]], clock: Clock
     ) -> None:
         """``check_again`` is asked when the body is complete, and meanwhile once a second."""
         self._body = body
-        self._check_again = check_again
+        self._recheck = check_again
         self._clock = clock
         self._looked_ms = clock.now_ms()
         self.announced = body.announced
@@ -54,5 +54,5 @@ class RecheckedBody:
         now_ms = self._clock.now_ms()
         # A clock that was set back tells nothing, so the sender is asked about as well.
         if not 0 <= now_ms - self._looked_ms < LONG_MS:
-            await self._check_again()
+            await self._recheck()
             self._looked_ms = now_ms

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstead.core.errors import BadRequest, BodyTooLarge
-from podstead.git.content import MOST_WORDS_BYTES, inflated, with_few_commands
+from podstead.git.content import MAX_COMMAND_BYTES, decompressed, limit_commands
 from tests.support.git import packet
 
 pytestmark = pytest.mark.anyio
@@ -38,11 +38,11 @@ async def whole(content: AsyncIterator[bytes]) -> bytes:
 )
 async def test_gzip_is_inflated_however_it_is_cut(body: bytes, chunk_bytes: int) -> None:
     packed = cut(gzip.compress(body), chunk_bytes)
-    assert await whole(inflated(packed, limit_bytes=len(body))) == body
+    assert await whole(decompressed(packed, limit_bytes=len(body))) == body
 
 
 async def test_what_inflates_to_too_much_is_not_inflated_to_its_end() -> None:
-    pieces = inflated(cut(gzip.compress(bytes(50 * MIB)), MIB), limit_bytes=MIB)
+    pieces = decompressed(cut(gzip.compress(bytes(50 * MIB)), MIB), limit_bytes=MIB)
     came_bytes = 0
     with pytest.raises(BodyTooLarge):  # noqa: PT012 - what came before it is measured
         async for piece in pieces:
@@ -66,7 +66,7 @@ async def test_what_inflates_to_too_much_is_not_inflated_to_its_end() -> None:
 )
 async def test_damaged_gzip_is_refused(damaged: bytes, chunk_bytes: int) -> None:
     with pytest.raises(BadRequest):
-        await whole(inflated(cut(damaged, chunk_bytes), limit_bytes=MIB))
+        await whole(decompressed(cut(damaged, chunk_bytes), limit_bytes=MIB))
 
 
 @given(
@@ -76,18 +76,18 @@ async def test_damaged_gzip_is_refused(damaged: bytes, chunk_bytes: int) -> None
 )
 async def test_a_push_passes_as_it_is(commands: bytes, rest: bytes, chunk_bytes: int) -> None:
     content = commands + FLUSH + rest
-    assert await whole(with_few_commands(cut(content, chunk_bytes))) == content
+    assert await whole(limit_commands(cut(content, chunk_bytes))) == content
 
 
 @pytest.mark.parametrize("chunk_bytes", [65536, 1_000_003])
 async def test_the_commands_of_a_push_are_few(chunk_bytes: int) -> None:
-    most = MOST_WORDS_BYTES // len(COMMAND)
+    most = MAX_COMMAND_BYTES // len(COMMAND)
     few = COMMAND * (most - 1) + FLUSH
-    pack = bytes(MOST_WORDS_BYTES)
-    passed = await whole(with_few_commands(cut(few + pack, chunk_bytes)))
+    pack = bytes(MAX_COMMAND_BYTES)
+    passed = await whole(limit_commands(cut(few + pack, chunk_bytes)))
     assert len(passed) == len(few + pack)
     with pytest.raises(BodyTooLarge):
-        await whole(with_few_commands(cut(COMMAND * (most + 1), chunk_bytes)))
+        await whole(limit_commands(cut(COMMAND * (most + 1), chunk_bytes)))
 
 
 @pytest.mark.parametrize(
@@ -101,4 +101,4 @@ async def test_the_commands_of_a_push_are_few(chunk_bytes: int) -> None:
 )
 async def test_nothing_but_a_flush_ends_the_commands(hide: Callable[[], bytes]) -> None:
     with pytest.raises(BodyTooLarge):
-        await whole(with_few_commands(cut(hide() + COMMAND * (MOST_WORDS_BYTES // 90))))
+        await whole(limit_commands(cut(hide() + COMMAND * (MAX_COMMAND_BYTES // 90))))

@@ -8,11 +8,11 @@ import pytest
 import rdflib
 
 from podstead.watch.changes import (
-    NoMessage,
+    InvalidMessage,
     read_json,
     read_pub,
-    take_json,
-    take_turtle,
+    split_json,
+    split_turtle,
 )
 
 URL = "https://pods.example/stream"
@@ -77,7 +77,7 @@ def test_other_ways_to_write_the_same_are_understood(activity: object, resource:
     ],
 )
 def test_anything_else_is_no_message(content: bytes) -> None:
-    with pytest.raises(NoMessage):
+    with pytest.raises(InvalidMessage):
         read_json(content)
 
 
@@ -89,7 +89,7 @@ def test_a_time_that_is_none_is_left_out() -> None:
 def test_turtle_says_the_same() -> None:
     """The example is sound by another parser."""
     assert len(rdflib.Graph().parse(data=TURTLE, format="turtle")) == 5
-    [change], rest = take_turtle(TURTLE.encode(), url=URL)
+    [change], rest = split_turtle(TURTLE.encode(), url=URL)
     assert rest == b""
     assert (change.activity, change.resource, change.state) == ("Add", NOTE, "s")
     assert change.published_ms == 1795262025799
@@ -99,15 +99,15 @@ def test_turtle_says_the_same() -> None:
 def test_a_stream_of_turtle_may_be_cut_anywhere() -> None:
     content = TURTLE.replace("urn:uuid:1", "urn:uuid:2").encode()
     for cut in range(1, len(content)):
-        first, rest = take_turtle(content[:cut], url=URL)
-        second, rest = take_turtle(rest + content[cut:], url=URL)
+        first, rest = split_turtle(content[:cut], url=URL)
+        second, rest = split_turtle(rest + content[cut:], url=URL)
         assert [change.message_id for change in [*first, *second]] == ["urn:uuid:2"], cut
         assert rest.strip() == b""
 
 
 def test_several_messages_may_come_at_once() -> None:
     other = TURTLE.replace("urn:uuid:1", "urn:uuid:2")
-    changes, rest = take_turtle((TURTLE + other).encode(), url=URL)
+    changes, rest = split_turtle((TURTLE + other).encode(), url=URL)
     assert [change.message_id for change in changes] == ["urn:uuid:1", "urn:uuid:2"]
     assert rest == b""
 
@@ -117,8 +117,8 @@ def test_a_stream_of_json_may_be_cut_anywhere(indent: int | None) -> None:
     messages = [{**MESSAGE, "id": f"urn:uuid:{number}"} for number in (1, 2)]
     content = "".join(json.dumps(each, indent=indent) + "\n" for each in messages).encode()
     for cut in range(1, len(content)):
-        first, rest = take_json(content[:cut])
-        second, rest = take_json(rest + content[cut:])
+        first, rest = split_json(content[:cut])
+        second, rest = split_json(rest + content[cut:])
         found = [change.message_id for change in [*first, *second]]
         assert found == ["urn:uuid:1", "urn:uuid:2"], cut
         assert rest == b""
@@ -132,5 +132,5 @@ def test_pub_tells_that_something_happened_and_not_what() -> None:
 
 
 def test_pub_of_nothing_is_no_message() -> None:
-    with pytest.raises(NoMessage):
+    with pytest.raises(InvalidMessage):
         read_pub("", now_ms=0)

@@ -9,8 +9,8 @@ from podstead.rdf.codecs import parse
 from podstead.watch.discovery import (
     Protocol,
     Way,
-    best_of,
-    read_pointers,
+    preferred,
+    read_links,
     services_in,
 )
 
@@ -48,7 +48,7 @@ def test_links_lead_to_descriptions_the_storage_first() -> None:
     links = ['<.meta>; rel="describedby"', f'</.well-known/solid>; rel="{STORAGE_DESCRIPTION}"']
     expected = ("https://pods.example/.well-known/solid", f"{URL}.meta")
     for fields in ([("link", each) for each in links], [("link", ", ".join(links))]):
-        pointers = read_pointers(fields, url=URL)
+        pointers = read_links(fields, url=URL)
         assert pointers.is_solid
         assert pointers.descriptions == expected
         assert pointers.ways == ()
@@ -57,7 +57,7 @@ def test_links_lead_to_descriptions_the_storage_first() -> None:
 def test_headers_lead_to_streams_and_sockets() -> None:
     """N-22, L-1."""
     fields = [("link", f'</stream>; rel="{STREAMS}"'), ("updates-via", "wss://pods.example/ws")]
-    assert read_pointers(fields, url=URL).ways == (
+    assert read_links(fields, url=URL).ways == (
         Way(Protocol.STREAM_OF_RESOURCE, "https://pods.example/stream"),
         Way(Protocol.SOLID_0_1, "wss://pods.example/ws"),
     )
@@ -65,19 +65,19 @@ def test_headers_lead_to_streams_and_sockets() -> None:
 
 def test_a_link_about_another_resource_says_nothing() -> None:
     fields = [("link", f'</x>; rel="{STORAGE_DESCRIPTION}"; anchor="https://other.example/"')]
-    assert read_pointers(fields, url=URL).descriptions == ()
+    assert read_links(fields, url=URL).descriptions == ()
 
 
 @pytest.mark.parametrize("target", ["http://[bad", "a b", "\\\\x"])
 def test_a_link_to_nowhere_is_passed_over(target: str) -> None:
     fields = [("link", f'<{target}>; rel="acl", </d>; rel="describedby"')]
-    assert read_pointers(fields, url=URL).descriptions == ("https://pods.example/d",)
+    assert read_links(fields, url=URL).descriptions == ("https://pods.example/d",)
 
 
 def test_a_page_of_no_solid_server_is_told_apart() -> None:
     fields = [("link", '</style.css>; rel="preload"'), ("content-type", "text/html")]
-    assert not read_pointers(fields, url=URL).is_solid
-    assert read_pointers([("link", '<.acl>; rel="acl"')], url=URL).is_solid
+    assert not read_links(fields, url=URL).is_solid
+    assert read_links([("link", '<.acl>; rel="acl"')], url=URL).is_solid
 
 
 def test_the_description_of_the_community_server_is_understood() -> None:
@@ -103,7 +103,7 @@ def test_a_description_in_json_ld_is_understood() -> None:
 def test_what_tells_again_what_was_missed_is_preferred() -> None:
     ways = [Way(protocol, "https://pods.example/") for protocol in reversed(Protocol)]
     order = []
-    while (best := best_of(ways)) is not None:
+    while (best := preferred(ways)) is not None:
         order.append(best.protocol.value)
         ways.remove(best)
     assert order == [

@@ -13,7 +13,7 @@ from podstead.outbound.guard import Guard
 from podstead.outbound.resolver import SystemResolver
 from podstead.outbound.urls import Target, UrlRules, is_loopback_host, parse_origin
 from podstead.watch.server import Server
-from podstead.watch.watching import Told, Watching
+from podstead.watch.watching import WatchEvent, Watching
 
 
 class NoSuchAddress(BadRequest):
@@ -21,10 +21,10 @@ class NoSuchAddress(BadRequest):
 
 
 @asynccontextmanager
-async def watching(url: str, *, token: str | None) -> AsyncIterator[AsyncIterator[Told]]:
+async def watching(url: str, *, token: str | None) -> AsyncIterator[AsyncIterator[WatchEvent]]:
     """The changes of the resource at ``url``, without an end.
 
-    Raises NoSuchAddress, and CannotWatch during the iteration.
+    Raises NoSuchAddress, and WatchError during the iteration.
     """
     target, rules = _admitted(url)
     resolver = SystemResolver()
@@ -34,7 +34,7 @@ async def watching(url: str, *, token: str | None) -> AsyncIterator[AsyncIterato
         origin=target.origin,
         token=token,
     )
-    told = Watching(server, bundled_contexts(), target.url).told()
+    told = Watching(server, bundled_contexts(), target.url).events()
     try:
         async with aclosing(told):
             yield told
