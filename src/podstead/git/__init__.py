@@ -1,1 +1,1 @@
-"""Containers as repositories of git, over its smart HTTP protocol."""
+"""Containers as git repositories, over git's smart HTTP protocol."""

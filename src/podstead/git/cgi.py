@@ -1,7 +1,7 @@
-"""How is ``git http-backend`` asked, and what does it answer? The Common Gateway Interface.
+"""The interface to ``git http-backend``: the Common Gateway Interface.
 
-Pure: a request becomes variables of the environment (RFC 3875 section 4.1), and the head of an
-answer becomes a value (section 6.3). Only what git needs goes in, and only what it says comes out.
+Pure: a request becomes environment variables (RFC 3875, section 4.1), and the head of a response is
+parsed into a value (section 6.3). Only the variables and fields that git needs are passed on.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from podstead.core.media_types import essence
 from podstead.git.requests import GitRequest
 
 MAX_HEAD_BYTES: Final = 8 * 1024
-"""The head of git's answers has a few hundred."""
+"""The head of git's responses has a few hundred bytes."""
 
 _CODINGS: Final = frozenset({"gzip", "x-gzip"})
-"""What git compresses questions with."""
+"""The codings with which git compresses requests."""
 _PROTOCOL: Final = re.compile(r"[a-z0-9]+(?:=[a-z0-9.-]+)?(?::[a-z0-9]+(?:=[a-z0-9.-]+)?)*")
 _MAX_PROTOCOL_CHARACTERS: Final = 100
 _FIELDS: Final = frozenset({"content-type", "cache-control", "expires", "pragma"})
@@ -29,7 +29,7 @@ _STATUS: Final = re.compile(r"([2-5][0-9]{2}) [\x20-\x7e]*")
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """What a request of git says of itself besides its target; header fields as received."""
+    """The headers of a git request, as received."""
 
     content_type: str | None = None
     content_coding: str | None = None
@@ -38,11 +38,11 @@ class Transfer:
 
     @property
     def is_compressed(self) -> bool:
-        """Whether the content, once checked, is to be inflated before git gets it."""
+        """Whether the content must be decompressed before it is passed to git."""
         return self.content_coding is not None
 
     def check(self, asked: GitRequest) -> None:
-        """Raises BadRequest and UnsupportedMediaType."""
+        """Check the headers. Raises BadRequest and UnsupportedMediaType."""
         protocol = self.protocol
         if protocol is not None and (
             len(protocol) > _MAX_PROTOCOL_CHARACTERS or not _PROTOCOL.fullmatch(protocol)
@@ -64,10 +64,10 @@ def variables(
     agent: str | None,
     client_address: str,
 ) -> dict[str, str]:
-    """What http-backend needs to know of a request, once :meth:`Transfer.check` let it through.
+    """The environment variables of http-backend for a request that :meth:`Transfer.check` accepted.
 
-    ``directory`` is the absolute path of the repository, ``agent`` the IRI of who asks. Of content
-    that was compressed git is told no length: it gets what that inflates to.
+    ``directory`` is the absolute path of the repository, ``agent`` the IRI of the agent. For
+    compressed content, there is no length, because git receives the decompressed content.
     """
     root, _, name = directory.rpartition("/")
     said: Mapping[str, str | None] = {
@@ -95,14 +95,14 @@ def _length(transfer: Transfer) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The head of an answer: its status and the header fields to pass on, names in lower case."""
+    """The head of a response: its status and the fields to pass on, with names in lower case."""
 
     status: int
     fields: tuple[tuple[str, str], ...]
 
 
 def read_head(head: bytes) -> Head:
-    """Read the lines before the empty one. Raises ServerTrouble for what git would not say."""
+    """Parse the lines before the empty one. Raises ServerTrouble if they are malformed."""
     status, fields = 200, []
     for line in head.decode("latin-1").splitlines():
         field = _FIELD.fullmatch(line)

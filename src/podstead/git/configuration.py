@@ -1,7 +1,7 @@
-"""How is git told to behave? By settings of ours alone, whatever this machine has configured.
+"""The configuration of git processes, independent of the machine's configuration.
 
-Pure. The settings travel in variables of the environment (git-config, GIT_CONFIG_COUNT), where they
-take precedence over a repository's own, and no file of the system or of an account is read.
+Pure. The settings are passed in environment variables (git-config, GIT_CONFIG_COUNT), which take
+precedence over a repository's own. No configuration file of the system or of an account is read.
 """
 
 from __future__ import annotations
@@ -10,30 +10,30 @@ from collections.abc import Mapping
 from typing import Final
 
 SETTINGS: Final[Mapping[str, str]] = {
-    # Nothing but git itself runs, whatever lies in a repository; a push runs one hook of ours.
+    # Only git itself runs, whatever a repository contains; a push runs one hook of ours.
     "core.hooksPath": "/dev/null",
-    # What is acknowledged is on the disk.
+    # What is acknowledged is on disk.
     "core.fsync": "all",
     "core.fsyncMethod": "fsync",
-    # Only the smart protocol, and pushing only where a request is let through for it.
+    # Only the smart protocol, and pushes only where a request is authorized to push.
     "http.getanyfile": "false",
     "http.uploadpack": "true",
     "http.receivepack": "false",
-    # Partial clones; nothing that no branch or tag leads to.
+    # Partial clones, but only objects that are reachable from a branch or tag.
     "uploadpack.allowFilter": "true",
-    # Objects are checked before they are kept. What is let pass is in the history of many a public
-    # repository, and harmless.
+    # Objects are checked before they are stored. The ignored defects are common in public
+    # repositories, and harmless.
     "transfer.fsckObjects": "true",
     "receive.fsck.badTimezone": "ignore",
     "receive.fsck.missingSpaceBeforeDate": "ignore",
     "receive.fsck.zeroPaddedFilemode": "ignore",
-    # One push is one pack; many packs are joined by a process of their own, after the push.
+    # Each push is stored as one pack; a separate process merges packs after the push.
     "transfer.unpackLimit": "1",
     "receive.autogc": "false",
     "gc.autoDetach": "false",
-    # Whoever may push may choose the branch that clones begin with, by deleting the present one.
+    # A push may delete the default branch, and thereby choose another.
     "receive.denyDeleteCurrent": "ignore",
-    # What one process takes: one core, and some hundred MiB at most.
+    # The resources of one process: one core, and a few hundred MiB at most.
     "pack.threads": "1",
     "pack.windowMemory": "64m",
     "pack.deltaCacheSize": "32m",
@@ -41,16 +41,15 @@ SETTINGS: Final[Mapping[str, str]] = {
 }
 
 _MOST_AT_ONCE: Final = "512m"
-"""How much memory git may ask for in one piece, which an object that is said to be huge would take.
-As large as anything that git keeps whole by itself (core.bigFileThreshold)."""
+"""The maximum size of one memory allocation by git, which bounds objects that claim to be huge."""
 
 
 def environment(
     search_path: str, *, repository: str, changes: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """All that a process of git gets to see, for one repository; ``changes`` are settings.
+    """The complete environment of a git process for one repository.
 
-    ``search_path`` is its ``PATH``.
+    ``search_path`` is its ``PATH``; ``changes`` are additional settings.
     """
     settings = {**SETTINGS, "safe.directory": repository, **(changes or {})}
     variables = {

@@ -1,6 +1,6 @@
-"""How much of a request's content does git get to hold? Content on its way, inflated and measured.
+"""Decompressing and limiting the content of git requests.
 
-git keeps what it is asked, and the commands of a push, in its memory, and inflates without a limit:
+git holds requests, and the commands of a push, in memory, and decompresses without a limit:
 a few MB of gzip from anybody who may read would take gigabytes. So it gets content inflated, and
 neither a question nor the commands of a push come larger than :data:`MAX_COMMAND_BYTES`.
 """
@@ -14,7 +14,7 @@ from typing import Final
 from podstead.core.errors import BadRequest, BodyTooLarge
 
 MAX_COMMAND_BYTES: Final = 10 * 1024 * 1024
-"""As http-backend has it for questions, before it inflates them (http.maxRequestBuffer)."""
+"""The limit that http-backend applies to requests before decompression (http.maxRequestBuffer)."""
 
 _GZIP_WINDOW_BITS: Final = 16 + zlib.MAX_WBITS
 _PIECE_BYTES: Final = 64 * 1024
@@ -23,10 +23,10 @@ _HEXADECIMAL: Final = frozenset(b"0123456789abcdefABCDEF")
 
 
 async def decompressed(content: AsyncIterator[bytes], *, limit_bytes: int) -> AsyncIterator[bytes]:
-    """What one gzip member (RFC 1952) holds, in pieces of bounded size.
+    """Decompress one gzip member (RFC 1952), in pieces of bounded size.
 
-    Raises BodyTooLarge when it holds more than the limit, and BadRequest if it is damaged, cut
-    short, or followed by anything.
+    Raises BodyTooLarge if the result exceeds the limit, and BadRequest if the data is damaged,
+    truncated, or followed by anything.
     """
     inflating = zlib.decompressobj(_GZIP_WINDOW_BITS)
     held_bytes = 0
@@ -43,9 +43,9 @@ async def decompressed(content: AsyncIterator[bytes], *, limit_bytes: int) -> As
 
 
 def _pieces(inflating: zlib._Decompress, chunk: bytes) -> Iterator[bytes]:
-    """What a chunk inflates to. Raises BadRequest."""
+    """Decompress a chunk. Raises BadRequest."""
     rest, is_full = chunk, False
-    while rest or is_full:  # a full piece may have more behind it, of what is taken in already
+    while rest or is_full:  # after a full piece, the decompressor can have more output
         try:
             piece = inflating.decompress(rest, _PIECE_BYTES)
         except zlib.error as error:
@@ -56,9 +56,10 @@ def _pieces(inflating: zlib._Decompress, chunk: bytes) -> Iterator[bytes]:
 
 
 async def limit_commands(content: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The content of a push as it is, if what stands before its first flush packet is not too much.
+    """Pass on the content of a push, and limit the size of the commands before the flush packet.
 
-    Raises BodyTooLarge. Anything but packets (gitprotocol-common, pkt-line) is git's to refuse.
+    Raises BodyTooLarge. Malformed packets (gitprotocol-common, pkt-line) are left for git to
+    refuse.
     """
     commands = _Commands()
     async for piece in content:
@@ -67,7 +68,7 @@ async def limit_commands(content: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 class _Commands:
-    """Looks for the flush packet that ends the commands, and measures what comes before it."""
+    """Finds the flush packet that ends the commands, and measures the size before it."""
 
     def __init__(self) -> None:
         self._over = False
@@ -76,7 +77,7 @@ class _Commands:
         self._seen_bytes = 0
 
     def feed(self, piece: bytes) -> None:
-        """Raises BodyTooLarge."""
+        """Process a piece. Raises BodyTooLarge."""
         at = 0
         while at < len(piece) and not self._over:
             at = self._skip(piece, at) if self._to_skip_bytes else self._read_length(piece, at)
@@ -90,12 +91,12 @@ class _Commands:
         return at + skipped_bytes
 
     def _read_length(self, piece: bytes, at: int) -> int:
-        """Read what is there of the four digits that a packet begins with."""
+        """Read the available part of the four digits at the start of a packet."""
         taken = piece[at : at + _LENGTH_DIGITS - len(self._length)]
         self._length += taken
         self._seen_bytes += len(taken)
         if len(self._length) == _LENGTH_DIGITS:
-            # What has no length ends git's reading as a flush packet does.
+            # An invalid length ends git's reading like a flush packet.
             length = int(self._length, 16) if _HEXADECIMAL.issuperset(self._length) else 0
             self._over = length == 0
             self._to_skip_bytes = max(length - _LENGTH_DIGITS, 0)

@@ -1,11 +1,11 @@
-"""Where does each repository lie, who writes in it, and which belong to nobody any more?
+"""The directories of repositories, their locks, and the removal of unused ones.
 
-``<name>.git`` is a repository, its ``description`` the path of its container; ``new-…`` is one that
-is being made, ``gone-…`` one that is being removed. ``hooks`` has the one hook that git runs, which
-asks whether a push may change references. Whoever makes or changes one holds a
-claim on it, a lock of the system that its git processes inherit. It ends with the last of them,
-however they end. So whoever can have a repository alone knows that what looks unfinished in there
-is left over from a crash, and that a repository which no container owns will never be claimed.
+``<name>.git`` is a repository, whose ``description`` contains the path of its container; ``new-…``
+is being created, ``gone-…`` is being removed. ``hooks`` contains the only hook that git runs, which
+asks the server whether a push may change references. Creating or changing a repository requires a
+claim, a shared file lock that the git processes inherit and that ends with the last of them. The
+holder of an exclusive claim therefore knows that unfinished files are left over from a crash, and
+that a repository without a container will never get one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _LEFT_OVER: Final = (
     "objects/pack/*.lock",
     "objects/pack/*.keep",
 )
-"""What git makes for the time of a change, and no repository has otherwise."""
+"""Temporary files of git, which exist only during a change."""
 _INDEXES: Final = frozenset({".idx", ".rev", ".bitmap", ".mtimes"})
 _CLAIM_WAIT_S: Final = 10
 _CLAIM_NAP_S: Final = 0.02
@@ -70,12 +70,12 @@ exit 1
 """
 
 IsKept = Callable[[RepositoryName, ResourcePath], Awaitable[bool]]
-"""Whether a repository is the one of that container."""
+"""Whether a repository belongs to that container."""
 
 
 @dataclass(frozen=True, slots=True)
 class DirectoryClaim:
-    """An open file that holds a lock, shared with others who change the repository."""
+    """An open file with a lock on a repository."""
 
     file: FileIO
 
@@ -84,35 +84,35 @@ class DirectoryClaim:
         return self.file.fileno()
 
     def release(self) -> None:
-        """Give it up; processes that inherited it hold it on."""
+        """Release the claim; processes that inherited it still hold it."""
         self.file.close()
 
 
 class Directories:
-    """The repositories below one directory, which is made with the first of them."""
+    """The repositories below one directory, which is created with the first of them."""
 
     def __init__(self, place: Path) -> None:
         self._place = place.absolute()
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="podstead-git")
 
     def close(self) -> None:
-        """Release the threads; what they are at is finished."""
+        """Release the threads, which finish what they are doing."""
         self._executor.shutdown(wait=False)
 
     def path(self, name: RepositoryName) -> Path:
-        """Where the repository lies."""
+        """The directory of a repository."""
         return self._place / f"{name}.git"
 
     @property
     def hooks(self) -> Path:
-        """Where the hook lies that pushes run."""
+        """The directory of the hook that pushes run."""
         return self._place / "hooks"
 
     async def write_hook(self) -> None:
         """Write the hook that asks whether a push may change references.
 
-        Raises StorageError, also if the file system lets no program run: git would then change
-        references without asking.
+        Raises StorageError, also if the file system does not allow programs to run: git would then
+        change references without asking.
         """
         await self._run(self._write_hook)
 
@@ -139,10 +139,10 @@ class Directories:
         container: ResourcePath,
         fill: Callable[[Path], Awaitable[object]],
     ) -> DirectoryClaim:
-        """Make the repository of a container, as ``fill`` does in a directory of its own.
+        """Create the repository of a container; ``fill`` initializes its directory.
 
-        It is there as a whole and for good, or not at all. Raises StorageError, also if there is
-        one of that name, and what ``fill`` raises.
+        Atomic and durable. Raises StorageError, also if the name is taken, and what ``fill``
+        raises.
         """
         with _trouble():
             self._place.mkdir(mode=_PRIVATE, exist_ok=True)
@@ -168,16 +168,16 @@ class Directories:
         _sync(self._place)
 
     async def claim(self, name: RepositoryName) -> DirectoryClaim:
-        """Join those who change a repository; the first of them clears what a crash left over.
+        """Acquire a shared claim on a repository; the first one removes the leftovers of a crash.
 
-        Raises StorageError, also for a repository that is not there: it was once; and Overloaded
-        if somebody has it alone for too long.
+        Raises StorageError, also if the repository is missing, and Overloaded if it is claimed
+        exclusively for too long.
         """
         with _trouble():
             claim = _open_claim(self.path(name))
         try:
             async with asyncio.timeout(_CLAIM_WAIT_S):
-                # Other processes lock it too, and the system tells nobody when they are done.
+                # Other processes lock it, too, and there is no notification when they are done.
                 while not await self._run(_join, claim, self.path(name)):  # noqa: ASYNC110
                     await asyncio.sleep(_CLAIM_NAP_S)
         except TimeoutError:
@@ -189,13 +189,15 @@ class Directories:
         return claim
 
     async def claim_exclusively(self, name: RepositoryName) -> DirectoryClaim | None:
-        """Keep everybody else from changing a repository; ``None`` while somebody does, or if it
-        is gone. Raises StorageError."""
+        """Acquire an exclusive claim; ``None`` if the repository is claimed or missing.
+
+        Raises StorageError.
+        """
         with _trouble():
             return _claim_exclusively(self.path(name))
 
     async def sync(self, name: RepositoryName) -> None:
-        """Bring the names in a repository to the disk, after git has brought the content there."""
+        """Sync the names in a repository to disk; git has synced the content."""
         await self._run(_sync_names, self.path(name))
 
     # --- looking ------------------------------------------------------------------------------
@@ -204,29 +206,29 @@ class Directories:
         return await self._run(self.path(name).exists)
 
     async def size_bytes(self, name: RepositoryName) -> int:
-        """The bytes of all that is in a repository; 0 for one that is gone."""
+        """The size of all files in a repository; 0 if it is missing."""
         return await self._run(_size_bytes, self.path(name))
 
     async def object_bytes(self, name: RepositoryName) -> int:
-        """The bytes of its objects alone, without what helps to find them."""
+        """The size of the objects in a repository, without indexes."""
         return await self._run(_object_bytes, self.path(name))
 
     async def default_branch(self, name: RepositoryName) -> str:
-        """The full name of the branch that clones begin with; it need not exist."""
+        """The full name of the default branch, which need not exist."""
         head = await self._run((self.path(name) / "HEAD").read_text)
         return head.strip().removeprefix("ref: ")
 
     # --- removing -----------------------------------------------------------------------------
 
     async def remove(self, name: RepositoryName) -> None:
-        """Remove a repository that is no container's. Raises StorageError."""
+        """Remove a repository that has no container. Raises StorageError."""
         await self._run(self._remove, self.path(name))
 
     async def sweep(self, is_kept: IsKept) -> None:
-        """Remove every repository that is no container's, unless somebody is still at it.
+        """Remove every repository that has no container and is not claimed.
 
-        ``is_kept`` is asked while it is nobody's to make. Raises StorageError for the last of
-        those that could not be looked at or removed; they do not keep it from the others.
+        ``is_kept`` is called while the repository is claimed exclusively. Continues after failures,
+        and raises the last StorageError at the end.
         """
         trouble: StorageError | None = None
         for path in await self._run(self._all):
@@ -256,7 +258,7 @@ class Directories:
         return await is_kept(RepositoryName(named[1]), ResourcePath(description.strip()))
 
     async def _run(self, call: Callable[..., T], *arguments: object) -> T:
-        """Do it in a thread, to its end."""
+        """Run a call in a thread, to its end."""
         with _trouble():
             return await run_to_end(self._executor, partial(call, *arguments))
 
@@ -275,8 +277,8 @@ class Directories:
         gone = path
         if _REPOSITORY.fullmatch(path.name):
             gone = Path(mkdtemp(prefix="gone-", dir=self._place))
-            path.rename(gone)  # in the place of the empty one
-        # The claim goes last, so that a rest of it is found again.
+            path.rename(gone)  # replaces the empty directory
+        # The lock file is removed last, so that an interrupted removal can be continued.
         for each in gone.iterdir():
             if each.name != _CLAIM:
                 shutil.rmtree(each) if each.is_dir() else each.unlink()
@@ -298,7 +300,7 @@ def _open_claim(repository: Path, *, mode: str = "rb") -> DirectoryClaim:
 
 
 def _join(claim: DirectoryClaim, repository: Path) -> bool:
-    """Lock a claim that may be shared; False if somebody has the repository alone."""
+    """Acquire a shared lock; False if the repository is locked exclusively."""
     try:
         fcntl.flock(claim.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -316,7 +318,7 @@ def _lock_shared(claim: DirectoryClaim) -> bool:
 
 
 def _claim_exclusively(repository: Path) -> DirectoryClaim | None:
-    """A claim that nobody shares; ``None`` while anybody is at the repository, or it is gone."""
+    """An exclusive claim; ``None`` if the repository is claimed or missing."""
     try:
         claim = _open_claim(repository)
     except FileNotFoundError:

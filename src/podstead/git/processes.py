@@ -1,4 +1,4 @@
-"""What does running git take? The port that the application fills in, with real processes."""
+"""The port for running git processes."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from typing import Protocol
 
 
 class Running(Protocol):
-    """A process of ``git http-backend`` that was given all its content and answers."""
+    """A running ``git http-backend`` process that has started to respond."""
 
     @property
     def head(self) -> bytes:
-        """The head of its answer, without the empty line behind."""
+        """The head of the response, without the empty line after it."""
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The rest of its answer, until it has ended. Raises ServerTrouble if it was ended
-        because nothing went on for too long."""
+        """The rest of the response. Raises ServerTrouble if the process was ended because of
+        inactivity."""
 
     async def end(self) -> None:
-        """End it if it still runs, with all that it has started, and wait for that. Idempotent."""
+        """End the process and its children, and wait for that. Idempotent."""
 
 
 class Processes(Protocol):
-    """Runs git, so many processes at once."""
+    """Runs git, with a limited number of concurrent processes."""
 
     @property
     def search_path(self) -> str:
-        """The ``PATH`` that they need."""
+        """The ``PATH`` for the processes."""
 
     async def answer(
         self,
@@ -37,13 +37,13 @@ class Processes(Protocol):
         holding: int | None,
         permit: Callable[[], Awaitable[None]] | None = None,
     ) -> Running:
-        """Start ``git http-backend``, give it the content, and wait for the head of its answer.
+        """Start ``git http-backend``, pass it the content, and wait for the head of its response.
 
-        It may act on the content before that has ended. ``asker`` names whose share of the
-        processes it is of. The process and what it starts inherit the open descriptor ``holding``.
-        A push is given ``permit``, which its hook has called just before references change: they
-        stay as they are if it raises PodsteadError.
-        Errors of ``content`` pass through and end the process. Raises Overloaded and ServerTrouble.
+        git can act on the content before it is complete. The process is counted against the share
+        of ``asker``. It and its children inherit the open descriptor ``holding``. For a push, the
+        hook calls ``permit`` just before references change; if that raises PodsteadError, they do
+        not change. Errors of ``content`` are propagated and end the process. Raises Overloaded and
+        ServerTrouble.
         """
 
     async def run(
@@ -53,5 +53,4 @@ class Processes(Protocol):
         holding: int | None = None,
         time_limit_s: float = 60,
     ) -> str:
-        """Run ``git …`` to its end; what it writes to its output. Raises ServerTrouble, also if it
-        takes longer."""
+        """Run ``git …`` and return its output. Raises ServerTrouble, also after the time limit."""

@@ -1,8 +1,8 @@
-"""Which repository does a container have, and how is one made, kept sound, and cleared away?
+"""The repositories of containers: creation, maintenance and removal.
 
-The store's entry decides (``storage/repositories.py``); the directory is made before the entry and
-removed after it. A container without one has the empty repository, which is everybody's: nothing
-has to be made before the first push.
+The entry in the store is authoritative (``storage/repositories.py``); the directory is created
+before the entry and removed after it. Containers without an entry share one empty repository, so
+nothing must be created before the first push.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from podstead.storage.repositories import RepositoryName, put_repository, reposi
 logger = logging.getLogger("podstead.git")
 
 EMPTY: Final = RepositoryName("empty")
-"""The repository of every container that has none of its own. Nothing is ever pushed to it."""
+"""The shared repository of containers without their own. Nothing is ever pushed to it."""
 
 _FIRST_BRANCHES: Final = ("refs/heads/main", "refs/heads/master")
 _NAME_BYTES: Final = 16
@@ -39,7 +39,7 @@ _LEAST_WASTE_BYTES: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ClaimedRepository:
-    """A container's repository, for as long as somebody changes it."""
+    """The repository of a container, with a claim for changing it."""
 
     name: RepositoryName
     container: ResourcePath
@@ -68,7 +68,7 @@ class Repositories:
         self._one_at_a_time = asyncio.Semaphore(1)
 
     async def open(self) -> None:
-        """Write the hook, and make the empty repository once for all. Raises ServerTrouble."""
+        """Write the hook, and create the empty repository if missing. Raises ServerTrouble."""
         await self._directories.write_hook()
         if await self._directories.exists(EMPTY):
             return
@@ -81,7 +81,7 @@ class Repositories:
             claim.release()
 
     async def close(self) -> None:
-        """End what tidies up."""
+        """Cancel background tasks."""
         for task in self._tidying:
             task.cancel()
         await asyncio.gather(*self._tidying, return_exceptions=True)
@@ -92,17 +92,19 @@ class Repositories:
 
     @property
     def hooks(self) -> str:
-        """The absolute path of the directory with the hook that pushes run."""
+        """The absolute path of the directory of the hook."""
         return str(self._directories.hooks)
 
     async def name_of(self, container: ResourcePath) -> RepositoryName | None:
-        """The container's own repository. Raises StorageError."""
+        """The name of the container's own repository, if it has one. Raises StorageError."""
         entry = await self._store.read_entry(repository_of(container), now_ms=self._clock.now_ms())
         return None if entry is None else RepositoryName(entry.value.decode("ascii"))
 
     async def join(self, name: RepositoryName, container: ResourcePath) -> ClaimedRepository:
-        """Join those who change a container's repository. Raises StorageError, and Overloaded
-        while it is being pruned."""
+        """Claim a container's repository for changes.
+
+        Raises StorageError, and Overloaded while the repository is being pruned.
+        """
         return ClaimedRepository(name, container, await self._directories.claim(name))
 
     async def make(
@@ -134,8 +136,10 @@ class Repositories:
         return None
 
     async def settle(self, claimed: ClaimedRepository) -> None:
-        """See to a repository after a push: the branch that clones begin with is one that there
-        is, and what was pushed is found after a crash of the machine. Raises ServerTrouble."""
+        """Complete a push: choose an existing default branch, and make the push durable.
+
+        Raises ServerTrouble.
+        """
         chosen = await self._directories.default_branch(claimed.name)
         if not await self._branches(claimed, chosen):
             branches = await self._branches(claimed, "refs/heads")
@@ -150,10 +154,9 @@ class Repositories:
         return said.splitlines()
 
     def schedule_tidying(self, claimed: ClaimedRepository) -> None:
-        """Clear away what a push left, join many small packs into few, and charge the storage for
-        what remains; in the background."""
+        """Merge packs, prune, and update the charge of the storage, in the background."""
         if claimed.name in self._to_tidy:
-            return  # what waits for its turn will see this push too
+            return  # the waiting task will include this push
         self._to_tidy.add(claimed.name)
         task = asyncio.create_task(self._tidy(claimed.name, claimed.container))
         self._tidying.add(task)
@@ -175,12 +178,11 @@ class Repositories:
                     await self._charge(name, container)
 
     async def _pack(self, name: RepositoryName, container: ResourcePath) -> bool:
-        """Join packs if there are many. Tells whether much of what is there then is reached by no
-        branch or tag, or is there twice."""
+        """Merge packs if there are many. Returns whether much is unreachable or duplicated."""
         claimed = await self.join(name, container)
         try:
             await self._git(claimed, "gc", "--auto", "--quiet", time_limit_s=_TIDYING_LIMIT_S)
-            # What a push brings is one pack, also if it replaces all that was there before.
+            # Each push adds one pack, even if it replaces everything that was there before.
             reached = await self._git(
                 claimed,
                 *("rev-list", "--objects", "--all", "--disk-usage"),
@@ -193,10 +195,10 @@ class Repositories:
         return kept_bytes - reached_bytes > max(_LEAST_WASTE_BYTES, reached_bytes // 4)
 
     async def _prune(self, name: RepositoryName, container: ResourcePath) -> None:
-        """Remove what nothing reaches, while nobody pushes: a push may build on it."""
+        """Remove unreachable objects while nobody pushes, since a push may refer to them."""
         claim = await self._directories.claim_exclusively(name)
         if claim is None:
-            return  # whoever pushes now has it tidied up afterwards
+            return  # a push is in progress, and will schedule this again
         claimed = ClaimedRepository(name, container, claim)
         try:
             await self._git(claimed, "gc", "--prune=now", "--quiet", time_limit_s=_TIDYING_LIMIT_S)
@@ -230,15 +232,18 @@ class Repositories:
 
 
 def first_branch(branches: Sequence[str]) -> str:
-    """The branch that clones begin with, of those that were pushed at once."""
+    """The default branch, among those that were pushed."""
     return next((each for each in _FIRST_BRANCHES if each in branches), min(branches))
 
 
 async def sweep_repositories(
     store: Store, directories: Directories, clock: Clock, *, measured: set[RepositoryName]
 ) -> None:
-    """Remove every repository that no container has, and charge storages for those that stay and
-    are not in ``measured``, which then holds them. Raises StorageError."""
+    """Remove repositories without a container, and charge storages for the others.
+
+    Repositories in ``measured`` have been charged for already; the others are added to it. Raises
+    StorageError.
+    """
     seen: dict[RepositoryName, ResourcePath] = {}
 
     async def is_kept(name: RepositoryName, container: ResourcePath) -> bool:
@@ -264,8 +269,10 @@ async def sweep_repositories(
 async def charge_repository(
     store: Store, directories: Directories, name: RepositoryName, container: ResourcePath
 ) -> None:
-    """Charge a storage for what a repository takes now, nothing for one that is gone. Raises
-    StorageError."""
+    """Charge a storage for the current size of a repository, 0 if it is missing.
+
+    Raises StorageError.
+    """
     storage = storage_root(container)
     if storage is not None:
         size_bytes = await directories.size_bytes(name)

@@ -1,9 +1,8 @@
-"""Does a request speak git's smart HTTP protocol, to which container, and what does it need there?
+"""Recognizing requests of git's smart HTTP protocol (gitprotocol-http).
 
-A container ``<c>/`` is asked at ``<c>/info/refs?service=…`` what it has, and at
-``<c>/git-upload-pack`` and ``<c>/git-receive-pack`` to give and to take (gitprotocol-http). Nothing
-else is git's: other methods and queries of these URLs, and the files of the dumb protocol, are
-resources as everywhere.
+For a container ``<c>/``, ``<c>/info/refs?service=…`` advertises references, ``<c>/git-upload-pack``
+serves fetches, and ``<c>/git-receive-pack`` receives pushes. Other methods and queries of these
+URLs, and the files of the dumb protocol, are ordinary resources.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _ADVERTISEMENT: Final = "info/refs"
 
 
 class Service(Enum):
-    """What git asks of a server, by the name of the program that answers."""
+    """A service of the protocol, named after the program that implements it."""
 
     UPLOAD_PACK = "git-upload-pack"
     """Clone and fetch."""
@@ -32,7 +31,7 @@ _QUERIES: Final = {f"service={service.value}".encode("ascii"): service for servi
 
 @dataclass(frozen=True, slots=True)
 class GitRequest:
-    """One request of the protocol. ``advertises`` asks what there is; else content follows."""
+    """One request of the protocol; ``advertises`` requests the references and has no content."""
 
     container: ResourcePath
     service: Service
@@ -40,12 +39,12 @@ class GitRequest:
 
     @property
     def is_push(self) -> bool:
-        """Whether it needs the rights of a writer: also to be told what a push may replace."""
+        """Whether the request needs the modes for a push, even for the advertisement."""
         return self.service is Service.RECEIVE_PACK
 
     @property
     def path_in_repository(self) -> str:
-        """What stands behind the container's path."""
+        """The path after the container's path."""
         return _ADVERTISEMENT if self.advertises else self.service.value
 
     @property
@@ -54,12 +53,12 @@ class GitRequest:
 
     @property
     def content_type(self) -> str:
-        """The type that the content has."""
+        """The media type of the content."""
         return f"application/x-{self.service.value}-request"
 
 
 def git_request(method: str, path: ResourcePath, query: bytes) -> GitRequest | None:
-    """The request of git that this is, ``None`` for any other."""
+    """Parse a request; ``None`` if it is not one of git's protocol."""
     if method == "GET":
         service = _QUERIES.get(query)
         container = path.removesuffix(_ADVERTISEMENT)

@@ -1,8 +1,8 @@
-"""What does each request of git come to? The main flow: decide, find the repository, run git.
+"""How is a git request handled? Authorize it, find the repository, run git.
 
-The one gate decides, as for resources: Read on the container and its contents to fetch, and what
-PUT of the container takes to push, which is Write, and Append above it where the container is still
-to be made. A refusal looks the same whether there is a container, a repository, or neither.
+The gate decides, as for resources. A fetch needs Read on the container and its contents; a push
+needs the modes of a PUT of the container: Write, and Append above it if the container must be
+created. A refusal looks the same whether there is a container, a repository, or neither.
 """
 
 from __future__ import annotations
@@ -32,19 +32,21 @@ _MAX_ATTEMPTS: Final = 16
 
 
 class Containers(Protocol):
-    """Where containers are made."""
+    """Creates containers."""
 
     async def make(
         self, container: ResourcePath, agent: Identity | None, origin: str | None
     ) -> None:
-        """Make a container that is missing, as PUT does, with the containers above it. Raises
-        RequestRefused and ServerTrouble."""
+        """Create a missing container and those above it, as PUT does.
+
+        Raises RequestRefused and ServerTrouble.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, and from where; ``origin`` is the request's Origin header as received, ``network``
-    the part of the address that one customer has."""
+    """The sender of a request; ``origin`` is the Origin header as received, ``network`` the part of
+    the address that identifies one customer."""
 
     agent: Identity | None
     origin: str | None
@@ -54,7 +56,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class GitAnswer:
-    """What git says: a status, header fields, and content that comes while it is sent."""
+    """The response of git: a status, header fields, and streamed content."""
 
     head: Head
     content: AsyncIterator[bytes]
@@ -62,7 +64,7 @@ class GitAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _Admitted:
-    """What a caller who was let through may ask about."""
+    """The result of authorizing a request."""
 
     exists: bool
     repository: RepositoryName | None
@@ -70,7 +72,7 @@ class _Admitted:
 
 
 class GitService:
-    """Answers git."""
+    """Handles git requests."""
 
     def __init__(
         self,
@@ -83,7 +85,7 @@ class GitService:
         capacity: StorageCapacity,
         max_body_bytes: int,
     ) -> None:
-        """``max_body_bytes`` bounds one push."""
+        """``max_body_bytes`` is the limit for one push."""
         self._store = store
         self._gate = gate
         self._containers = containers
@@ -95,7 +97,7 @@ class GitService:
     async def answer(
         self, asked: GitRequest, caller: Caller, transfer: Transfer, body: RequestBody
     ) -> GitAnswer:
-        """Answer one request. Raises RequestRefused and ServerTrouble."""
+        """Handle one request. Raises RequestRefused and ServerTrouble."""
         admitted = await self._admit(asked, caller)
         transfer.check(asked)
         if asked.is_push and not asked.advertises:
@@ -116,7 +118,7 @@ class GitService:
     # --- deciding -----------------------------------------------------------------------------
 
     async def _admit(self, asked: GitRequest, caller: Caller) -> _Admitted:
-        """Pass the gate. The repository is that of the container whose rules were asked.
+        """Pass the gate. The repository is that of the container that was authorized.
 
         Raises NotAuthenticated, AccessDenied, and ServerTrouble.
         """
@@ -177,10 +179,10 @@ class GitService:
             raise
 
     async def _recheck(self, asked: GitRequest, caller: Caller, claimed: ClaimedRepository) -> None:
-        """See that the caller may still push, and to this repository.
+        """Check that the caller may still push to this repository.
 
-        A push may take hours to arrive. This is asked when it has arrived, so that its answer is a
-        refusal like any other, and once more by git just before references change. Raises
+        A push can take hours to arrive. This is called when it has arrived, so that a refusal is an
+        ordinary response, and again by the hook just before references change. Raises
         RequestRefused and ServerTrouble.
         """
         admitted = await self._admit(asked, caller)
@@ -190,7 +192,7 @@ class GitService:
     async def _own(
         self, asked: GitRequest, caller: Caller, admitted: _Admitted
     ) -> ClaimedRepository:
-        """The repository to push to, and with it the container, made if need be."""
+        """The repository to push to; creates it and its container if necessary."""
         for _ in range(_MAX_ATTEMPTS):
             if not admitted.exists:
                 await self._containers.make(asked.container, caller.agent, caller.origin)
@@ -206,7 +208,7 @@ class GitService:
         raise Overloaded("The container is changing too fast for a push; try again")
 
     async def _finish(self, running: Running, claimed: ClaimedRepository) -> AsyncIterator[bytes]:
-        """Hand the answer on, and end it once what it acknowledges is there to stay."""
+        """Pass the response on, and end it only once the push is durable."""
         try:
             async for chunk in running.chunks():
                 yield chunk
@@ -256,7 +258,7 @@ class GitService:
 def _content(
     asked: GitRequest, transfer: Transfer, body: RequestBody, *, limit_bytes: int
 ) -> AsyncIterator[bytes]:
-    """What git gets of a body, of which it may hold so much, inflated or not."""
+    """The decompressed content of a body for git, up to the limit."""
     content = body.chunks(limit_bytes=limit_bytes)
     if transfer.is_compressed and not asked.advertises:
         content = decompressed(content, limit_bytes=limit_bytes)
@@ -266,8 +268,7 @@ def _content(
 async def _then(
     check: Callable[[], Awaitable[None]], content: AsyncIterator[bytes]
 ) -> AsyncIterator[bytes]:
-    """The content, and behind its end what the check raises. git gets the last piece only after
-    that."""
+    """Pass the content on, and run the check at its end; git receives the last piece only then."""
     async for piece in content:
         yield piece
     await check()

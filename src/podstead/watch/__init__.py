@@ -1,1 +1,1 @@
-"""How does one hear of changes at any Solid server? The other end of notifications."""
+"""A client for notifications from any Solid server, for ``podstead watch``."""

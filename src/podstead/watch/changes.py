@@ -1,7 +1,7 @@
-"""What does a message say has happened? ActivityStreams as JSON-LD or Turtle, or a ``pub``. Pure.
+"""Parsing notifications: ActivityStreams as JSON-LD or Turtle, and ``pub`` lines. Pure.
 
-Messages are read leniently: what counts is the activity and its object, and all servers write
-these alike (N-16). What else a message says is kept for programs.
+Parsing is lenient: only the activity and its object are required, which all servers write in the
+same way (N-16). The entire message is kept for programs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from podstead.rdf.graph import Graph
 from podstead.rdf.terms import Iri, Subject
 
 UNKNOWN_ACTIVITY: Final = "Activity"
-"""The most general type (Activity Vocabulary, 2.1): something happened, which is all one hears."""
+"""The most general type (Activity Vocabulary, section 2.1), for messages that state no other."""
 
 _PROPERTIES: Final = {
     "object": AS_OBJECT,
@@ -30,16 +30,17 @@ _PROPERTIES: Final = {
 
 
 class InvalidMessage(ValueError):
-    """This is no message about a change."""
+    """The content is not a message about a change."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReceivedChange:
-    """One change. ``said`` is the message as a JSON object; ``published_ms`` is Unix time."""
+    """One change. ``said`` is the message as a JSON object; ``published_ms`` is Unix time in ms."""
 
     activity: str
     resource: str
-    """The IRI of the object: of what has changed, or was added to or removed from a container."""
+    """The IRI of the object: the resource that changed, or was added to or removed from a
+    container."""
     said: Mapping[str, object]
     published_ms: int | None = None
     state: str | None = None
@@ -47,7 +48,7 @@ class ReceivedChange:
 
 
 def read_json(content: bytes) -> ReceivedChange:
-    """The change that a message in JSON-LD tells of. Raises InvalidMessage."""
+    """Parse a message in JSON-LD. Raises InvalidMessage."""
     try:
         said = parse_object(content)
     except ValueError as error:
@@ -56,7 +57,7 @@ def read_json(content: bytes) -> ReceivedChange:
 
 
 def split_json(content: bytes) -> tuple[list[ReceivedChange], bytes]:
-    """The messages that have come of a stream of JSON-LD, and the rest, which is not complete."""
+    """Split a stream of JSON-LD into the complete messages and the incomplete rest."""
     changes = []
     rest = b""
     for line in content.splitlines(keepends=True):
@@ -70,9 +71,9 @@ def split_json(content: bytes) -> tuple[list[ReceivedChange], bytes]:
 
 
 def split_turtle(content: bytes, *, url: str) -> tuple[list[ReceivedChange], bytes]:
-    """The messages that have come of a stream of Turtle from ``url``, and the rest.
+    """Split a stream of Turtle from ``url`` into the complete messages and the rest.
 
-    Several documents in a row are one document, which is complete when it can be read.
+    Consecutive documents form one document, which is complete when it can be parsed.
     """
     try:
         graph = parse(content, TURTLE, base_iri=url).graph
@@ -83,7 +84,7 @@ def split_turtle(content: bytes, *, url: str) -> tuple[list[ReceivedChange], byt
 
 
 def read_pub(url: str, *, now_ms: int) -> ReceivedChange:
-    """The change that ``pub`` tells of (L-5), which does not say what has happened."""
+    """The change of a ``pub`` line (L-5), which does not state the activity."""
     return _change({"type": UNKNOWN_ACTIVITY, "object": url, "published": write_time(now_ms)})
 
 
@@ -114,7 +115,7 @@ def _change(said: Mapping[str, object]) -> ReceivedChange:
 
 
 def _name(value: object) -> str | None:
-    """One IRI or term, however it is written; of several the first."""
+    """One IRI or term in any of its forms; the first if there are several."""
     if isinstance(value, list) and value:
         return _name(value[0])
     if isinstance(value, dict):

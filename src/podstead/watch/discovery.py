@@ -1,8 +1,8 @@
-"""How can changes be heard of at a server? What its headers and its description offer. Pure.
+"""Discovering the types of notifications that a server offers. Pure.
 
-A client looks for a description (NP, Discovery: ``describedby`` or the storage description), and
-in it for a subscription service. Older servers have streams and sockets without any description,
-to which headers lead (N-22, L-1).
+A client looks for a description (Solid Notifications Protocol, Discovery: ``describedby`` or the
+storage description), and in it for a subscription service. Older servers have no description;
+headers refer directly to their streams and sockets (N-22, L-1).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _SIGNS_OF_SOLID: Final = frozenset({*_DESCRIPTIONS, "acl"})
 
 
 class Protocol(Enum):
-    """The ways to hear that this client knows, best first; each value is what people call it.
+    """The supported protocols, best first; the values are the names that people know.
 
-    Best is what tells again, after a lost connection, what happened meanwhile (N-23).
+    The best one can resume after a lost connection without missing changes (N-23).
     """
 
     EVENT_SOURCE = ChannelType.EVENT_SOURCE.value
@@ -45,10 +45,10 @@ class Protocol(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to hear of changes of a resource.
+    """One way to receive changes of a resource.
 
-    ``url`` is a subscription service for the first three protocols, otherwise where one listens.
-    ``takes_state`` tells whether one can say what one knows already (N-14).
+    ``url`` is a subscription service for the first three protocols, otherwise the address of the
+    stream or socket. ``takes_state`` means that a subscription can include the known state (N-14).
     """
 
     protocol: Protocol
@@ -58,17 +58,17 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryLinks:
-    """Where the headers of a resource lead."""
+    """What the headers of a resource refer to."""
 
     is_solid: bool
-    """Whether there is any sign of a Solid server."""
+    """Whether the headers indicate a Solid server."""
     descriptions: tuple[str, ...]
     ways: tuple[Way, ...]
-    """Those that need no description."""
+    """The ways that need no description."""
 
 
 def read_links(fields: Iterable[tuple[str, str]], *, url: str) -> DiscoveryLinks:
-    """What the headers of the resource at ``url`` lead to; their names are in lower case."""
+    """Parse the headers of the resource at ``url``; their names are in lower case."""
     by_name: dict[str, list[str]] = {}
     for name, value in fields:
         by_name.setdefault(name, []).append(value)
@@ -89,12 +89,12 @@ def read_links(fields: Iterable[tuple[str, str]], *, url: str) -> DiscoveryLinks
 
 
 def services_in(description: Graph) -> tuple[Way, ...]:
-    """The subscription services of a description that this client can use."""
+    """The subscription services in a description that this client supports."""
     return tuple(_services(description))
 
 
 def preferred(ways: Iterable[Way]) -> Way | None:
-    """The way to take; ``None`` if there is none."""
+    """The best way; ``None`` if there is none."""
     order = list(Protocol)
     return min(ways, key=lambda way: order.index(way.protocol), default=None)
 
@@ -111,7 +111,7 @@ def _services(description: Graph) -> Iterator[Way]:
 
 
 def _absolute(references: Iterable[str], url: str) -> list[str]:
-    """The references that are sound, made absolute."""
+    """The valid references, resolved against ``url``."""
     absolute = []
     for reference in references:
         try:

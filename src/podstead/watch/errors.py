@@ -1,4 +1,4 @@
-"""Why can something not be watched, or not any longer?
+"""Errors in watching a resource.
 
     PodsteadError
     └── WatchError           the sentence says what the person who asked can do about it
@@ -6,7 +6,7 @@
         ├── Interrupted       the server is away or in trouble; it may be tried again
         └── NotServed         the address where changes are received answers something else
 
-Each message is a sentence for the person who asked for changes, at a terminal.
+Each message is a sentence for the person at the terminal.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from podstead.outbound.errors import BadStatus, FetchFailed, Refused, TooLarge, 
 
 
 class WatchError(PodsteadError):
-    """It cannot be watched."""
+    """The resource cannot be watched."""
 
 
 class AccessLost(WatchError):
-    """What was watched may not be read any more, or is not there any more."""
+    """The watched resource may no longer be read, or no longer exists."""
 
 
 class Interrupted(WatchError):
-    """The server cannot be reached or is in trouble, which may pass."""
+    """The server is temporarily unreachable or failing."""
 
 
 class NotServed(WatchError):
-    """The address where changes are received is not served; ``status`` says more."""
+    """The address for receiving changes responded with an unexpected ``status``."""
 
     def __init__(self, status: int, *, host: str) -> None:
         super().__init__(f"{host} does not send changes: it answers {status}.")
@@ -40,7 +40,7 @@ class NotServed(WatchError):
 
 
 def unreachable(failure: FetchFailed, *, host: str) -> WatchError:
-    """What a failed request means to the person who asked. ``host`` is the server's name."""
+    """Convert a failed request to an error for the user; ``host`` is the server's name."""
     if isinstance(failure, BadStatus):
         return NotServed(failure.status, host=host)
     if isinstance(failure, Refused):

@@ -1,7 +1,4 @@
-"""What do the bytes of an event stream say? Server-Sent Events (WHATWG HTML, section 9.2.6). Pure.
-
-Bytes come in pieces as the network has them; events come out when they are complete.
-"""
+"""An incremental parser for Server-Sent Events (WHATWG HTML, section 9.2.6). Pure."""
 
 from __future__ import annotations
 
@@ -10,26 +7,26 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_EVENT_BYTES: Final = 1024 * 1024
-"""Of one event and of one line; nothing of a server that sends more is of use."""
+"""The limit for one event and for one line."""
 
 _RETRY: Final = re.compile(r"[0-9]{1,9}")
 
 
 class EventTooLarge(ValueError):
-    """An event is larger than any that is read."""
+    """An event is larger than MAX_EVENT_BYTES."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSentEvent:
-    """One event; ``kind`` is empty for one without a name."""
+    """One event; ``kind`` is empty if the event has no name."""
 
     data: str
     kind: str = ""
 
 
 class EventStream:
-    """Reads one stream. ``last_id`` is that of the last event, for who comes back; ``retry_ms`` is
-    how long the server asks to wait before that, if it does."""
+    """Parses one stream. ``last_id`` is the ID of the last event, for resuming; ``retry_ms`` is the
+    reconnection time that the server requests, if any."""
 
     def __init__(self, last_id: str = "") -> None:
         self.last_id = last_id
@@ -42,19 +39,19 @@ class EventStream:
         self._bytes = 0
 
     def feed(self, piece: bytes) -> list[ServerSentEvent]:
-        """The events that the piece completes. Raises EventTooLarge."""
+        """Process a piece and return the events that it completes. Raises EventTooLarge."""
         lines = self._lines(piece)
         return [event for line in lines if (event := self._line(line)) is not None]
 
     def _lines(self, piece: bytes) -> list[bytes]:
         if self._is_first and (content := self._rest + piece):
-            if b"\xef\xbb\xbf".startswith(content):  # perhaps half of a byte order mark
+            if b"\xef\xbb\xbf".startswith(content):  # possibly a part of a byte order mark
                 self._rest = content
                 return []
             self._is_first = False
             self._rest, piece = b"", content.removeprefix(b"\xef\xbb\xbf")
         content = self._rest + piece
-        # A line ends in LF, CR or CRLF; after a last CR the LF may come yet.
+        # A line ends in LF, CR or CRLF; after a final CR, an LF may still follow.
         end = len(content) - 1 if content.endswith(b"\r") else len(content)
         *lines, rest = content[:end].replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
         self._rest = rest + content[end:]

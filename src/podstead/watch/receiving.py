@@ -1,7 +1,7 @@
-"""What comes over a connection? One receiver for each protocol; all of them tell the same things.
+"""Receiving changes over a connection, with any of the protocols.
 
-A receiver is opened once for each connection. It ends when the connection does, and raises
-WatchError when there is a reason to be told.
+A receiver is used for one connection. It ends when the connection ends, and raises WatchError if
+there is something to report.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from podstead.watch.server import Server, host_of
 
 MAX_MESSAGE_BYTES: Final = 1024 * 1024
 ACK_TIMEOUT_S: Final = 30.0
-"""For the answer of an older server to ``sub``."""
+"""The time limit for an older server's response to ``sub``."""
 
 _EVENTS: Final = "text/event-stream"
 _LOST_EVENT: Final = "lost"
@@ -39,12 +39,12 @@ _OK: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """From now on every change is heard."""
+    """The connection is established; every change is received from now on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """Something has happened that is not told: it was too long ago, or cannot be read."""
+    """Changes were missed: they were too long ago, or a message could not be parsed."""
 
 
 Reception = Connected | ReceivedChange | Missed
@@ -52,16 +52,16 @@ Reception = Connected | ReceivedChange | Missed
 
 @dataclass
 class ResumePoint:
-    """Where one is in what is told, for who comes back."""
+    """The position from which a new connection can resume."""
 
     last_id: str = ""
     retry_ms: int | None = None
     state: str | None = None
-    """The state of the topic that was told last."""
+    """The last state of the topic that was received."""
 
 
 class ChannelReceiver:
-    """Receives the changes of one topic in one way."""
+    """Receives the changes of one topic over one protocol."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class ChannelReceiver:
         self._place = place
 
     def receive(self) -> AsyncGenerator[Reception, None]:
-        """What comes over one connection. Raises WatchError."""
+        """Receive from one connection. Raises WatchError."""
         match self._protocol:
             case Protocol.EVENT_SOURCE:
                 return self._events()
@@ -131,8 +131,8 @@ class ChannelReceiver:
                     yield change
 
     async def _messages_after_the_first(self) -> AsyncGenerator[Reception, None]:
-        """The first message tells how the resource is now (N-22), which is news only to who has
-        been away and heard of another state before."""
+        """The first message states the current state of the resource (N-22), which is a change only
+        if the state that was received before the connection was lost differs."""
         is_first, known = True, self._place.state
         async for received in self._messages():
             if isinstance(received, ReceivedChange) and is_first:
@@ -171,7 +171,7 @@ class ChannelReceiver:
         raise Interrupted(f"{host} closed the connection.")
 
     def _check(self, answer: RemoteResponse, *media_types: str) -> str:
-        """The media type of an answer, which is one of those. Raises WatchError."""
+        """The media type of the response, which must be one of those. Raises WatchError."""
         if answer.status != _OK:
             raise NotServed(answer.status, host=host_of(self._url))
         try:

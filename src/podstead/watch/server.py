@@ -1,4 +1,4 @@
-"""How does a client ask a server? As one agent, whose token goes to that server and nobody else."""
+"""Requests to a server on behalf of one agent, whose token is sent to that server only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 
 class Server:
-    """The server of ``origin``, and those it leads to. Every failure is a WatchError."""
+    """The server at ``origin``, and those that it refers to. All failures raise WatchError."""
 
     def __init__(
         self, guard: Guard, *, tls: ssl.SSLContext, origin: Origin, token: str | None
@@ -34,11 +34,11 @@ class Server:
 
     @property
     def has_token(self) -> bool:
-        """Whether requests say who asks."""
+        """Whether requests are authenticated."""
         return self._token is not None
 
     async def look(self, method: str, url: str, *, accept: str) -> tuple[str, PostResponse]:
-        """HEAD or GET, following redirects; the URL in the end, and the answer."""
+        """HEAD or GET, following redirects; returns the final URL and the response."""
         try:
             for _ in range(_MAX_REDIRECTS + 1):
                 headers = {**self._headers(url), "Accept": accept}
@@ -52,7 +52,7 @@ class Server:
         raise WatchError(f"{url} redirects too many times.")
 
     async def post(self, url: str, content: bytes, *, content_type: str) -> PostResponse:
-        """POST, whose answer is of the same type."""
+        """POST, with a response of the same media type."""
         headers = {**self._headers(url), "Content-Type": content_type, "Accept": content_type}
         try:
             return await submit(
@@ -62,7 +62,7 @@ class Server:
             raise unreachable(failure, host=host_of(url)) from failure
 
     async def delete(self, url: str) -> None:
-        """DELETE, whatever comes of it. Raises WatchError."""
+        """DELETE, ignoring the status. Raises WatchError."""
         try:
             await submit(
                 OutgoingPost("DELETE", url, self._headers(url)), self._guard, tls=self._tls
@@ -74,11 +74,11 @@ class Server:
     async def stream(
         self, url: str, *, accept: str, last_id: str = "", with_token: bool
     ) -> AsyncIterator[RemoteResponse]:
-        """A GET whose answer lasts. Addresses made for one receiver need no token."""
+        """A GET with a streamed response. An address created for one receiver needs no token."""
         headers = {
             **self._headers(url, with_token=with_token),
             "Accept": accept,
-            "Accept-Encoding": "identity",  # a coding would hold messages back
+            "Accept-Encoding": "identity",  # compression would delay messages
         }
         if last_id:
             headers["Last-Event-ID"] = last_id
@@ -92,7 +92,7 @@ class Server:
     async def web_socket(
         self, url: str, *, protocols: Sequence[str] = (), with_token: bool
     ) -> AsyncIterator[ClientWebSocket]:
-        """A WebSocket, likewise."""
+        """Open a WebSocket; for the token, see :meth:`stream`."""
         headers = self._headers(url, with_token=with_token)
         try:
             async with self._lasting.web_socket(url, headers, protocols=protocols) as opened:

@@ -1,4 +1,4 @@
-"""How does a client come to hear of changes? It discovers a way, and subscribes where it has to."""
+"""Discovering how to receive changes of a resource, and subscribing."""
 
 from __future__ import annotations
 
@@ -34,31 +34,33 @@ _REFUSED: Final = frozenset({401, 403})
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What is watched, and the way in which its changes are heard."""
+    """The watched resource, and the way to receive its changes."""
 
     url: str
-    """Where it is after redirects."""
+    """The URL after redirects."""
     way: Way
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteChannel:
-    """Where changes are received; ``url`` is the channel itself, if it has a name."""
+    """The address for receiving changes; ``url`` is the channel itself, if it has one."""
 
     receive_from: str
     url: str | None = None
 
 
 class SubscriptionClient:
-    """Finds out how a resource can be watched, and asks for a channel."""
+    """Discovers how a resource can be watched, and creates channels."""
 
     def __init__(self, server: Server, contexts: ContextSource) -> None:
         self._server = server
         self._contexts = contexts
 
     async def discover(self, url: str, *, again: bool) -> Topic:
-        """The way to hear of changes of the resource at ``url``. ``again`` says that it could be
-        watched before. Raises WatchError."""
+        """Discover how to receive changes of the resource at ``url``.
+
+        ``again`` means that it could be watched before. Raises WatchError.
+        """
         found_url, reply = await self._server.look("HEAD", url, accept="*/*")
         check(reply.status, url, has_token=self._server.has_token, again=again)
         pointers = read_links(reply.fields, url=found_url)
@@ -78,7 +80,7 @@ class SubscriptionClient:
         return Topic(found_url, way)
 
     async def subscribe(self, topic: Topic, *, state: str | None, again: bool) -> RemoteChannel:
-        """A channel for the changes of a topic. ``state`` is what is known of it already.
+        """Create a channel for a topic. ``state`` is the last known state.
 
         Raises WatchError.
         """
@@ -103,19 +105,19 @@ class SubscriptionClient:
         return channel
 
     async def unsubscribe(self, channel: RemoteChannel) -> None:
-        """End a channel, so that it does not count any more (N-10). Raises WatchError."""
+        """End a channel, so that it no longer counts against limits (N-10). Raises WatchError."""
         if channel.url is not None:
             await self._server.delete(channel.url)
 
     async def _description(self, url: str) -> Graph:
-        """What a description says; nothing if it cannot be had or read."""
+        """The triples of a description; none if it is unavailable or cannot be parsed."""
         found_url, reply = await self._server.look("GET", url, accept=f"{TURTLE}, {JSON_LD};q=0.9")
         if _is_temporary(reply.status):
             raise Interrupted(f"Cannot read {url} now: the server responded with {reply.status}.")
         return self._graph(reply, found_url) if reply.status == 200 else Graph()
 
     def _channel(self, reply: PostResponse, url: str) -> RemoteChannel | None:
-        """The channel that an answer describes, as JSON by its usual names, or else as RDF."""
+        """The channel in a response, parsed as JSON with the usual names, or else as RDF."""
         try:
             described = parse_object(reply.content)
         except ValueError:
@@ -140,7 +142,7 @@ class SubscriptionClient:
 
 
 def check(status: int, url: str, *, has_token: bool, again: bool) -> None:
-    """Raises WatchError unless the status is one of success; ``again`` as for discovery."""
+    """Raise WatchError unless the status means success; ``again`` as for discovery."""
     if 200 <= status < 300:
         return
     if _is_temporary(status):

@@ -1,8 +1,8 @@
-"""How is a resource watched for as long as one likes? Over one connection after the other.
+"""Watching a resource over any number of successive connections.
 
-A connection that is lost is opened again, with growing waits while the server is away. Where the
-protocol can, what happened meanwhile is told then: events by the id of the last one (N-23), other
-channels by the state that was known (N-14).
+A lost connection is opened again, with increasing delays while the server is unavailable. If the
+protocol supports it, missed changes are received then: events by the ID of the last one (N-23),
+other channels by the last known state (N-14).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from podstead.watch.subscribing import (
 )
 
 FIRST_WAIT_S: Final = 1.0
-"""Before the first attempt to come back, if the server does not say."""
+"""The delay before the first attempt to reconnect, unless the server specifies one."""
 MIN_WAIT_S: Final = 0.1
 MAX_WAIT_S: Final = 30.0
 LEAVING_TIMEOUT_S: Final = 5.0
@@ -47,8 +47,8 @@ _CHANNEL_IS_OVER: Final = frozenset({400, 404, 410})
 
 @dataclass(frozen=True, slots=True)
 class WatchStarted:
-    """Changes are heard from now on. ``is_gapless`` tells, when it is not the first time, whether
-    everything that happened meanwhile is told."""
+    """Changes are received from now on. After a reconnection (``again``), ``is_gapless`` means that
+    no changes were missed."""
 
     topic: Topic
     again: bool
@@ -57,7 +57,7 @@ class WatchStarted:
 
 @dataclass(frozen=True, slots=True)
 class Disconnected:
-    """The connection is lost; it is tried again."""
+    """The connection was lost; the client tries to reconnect."""
 
 
 WatchEvent = WatchStarted | Disconnected | ReceivedChange | Missed
@@ -65,26 +65,26 @@ WatchEvent = WatchStarted | Disconnected | ReceivedChange | Missed
 
 @dataclass
 class ReconnectDelay:
-    """How long to wait before the next attempt: a random share is added, so that the many who lost
-    one server do not come back all at once."""
+    """The delay before the next attempt. It is randomized, so that many clients of one server do
+    not reconnect at the same time."""
 
     failures: int = 0
     first_s: float = FIRST_WAIT_S
     randomness: random.Random = field(default_factory=random.SystemRandom)
 
     def next_s(self) -> float:
-        """The seconds to wait; more each time."""
+        """The delay in seconds, which increases each time."""
         wait_s = min(self.first_s * math.ldexp(1.0, self.failures), MAX_WAIT_S)
         self.failures = min(self.failures + 1, _MAX_FAILURES)
         return wait_s * self.randomness.uniform(1.0, 1.25)
 
     def set_first(self, retry_ms: int | None) -> None:
-        """The server has asked for this wait, if for any; it is taken within reason."""
+        """Use the delay that the server requests, if any, within bounds."""
         if retry_ms is not None:
             self.first_s = min(max(retry_ms / 1000, MIN_WAIT_S), MAX_WAIT_S)
 
     def reset(self) -> None:
-        """The connection was good."""
+        """Start again with the first delay, because the connection worked."""
         self.failures = 0
 
 
@@ -109,8 +109,11 @@ class Watching:
         self._has_started = False
 
     async def events(self) -> AsyncGenerator[WatchEvent, None]:
-        """Everything, without an end. Raises WatchError if it cannot begin, AccessLost if the
-        resource may not be read any more, WatchError if the server makes no sense any more."""
+        """All events, without an end.
+
+        Raises WatchError if watching cannot start or the server's responses become unusable, and
+        AccessLost if the resource may no longer be read.
+        """
         try:
             async with aclosing(self._connections()) as events:
                 async for each in events:
@@ -135,7 +138,7 @@ class Watching:
             await asyncio.sleep(self._delay.next_s())
 
     async def _connection(self) -> AsyncGenerator[WatchEvent, None]:
-        """What is told over one connection."""
+        """The events of one connection."""
         topic, receiver = await self._receiver()
         began_s = asyncio.get_running_loop().time()
         try:
@@ -151,7 +154,7 @@ class Watching:
 
     async def _receiver(self) -> tuple[Topic, ChannelReceiver]:
         topic, channel = self._topic, self._channel
-        # Only events can be heard again at the same address.
+        # Only an event source can be resumed at the same address.
         if topic is None or channel is None or topic.way.protocol is not Protocol.EVENT_SOURCE:
             again = self._has_started
             await self._unsubscribe()
@@ -180,7 +183,8 @@ class Watching:
         return received
 
     async def _refused(self, refused: NotServed, topic: Topic) -> None:
-        """A new channel is asked for if this one is over. Raises WatchError otherwise."""
+        """Discard the channel if it has ended, so that a new one is created; else raise
+        WatchError."""
         if not self._has_started:
             raise refused
         if refused.status in _CHANNEL_IS_OVER:
@@ -190,7 +194,7 @@ class Watching:
         raise refused
 
     async def _unsubscribe(self) -> None:
-        """End the channel, or leave it to end by itself if that does not go quickly."""
+        """End the channel, or let it expire if that does not succeed quickly."""
         channel, self._channel = self._channel, None
         if channel is not None:
             with suppress(WatchError, TimeoutError):
