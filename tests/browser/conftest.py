@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import ThreadingHTTPServer
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from tests.support.browser_people import (
-    ON_THE_WEB,
-    App,
-    ApplicationPage,
-    Person,
-    new_person,
-)
+from tests.support.application_page import running_application
+from tests.support.browser_people import ON_THE_WEB, App
 from tests.support.chromium import running_chromium
 from tests.support.client import Client
 from tests.support.node import PAGE_CHECKS, install_packages
+from tests.support.people import Account, create_account
 from tests.support.server import ServerProcess, running_server
 
 
 @pytest.fixture(scope="module")
 def application() -> Iterator[str]:
     """The address of the application, on an origin of its own."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), ApplicationPage) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-        thread.join()
+    with running_application() as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
@@ -68,9 +58,9 @@ def page(context: BrowserContext) -> Page:
 
 
 @pytest.fixture
-def person(provider: ServerProcess) -> Person:
+def person(provider: ServerProcess) -> Account:
     """Somebody who has just got an account and a pod."""
-    return new_person(provider)
+    return create_account(provider)
 
 
 @pytest.fixture

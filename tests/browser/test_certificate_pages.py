@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browser_people import CHECK, PASSWORD, Person, sign_in
-from tests.support.client import Client
+from tests.support.browser_people import CHECK, sign_in
 from tests.support.listeners import LISTENERS, client_tls
+from tests.support.people import Account, create_account
 from tests.support.server import ServerProcess, running_server
 
 pytestmark = pytest.mark.needs("chromium")
@@ -27,17 +26,12 @@ def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess
 
 
 @pytest.fixture
-def person(provider: ServerProcess) -> Person:
-    sent = {"name": "alice", "email": "alice@example.org", "password": PASSWORD}
-    with Client(provider) as client:
-        body = json.dumps(sent)
-        answer = client.request("POST", "/.pods", body, {"Content-Type": "application/json"})
-    assert answer.status == 201, answer.text
-    return Person("alice", json.loads(answer.body)["webId"])
+def person(provider: ServerProcess) -> Account:
+    return create_account(provider)
 
 
 def test_a_certificate_is_saved_and_lets_another_browser_in(
-    chromium: Browser, provider: ServerProcess, person: Person, axe: str, tmp_path: Path
+    chromium: Browser, provider: ServerProcess, person: Account, axe: str, tmp_path: Path
 ) -> None:
     private = f"{provider.base_url}/{person.name}/private/"
     context = chromium.new_context(ignore_https_errors=True, viewport={"width": 375, "height": 700})

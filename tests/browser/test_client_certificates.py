@@ -5,15 +5,14 @@ A-170: with a real browser that holds a certificate, and pages of this server an
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
 
+from tests.support.application_page import running_application
 from tests.support.certificates import holder, key_turtle, rsa_key
 from tests.support.client import Pod, create_pod
 from tests.support.listeners import LISTENERS, client_tls
@@ -32,24 +31,9 @@ ASK = """async ([url, init]) => {
 STORED = "<!doctype html><title>Stored</title><p>A page of the pod"
 
 
-class _EmptyPage(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.end_headers()
-        self.wfile.write(b"<!doctype html><title>Elsewhere</title>")
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
-        """Say nothing."""
-
-
 def _site() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _EmptyPage) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with running_application() as url:
+        yield url.removesuffix("/")
 
 
 @pytest.fixture(scope="module")

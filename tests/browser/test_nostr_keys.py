@@ -12,9 +12,10 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from tests.browser.nostr_extension import Extension
-from tests.support.browser_people import CHECK, PASSWORD, Person, sign_in
+from tests.support.browser_people import CHECK, sign_in
 from tests.support.client import Client
 from tests.support.nostr import NostrKey, nostr
+from tests.support.people import PASSWORD, Account, create_account
 from tests.support.server import Answer, ServerProcess, running_server
 
 Scheme = Literal["light", "dark"]
@@ -54,13 +55,9 @@ def extension(context: BrowserContext) -> Extension:
 
 
 @pytest.fixture
-def other_person(person: Person, provider: ServerProcess) -> Person:
+def other_person(provider: ServerProcess) -> Account:
     """Somebody else with an account."""
-    name = f"{person.name}-other"
-    sent = {"name": name, "email": f"{name}@example.org", "password": PASSWORD}
-    answer = ask(provider, "POST", "/.pods", json.dumps(sent), {"Content-Type": "application/json"})
-    assert answer.status == 201, answer.text
-    return Person(name, json.loads(answer.body)["webId"])
+    return create_account(provider)
 
 
 def ask(
@@ -94,7 +91,7 @@ def did_document(provider: ServerProcess, key: NostrKey) -> Answer:
 
 
 def test_a_key_is_linked_shown_and_unlinked(
-    page: Page, extension: Extension, provider: ServerProcess, person: Person
+    page: Page, extension: Extension, provider: ServerProcess, person: Account
 ) -> None:
     """What the extension is asked to sign is for that alone."""
     sign_in(page, provider, person)
@@ -113,7 +110,7 @@ def test_a_key_is_linked_shown_and_unlinked(
 
 
 def test_the_extension_is_asked_for_one_thing_only(
-    page: Page, extension: Extension, provider: ServerProcess, person: Person
+    page: Page, extension: Extension, provider: ServerProcess, person: Account
 ) -> None:
     """A-125, A-126"""
     sign_in(page, provider, person)
@@ -130,7 +127,11 @@ def test_the_extension_is_asked_for_one_thing_only(
 
 
 def test_rules_may_name_the_webid_or_the_key(
-    page: Page, extension: Extension, provider: ServerProcess, person: Person, other_person: Person
+    page: Page,
+    extension: Extension,
+    provider: ServerProcess,
+    person: Account,
+    other_person: Account,
 ) -> None:
     place = f"/{other_person.name}/shared/"
     sent = {"username": other_person.name, "password": PASSWORD}
@@ -164,7 +165,7 @@ def test_rules_may_name_the_webid_or_the_key(
 
 
 def test_a_key_need_not_be_published(
-    page: Page, extension: Extension, provider: ServerProcess, person: Person
+    page: Page, extension: Extension, provider: ServerProcess, person: Account
 ) -> None:
     """A-128, with keys only: the box is left by the tabulator, the button pressed by Enter."""
     sign_in(page, provider, person)
@@ -185,8 +186,8 @@ def test_a_key_of_another_account_is_refused(
     extension: Extension,
     chromium: Browser,
     provider: ServerProcess,
-    person: Person,
-    other_person: Person,
+    person: Account,
+    other_person: Account,
 ) -> None:
     sign_in(page, provider, person)
     link(page)
@@ -202,7 +203,7 @@ def test_a_key_of_another_account_is_refused(
 
 
 def test_without_an_extension_the_page_says_so(
-    page: Page, provider: ServerProcess, person: Person
+    page: Page, provider: ServerProcess, person: Account
 ) -> None:
     """And goes on to work."""
     page.clock.install(time=time.time())
@@ -219,7 +220,7 @@ def test_without_an_extension_the_page_says_so(
 
 
 def test_an_extension_may_come_late(
-    page: Page, context: BrowserContext, provider: ServerProcess, person: Person
+    page: Page, context: BrowserContext, provider: ServerProcess, person: Account
 ) -> None:
     """After the button was pressed, even."""
     extension = Extension(NostrKey.new())
@@ -235,7 +236,7 @@ def test_an_extension_may_come_late(
 
 
 def test_who_declines_can_try_again(
-    page: Page, extension: Extension, provider: ServerProcess, person: Person
+    page: Page, extension: Extension, provider: ServerProcess, person: Account
 ) -> None:
     sign_in(page, provider, person)
     extension.refuse(page)
@@ -258,7 +259,7 @@ def test_an_event_that_was_not_asked_for_links_nothing(
     page: Page,
     extension: Extension,
     provider: ServerProcess,
-    person: Person,
+    person: Account,
     change: str,
     said: str,
 ) -> None:
@@ -276,7 +277,7 @@ def test_an_answer_is_good_once_and_in_its_browser_only(
     extension: Extension,
     chromium: Browser,
     provider: ServerProcess,
-    person: Person,
+    person: Account,
 ) -> None:
     """A-126"""
     sign_in(page, provider, person)
@@ -299,7 +300,7 @@ def test_an_answer_is_good_once_and_in_its_browser_only(
 
 
 def test_who_signed_in_long_ago_signs_in_again_and_comes_back(
-    page: Page, extension: Extension, provider: ServerProcess, person: Person
+    page: Page, extension: Extension, provider: ServerProcess, person: Account
 ) -> None:
     """A-86: what the server says then is tested where time can be moved."""
 
@@ -320,7 +321,7 @@ def test_a_key_is_unlinked_without_scripts(
     extension: Extension,
     chromium: Browser,
     provider: ServerProcess,
-    person: Person,
+    person: Account,
 ) -> None:
     sign_in(page, provider, person)
     link(page)
@@ -336,7 +337,7 @@ def test_a_key_is_unlinked_without_scripts(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_where_keys_are(
-    chromium: Browser, provider: ServerProcess, person: Person, axe: str, scheme: Scheme
+    chromium: Browser, provider: ServerProcess, person: Account, axe: str, scheme: Scheme
 ) -> None:
     """With the whole key shown, and with something that went wrong, on a phone."""
     context = chromium.new_context(color_scheme=scheme, viewport={"width": 375, "height": 700})

@@ -12,9 +12,10 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from tests.browser.nostr_extension import Extension
-from tests.support.browser_people import CHECK, PASSWORD, App, Person, allow, sign_in
+from tests.support.browser_people import CHECK, App, allow, sign_in
 from tests.support.client import Client
 from tests.support.nostr import NostrKey
+from tests.support.people import PASSWORD, Account
 from tests.support.server import ServerProcess, running_server
 
 Scheme = Literal["light", "dark"]
@@ -53,7 +54,7 @@ def extension(context: BrowserContext) -> Extension:
 
 
 @pytest.fixture
-def linked(page: Page, extension: Extension, provider: ServerProcess, person: Person) -> Person:
+def linked(page: Page, extension: Extension, provider: ServerProcess, person: Account) -> Account:
     """Somebody who has linked the key of the extension, and signed out."""
     sign_in(page, provider, person)
     page.get_by_role("button", name="Link a Nostr key").click()
@@ -63,7 +64,7 @@ def linked(page: Page, extension: Extension, provider: ServerProcess, person: Pe
 
 
 @pytest.fixture
-def stating(extension: Extension, provider: ServerProcess, person: Person, page: Page) -> Person:
+def stating(extension: Extension, provider: ServerProcess, person: Account, page: Page) -> Account:
     """Somebody who allows the key of the extension to sign in, which only their profile names."""
     with Client(provider) as client:
         sent = {"email": person.email, "password": PASSWORD}
@@ -96,13 +97,13 @@ def problem(page: Page) -> str:
     return alert.inner_text()
 
 
-def type_password(page: Page, person: Person) -> None:
+def type_password(page: Page, person: Account) -> None:
     page.get_by_label("E-mail address or pod name").fill(person.name)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in", exact=True).click()
 
 
-def test_an_application_gets_a_code_by_a_linked_key(page: Page, linked: Person, app: App) -> None:
+def test_an_application_gets_a_code_by_a_linked_key(page: Page, linked: Account, app: App) -> None:
     page.goto(app.request())
     press(page)
     allow(page)
@@ -111,7 +112,7 @@ def test_an_application_gets_a_code_by_a_linked_key(page: Page, linked: Person, 
 
 
 def test_the_account_shows_by_a_linked_key(
-    page: Page, linked: Person, provider: ServerProcess
+    page: Page, linked: Account, provider: ServerProcess
 ) -> None:
     """A-126"""
     page.goto(f"{provider.base_url}/idp/login")
@@ -123,7 +124,7 @@ def test_the_account_shows_by_a_linked_key(
 
 
 def test_who_ticks_the_box_stays_signed_in(
-    page: Page, linked: Person, provider: ServerProcess
+    page: Page, linked: Account, provider: ServerProcess
 ) -> None:
     page.goto(f"{provider.base_url}/idp/login")
     page.get_by_label("Stay signed in on this device").check()
@@ -133,18 +134,18 @@ def test_who_ticks_the_box_stays_signed_in(
     assert session["expires"] > 0
 
 
-def test_a_linked_key_signs_in_again(page: Page, linked: Person, provider: ServerProcess) -> None:
+def test_a_linked_key_signs_in_again(page: Page, linked: Account, provider: ServerProcess) -> None:
     page.goto(f"{provider.base_url}/idp/login?again=passkeys")
     press(page)
     page.wait_for_url("**/idp/account#sign-in")
 
 
-def type_name(page: Page, person: Person) -> None:
+def type_name(page: Page, person: Account) -> None:
     page.get_by_label("E-mail address or pod name").fill(person.name)
 
 
 def test_an_allowed_key_of_the_profile_signs_in_to_the_account_that_is_named(
-    page: Page, stating: Person, app: App
+    page: Page, stating: Account, app: App
 ) -> None:
     page.goto(app.request())
     press(page)
@@ -156,7 +157,7 @@ def test_an_allowed_key_of_the_profile_signs_in_to_the_account_that_is_named(
 
 
 def test_a_key_that_only_the_profile_names_is_not_enough_to_sign_in_again(
-    page: Page, stating: Person, provider: ServerProcess
+    page: Page, stating: Account, provider: ServerProcess
 ) -> None:
     """The person is sent to sign in again, and told what will do."""
     page.goto(f"{provider.base_url}/idp/login")
@@ -172,7 +173,7 @@ def test_a_key_that_only_the_profile_names_is_not_enough_to_sign_in_again(
 
 
 def test_a_key_without_an_account_gets_one(
-    page: Page, extension: Extension, person: Person, app: App
+    page: Page, extension: Extension, person: Account, app: App
 ) -> None:
     """A-131"""
     page.goto(app.request())
@@ -216,7 +217,7 @@ def test_a_key_without_an_account_gets_one(
 def test_an_event_that_was_not_asked_for_signs_nobody_in(
     page: Page,
     extension: Extension,
-    linked: Person,
+    linked: Account,
     provider: ServerProcess,
     app: App,
     where: str,
@@ -236,7 +237,7 @@ def test_an_event_that_was_not_asked_for_signs_nobody_in(
     page.wait_for_url("**/idp/account" if where == "the account" else f"{app.redirect_uri}?code=**")
 
 
-def test_an_event_signs_in_once(page: Page, linked: Person, app: App) -> None:
+def test_an_event_signs_in_once(page: Page, linked: Account, app: App) -> None:
     answers: list[tuple[int, object]] = []
 
     def send_twice(route: Route) -> None:
@@ -254,7 +255,7 @@ def test_an_event_signs_in_once(page: Page, linked: Person, app: App) -> None:
 
 
 def test_without_an_extension_the_page_says_so_and_stays_of_use(
-    page: Page, provider: ServerProcess, person: Person
+    page: Page, provider: ServerProcess, person: Account
 ) -> None:
     page.goto(f"{provider.base_url}/idp/login")
     press(page)
@@ -265,7 +266,7 @@ def test_without_an_extension_the_page_says_so_and_stays_of_use(
 
 
 def test_an_extension_may_come_late(
-    context: BrowserContext, page: Page, provider: ServerProcess, person: Person
+    context: BrowserContext, page: Page, provider: ServerProcess, person: Account
 ) -> None:
     """It is waited for."""
     extension = Extension(NostrKey.new())
@@ -282,7 +283,7 @@ def test_an_extension_may_come_late(
 
 
 def test_who_declines_to_sign_can_sign_in_otherwise(
-    page: Page, extension: Extension, linked: Person, app: App
+    page: Page, extension: Extension, linked: Account, app: App
 ) -> None:
     page.goto(app.request())
     extension.refuse(page)
@@ -293,7 +294,7 @@ def test_who_declines_to_sign_can_sign_in_otherwise(
     page.wait_for_url(f"{app.redirect_uri}?code=**")
 
 
-def test_keys_alone_are_enough(page: Page, linked: Person, provider: ServerProcess) -> None:
+def test_keys_alone_are_enough(page: Page, linked: Account, provider: ServerProcess) -> None:
     """The keys of the keyboard."""
     page.goto(f"{provider.base_url}/idp/login")
     expect(page.get_by_label("E-mail address or pod name")).to_be_focused()

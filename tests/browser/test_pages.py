@@ -9,7 +9,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, ViewportSize, expect
 
 from tests.browser.tour import tour
-from tests.support.browser_people import CHECK, PASSWORD, App, Person, allow, sign_in
+from tests.support.browser_people import CHECK, App, allow, sign_in
+from tests.support.people import PASSWORD, Account
 from tests.support.server import ServerProcess
 
 Scheme = Literal["light", "dark"]
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.needs("chromium")
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_on_any_page(
-    chromium: Browser, provider: ServerProcess, app: App, person: Person, axe: str, scheme: Scheme
+    chromium: Browser, provider: ServerProcess, app: App, person: Account, axe: str, scheme: Scheme
 ) -> None:
     """Labels, contrast, landmarks, titles, names of everything that can be used."""
     context = chromium.new_context(color_scheme=scheme)
@@ -46,7 +47,7 @@ def test_axe_finds_what_is_wrong(page: Page, axe: str) -> None:
 
 
 def test_every_page_fits_a_phone_and_has_a_title_of_its_own(
-    chromium: Browser, provider: ServerProcess, app: App, person: Person
+    chromium: Browser, provider: ServerProcess, app: App, person: Account
 ) -> None:
     context = chromium.new_context(viewport=PHONE)
     page = context.new_page()
@@ -63,7 +64,7 @@ def test_every_page_fits_a_phone_and_has_a_title_of_its_own(
 
 
 def test_no_page_asks_anybody_else_or_breaks_its_policy(
-    context: BrowserContext, provider: ServerProcess, app: App, person: Person
+    context: BrowserContext, provider: ServerProcess, app: App, person: Account
 ) -> None:
     """A-45."""
     asked: list[str] = []
@@ -82,7 +83,7 @@ def test_no_page_asks_anybody_else_or_breaks_its_policy(
 
 
 def test_everything_works_without_scripts(
-    chromium: Browser, provider: ServerProcess, app: App, person: Person
+    chromium: Browser, provider: ServerProcess, app: App, person: Account
 ) -> None:
     context = chromium.new_context(java_script_enabled=False)
     page = context.new_page()
@@ -93,7 +94,7 @@ def test_everything_works_without_scripts(
 
 @pytest.mark.parametrize("scripts", [True, False])
 def test_an_answer_by_form_gets_to_the_application(
-    chromium: Browser, app: App, person: Person, scripts: bool
+    chromium: Browser, app: App, person: Account, scripts: bool
 ) -> None:
     """A-53: by itself, and by its button where scripts do not run."""
     context = chromium.new_context(java_script_enabled=scripts)
@@ -115,7 +116,7 @@ def test_an_answer_by_form_gets_to_the_application(
 # --- with keys only -----------------------------------------------------------------------------
 
 
-def test_signing_in_and_allowing_with_keys_only(page: Page, app: App, person: Person) -> None:
+def test_signing_in_and_allowing_with_keys_only(page: Page, app: App, person: Account) -> None:
     """The first field has the focus, and Enter sends a form."""
     page.goto(app.request(prompt="consent"))
     _has_focus(page, "E-mail address or pod name")
@@ -132,7 +133,7 @@ def test_signing_in_and_allowing_with_keys_only(page: Page, app: App, person: Pe
 
 
 def test_a_wrong_password_leaves_the_keys_where_they_are_needed(
-    page: Page, provider: ServerProcess, person: Person
+    page: Page, provider: ServerProcess, person: Account
 ) -> None:
     """The name is there still; typing goes on at the password."""
     page.goto(f"{provider.base_url}/idp/login")
@@ -148,7 +149,7 @@ def test_a_wrong_password_leaves_the_keys_where_they_are_needed(
     page.wait_for_url("**/idp/account")
 
 
-def test_registering_with_keys_only(page: Page, provider: ServerProcess, person: Person) -> None:
+def test_registering_with_keys_only(page: Page, provider: ServerProcess, person: Account) -> None:
     """What is wrong has the focus, and its text is the field's description."""
     page.goto(f"{provider.base_url}/idp/register")
     _has_focus(page, "Name of your pod")
@@ -175,7 +176,7 @@ def test_registering_with_keys_only(page: Page, provider: ServerProcess, person:
     assert f"{provider.base_url}/{person.name}b/#me" in page.inner_text("main")
 
 
-def test_the_account_with_keys_only(page: Page, provider: ServerProcess, person: Person) -> None:
+def test_the_account_with_keys_only(page: Page, provider: ServerProcess, person: Account) -> None:
     """Opens a form, changes the address, makes and removes client credentials, signs out."""
     sign_in(page, provider, person)
     _tab_to(page, "Change your e-mail address")
@@ -202,7 +203,7 @@ def test_the_account_with_keys_only(page: Page, provider: ServerProcess, person:
 
 
 def test_what_a_button_of_a_list_does_is_in_its_name(
-    page: Page, provider: ServerProcess, app: App, person: Person
+    page: Page, provider: ServerProcess, app: App, person: Account
 ) -> None:
     """For who hears the buttons one after another: not only "Disconnect"."""
     sign_in(page, provider, person)

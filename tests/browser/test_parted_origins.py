@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page
 
-from tests.support.browser_people import PASSWORD
 from tests.support.client import Client
+from tests.support.people import PASSWORD
 from tests.support.server import ServerProcess, run_command, running_server
 
 pytestmark = pytest.mark.needs("chromium")

@@ -11,7 +11,8 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, BrowserContext, CDPSession, Page
 
-from tests.support.browser_people import CHECK, App, Person, allow, new_person, sign_in
+from tests.support.browser_people import CHECK, App, allow, sign_in
+from tests.support.people import Account, create_account
 from tests.support.server import ServerProcess, running_server
 
 Scheme = Literal["light", "dark"]
@@ -87,7 +88,7 @@ def add(page: Page, provider: ServerProcess, name: str = "my laptop") -> None:
     page.get_by_role("button", name="Add a passkey").click()
 
 
-def enrol(page: Page, provider: ServerProcess, person: Person) -> None:
+def enrol(page: Page, provider: ServerProcess, person: Account) -> None:
     """Sign in by password, add a passkey, and sign out."""
     sign_in(page, provider, person)
     add(page, provider)
@@ -107,7 +108,7 @@ def problem(page: Page) -> str:
 
 
 def test_an_application_gets_its_answer_by_a_passkey(
-    page: Page, device: Device, provider: ServerProcess, app: App, person: Person
+    page: Page, device: Device, provider: ServerProcess, app: App, person: Account
 ) -> None:
     """Added after signing in by password, and used without typing anything."""
     enrol(page, provider, person)
@@ -144,7 +145,7 @@ def test_a_passkey_is_of_the_domain_that_the_operator_chose(
 ) -> None:
     """A-115: and of use on its other pages that the operator lists, to the browser as well."""
     with running_server(NamedServer(tmp_path / "root")) as provider:
-        enrol(page, provider, new_person(provider))
+        enrol(page, provider, create_account(provider))
         assert [each["rpId"] for each in device.passkeys()] == ["pods.localhost"]
         page.goto(f"{provider.base_url}/idp/login")
         use(page)
@@ -156,7 +157,7 @@ def test_a_passkey_is_of_the_domain_that_the_operator_chose(
 
 
 def test_signing_in_without_an_application(
-    page: Page, device: Device, provider: ServerProcess, person: Person
+    page: Page, device: Device, provider: ServerProcess, person: Account
 ) -> None:
     enrol(page, provider, person)
     page.goto(f"{provider.base_url}/idp/login")
@@ -168,7 +169,7 @@ def test_signing_in_without_an_application(
 
 
 def test_the_browser_suggests_the_passkey_by_itself(
-    context: BrowserContext, provider: ServerProcess, person: Person
+    context: BrowserContext, provider: ServerProcess, person: Account
 ) -> None:
     """Conditional mediation: it is offered at the field of the name."""
     page = context.new_page()
@@ -185,7 +186,7 @@ def test_the_browser_suggests_the_passkey_by_itself(
 
 
 def test_who_is_not_verified_does_not_get_in(
-    page: Page, device: Device, provider: ServerProcess, person: Person
+    page: Page, device: Device, provider: ServerProcess, person: Account
 ) -> None:
     enrol(page, provider, person)
     device.verify(False)
@@ -198,7 +199,7 @@ def test_who_is_not_verified_does_not_get_in(
 
 
 def test_a_copy_is_noticed(
-    page: Page, device: Device, provider: ServerProcess, person: Person
+    page: Page, device: Device, provider: ServerProcess, person: Account
 ) -> None:
     """Refused, noted for the operator, and shown to the owner. Counting nothing is fine."""
     enrol(page, provider, person)
@@ -218,7 +219,7 @@ def test_a_copy_is_noticed(
 
 
 def test_one_device_has_one_passkey_of_an_account(
-    page: Page, device: Device, provider: ServerProcess, person: Person
+    page: Page, device: Device, provider: ServerProcess, person: Account
 ) -> None:
     """The second time it is told what there is; another device may have one as well."""
     sign_in(page, provider, person)
@@ -236,7 +237,7 @@ def test_one_device_has_one_passkey_of_an_account(
 
 
 def test_names_and_removal(
-    page: Page, device: Device, provider: ServerProcess, person: Person
+    page: Page, device: Device, provider: ServerProcess, person: Account
 ) -> None:
     """What was removed signs nobody in any more."""
     sign_in(page, provider, person)
@@ -256,7 +257,7 @@ def test_names_and_removal(
 
 
 def test_a_passkey_of_another_port_is_refused(
-    page: Page, device: Device, provider: ServerProcess, person: Person, tmp_path: Path
+    page: Page, device: Device, provider: ServerProcess, person: Account, tmp_path: Path
 ) -> None:
     """Browsers tell hosts apart, and the server tells origins."""
     enrol(page, provider, person)
@@ -287,7 +288,7 @@ def test_a_passkey_of_another_port_is_refused(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_where_passkeys_are(
-    chromium: Browser, provider: ServerProcess, person: Person, axe: str, scheme: Scheme
+    chromium: Browser, provider: ServerProcess, person: Account, axe: str, scheme: Scheme
 ) -> None:
     """With a form open, and with something that went wrong."""
     context = chromium.new_context(color_scheme=scheme, viewport={"width": 375, "height": 700})

@@ -7,8 +7,9 @@ import json
 import pytest
 from playwright.sync_api import BrowserContext, Page
 
-from tests.support.browser_people import PASSWORD, Person, sign_in
+from tests.support.browser_people import sign_in
 from tests.support.client import Client
+from tests.support.people import PASSWORD, Account
 from tests.support.server import ServerProcess
 
 pytestmark = pytest.mark.needs("chromium")
@@ -53,7 +54,7 @@ COOKIES = "() => { try { return document.cookie; } catch (error) { return error.
 
 
 @pytest.fixture
-def stored_page(provider: ServerProcess, person: Person) -> str:
+def stored_page(provider: ServerProcess, person: Account) -> str:
     """The address of a page that somebody has put into their pod."""
     with Client(provider) as client:
         sent = json.dumps({"username": person.name, "password": PASSWORD})
@@ -69,7 +70,7 @@ def stored_page(provider: ServerProcess, person: Person) -> str:
 
 
 @pytest.fixture
-def visitor(page: Page, provider: ServerProcess, person: Person, stored_page: str) -> Page:
+def visitor(page: Page, provider: ServerProcess, person: Account, stored_page: str) -> Page:
     """Somebody who is signed in, and opens the page."""
     sign_in(page, provider, person)
     page.goto(stored_page)
@@ -88,7 +89,7 @@ def test_it_cannot_read_the_account(visitor: Page) -> None:
     "path", ["/idp/logout", "/idp/account/sessions", "/idp/account/delete", "/idp/register"]
 )
 def test_it_cannot_change_anything(
-    visitor: Page, provider: ServerProcess, person: Person, path: str
+    visitor: Page, provider: ServerProcess, person: Account, path: str
 ) -> None:
     """Neither by a script nor by a form."""
     assert visitor.evaluate(SEND, path) == "opaque"
@@ -110,6 +111,6 @@ def test_a_window_that_it_opens_is_closed_to_it(
     assert visitor.evaluate(read) in {"SecurityError", "TypeError"}
 
 
-def _still_signed_in(page: Page, provider: ServerProcess, person: Person) -> bool:
+def _still_signed_in(page: Page, provider: ServerProcess, person: Account) -> bool:
     page.goto(f"{provider.base_url}/idp/account")
     return page.url.endswith("/idp/account") and person.web_id in page.inner_text("main")

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 from playwright.sync_api import Page
 
-from tests.support.browser_people import ON_THE_WEB, PASSWORD, App, Person, sign_in
+from tests.support.browser_people import ON_THE_WEB, App, sign_in
+from tests.support.people import PASSWORD, Account
 from tests.support.server import ServerProcess
 
 
-def tour(page: Page, provider: ServerProcess, app: App, person: Person) -> Iterator[str]:
+def tour(page: Page, provider: ServerProcess, app: App, person: Account) -> Iterator[str]:
     """Leads a page through everything; yields the name of what shows each time."""
     base = provider.base_url
     yield from _without_account(page, base, person)
@@ -20,7 +21,7 @@ def tour(page: Page, provider: ServerProcess, app: App, person: Person) -> Itera
     yield from _to_the_end(page, provider, person)
 
 
-def _without_account(page: Page, base: str, person: Person) -> Iterator[str]:
+def _without_account(page: Page, base: str, person: Account) -> Iterator[str]:
     page.goto(f"{base}/idp/login")
     yield "sign-in"
     page.get_by_label("E-mail address or pod name").fill(person.name)
@@ -42,7 +43,7 @@ def _without_account(page: Page, base: str, person: Person) -> Iterator[str]:
     yield "expired"
 
 
-def _with_application(page: Page, app: App, person: Person) -> Iterator[str]:
+def _with_application(page: Page, app: App, person: Account) -> Iterator[str]:
     page.goto(app.request(prompt="none"))
     page.get_by_role("link", name="Continue to").wait_for()
     yield "leaving"
@@ -89,7 +90,7 @@ def _at_the_account(page: Page, base: str, app: App) -> Iterator[str]:
     yield "signed-out-before"
 
 
-def _to_the_end(page: Page, provider: ServerProcess, person: Person) -> Iterator[str]:
+def _to_the_end(page: Page, provider: ServerProcess, person: Account) -> Iterator[str]:
     sign_in(page, provider, person)
     _name_another_issuer(provider, person)
     page.goto(f"{provider.base_url}/idp/account")
@@ -106,7 +107,7 @@ def _to_the_end(page: Page, provider: ServerProcess, person: Person) -> Iterator
     yield "deleted"
 
 
-def _name_another_issuer(provider: ServerProcess, person: Person) -> None:
+def _name_another_issuer(provider: ServerProcess, person: Account) -> None:
     """Have the person's profile name another identity provider, by a token of their own."""
     sent = json.dumps({"username": person.name, "password": PASSWORD})
     answer = provider.request(

@@ -8,7 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
 
+from tests.support.chromium import running_chromium
 from tests.support.client import Pod, create_pod
 from tests.support.client_home import Home, StartClient
 from tests.support.client_process import Agent, running_client
@@ -53,3 +55,9 @@ def start_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartClie
         yield lambda scenario: running.enter_context(
             running_client(scenario, logs / f"{next(_numbers)}.stderr")
         )
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with running_chromium() as browser:
+        yield browser

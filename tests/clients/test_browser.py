@@ -14,7 +14,6 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.support.application_page import running_application
-from tests.support.chromium import running_chromium
 from tests.support.client_home import Home
 from tests.support.client_process import Agent
 from tests.support.rdf import triples
@@ -40,12 +39,6 @@ def application() -> Iterator[str]:
     """The URL of the application's page."""
     with running_application() as url:
         yield url
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_chromium() as browser:
-        yield browser
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +77,9 @@ class Script:
 
 
 @pytest.fixture
-def page(browser: Browser, application: str) -> Iterator[Page]:
+def page(chromium: Browser, application: str) -> Iterator[Page]:
     """The application's page, in a browser that has been nowhere yet."""
-    context = browser.new_context()
+    context = chromium.new_context()
     page = context.new_page()
     page.goto(application)
     yield page
@@ -186,11 +179,11 @@ def test_a_page_follows_the_redirect_to_a_container(script: Script, home: Home) 
     assert (seen.status, seen.url) == (200, home.url + "box/")
 
 
-def test_what_was_stored_as_html_has_no_power_over_the_pod(browser: Browser, home: Home) -> None:
+def test_what_was_stored_as_html_has_no_power_over_the_pod(chromium: Browser, home: Home) -> None:
     """A page out of a pod has an origin of its own, which no other page shares."""
     home.put("page.html", "<!doctype html><title>x</title>", "text/html")
     home.put("page.html.acl", home.pod.acl(home.path + "page.html", public=["Read"]))
-    context = browser.new_context()
+    context = chromium.new_context()
     page = context.new_page()
     page.goto(home.url + "page.html")
     assert page.title() == "x"

@@ -28,6 +28,7 @@ from tests.support.application import (
     with_two_pods,
 )
 from tests.support.clock import FakeClock
+from tests.support.peer import Peer
 
 
 @pytest.fixture
@@ -87,3 +88,12 @@ async def store(server: Server, settings: Settings) -> AsyncIterator[SqliteStore
     await other.open()
     yield other
     await other.close()
+
+
+@pytest.fixture
+async def peer() -> AsyncIterator[Peer]:
+    """A foreign server on 127.0.0.1."""
+    peer = Peer()
+    await peer.start()
+    yield peer
+    await peer.stop()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -18,14 +17,6 @@ DOC = "/alice/private/"
 PLAIN = "The token has no valid issuer or no valid WebID"
 MISNAMED = "The WebID leads to this server but does not begin with its base URL"
 UNVERIFIABLE = "The token's issuer could not be verified"
-
-
-@pytest.fixture
-async def peer() -> AsyncIterator[Peer]:
-    peer = Peer()
-    await peer.start()
-    yield peer
-    await peer.stop()
 
 
 NOWHERE = [

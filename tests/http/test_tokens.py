@@ -25,6 +25,7 @@ from tests.support.application import BASE, Server, Start, running
 from tests.support.asgi import Answer, Client
 from tests.support.clock import FakeClock
 from tests.support.rdf import TURTLE
+from tests.support.signing import base64url
 
 PRIVATE = "/alice/private/"
 PUBLIC = "/alice/public/"
@@ -152,12 +153,8 @@ def key(settings: Settings) -> bytes:
     return (settings.root / "keys" / "token.key").read_bytes()
 
 
-def encode(content: bytes) -> str:
-    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
-
-
 def signed(key: bytes, payload: str) -> str:
-    return f"{payload}.{encode(hmac.new(key, payload.encode(), hashlib.sha256).digest())}"
+    return f"{payload}.{base64url(hmac.new(key, payload.encode(), hashlib.sha256).digest())}"
 
 
 def claims_of(token: str) -> dict[str, object]:
@@ -168,7 +165,7 @@ def claims_of(token: str) -> dict[str, object]:
 
 
 def issued(key: bytes, claims: Mapping[str, object]) -> str:
-    return signed(key, encode(json.dumps(claims).encode()))
+    return signed(key, base64url(json.dumps(claims).encode()))
 
 
 async def test_a_token_is_what_other_servers_issue(server: Server, key: bytes) -> None:
@@ -222,7 +219,7 @@ async def test_an_expired_token_says_so(server: Server, key: bytes) -> None:
         assert_invalid(answer, "Access token expired")
 
 
-UNSIGNED = encode(b'{"alg":"none"}')
+UNSIGNED = base64url(b'{"alg":"none"}')
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
@@ -248,14 +245,14 @@ CHANGED_BYTES: dict[str, Callable[[str, bytes], str]] = {
     "an unsigned JWT": lambda token, _: f"{UNSIGNED}.{token.partition('.')[0]}.",
     "another key": lambda token, _: signed(b"k" * 32, token.partition(".")[0]),
     "an empty key": lambda token, _: signed(b"", token.partition(".")[0]),
-    "no JSON": lambda _, key: signed(key, encode(b"webId")),
-    "no UTF-8": lambda _, key: signed(key, encode(b'{"jti":"\xff"}')),
-    "no object": lambda _, key: signed(key, encode(b"[]")),
-    "an endless list": lambda _, key: signed(key, encode(b"[" * 1000)),
+    "no JSON": lambda _, key: signed(key, base64url(b"webId")),
+    "no UTF-8": lambda _, key: signed(key, base64url(b'{"jti":"\xff"}')),
+    "no object": lambda _, key: signed(key, base64url(b"[]")),
+    "an endless list": lambda _, key: signed(key, base64url(b"[" * 1000)),
     "no base64": lambda _, key: signed(key, "A"),
     "nothing": lambda _, key: signed(key, ""),
     "too much": lambda token, key: signed(
-        key, encode(json.dumps(claims_of(token)).encode().ljust(4096))
+        key, base64url(json.dumps(claims_of(token)).encode().ljust(4096))
     ),
     "characters that no token has": lambda token, _: f"{token[:-1]}%",
     "blanks": lambda token, _: f"{token[:9]} {token[9:]}",

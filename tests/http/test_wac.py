@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
@@ -250,15 +249,6 @@ async def test_a_group_in_json_ld_has_members_too(server: Server) -> None:
     assert (await server.bob.get(DOC)).status == 200
     await server.alice.put("/alice/private/g", content, "application/json")
     assert (await server.bob.get(DOC)).status == 403
-
-
-@pytest.fixture
-async def peer() -> AsyncIterator[Peer]:
-    """A foreign server."""
-    peer = Peer()
-    await peer.start()
-    yield peer
-    await peer.stop()
 
 
 async def test_members_of_a_foreign_group(start: Start, peer: Peer) -> None:

@@ -1,6 +1,7 @@
 """Servers around the stub application, on each of the listeners."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,9 @@ def make_server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Make
     yield make
     for server in made:
         server.close()
+
+
+@pytest.fixture
+def threads() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor() as pool:
+        yield pool

@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 import ssl
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,8 +15,8 @@ import pytest
 from cryptography import x509
 
 from tests.support.certificates import Holder, holder, rsa_key
-from tests.support.listeners import MakeServer
-from tests.support.server import DEADLINE_S, Answer, ServerProcess
+from tests.support.listeners import MakeServer, hold
+from tests.support.server import DEADLINE_S, ServerProcess
 from tests.support.waiting import wait_until
 
 FAR_AWAY = ("--drain-timeout-s", "3600", "--header-read-timeout-s", "3600")
@@ -95,19 +95,6 @@ def make_renewable(
         return Renewable(server, certificate, key)
 
     return make
-
-
-@pytest.fixture
-def threads() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor() as pool:
-        yield pool
-
-
-def hold(server: ServerProcess, threads: ThreadPoolExecutor) -> Future[Answer]:
-    """A request that is in flight until the file "release" exists."""
-    answer = threads.submit(server.get, "/hold?release")
-    server.wait_for_line("holding")
-    return answer
 
 
 @for_both

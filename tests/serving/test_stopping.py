@@ -3,29 +3,15 @@
 import contextlib
 import signal
 import ssl
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.support.listeners import MakeServer
-from tests.support.server import DEADLINE_S, Answer, ServerProcess
+from tests.support.listeners import MakeServer, hold
+from tests.support.server import DEADLINE_S, ServerProcess
 
 FAR_AWAY = ("--drain-timeout-s", "3600")
-
-
-@pytest.fixture
-def threads() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor() as pool:
-        yield pool
-
-
-def hold(server: ServerProcess, threads: ThreadPoolExecutor) -> Future[Answer]:
-    """A request that is in flight until the file "release" exists."""
-    answer = threads.submit(server.get, "/hold?release")
-    server.wait_for_line("holding")
-    return answer
 
 
 @pytest.mark.usefixtures("listener")

@@ -19,7 +19,6 @@ from podstead.storage.blobs import drafts
 from podstead.storage.blobs.bodies import CHUNK_BYTES
 from podstead.storage.layout import RootLayout
 from podstead.storage.records import Body, StagedBlob
-from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore, maintenance
 from tests.storage.engine_suite.engine import (
     bytes_of,
@@ -36,11 +35,6 @@ MIB = 1024 * 1024
 MINUTE_MS = 60 * 1000
 HOUR_MS = 60 * MINUTE_MS
 INLINE_BODY_BYTES = 1000
-
-
-@pytest.fixture
-def layout(tmp_path: Path) -> RootLayout:
-    return prepare_root(tmp_path / "data")
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from podstead.core.errors import StorageError
 from podstead.storage.blobs import verification
 from podstead.storage.layout import RootLayout
 from podstead.storage.records import BlobId
-from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore
 from tests.storage.engine_suite.engine import (
     LARGE_BYTES,
@@ -27,11 +26,6 @@ from tests.storage.engine_suite.engine import (
     stage_large,
     write,
 )
-
-
-@pytest.fixture
-def layout(tmp_path: Path) -> RootLayout:
-    return prepare_root(tmp_path / "data")
 
 
 @pytest.fixture

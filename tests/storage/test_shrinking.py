@@ -14,7 +14,6 @@ from podstead.core.errors import StorageError
 from podstead.storage.layout import RootLayout
 from podstead.storage.migrations import read_migrations
 from podstead.storage.records import ChangeType, NoPod, PodRecord, PodRemoval, VersionConflict
-from podstead.storage.root import prepare_root
 from podstead.storage.sqlite import SqliteStore, convert_to_shrinkable, removal, shrinking, store
 from tests.storage.engine_suite.engine import (
     NOW_MS,
@@ -30,11 +29,6 @@ from tests.storage.engine_suite.engine import (
 
 RESOURCES = 3000
 MIB = 1024 * 1024
-
-
-@pytest.fixture
-def layout(tmp_path: Path) -> RootLayout:
-    return prepare_root(tmp_path / "data")
 
 
 @pytest.fixture

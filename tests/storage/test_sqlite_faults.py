@@ -42,11 +42,6 @@ DISK_FAULTS = [
 
 
 @pytest.fixture
-def layout(tmp_path: Path) -> RootLayout:
-    return prepare_root(tmp_path / "data")
-
-
-@pytest.fixture
 async def vfs() -> AsyncIterator[FaultyVfs]:
     faulty = FaultyVfs()
     yield faulty

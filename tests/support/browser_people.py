@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import itertools
-import json
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler
 from urllib.parse import urlencode
 
 from playwright.sync_api import Page
 
-from tests.support.client import Client
+from tests.support.oauth import authorization_parameters
+from tests.support.people import PASSWORD, Account
 from tests.support.server import ServerProcess
 
-PASSWORD = "a few words in a row"
 CHECK = """() => axe.run(document, {resultTypes: ["violations"]}).then(found =>
     found.violations.map(each => ({
         rule: each.id, help: each.help, where: each.nodes.map(node => node.html),
@@ -23,52 +18,6 @@ CHECK = """() => axe.run(document, {resultTypes: ["violations"]}).then(found =>
 """What axe finds on a page."""
 ON_THE_WEB = "https://notes.example/back"
 """A redirect URI on the web, where the others of these tests are on this device."""
-_numbers = itertools.count()
-
-
-@dataclass(frozen=True, slots=True)
-class Person:
-    """Somebody with an account."""
-
-    name: str
-    web_id: str
-
-    @property
-    def email(self) -> str:
-        return f"{self.name}@example.org"
-
-
-class ApplicationPage(BaseHTTPRequestHandler):
-    """The application's page: its title says that the person is back, its text with what."""
-
-    def do_GET(self) -> None:
-        self._answer(self.path)
-
-    def do_POST(self) -> None:
-        length = int(self.headers["Content-Length"])
-        self._answer(self.rfile.read(length).decode())
-
-    def _answer(self, text: str) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.end_headers()
-        shown = text.replace("&", "&amp;").replace("<", "&lt;")
-        self.wfile.write(f"<!doctype html><title>Back</title><p>{shown}</p>".encode())
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Say nothing."""
-
-
-def new_person(provider: ServerProcess) -> Person:
-    """Make an account with a pod."""
-    name = f"person{next(_numbers)}"
-    sent = {"name": name, "email": f"{name}@example.org", "password": PASSWORD}
-    with Client(provider) as client:
-        answer = client.request(
-            "POST", "/.pods", json.dumps(sent), {"Content-Type": "application/json"}
-        )
-    assert answer.status == 201, answer.text
-    return Person(name, json.loads(answer.body)["webId"])
 
 
 def allow(page: Page) -> None:
@@ -86,16 +35,9 @@ class App:
 
     def request(self, **changes: str) -> str:
         """Where the application sends a browser."""
-        challenge = hashlib.sha256(b"v" * 43).digest()
-        parameters = {
-            "client_id": self.client_id,
-            "redirect_uri": self.redirect_uri,
-            "response_type": "code",
-            "scope": "openid webid offline_access",
-            "state": "the-state",
-            "code_challenge": base64.urlsafe_b64encode(challenge).rstrip(b"=").decode(),
-            "code_challenge_method": "S256",
-        } | changes
+        parameters = authorization_parameters(
+            self.client_id, self.redirect_uri, "v" * 43, **{"state": "the-state", **changes}
+        )
         return f"{self.provider.base_url}/idp/auth?{urlencode(parameters)}"
 
     def signing_out(self) -> str:
@@ -107,7 +49,7 @@ class App:
         return f"{self.provider.base_url}/idp/session/end?{urlencode(parameters)}"
 
 
-def sign_in(page: Page, provider: ServerProcess, person: Person) -> None:
+def sign_in(page: Page, provider: ServerProcess, person: Account) -> None:
     """Sign in without an application; the account page shows."""
     page.goto(f"{provider.base_url}/idp/login")
     page.get_by_label("E-mail address or pod name").fill(person.name)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import re
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from tests.support.application import Server, password_of
 from tests.support.browser import FORM, Browser, Page
+from tests.support.oauth import authorization_parameters
 
 REDIRECT_URI = "https://app.example/callback"
 AFTERWARDS = "https://app.example/bye"
@@ -28,16 +27,7 @@ class App:
 
     def request(self, **changes: str) -> str:
         """Where the application sends a browser; an empty parameter is left out."""
-        challenge = hashlib.sha256(VERIFIER.encode()).digest()
-        parameters = {
-            "client_id": self.client_id,
-            "redirect_uri": REDIRECT_URI,
-            "response_type": "code",
-            "scope": "openid webid offline_access",
-            "state": "the state",
-            "code_challenge": base64.urlsafe_b64encode(challenge).rstrip(b"=").decode(),
-            "code_challenge_method": "S256",
-        } | changes
+        parameters = authorization_parameters(self.client_id, REDIRECT_URI, VERIFIER, **changes)
         return f"/idp/auth?{urlencode({k: v for k, v in parameters.items() if v})}"
 
     async def tokens(self, page: Page) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 import ssl
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from tests.support.server import ServerProcess
+from tests.support.server import Answer, ServerProcess
 
 MakeServer = Callable[..., ServerProcess]
 TLS = Path(__file__).parent / "tls"
@@ -18,3 +19,10 @@ LISTENERS = {"http": (), "https": _SSL, "webid-tls": (*_SSL, "--webid-tls")}
 def client_tls(certificate: Path = CERTIFICATE) -> ssl.SSLContext:
     """What a client needs to trust a server with that certificate."""
     return ssl.create_default_context(cafile=str(certificate))
+
+
+def hold(server: ServerProcess, threads: ThreadPoolExecutor) -> Future[Answer]:
+    """A request that is in flight until the file "release" exists."""
+    answer = threads.submit(server.get, "/hold?release")
+    server.wait_for_line("holding")
+    return answer

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import secrets
 import socket
@@ -16,9 +15,10 @@ from urllib.parse import urlencode
 
 from tests.support.browser import FORM
 from tests.support.client import ACL_PREFIXES
+from tests.support.oauth import authorization_parameters, basic
 from tests.support.people import PASSWORD, Account, Person, answered
 from tests.support.server import Answer, ServerProcess
-from tests.support.signing import Json, Signer, proof_claims, token_hash
+from tests.support.signing import Json, Signer, proof_claims
 
 CALLBACK = "https://app.example/callback"
 JSON = {"Content-Type": "application/json"}
@@ -45,15 +45,9 @@ class App:
 
     def address(self, **changes: str) -> str:
         """Where the application leads a browser."""
-        parameters = {
-            "client_id": self.client_id,
-            "redirect_uri": self.redirect_uri,
-            "response_type": "code",
-            "scope": "openid webid offline_access",
-            "state": "state",
-            "code_challenge": token_hash(self.verifier),
-            "code_challenge_method": "S256",
-        } | changes
+        parameters = authorization_parameters(
+            self.client_id, self.redirect_uri, self.verifier, **changes
+        )
         return f"{self.server.base_url}/idp/auth?{urlencode(parameters)}"
 
     def tokens(self, person: Person, *, bound: bool = True) -> Json:
@@ -76,8 +70,7 @@ class App:
         if self.secret is None:
             form = {"client_id": self.client_id, **form}
         else:
-            pair = base64.b64encode(f"{self.client_id}:{self.secret}".encode()).decode()
-            fields["Authorization"] = f"Basic {pair}"
+            fields |= basic(self.client_id, self.secret)
         return self.server.request("POST", path, urlencode(form), fields)
 
     def proof(self, path: str, method: str = "POST", url: str | None = None) -> dict[str, str]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import quote_plus, urlencode
+from urllib.parse import urlencode
 
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
@@ -34,7 +34,8 @@ from podstead.storage.sqlite import SqliteStore
 from tests.support.application import BASE
 from tests.support.asgi import Answer, Client
 from tests.support.clock import FakeClock
-from tests.support.signing import Json, Signer, proof_claims, token_hash
+from tests.support.oauth import authorization_parameters, basic
+from tests.support.signing import Json, Signer, proof_claims
 
 FORM = "application/x-www-form-urlencoded"
 TOKEN_URL = f"{BASE}/idp/token"
@@ -65,12 +66,6 @@ class App:
 
     def with_key(self, key: Signer) -> App:
         return replace(self, key=key)
-
-
-def basic(client_id: str, secret: str, *, encode: bool = True) -> dict[str, str]:
-    """The Authorization header, form-encoded as RFC 6749 section 2.3.1 says, or as it is."""
-    parts = [quote_plus(each) if encode else each for each in (client_id, secret)]
-    return {"Authorization": "Basic " + base64.b64encode(":".join(parts).encode()).decode()}
 
 
 @dataclass
@@ -144,17 +139,13 @@ class Provider:
         self, session: BrowserSession | None, app: App, **changes: str | None
     ) -> Next:
         """The same in another session, or in none."""
-        parameters = {
-            "response_type": "code",
-            "client_id": app.client_id,
-            "redirect_uri": app.metadata["redirect_uris"][0],
-            "scope": "openid offline_access webid",
-            "state": "s+1 /é",
-            "code_challenge": token_hash(app.verifier),
-            "code_challenge_method": "S256",
-            **changes,
-        }
-        given = {name: [value] for name, value in parameters.items() if value is not None}
+        parameters = authorization_parameters(
+            app.client_id,
+            app.metadata["redirect_uris"][0],
+            app.verifier,
+            **{"state": "s+1 /é", **changes},
+        )
+        given = {name: [value] for name, value in parameters.items()}
         return await self.authorizations.begin(given, session=session, browser="browser-1")
 
     async def authorize(self, app: App, **changes: str | None) -> AuthorizationReply:

@@ -8,7 +8,6 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.clients.applications.sites import no_other_host
-from tests.support.chromium import running_chromium
 from tests.support.client import Client
 from tests.support.people import Account, Person, create_account
 from tests.support.server import ServerProcess, running_server
@@ -35,12 +34,6 @@ def owner(account: Account) -> Iterator[Client]:
     """Another client for the same person, to look and to prepare by."""
     with Person(account).owner() as client:
         yield client
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with running_chromium() as browser:
-        yield browser
 
 
 @pytest.fixture

@@ -23,7 +23,6 @@ from tests.clients.identity.field_notes import (
     opened,
     running_application,
 )
-from tests.support.chromium import running_chromium
 from tests.support.client_process import CLIENTS
 from tests.support.people import PASSWORD, create_account
 from tests.support.server import REPOSITORY, ServerProcess, running_server
@@ -45,12 +44,6 @@ UVDSL = {
 """The scripts of an application, besides its own."""
 
 pytestmark = pytest.mark.needs("chromium")
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with running_chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

@@ -15,12 +15,12 @@ from podstead.app.adapters.system import SystemRandomness
 from podstead.pods.names import RESERVED_NAMES
 from tests.support.application import BASE, CHEAP, Start
 from tests.support.asgi import Answer
+from tests.support.oauth import basic
 from tests.support.provider_flows import (
     App,
     Provider,
     StartProvider,
     assert_refused,
-    basic,
     provider_settings,
 )
 from tests.support.rdf import TURTLE, said

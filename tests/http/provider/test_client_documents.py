@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,21 +18,14 @@ from podstead.idp.clients import (
 )
 from tests.support.application import BASE
 from tests.support.asgi import Answer
+from tests.support.oauth import basic
 from tests.support.peer import Peer, Reply, answer, raw, redirect
-from tests.support.provider_flows import CALLBACK, App, Provider, basic
+from tests.support.provider_flows import CALLBACK, App, Provider
 from tests.support.signing import Json, Signer, token_hash
 
 CONTEXT = "https://www.w3.org/ns/solid/oidc-context.jsonld"
 JSON_LD = "application/ld+json"
 TURTLE = "text/turtle"
-
-
-@pytest.fixture
-async def peer() -> AsyncIterator[Peer]:
-    peer = Peer()
-    await peer.start()
-    yield peer
-    await peer.stop()
 
 
 def document(url: str, **changes: object) -> Json:

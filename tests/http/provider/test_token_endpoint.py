@@ -16,6 +16,7 @@ from podstead.idp.records import CODES, CREDENTIALS, GRANTS, REFRESH_TOKENS
 from podstead.storage.registry import secret_key
 from podstead.web.idp.protocol import TOKEN_FAILURES_PER_MINUTE
 from tests.support.application import BASE
+from tests.support.oauth import basic
 from tests.support.provider_flows import (
     CALLBACK,
     FORM,
@@ -25,7 +26,6 @@ from tests.support.provider_flows import (
     StartProvider,
     assert_not_kept,
     assert_refused,
-    basic,
 )
 from tests.support.signing import Signer, base64url, proof_claims, token_hash
 

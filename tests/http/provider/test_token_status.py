@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.application import BASE
 from tests.support.asgi import Answer
+from tests.support.oauth import basic
 from tests.support.provider_flows import (
     CALLBACK,
     FORM,
@@ -14,7 +15,6 @@ from tests.support.provider_flows import (
     StartProvider,
     assert_not_kept,
     assert_refused,
-    basic,
 )
 from tests.support.signing import Json, Signer, unsigned
 
