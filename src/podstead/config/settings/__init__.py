@@ -10,10 +10,8 @@ from podstead.config.settings.git import GitSettings
 from podstead.config.settings.identity import IdentitySettings
 from podstead.config.settings.limits import LimitSettings
 from podstead.config.settings.notifications import NotificationSettings
-from podstead.config.settings.rates import RateSettings
 from podstead.config.settings.server import ServerSettings
 from podstead.config.settings.storage import StorageSettings
-from podstead.config.settings.times import TimeSettings
 from podstead.config.settings.tokens import TokenSettings
 from podstead.config.settings.trust import TrustSettings
 from podstead.config.table import rows_of
@@ -29,8 +27,6 @@ class Settings(
     TrustSettings,
     LimitSettings,
     NotificationSettings,
-    TimeSettings,
-    RateSettings,
 ):
     """All settings, validated; created by :func:`podstead.config.read_settings`."""
 
