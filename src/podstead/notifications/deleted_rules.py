@@ -1,10 +1,10 @@
-"""Which access rules counted when something happened, though they are gone by now? (N-18)
+"""Which access rules applied when a resource was deleted, although they are deleted now? (N-18)
 
-When a resource is deleted its own rules go with it, and those of its container say nothing of who
-could read it before. The engine keeps deleted rules for a day, with the write that deleted them, so
-they can stand in their places once more: those that went with the change that is told, and those
-that went after it together with what they were about, as when a container is deleted right after
-its members. Rules that went alone are a right that was taken away, and stay gone (N-30).
+When a resource is deleted, its own rules are deleted with it, and those of its container do not say
+who could read it before. The engine keeps deleted rules for a day, with the write that deleted
+them, so that they can be applied again: those deleted by the change that a notification is about,
+and those deleted later together with their resource, as when a container is deleted right after its
+members. Rules that were deleted alone are a right that was revoked, and stay deleted (N-30).
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ from podstead.wac.effective import acl_paths
 from podstead.wac.modes import governed
 
 LOOKED_THROUGH: Final = 256
-"""Rows of the change log behind a notice in which what has gone since is looked for."""
+"""How many rows of the change log after a notification are searched for deletions."""
 
 _DELETIONS: Final = frozenset({Activity.DELETE, Activity.REMOVE})
 
 
 @dataclass(frozen=True, slots=True)
 class DeletedRules:
-    """What is gone by now of the rules that counted for a notice.
+    """The rules that applied to a notification and have been deleted.
 
-    ``something_went`` with the notice or after it, be it without rules. ``is_certain`` is False if
-    it is not known when: that nothing grants a right then does not say that nobody had it.
+    ``something_went`` is true if a resource was deleted with the change or after it, with or
+    without rules. ``is_certain`` is false if it is not known when: then a right that no rule grants
+    may still have existed.
     """
 
     rules: Mapping[ResourcePath, DeletedAcl]
@@ -44,8 +45,8 @@ class DeletedRules:
 async def rules_deleted_since(
     store: ResourceStore, notification: Notification, snapshot: Snapshot
 ) -> DeletedRules:
-    """What is gone, as of ``snapshot``, which tells of the notice's topic and all above it. Raises
-    StorageError."""
+    """The rules deleted, as of ``snapshot``, which contains the topic and all containers above it.
+    Raises StorageError."""
     subject = governed(notification.topic).subject
     rules: dict[ResourcePath, DeletedAcl] = {}
     gone = {place for place in (subject, *ancestors(subject)) if snapshot[place] is None} - {ROOT}
@@ -67,7 +68,7 @@ async def rules_deleted_since(
 
 
 class RestoredRules:
-    """The store, with rules that are gone in their places once more."""
+    """The store with deleted rules put back in their places."""
 
     def __init__(self, store: ResourceStore, deleted: Mapping[ResourcePath, DeletedAcl]) -> None:
         self._store = store
@@ -78,7 +79,7 @@ class RestoredRules:
         return self.restored(await self._store.read_metadata(wanted), wanted)
 
     def restored(self, snapshot: Snapshot, paths: Iterable[ResourcePath]) -> Snapshot:
-        """A snapshot of those paths as it would be with the rules in their places."""
+        """A snapshot of these paths with the rules put back."""
         back = {path: self._deleted[path].metadata for path in paths if path in self._deleted}
         return {**snapshot, **back}
 

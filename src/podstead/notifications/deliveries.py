@@ -1,8 +1,8 @@
-"""Who hears of the notices of one topic? In order, each after a new look at the right to read.
+"""Which subscribers get the notifications of one topic? Access is checked again for each of them.
 
-Each topic delivers by itself: one whose rules take long to find out, because they name documents of
-other servers, holds up no other. Watchers of one identity are decided about together, and all of
-them at once where everyone may read.
+Each topic has its own deliveries, so a topic whose rules take long to evaluate, because they name
+documents of other servers, delays no other. Access is decided once for all watches of one identity,
+and once for all of them if everyone may read the topic.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from podstead.storage.records import Metadata
 logger = logging.getLogger("podstead.notifications")
 
 MOST_PENDING = 10_000
-"""Notices of one topic that may wait for its rules; one more ends its watches as SLOW."""
+"""How many notifications of one topic may wait; one more ends its watches as SLOW."""
 
 RETRY_S = 1.0
-"""How long to wait when the rules cannot be read; nothing is delivered meanwhile, nothing lost."""
+"""The time between attempts to read the rules. Until one succeeds, notifications wait."""
 
 _DECISIONS_AT_ONCE = 50
 _PUBLIC = Subscriber()
@@ -36,7 +36,7 @@ _ENDINGS = {ReadCheck.NO: EndReason.REVOKED, ReadCheck.EXPIRED: EndReason.EXPIRE
 
 
 class Watcher(Protocol):
-    """A watch, as far as deliveries know it."""
+    """The part of a watch that deliveries use."""
 
     @property
     def subscriber(self) -> Subscriber: ...
@@ -52,7 +52,7 @@ class Watcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Delivering:
-    """What all deliveries of a worker share; ``state_of`` gives the entity tag of what is stored,
+    """What all deliveries of a worker share; ``state_of`` returns the entity tag of a resource,
     without quotes."""
 
     readers: Readers
@@ -61,7 +61,7 @@ class Delivering:
 
 
 class Deliveries:
-    """The watchers of one topic, and the notices on their way to them."""
+    """The watchers of one topic, and the notifications on their way to them."""
 
     def __init__(self, topic: ResourcePath, delivering: Delivering) -> None:
         self._topic = topic
@@ -72,7 +72,7 @@ class Deliveries:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody watches."""
+        """Whether there are no watches."""
         return not self._watchers
 
     def add(self, watcher: Watcher) -> None:
@@ -85,7 +85,7 @@ class Deliveries:
             del self._watchers[watcher.subscriber]
 
     def put(self, notification: Notification) -> None:
-        """Have a notice delivered after those before it."""
+        """Deliver a notification after all earlier ones."""
         if len(self._pending) >= MOST_PENDING:
             self._give_up()
             return
@@ -107,7 +107,7 @@ class Deliveries:
                 # Taken at once, since those that wait may all be given up meanwhile.
                 await self._deliver_surely(self._pending.popleft())
         except Exception:
-            logger.exception("Notices could not be delivered")
+            logger.exception("Notifications could not be delivered")
             self._give_up()
         finally:
             self._task = None
@@ -117,11 +117,11 @@ class Deliveries:
             try:
                 return await self._deliver(notification)
             except ServerTrouble:
-                logger.exception("Access rules could not be read for a notice; tried again")
+                logger.exception("Access rules could not be read for a notification; tried again")
             await asyncio.sleep(RETRY_S)
 
     async def _deliver(self, notification: Notification) -> None:
-        """Decide about all watchers, then tell them. Raises ServerTrouble before anyone is told."""
+        """Decide about all watches, then deliver. Raises ServerTrouble before the first delivery."""
         view = await self._with.readers.view(notification)
         verdicts = await self._verdicts(view)
         notification = self._with_state(notification, view.metadata)
@@ -131,7 +131,7 @@ class Deliveries:
                     self._tell(watcher, verdict, notification)
 
     async def _verdicts(self, view: View) -> dict[Subscriber, ReadCheck]:
-        """About each who watches; who begins to watch meanwhile begins after this notice."""
+        """A decision for each subscriber; watches that begin meanwhile do not get the notification."""
         now_ms = self._with.clock.now_ms()
         for_all = await view.may_read(_PUBLIC)
         by_identity: dict[Hashable, ReadCheck] = {}

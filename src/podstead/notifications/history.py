@@ -1,8 +1,8 @@
-"""What has a receiver missed that was away for a while? Read again from the change log (N-23).
+"""Which notifications has a receiver missed? They are read again from the change log (N-23).
 
-A receiver tells the sequence number of the last change that it knows. If the log still reaches back
-to it, everything since then is told in order; if not, that is said, since only the resource itself
-can then tell what became of it.
+A receiver states the sequence number of the last change that it knows. If the log still reaches
+back to that change, the receiver gets everything since then in order. If not, it is told so, and
+has to fetch the resource.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from podstead.notifications.readers import ReadCheck, Readers, Subscriber
 from podstead.storage.records import Metadata, Version
 
 PAGE: Final = 256
-"""Rows that are read in one step, which requests wait for."""
+"""How many rows are read in one step; other requests wait for it."""
 MOST_ROWS: Final = 100_000
-"""Changes of the whole server that are looked through for one receiver; more are a gap."""
+"""How many changes of the whole server are searched for one receiver; more are a gap."""
 
 
 class HistoryLost(Exception):
-    """The change log does not reach back to where the receiver was."""
+    """The change log does not reach back to the last change that the receiver knows."""
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Reads notices of the past; ``state_of`` gives the entity tag of what is stored."""
+    """Reads past notifications; ``state_of`` returns the entity tag of a resource."""
 
     log: ChangeLog
     readers: Readers
@@ -39,8 +39,8 @@ class History:
     async def between(
         self, after: int, up_to: int, *, topic: ResourcePath, subscriber: Subscriber
     ) -> AsyncIterator[Notification]:
-        """The notices of a topic from behind ``after`` up to ``up_to``, as far as the subscriber
-        may hear of them now.
+        """The notifications of a topic after ``after`` and up to ``up_to`` that the subscriber may
+        receive now.
 
         Raises HistoryLost before the first of them, ServerTrouble.
         """
@@ -52,7 +52,7 @@ class History:
     async def read(
         self, after: int, up_to: int, *, topic: ResourcePath, subscriber: Subscriber
     ) -> AsyncIterator[Notification]:
-        """The same, of all notices, from as far back as the log reaches. Raises ServerTrouble."""
+        """The same with all notifications, as far back as the log reaches. Raises ServerTrouble."""
         position = after
         while position < up_to:
             rows = await self.log.changes_after(position, limit=PAGE)
@@ -70,7 +70,7 @@ class History:
             await asyncio.sleep(0)  # requests come first
 
     async def _check(self, after: int, up_to: int) -> None:
-        """Whether nothing behind ``after`` has left the log: then its own row is still there."""
+        """Raise HistoryLost if rows after ``after`` have left the log; its own row has left first."""
         if after > up_to:
             raise HistoryLost  # of a log that was there before the data came back from a backup
         if after == up_to:
@@ -81,7 +81,7 @@ class History:
             raise HistoryLost
 
     async def may_hear(self, notification: Notification, subscriber: Subscriber) -> bool:
-        """Whether a subscriber may hear of a notice now. Raises ServerTrouble."""
+        """Whether a subscriber may receive a notification now. Raises ServerTrouble."""
         view = await self.readers.view(notification)
         return await view.may_read(subscriber) is ReadCheck.YES
 
@@ -98,11 +98,11 @@ class History:
     async def difference(
         self, state: str, topic: ResourcePath, *, sequence: int, now_ms: int
     ) -> Notification | None:
-        """What tells a receiver that knows the topic in ``state`` how it is now (N-14); ``None`` if
-        it is still so.
+        """A notification for a receiver that knows the topic in ``state`` (N-14); ``None`` if that
+        is its current state.
 
-        ``state`` may be an entity tag of any form of the topic, or what messages say; an empty one
-        is never the topic's. Raises StorageError.
+        ``state`` is an entity tag of any representation of the topic, or a state from a message; an
+        empty one is never current. Raises StorageError.
         """
         notification = Notification(
             sequence=sequence,
@@ -123,6 +123,6 @@ class History:
 
 
 def _version_of(tag: str) -> str:
-    """What an entity tag says of the state, whatever the form (P-24)."""
+    """The part of an entity tag that identifies the state, without the representation (P-24)."""
     version, _, _ = tag.strip().removeprefix("W/").strip('"').rpartition("-")
     return version

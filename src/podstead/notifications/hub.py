@@ -1,8 +1,8 @@
-"""Who watches what, and how does each change reach them? The hub of one worker.
+"""Which topics are watched, and how do changes reach the subscribers? The hub of one worker.
 
-The feed hands over every row of the change log in order (see ``feed.py``); the hub finds the topics
-that are watched, and each of them delivers by itself (see ``deliveries.py``). The feed runs only
-while something is watched, so a worker without listeners costs nothing.
+The feed passes every row of the change log to the hub in order (see ``feed.py``). The hub finds the
+topics that are watched, each of which has its own deliveries (see ``deliveries.py``). The feed runs
+only while at least one topic is watched, so a worker without subscribers does no work.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ MAX_WATCHES = 100_000
 """The maximum number of subscriptions of all kinds at each worker. Each uses about a kilobyte of
 memory."""
 _MOST_RECENT = 256
-"""Changes that are looked back at."""
+"""How many of the newest changes are searched for those of a moment."""
 
 
 @dataclass(eq=False, slots=True)
 class Watch:
-    """One listener's interest in one topic, until it is closed.
+    """One subscriber's watch of one topic, until it is closed.
 
-    ``since`` is the sequence number of the last change before it: the mailbox gets every later one
-    and none up to this, so what came before can be read from the log without a gap.
+    ``since`` is the sequence number of the last change before the watch began. The queue gets every
+    later change and none up to this one, so earlier changes can be read from the log without a gap.
     """
 
     topic: ResourcePath
@@ -41,21 +41,21 @@ class Watch:
 
     @property
     def is_open(self) -> bool:
-        """Whether it was neither closed nor ended."""
+        """Whether it has been neither closed nor ended."""
         return self._hub.knows(self)
 
     def close(self) -> None:
-        """Hear no more of the topic; what is in the mailbox stays. Idempotent."""
+        """End the watch; items already in the queue stay there. Idempotent."""
         self._hub.forget(self)
 
 
 class Hub:
-    """Brings each change to those who watch. Used from one event loop only."""
+    """Delivers each change to the watches of its topics. Used from one event loop only."""
 
     def __init__(
         self, *, log: ChangeLog, delivering: Delivering, max_watches: int = MAX_WATCHES
     ) -> None:
-        """No more than ``max_watches`` at once."""
+        """At most ``max_watches`` are open at the same time."""
         self._log = log
         self._feed = Feed(log, self._publish)
         self._delivering = delivering
@@ -66,15 +66,15 @@ class Hub:
         self._closed = False
 
     async def newest_sequence(self) -> int:
-        """The sequence number of the newest change there is, told or not. Raises StorageError."""
+        """The sequence number of the newest change, delivered or not. Raises StorageError."""
         return await self._log.newest_sequence()
 
     async def newest_sequence_at(self, at_ms: int) -> int:
-        """What it was at a moment that is hardly over, or later if there were many changes since.
-        Raises StorageError."""
+        """The newest sequence number at a moment that has just passed, or a later one if many
+        changes have been committed since. Raises StorageError."""
         newest = await self._log.newest_sequence()
         latest = await self._log.changes_after(newest - 1, limit=1)
-        if not latest or latest[0].at_ms < at_ms:  # as mostly
+        if not latest or latest[0].at_ms < at_ms:  # the usual case
             return newest
         recent = await self._log.changes_after(newest - _MOST_RECENT, limit=_MOST_RECENT)
         return min((row.sequence - 1 for row in recent if row.at_ms >= at_ms), default=newest)
@@ -82,11 +82,12 @@ class Hub:
     async def watch(
         self, topic: ResourcePath, subscriber: Subscriber, queue: SubscriberQueue
     ) -> Watch:
-        """Have every change from now on told to ``queue``, if the subscriber may read the topic.
+        """Put every change from now on into ``queue``, if the subscriber may read the topic.
 
-        The right is looked at again for each notice. Who has lost it, or whose credential has
-        expired, gets a WatchEnded instead of the notice and hears no more. Raises NotAuthenticated,
-        AccessDenied, TargetTooLong; Overloaded when too much is watched, StorageError.
+        Access is checked again for each notification. A subscriber that has lost it, or whose
+        credential has expired, gets a WatchEnded instead, and the watch ends. Raises
+        NotAuthenticated, AccessDenied, TargetTooLong, StorageError, and Overloaded if there are
+        too many watches.
         """
         if self._closed or self._count >= self._max_watches:
             raise Overloaded("This server has too many subscriptions")
@@ -109,7 +110,7 @@ class Hub:
         return watch in self._watches
 
     def forget(self, watch: Watch) -> None:
-        """What closing a watch does. Idempotent."""
+        """Close a watch. Idempotent."""
         if watch not in self._watches:
             return
         self._watches.discard(watch)
@@ -121,7 +122,7 @@ class Hub:
         self._leave()
 
     def close(self) -> None:
-        """End every watch, with its mailbox, and accept none any more: the server stops."""
+        """Close every watch and its queue, and accept no more: the server is stopping."""
         self._closed = True
         for watch in tuple(self._watches):
             watch.queue.close(EndReason.STOPPING)

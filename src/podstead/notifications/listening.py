@@ -1,8 +1,8 @@
-"""What does one receiver hear, and when? The past, the present, and the terms of its channel.
+"""What does one connected receiver get, and when? By the history and the terms of its channel.
 
-All receivers that connect hear through here: first what they missed, as far as that was asked for,
-then each change as it comes, at the rate and within the times that were agreed on (N-12 to N-14).
-When nothing comes for a while that is said as well, so that the connection can be kept alive.
+A receiver first gets what it missed, if it requested that, and then each change as it is committed,
+at the rate and within the times of its channel (N-12 to N-14). After a while without a message it
+gets a :class:`Quiet`, so that the connection can be kept alive.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from podstead.notifications.throttling import Throttle
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a receiver wants to hear; times and durations are milliseconds (N-12 to N-14)."""
+    """What a receiver subscribes to; times and durations are in milliseconds (N-12 to N-14)."""
 
     topic: ResourcePath
     subscriber: Subscriber
@@ -40,27 +40,27 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
-    """Nothing was to be told for ``after_s`` seconds."""
+    """There has been no message for ``after_s`` seconds."""
 
     after_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """What happened since the receiver went away cannot be told any more; how the topic is now is
-    told next."""
+    """The changes since the receiver disconnected are no longer known; the current state of the topic
+    follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaughtUp:
-    """Everything up to ``sequence`` has been told."""
+    """Everything up to ``sequence`` has been sent."""
 
     sequence: int
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Nothing comes any more; ``ending`` is ``None`` if the channel's time is over."""
+    """Nothing follows. ``ending`` is ``None`` if the channel has ended as agreed."""
 
     ending: EndReason | None
 
@@ -69,7 +69,7 @@ Heard = Notification | Quiet | Lost | CaughtUp | Ended
 
 
 class Listening:
-    """One receiver that is connected."""
+    """One connected receiver."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Listening:
         after: int | None,
     ) -> None:
         self.since = watch.since
-        """The sequence number of the last change before the receiver came."""
+        """The sequence number of the last change before the receiver connected."""
         self._terms = terms
         self._queue = watch.queue
         self._history = history
@@ -92,7 +92,7 @@ class Listening:
         self._pace = Throttle(terms.rate_ms)
 
     async def heard(self) -> AsyncGenerator[Heard, None]:
-        """Everything in order, an Ended last. To be iterated once. Raises ServerTrouble."""
+        """Everything in order, an Ended last. Can be iterated once. Raises ServerTrouble."""
         try:
             async for known in self._past():
                 for each in self._paced(known):
@@ -100,7 +100,7 @@ class Listening:
             if self._pace.due_ms is None:
                 yield CaughtUp(self.since)
             while True:
-                item = await self._letter()
+                item = await self._next_item()
                 if isinstance(item, Ended):
                     yield item
                     return
@@ -113,7 +113,7 @@ class Listening:
             self.close()
 
     def close(self) -> None:
-        """Hear nothing any more. Idempotent."""
+        """Stop listening. Idempotent."""
         self._queue.close()
 
     async def _past(self) -> AsyncIterator[Notification | Lost]:
@@ -123,7 +123,7 @@ class Listening:
                 async for notification in self._history.between(
                     self._after, self.since, topic=terms.topic, subscriber=terms.subscriber
                 ):
-                    known_state = None  # what is told last says how it is
+                    known_state = None  # the last notification has the current state
                     yield notification
             except HistoryLost:
                 known_state = ""
@@ -136,7 +136,7 @@ class Listening:
                 yield difference
 
     def _paced(self, item: Notification | Lost | Quiet | None) -> Iterator[Heard]:
-        """What of a letter is told now."""
+        """The part of an item that may be sent now."""
         if isinstance(item, Notification):
             if not item.is_for_channels or item.at_ms < (self._terms.start_ms or 0):
                 return
@@ -146,8 +146,8 @@ class Listening:
         elif item is not None:
             yield item
 
-    async def _letter(self) -> Notification | Quiet | Ended | None:
-        """The next letter; ``None`` when what was held back is due."""
+    async def _next_item(self) -> Notification | Quiet | Ended | None:
+        """The next item; ``None`` when the notification held back is due."""
         wait_s, otherwise = self._patience()
         try:
             async with asyncio.timeout(wait_s):
@@ -161,7 +161,7 @@ class Listening:
         return item if isinstance(item, Notification) else None
 
     def _patience(self) -> tuple[float, Quiet | Ended | None]:
-        """How many seconds to wait for a letter, and what to hear if none comes."""
+        """How many seconds to wait for an item, and what to return if there is none."""
         quiet = Quiet(self._heartbeat_s)
         waits: list[tuple[float, Quiet | Ended | None]] = [(self._heartbeat_s, quiet)]
         if self._pace.due_ms is not None:
@@ -172,10 +172,10 @@ class Listening:
 
 
 class Listeners:
-    """Lets receivers listen."""
+    """Creates a :class:`Listening` for each receiver."""
 
     def __init__(self, *, hub: Hub, history: History, clock: Clock, heartbeat_s: float) -> None:
-        """After ``heartbeat_s`` without a message a receiver hears that it is quiet."""
+        """After ``heartbeat_s`` without a message a receiver gets a Quiet."""
         self._hub = hub
         self._history = history
         self._clock = clock
@@ -184,10 +184,10 @@ class Listeners:
     async def listen(
         self, terms: Terms, *, queue: SubscriberQueue | None = None, after: int | None = None
     ) -> Listening:
-        """Begin to listen, from behind the change ``after`` if that is given, else from now on.
+        """Begin to listen, after the change ``after`` if it is given, else from now on.
 
-        Raises NotAuthenticated and AccessDenied for who may not read the topic; Overloaded,
-        StorageError.
+        Raises NotAuthenticated and AccessDenied if the subscriber may not read the topic; Overloaded
+        and StorageError.
         """
         queue = queue or SubscriberQueue()
         watch = await self._hub.watch(terms.topic, terms.subscriber, queue)

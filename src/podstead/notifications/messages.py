@@ -1,7 +1,7 @@
-"""What does a notice look like to its receivers? ActivityStreams, as JSON-LD or Turtle (N-16).
+"""The messages that receivers get: ActivityStreams, as JSON-LD or Turtle (N-16).
 
-A message says the same to every receiver of a topic, whichever worker sends it over whichever
-channel: its id is made of the change and the topic. So its bytes are made once in each form.
+Every receiver of a topic gets the same message, from any worker and over any channel: its id is
+derived from the change and the topic. So each message is serialized once in each media type.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from podstead.rdf.terms import Iri, Literal, Triple
 
 MESSAGE_CONTEXTS: Final = (AS_CONTEXT, NOTIFICATION_CONTEXTS[0])
 KEPT: Final = 1024
-"""How many messages are remembered while their receivers are served."""
+"""How many messages are cached."""
 
-_OF_NOTICES: Final = uuid.UUID("7f0c0c8e-0f1b-5a37-9d3b-2d5a6f1f3b52")
+_NAMESPACE: Final = uuid.UUID("7f0c0c8e-0f1b-5a37-9d3b-2d5a6f1f3b52")
 """The name space of the ids of messages (RFC 9562 section 5.5)."""
 _PREFIXES: Final = {"as": AS, "notify": NOTIFY_STATE.rpartition("#")[0] + "#"}
 
@@ -52,14 +52,14 @@ class _Message(msgspec.Struct, omit_defaults=True):
 
 
 class Messages:
-    """Makes messages; the latest are kept, since many receivers wait for the same ones."""
+    """Serializes messages, and caches the latest, since many receivers get the same ones."""
 
     def __init__(self, *, base_url: str) -> None:
         self._base_url = base_url
         self._kept: BoundedCache[tuple[Notification, str], bytes] = BoundedCache(KEPT)
 
     def message(self, notification: Notification, media_type: str) -> bytes:
-        """The message for a notice in one of the forms of channel requests."""
+        """The message for a notification in one of the media types of channels."""
         key = (notification, media_type)
         made = self._kept.get(key)
         if made is None:
@@ -70,10 +70,10 @@ class Messages:
 
 
 def message_id(notification: Notification) -> str:
-    """The ``urn:uuid:`` of the message, the same wherever it is made."""
+    """The ``urn:uuid:`` of the message, the same in every worker."""
     activity = notification.activity.value
     name = f"{notification.write} {notification.sequence} {activity} {notification.topic}"
-    return uuid.uuid5(_OF_NOTICES, name).urn
+    return uuid.uuid5(_NAMESPACE, name).urn
 
 
 def json_ld_message(notification: Notification, *, base_url: str) -> bytes:

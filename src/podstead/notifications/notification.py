@@ -1,13 +1,13 @@
-"""Which notices come of one row of the change log? Pure: a logged change in, notices out.
+"""Which notifications follow from one row of the change log? Pure: a logged change in, their list out.
 
-A change is told to those who watch the resource and, where it concerns the listing, to those who
-watch its container. Nothing climbs higher: containers further up learn only of their own members
-(N-17). Auxiliary resources are members of nothing, so only their own watchers hear of them. A
-container's own statements are its description too (C-30), whose watchers hear of both.
+A change concerns the watches of the resource and, if it changes the listing, those of its
+container, but not those of containers further up (N-17). Auxiliary resources are no members, so
+changes of them concern their own watches only. A container's own statements are its description,
+too (C-30), so a change of them concerns the watches of both.
 
-The older protocol, solid-0.1, tells more than notifications do: a container's watchers hear of each
-write to a member (L-6), and those of a resource of a successful PATCH that changed nothing (L-7).
-Such notices are :attr:`Activity.TOUCH`.
+The older protocol, solid-0.1, has more notifications: of each write to a member for the watches of
+a container (L-6), and of a successful PATCH that changed nothing (L-7).
+Such notifications are :attr:`Activity.TOUCH`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from podstead.storage.records import LoggedChange, Version
 
 
 class Activity(Enum):
-    """What a notice tells of its topic; the values are ActivityStreams types, but the last."""
+    """What happened to the topic; all values but the last are types of ActivityStreams."""
 
     CREATE = "Create"
     UPDATE = "Update"
@@ -37,18 +37,18 @@ class Activity(Enum):
     ADD = "Add"
     REMOVE = "Remove"
     TOUCH = ""
-    """A write succeeded that only solid-0.1 tells of (L-6, L-7)."""
+    """A successful write that only solid-0.1 notifies of (L-6, L-7)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """What those who watch one topic hear of one change.
+    """The notification of one change for one topic.
 
-    ``sequence`` is that of the row of the change log; the notices of a topic come in its order.
-    ``write`` is the same for all notices of one request. ``object`` is what was changed: the topic,
-    or for ADD and REMOVE its member, and then ``target`` is the topic. ``at_ms`` is Unix
-    milliseconds. ``state`` is the entity tag, without quotes, that the topic has when the notice is
-    delivered; ``None`` before that, for DELETE, and where nothing is at the topic any more (N-14).
+    ``sequence`` is the number of the row in the change log, which orders the notifications of a
+    topic. ``write`` is the same for all notifications of one request. ``object`` is the resource that
+    changed: the topic, or for ADD and REMOVE a member of it, and then ``target`` is the topic.
+    ``at_ms`` is in Unix milliseconds. ``state`` is the entity tag of the topic, without quotes, at
+    the time of delivery; ``None`` before that, for DELETE, and if the topic no longer exists (N-14).
     """
 
     sequence: int
@@ -62,7 +62,7 @@ class Notification:
 
     @property
     def is_for_channels(self) -> bool:
-        """Whether channels of the Solid Notifications Protocol tell of it."""
+        """Whether channels of the Solid Notifications Protocol deliver it."""
         return self.activity is not Activity.TOUCH
 
 
@@ -80,7 +80,7 @@ _OF_CONTAINER = {
 
 
 def notifications_of(logged: LoggedChange) -> tuple[Notification, ...]:
-    """The notices of one change, at most one for each topic."""
+    """The notifications of one change, at most one for each topic."""
     path, activity = logged.change.path, logged.change.activity
     notifications = [_notification(logged, path, _OF_RESOURCE[activity], path)]
     if is_container(path):
@@ -95,7 +95,7 @@ def notifications_of(logged: LoggedChange) -> tuple[Notification, ...]:
 
 
 def topics_of(path: ResourcePath) -> tuple[ResourcePath, ...]:
-    """Every topic whose watchers may hear of a change of ``path``."""
+    """Every topic that a change of ``path`` may concern."""
     topics = (path, description_of(path)) if is_container(path) else (path,)
     container = listing_container(path)
     return topics if container is None else (*topics, container)

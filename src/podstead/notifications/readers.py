@@ -1,7 +1,7 @@
-"""May they still read it? The right to read a topic, when it is watched and at each notice (N-30).
+"""May a subscriber read the topic? Checked for each subscription and each notification (N-30).
 
-The one gate of access control decides, by the rules in force at that moment, and by those that are
-gone together with what they were about (see ``deleted_rules.py``).
+The gate of access control decides, by the rules in force at that moment and by those that were
+deleted together with their resource (see ``deleted_rules.py``).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from podstead.wac.modes import Mode
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """Who listens: an identity, or the public, and the web page that it came through, if any.
+    """A subscriber: an identity or the public, and the origin of the web page that it uses, if any.
 
-    ``is_unchecked`` stands for the operator's decision that anybody may hear *that* something
-    changed, on sockets that tell nothing else (L-10).
+    ``is_unchecked`` is the operator's decision that anybody may learn *that* a resource changed, on
+    sockets that reveal nothing else (L-10).
     """
 
     agent: Identity | None = None
@@ -42,7 +42,7 @@ class Subscriber:
 
     @property
     def identity(self) -> Hashable:
-        """The same for all about whom access rules say the same."""
+        """A key that is equal for subscribers to whom the same access rules apply."""
         agent = self.agent
         known = agent and (agent.iri, agent.aliases, agent.simple_token_id)
         return (known, self.origin, self.is_unchecked)
@@ -56,7 +56,7 @@ class Subscriber:
 
 
 class ReadCheck(Enum):
-    """Whether a subscriber may hear of a notice."""
+    """Whether a subscriber may receive a notification."""
 
     YES = "the rules grant it"
     NO = "the rules do not grant it"
@@ -65,7 +65,7 @@ class ReadCheck(Enum):
 
 
 class View:
-    """The rules of one topic as they are for one notice."""
+    """The rules that apply to one topic at one notification."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class View:
 
     @property
     def metadata(self) -> Metadata | None:
-        """What is stored at the topic now; a container's description is the container."""
+        """The metadata of the topic; for the description of a container, those of the container."""
         found = self._snapshot[self._topic]
         subject = subject_of(self._topic)
         if found is None and is_container(subject):
@@ -91,7 +91,7 @@ class View:
         return found
 
     async def may_read(self, subscriber: Subscriber) -> ReadCheck:
-        """Whether the subscriber may hear of it. Raises StorageError, Overloaded."""
+        """Whether the subscriber may receive the notification. Raises StorageError, Overloaded."""
         if subscriber.is_unchecked:
             return ReadCheck.YES
         if not await self._stands(subscriber.agent):
@@ -110,7 +110,7 @@ class View:
 
 
 class Readers:
-    """Looks at the right to read."""
+    """Checks access to topics."""
 
     def __init__(
         self, *, store: ResourceStore, gate: Gate, identity_status: IdentityStatus
@@ -120,7 +120,7 @@ class Readers:
         self._identity_status = identity_status
 
     async def check(self, topic: ResourcePath, subscriber: Subscriber) -> None:
-        """Let who may read the topic watch it (N-30, L-10), also if nothing is there.
+        """Check that the subscriber may read the topic (N-30, L-10), whether or not it exists.
 
         Raises NotAuthenticated, AccessDenied, TargetTooLong; StorageError, Overloaded.
         """
@@ -137,7 +137,7 @@ class Readers:
         )
 
     async def view(self, notification: Notification) -> View:
-        """The rules that decide who hears of a notice. Raises StorageError."""
+        """The rules that decide who receives a notification. Raises StorageError."""
         topic, gate = notification.topic, self._gate
         paths = paths_to_read(topic)
         snapshot = await self._store.read_metadata(paths)

@@ -147,7 +147,7 @@ class Conversation:
         return _refusal(asked.url)
 
     def publish(self, notification: Notification) -> list[str]:
-        """What to say of a notice: one line for each URL, if the client has not been told of the
+        """What to say of a notification: one line for each URL, if the client has not been told of the
         same request already (L-7)."""
         subscription = self._subscriptions.get(notification.topic)
         if subscription is None or subscription.told == notification.write:

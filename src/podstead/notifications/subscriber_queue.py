@@ -1,7 +1,7 @@
-"""What waits for one listener? A bounded queue between deliveries and whoever sends them on.
+"""The queue of one subscriber: bounded, between the deliveries and the code that sends.
 
-Deliveries never wait: a mailbox that is full closes itself, since a listener that cannot keep up
-would otherwise miss something without knowing it (N-31).
+Deliveries never wait. A queue that is full closes itself, because a subscriber that cannot keep up
+would otherwise miss notifications without knowing it (N-31).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ closes the connection: a client that misses messages on an open connection would
 
 
 class EndReason(Enum):
-    """Why a watch or a mailbox ended."""
+    """Why a watch or a queue ended."""
 
     REVOKED = "the topic may no longer be read"
     EXPIRED = "the credential is no longer valid"
@@ -32,18 +32,18 @@ class EndReason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WatchEnded:
-    """No more is heard of a topic, since ``ending``; other watches of the mailbox go on."""
+    """The watch of a topic has ended; other watches of the queue continue."""
 
     topic: ResourcePath
     ending: EndReason
 
 
 QueueItem = Notification | WatchEnded | str
-"""A text is something else that the listener is to be told, in its place among the notices."""
+"""A string is another message to the subscriber, in its place among the notifications."""
 
 
 class QueueClosed(Exception):
-    """Nothing comes any more, and what was waiting is gone."""
+    """The queue is closed, and its items have been dropped."""
 
     def __init__(self, ending: EndReason) -> None:
         super().__init__(ending.value)
@@ -51,25 +51,25 @@ class QueueClosed(Exception):
 
 
 class QueueSource(Protocol):
-    """What fills a mailbox, and ends with it."""
+    """What puts items into a queue, and is closed with it."""
 
     def close(self) -> None: ...
 
 
 class SubscriberQueue:
-    """The letters of one listener, of all that it watches, in their order."""
+    """The items for one subscriber, of all its watches, in order."""
 
     def __init__(self, *, capacity: int = CAPACITY) -> None:
-        """``capacity`` letters may wait; one more closes the mailbox as SLOW."""
+        """The queue holds up to ``capacity`` items; one more closes it as SLOW."""
         self._capacity = capacity
         self._items: deque[QueueItem] = deque()
         self._waiter: asyncio.Future[None] | None = None
         self._sources: set[QueueSource] = set()
         self.ending: EndReason | None = None
-        """Why the mailbox is closed; ``None`` while it is open."""
+        """Why the queue is closed; ``None`` while it is open."""
 
     async def next(self) -> QueueItem:
-        """The next letter. For one reader at a time. Raises MailboxClosed."""
+        """Wait for the next item. For one reader at a time. Raises QueueClosed."""
         while self.ending is None:
             if self._items:
                 return self._items.popleft()
@@ -81,7 +81,7 @@ class SubscriberQueue:
         raise QueueClosed(self.ending)
 
     def put(self, item: QueueItem) -> None:
-        """Leave a letter; without effect on a closed mailbox."""
+        """Add an item; does nothing if the queue is closed."""
         if self.ending is not None:
             return
         if len(self._items) >= self._capacity:
@@ -91,7 +91,7 @@ class SubscriberQueue:
         self._wake()
 
     def close(self, ending: EndReason = EndReason.CLOSED) -> None:
-        """Drop what is waiting and close everything that fills the mailbox. Idempotent."""
+        """Drop all items and close every source of the queue. Idempotent."""
         if self.ending is not None:
             return
         self.ending = ending
@@ -101,14 +101,14 @@ class SubscriberQueue:
         self._wake()
 
     def attach(self, source: QueueSource) -> None:
-        """Have ``source`` closed with the mailbox, at once if it is closed already."""
+        """Close ``source`` when the queue is closed, at once if it already is."""
         if self.ending is None:
             self._sources.add(source)
         else:
             source.close()
 
     def detach(self, source: QueueSource) -> None:
-        """Forget a filler. Idempotent."""
+        """Undo :meth:`attach`. Idempotent."""
         self._sources.discard(source)
 
     def _wake(self) -> None:

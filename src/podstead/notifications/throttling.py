@@ -1,8 +1,8 @@
 """When may the next message go out on a channel with a rate? (N-13)
 
-At most one message an interval. What comes in between is not dropped but taken together: the last
-notice is told when the interval is over, so a receiver is never left with an old state. Pure: time
-comes in as milliseconds of any steady clock.
+At most one message is sent in each interval. Of the notifications in between, the last is sent when
+the interval is over, so a receiver is never left with an old state. Pure: callers pass the time, in
+milliseconds of any monotonic clock.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from podstead.notifications.notification import Notification
 
 
 class Throttle:
-    """Holds back what comes too early."""
+    """Holds back notifications that come too early."""
 
     def __init__(self, rate_ms: int | None) -> None:
-        """``None`` and 0 hold nothing back."""
+        """With a rate of ``None`` or 0, nothing is held back."""
         self._rate_ms = rate_ms or 0
         self._free_from_ms: int | None = None
         self._held: Notification | None = None
 
     def offer(self, notification: Notification, *, now_ms: int) -> Notification | None:
-        """The notice if it may go out at once, else ``None``, and it is held back instead of the
-        one that was."""
+        """The notification if it may be sent now; else ``None``, and it replaces the one that is held
+        back."""
         if self._free_from_ms is not None and now_ms < self._free_from_ms:
             self._held = notification
             return None
@@ -30,11 +30,11 @@ class Throttle:
 
     @property
     def due_ms(self) -> int | None:
-        """When what is held back may go out, ``None`` if nothing is."""
+        """When the notification held back may be sent; ``None`` if there is none."""
         return None if self._held is None else self._free_from_ms
 
     def release(self, *, now_ms: int) -> Notification | None:
-        """What was held back, if its time has come."""
+        """The notification held back, if it may be sent now."""
         held, due_ms = self._held, self.due_ms
         if held is None or due_ms is None or now_ms < due_ms:
             return None

@@ -1,8 +1,7 @@
-"""How many may listen at once, and how do they all end when the server stops?
+"""How many sockets and streams may be open, and how do they end when the server stops?
 
-Each listener (a socket, or an answer that is sent as long as there is something to tell) costs
-memory and a connection, so those of one address and of one agent are bounded (N-31). Counted in
-each worker by itself.
+Each WebSocket and each streamed response takes memory and a connection, so the number of those that
+one address or one agent has open is limited (N-31). Each worker counts its own.
 """
 
 from __future__ import annotations
@@ -23,24 +22,24 @@ MAX_PER_AGENT = 100
 
 
 class OpenSockets:
-    """The listeners of one worker."""
+    """The open sockets and streams of one worker."""
 
     def __init__(
-        self, *, per_address: int, per_agent: int = MAX_PER_AGENT, mailbox_capacity: int = CAPACITY
+        self, *, per_address: int, per_agent: int = MAX_PER_AGENT, queue_capacity: int = CAPACITY
     ) -> None:
-        """At most so many of one address and of one agent; 0 for any number. Each gets a mailbox
-        for ``mailbox_capacity`` messages."""
+        """``per_address`` and ``per_agent`` limit how many one address and one agent may have open;
+        0 stands for no limit. Each gets a queue for ``queue_capacity`` messages."""
         self._per_address = per_address
         self._per_agent = per_agent
-        self._capacity = mailbox_capacity
+        self._capacity = queue_capacity
         self._open: Counter[Hashable] = Counter()
-        self._mailboxes: set[SubscriberQueue] = set()
-        self._all_gone = asyncio.Event()
+        self._queues: set[SubscriberQueue] = set()
+        self._all_closed = asyncio.Event()
         self._stopping = False
 
     @contextmanager
     def admit(self, client_address: str, agent: Identity | None) -> Iterator[SubscriberQueue]:
-        """The mailbox of a new listener, who is gone when the context ends. Raises RateLimited."""
+        """The queue of a new socket, which is closed when the context ends. Raises RateLimited."""
         places: list[tuple[Hashable, int]] = [
             (("address", address_key(client_address)), self._per_address)
         ]
@@ -48,31 +47,31 @@ class OpenSockets:
             places.append((("agent", agent.iri), self._per_agent))
         if any(0 < most <= self._open[place] for place, most in places):
             raise RateLimited(retry_after_s=_RETRY_S)
-        mailbox = SubscriberQueue(capacity=self._capacity)
-        self._mailboxes.add(mailbox)
+        queue = SubscriberQueue(capacity=self._capacity)
+        self._queues.add(queue)
         self._open.update(place for place, _ in places)
         if self._stopping:
-            mailbox.close(EndReason.STOPPING)
+            queue.close(EndReason.STOPPING)
         try:
-            yield mailbox
+            yield queue
         finally:
-            mailbox.close()
-            self._leave(mailbox, [place for place, _ in places])
+            queue.close()
+            self._leave(queue, [place for place, _ in places])
 
     async def drain(self) -> None:
-        """Tell every listener that the server stops, and wait until they have gone."""
+        """End every socket because the server is stopping, and wait until they are closed."""
         self._stopping = True
-        for mailbox in tuple(self._mailboxes):
-            mailbox.close(EndReason.STOPPING)
-        self._all_gone.clear()
-        if self._mailboxes:
-            await self._all_gone.wait()
+        for queue in tuple(self._queues):
+            queue.close(EndReason.STOPPING)
+        self._all_closed.clear()
+        if self._queues:
+            await self._all_closed.wait()
 
-    def _leave(self, mailbox: SubscriberQueue, places: list[Hashable]) -> None:
-        self._mailboxes.discard(mailbox)
+    def _leave(self, queue: SubscriberQueue, places: list[Hashable]) -> None:
+        self._queues.discard(queue)
         for place in places:
             self._open[place] -= 1
             if self._open[place] == 0:
                 del self._open[place]
-        if not self._mailboxes:
-            self._all_gone.set()
+        if not self._queues:
+            self._all_closed.set()

@@ -1,4 +1,4 @@
-"""What does the client of one solid-0.1 socket ask for, and what is sent to it?
+"""What does the client of one solid-0.1 socket request, and what is sent to it?
 
 A subscription starts when its line arrives, not when it is granted: clients write to the resource
 at once, without waiting for the ``ack``. So the number of the newest change is noted for each line
@@ -52,7 +52,7 @@ _TROUBLE = "error: The server cannot take this on at the moment"
 
 
 class LineSender:
-    """Who sends a line: the agent that opened the socket, unless a credential precedes the line."""
+    """Determines who sends a line: the agent that opened the socket, unless a credential precedes it."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class LineSender:
 
 
 class Arrivals:
-    """After which change did a line arrive? For the lines of one socket."""
+    """Determines after which change each line of a socket arrived."""
 
     def __init__(self, hub: Hub, clock: Clock, opened_after: int | None) -> None:
         """``opened_after`` is the newest change when the socket was opened, if there are other
@@ -98,15 +98,15 @@ class Arrivals:
         self._hub = hub
         self._clock = clock
         self._opened_after = opened_after
-        self._told = 0
+        self._sent = 0
 
-    def note_told(self, notice: Notification) -> None:
+    def note_sent(self, notification: Notification) -> None:
         """Note that the client is notified of this, and needs nothing that happened before it."""
-        self._told = max(self._told, notice.sequence)
+        self._sent = max(self._sent, notification.sequence)
 
     async def arrived_after(self) -> int | None:
         """For a line that has just been read; ``None`` if the store fails, which the decision about
-        the subscription will notice, too."""
+        the subscription will notification, too."""
         try:
             # A single worker reads a line before it commits a write that the client sends later.
             if self._opened_after is None:
@@ -114,16 +114,16 @@ class Arrivals:
             then = await self._hub.newest_sequence_at(self._clock.now_ms() - _LATE_MS)
         except StorageError:
             return None
-        return max(then, self._opened_after, self._told)
+        return max(then, self._opened_after, self._sent)
 
 
 class UpdatesSession:
-    """The client of one socket."""
+    """Carries out what the client of one socket requests."""
 
     def __init__(
         self,
         socket: WebSocket,
-        mailbox: SubscriberQueue,
+        queue: SubscriberQueue,
         conversation: Conversation,
         *,
         hub: Hub,
@@ -133,7 +133,7 @@ class UpdatesSession:
     ) -> None:
         self._arrivals = arrivals
         self._socket = socket
-        self._mailbox = mailbox
+        self._queue = queue
         self._conversation = conversation
         self._hub = hub
         self._history = history
@@ -141,35 +141,35 @@ class UpdatesSession:
         self._lines: asyncio.Queue[tuple[str | Say, int | None]]
         self._lines = asyncio.Queue(_MOST_LINES_WAITING)
         self._begun_after: int | None = None
-        """When a subscription with a credential arrived: with the first of its lines."""
+        """The arrival of the first line of a subscription with a credential."""
         self._watches: dict[ResourcePath, Watch] = {}
         self._former: dict[ResourcePath, Watch] = {}
-        """Watches that another one replaced, until what was on its way to them is delivered."""
+        """Watches that have been replaced, until the notifications under way to them are delivered."""
 
-    def lines_of(self, letter: QueueItem) -> list[str]:
-        """The lines to send for a letter."""
-        if isinstance(letter, Notification):
-            self._arrivals.note_told(letter)
-            self._close_former(letter)
-            return self._conversation.publish(letter)
-        if not isinstance(letter, WatchEnded):
-            return [letter]
-        if self._is_watching(letter.topic):  # a newer watch has been granted meanwhile
+    def lines_of(self, item: QueueItem) -> list[str]:
+        """The lines to send for an item of the queue."""
+        if isinstance(item, Notification):
+            self._arrivals.note_sent(item)
+            self._close_former(item)
+            return self._conversation.publish(item)
+        if not isinstance(item, WatchEnded):
+            return [item]
+        if self._is_watching(item.topic):  # a newer watch has been granted meanwhile
             return []
-        self._watches.pop(letter.topic, None)
-        return self._conversation.end(letter.topic)
+        self._watches.pop(item.topic, None)
+        return self._conversation.end(item.topic)
 
     async def run(self) -> None:
-        """Do what the client asks until it has gone."""
+        """Carry out the lines of the client until it disconnects."""
         doing = asyncio.create_task(self._do_lines())
         # However this task ends, the socket must not stay open while its lines are ignored.
-        doing.add_done_callback(lambda _: self._mailbox.close())
+        doing.add_done_callback(lambda _: self._queue.close())
         try:
             await self._read_lines()
         except SocketClosed:
             return
         except Exception:
-            logger.exception("A socket ended in an error that nothing foresaw")
+            logger.exception("A socket ended with an unexpected error")
         finally:
             doing.cancel()
             await asyncio.gather(doing, return_exceptions=True)
@@ -188,14 +188,14 @@ class UpdatesSession:
                 line, arrived_after = await self._lines.get()
                 await self._obey(line, arrived_after)
         except Exception:
-            logger.exception("A socket ended in an error that nothing foresaw")
+            logger.exception("A socket ended with an unexpected error")
 
     async def _obey(self, line: str | Say, arrived_after: int | None) -> None:
         if not self._conversation.has_credential:
             self._begun_after = arrived_after
         asked = line if isinstance(line, Say) else self._conversation.read(line)
         if isinstance(asked, Say):
-            self._mailbox.put(asked.line)
+            self._queue.put(asked.line)
         elif isinstance(asked, Subscribe):
             await self._subscribe(asked, self._begun_after)
         elif isinstance(asked, Forget):
@@ -208,34 +208,34 @@ class UpdatesSession:
         topic = asked.topic
         is_new = not self._is_watching(topic)
         watch = None
-        # A further URL of a topic needs no new decision; with a credential it is another agent who
-        # asks, or the same one with a newer token.
+        # Another URL of the same topic needs no new decision. A credential may be that of another
+        # agent, or a newer token of the same one.
         if is_new or asked.credential is not None:
             try:
                 subscriber = await self._sender.subscriber(asked)
-                watch = await self._hub.watch(topic, subscriber, self._mailbox)
+                watch = await self._hub.watch(topic, subscriber, self._queue)
             except RequestRefused:
-                self._mailbox.put(self._conversation.refuse(asked))
+                self._queue.put(self._conversation.refuse(asked))
                 return
             except ServerTrouble:
-                self._mailbox.put(_TROUBLE)
+                self._queue.put(_TROUBLE)
                 return
             self._note(watch)
-        # Nothing has been awaited since the watch began, so the ``ack`` comes before its first
-        # notice.
-        self._mailbox.put(self._conversation.accept(asked))
+        # Nothing has been awaited since the watch began, so the ``ack`` comes before the first
+        # notification of it.
+        self._queue.put(self._conversation.accept(asked))
         if watch is not None and is_new and arrived_after is not None:
-            await self._tell_missed(watch, arrived_after)
+            await self._send_missed(watch, arrived_after)
 
-    async def _tell_missed(self, watch: Watch, arrived_after: int) -> None:
+    async def _send_missed(self, watch: Watch, arrived_after: int) -> None:
         """Send what happened between the arrival of a line and the start of its watch."""
         if arrived_after >= watch.since:
             return
         arrived_after = max(arrived_after, watch.since - _MOST_MISSED)
         try:
             missed = [
-                notice
-                async for notice in self._history.read(
+                notification
+                async for notification in self._history.read(
                     arrived_after, watch.since, topic=watch.topic, subscriber=watch.subscriber
                 )
             ]
@@ -243,18 +243,18 @@ class UpdatesSession:
             # A subscription with a gap would leave the client with an old state: better none.
             watch.close()
             for line in (_TROUBLE, *self._conversation.end(watch.topic)):
-                self._mailbox.put(line)
+                self._queue.put(line)
             return
-        # Without awaiting in between: the client gets one line for each request, which takes the
-        # notices of one request to come one after another.
-        for notice in missed:
-            self._mailbox.put(notice)
+        # Nothing is awaited in between: the client gets one line for each request, so the
+        # notifications of one request must be adjacent.
+        for notification in missed:
+            self._queue.put(notification)
 
     def _is_watching(self, topic: ResourcePath) -> bool:
         return topic in self._watches and self._watches[topic].is_open
 
     def _note(self, watch: Watch) -> None:
-        """Use this watch from now on, and the one before for what is still on its way to it."""
+        """Use this watch from now on; keep the previous one until its notifications are delivered."""
         topic = watch.topic
         former = self._former.pop(topic, None)
         if former is not None:
@@ -263,17 +263,17 @@ class UpdatesSession:
             self._former[topic] = self._watches[topic]
         self._watches[topic] = watch
 
-    def _close_former(self, notice: Notification) -> None:
-        former = self._former.get(notice.topic)
-        # The new watch has everything after ``since``, so nothing up to that is still to come from
-        # the one that it replaced.
-        if former is not None and notice.sequence > self._watches[notice.topic].since:
+    def _close_former(self, notification: Notification) -> None:
+        former = self._former.get(notification.topic)
+        # The new watch delivers everything after ``since``, so the one that it replaced is needed
+        # only for changes up to that.
+        if former is not None and notification.sequence > self._watches[notification.topic].since:
             former.close()
-            del self._former[notice.topic]
+            del self._former[notification.topic]
 
 
 def _lines_in(message: str | bytes) -> Sequence[str | Say]:
-    """The lines of a message, or the answer to one that has none."""
+    """The lines of a message, or the reply to one that has none."""
     if len(message) > _LONGEST_MESSAGE:
         return [Say("error: Message too long")]
     if isinstance(message, bytes):

@@ -16,7 +16,7 @@ ALICE = Identity("https://alice.example/#me", AuthenticationMethod.DPOP)
 
 
 def sockets(per_address: int = 0, per_agent: int = 0) -> OpenSockets:
-    return OpenSockets(per_address=per_address, per_agent=per_agent, mailbox_capacity=5)
+    return OpenSockets(per_address=per_address, per_agent=per_agent, queue_capacity=5)
 
 
 def test_an_address_has_its_places_back_when_listeners_leave() -> None:
@@ -57,7 +57,7 @@ async def test_stopping_waits_until_every_listener_has_gone() -> None:
         boxes = [stack.enter_context(opened.admit("192.0.2.1", None)) for stack in (first, second)]
         draining = asyncio.create_task(opened.drain())
         await asyncio.sleep(0)
-        assert [mailbox.ending for mailbox in boxes] == [EndReason.STOPPING] * 2
+        assert [queue.ending for queue in boxes] == [EndReason.STOPPING] * 2
         first.close()
         await asyncio.sleep(0)
         assert not draining.done()
@@ -68,5 +68,5 @@ async def test_stopping_waits_until_every_listener_has_gone() -> None:
 async def test_who_comes_while_the_server_stops_is_told_at_once() -> None:
     opened = sockets()
     await opened.drain()
-    with opened.admit("192.0.2.1", None) as mailbox:
-        assert mailbox.ending is EndReason.STOPPING
+    with opened.admit("192.0.2.1", None) as queue:
+        assert queue.ending is EndReason.STOPPING
