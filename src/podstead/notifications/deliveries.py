@@ -121,7 +121,7 @@ class Deliveries:
             await asyncio.sleep(RETRY_S)
 
     async def _deliver(self, notification: Notification) -> None:
-        """Decide about all watches, then deliver. Raises ServerTrouble before the first delivery."""
+        """Decide for all watches, then deliver. Raises ServerTrouble before any delivery."""
         view = await self._with.readers.view(notification)
         verdicts = await self._verdicts(view)
         notification = self._with_state(notification, view.metadata)
@@ -131,7 +131,7 @@ class Deliveries:
                     self._tell(watcher, verdict, notification)
 
     async def _verdicts(self, view: View) -> dict[Subscriber, ReadCheck]:
-        """A decision for each subscriber; watches that begin meanwhile do not get the notification."""
+        """A decision for each subscriber; later watches do not get the notification."""
         now_ms = self._with.clock.now_ms()
         for_all = await view.may_read(_PUBLIC)
         by_identity: dict[Hashable, ReadCheck] = {}

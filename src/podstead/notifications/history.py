@@ -70,7 +70,7 @@ class History:
             await asyncio.sleep(0)  # requests come first
 
     async def _check(self, after: int, up_to: int) -> None:
-        """Raise HistoryLost if rows after ``after`` have left the log; its own row has left first."""
+        """Raise HistoryLost if rows after ``after`` have left the log; its own leaves first."""
         if after > up_to:
             raise HistoryLost  # of a log that was there before the data came back from a backup
         if after == up_to:

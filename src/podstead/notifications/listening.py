@@ -47,8 +47,8 @@ class Quiet:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The changes since the receiver disconnected are no longer known; the current state of the topic
-    follows."""
+    """The changes since the receiver disconnected are no longer known; the current state of the
+    topic follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +186,8 @@ class Listeners:
     ) -> Listening:
         """Begin to listen, after the change ``after`` if it is given, else from now on.
 
-        Raises NotAuthenticated and AccessDenied if the subscriber may not read the topic; Overloaded
-        and StorageError.
+        Raises NotAuthenticated and AccessDenied if the subscriber may not read the topic;
+        Overloaded and StorageError.
         """
         queue = queue or SubscriberQueue()
         watch = await self._hub.watch(terms.topic, terms.subscriber, queue)

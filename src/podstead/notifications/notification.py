@@ -1,4 +1,4 @@
-"""Which notifications follow from one row of the change log? Pure: a logged change in, their list out.
+"""Which notifications follow from one row of the change log? Pure.
 
 A change concerns the watches of the resource and, if it changes the listing, those of its
 container, but not those of containers further up (N-17). Auxiliary resources are no members, so
@@ -45,10 +45,10 @@ class Notification:
     """The notification of one change for one topic.
 
     ``sequence`` is the number of the row in the change log, which orders the notifications of a
-    topic. ``write`` is the same for all notifications of one request. ``object`` is the resource that
-    changed: the topic, or for ADD and REMOVE a member of it, and then ``target`` is the topic.
+    topic. ``write`` is the same for all notifications of one request. ``object`` is the resource
+    that changed: the topic, or for ADD and REMOVE a member of it, and then ``target`` is the topic.
     ``at_ms`` is in Unix milliseconds. ``state`` is the entity tag of the topic, without quotes, at
-    the time of delivery; ``None`` before that, for DELETE, and if the topic no longer exists (N-14).
+    the time of delivery; ``None`` before that, for DELETE, and if the topic does not exist (N-14).
     """
 
     sequence: int

@@ -147,8 +147,8 @@ class Conversation:
         return _refusal(asked.url)
 
     def publish(self, notification: Notification) -> list[str]:
-        """What to say of a notification: one line for each URL, if the client has not been told of the
-        same request already (L-7)."""
+        """The lines for a notification: one for each URL, unless the client has already been
+        notified of the same request (L-7)."""
         subscription = self._subscriptions.get(notification.topic)
         if subscription is None or subscription.told == notification.write:
             return []

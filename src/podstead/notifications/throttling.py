@@ -20,8 +20,8 @@ class Throttle:
         self._held: Notification | None = None
 
     def offer(self, notification: Notification, *, now_ms: int) -> Notification | None:
-        """The notification if it may be sent now; else ``None``, and it replaces the one that is held
-        back."""
+        """The notification if it may be sent now; else ``None``, and it replaces the one that is
+        held back."""
         if self._free_from_ms is not None and now_ms < self._free_from_ms:
             self._held = notification
             return None

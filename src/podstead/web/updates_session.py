@@ -52,7 +52,7 @@ _TROUBLE = "error: The server cannot take this on at the moment"
 
 
 class LineSender:
-    """Determines who sends a line: the agent that opened the socket, unless a credential precedes it."""
+    """Determines who sends a line: whoever opened the socket, unless a credential precedes it."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class UpdatesSession:
         """The arrival of the first line of a subscription with a credential."""
         self._watches: dict[ResourcePath, Watch] = {}
         self._former: dict[ResourcePath, Watch] = {}
-        """Watches that have been replaced, until the notifications under way to them are delivered."""
+        """Watches that have been replaced, until their last notifications are delivered."""
 
     def lines_of(self, item: QueueItem) -> list[str]:
         """The lines to send for an item of the queue."""
@@ -254,7 +254,7 @@ class UpdatesSession:
         return topic in self._watches and self._watches[topic].is_open
 
     def _note(self, watch: Watch) -> None:
-        """Use this watch from now on; keep the previous one until its notifications are delivered."""
+        """Use this watch from now on, and the previous one until its notifications are sent."""
         topic = watch.topic
         former = self._former.pop(topic, None)
         if former is not None:
