@@ -23,15 +23,31 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.support.certificates import Holder, holder, rsa_key
 from tests.support.curl import curl
-from tests.support.listeners import CERTIFICATE, MakeServer, client_tls
-from tests.support.server import DEADLINE_S, ServerProcess
+from tests.support.listeners import CERTIFICATE, LISTENERS, MakeServer, client_tls
+from tests.support.server import DEADLINE_S, STUB_START, ServerProcess, running_server
 
 VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 WEB_ID = "https://alice.example/#me"
 
 
+@pytest.fixture(scope="module")
+def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    root = tmp_path_factory.mktemp("certificates") / "root"
+    server = ServerProcess(root, LISTENERS["webid-tls"], STUB_START, tls=client_tls())
+    with running_server(server):
+        yield server
+
+
 @pytest.fixture
-def server(make_server: MakeServer) -> ServerProcess:
+def server(shared_server: ServerProcess) -> ServerProcess:
+    """The server, and a client of its own for each test."""
+    shared_server.tls = client_tls()
+    return shared_server
+
+
+@pytest.fixture
+def own_server(make_server: MakeServer) -> ServerProcess:
+    """A server whose memory and log no other test has used."""
     server = make_server(listener="webid-tls")
     server.start()
     return server
@@ -298,8 +314,9 @@ def test_two_hundred_connections_at_once_keep_their_identities(
 
 
 def test_who_comes_from_the_same_port_later_is_somebody_else(
-    server: ServerProcess, folder: Folder
+    own_server: ServerProcess, folder: Folder
 ) -> None:
+    server = own_server
     holders = [holder(key=rsa_key(number)) for number in range(2)]
     contexts = [folder.client(str(number), each) for number, each in enumerate(holders)]
     request = b"GET /scope HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -402,7 +419,8 @@ def peak_bytes(server: ServerProcess) -> int:
     return int(server.get("/peak").text)
 
 
-def test_a_hundred_megabytes_go_up(server: ServerProcess, folder: Folder) -> None:
+def test_a_hundred_megabytes_go_up(own_server: ServerProcess, folder: Folder) -> None:
+    server = own_server
     server.tls = folder.client("alice", holder(WEB_ID))
     before = peak_bytes(server)
     answer = server.request("PUT", "/body", b"x" * LARGE_BYTES)
@@ -411,8 +429,9 @@ def test_a_hundred_megabytes_go_up(server: ServerProcess, folder: Folder) -> Non
 
 
 def test_a_hundred_megabytes_go_down_to_a_slow_reader_without_being_kept_in_memory(
-    server: ServerProcess, folder: Folder
+    own_server: ServerProcess, folder: Folder
 ) -> None:
+    server = own_server
     server.tls = folder.client("alice", holder(WEB_ID))
     before = peak_bytes(server)
     connection = server.connect()

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import select
 import socket
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.support import http2
-from tests.support.listeners import MakeServer, client_tls
-from tests.support.server import DEADLINE_S, REPOSITORY, ServerProcess
+from tests.support.listeners import LISTENERS, MakeServer, client_tls
+from tests.support.server import (
+    DEADLINE_S,
+    REPOSITORY,
+    STUB_START,
+    ServerProcess,
+    running_server,
+)
 from tests.support.waiting import wait_until
 
 pytestmark = [
@@ -23,6 +30,34 @@ pytestmark = [
 ]
 
 SHORT = ("--header-read-timeout-s", "1", "--body-idle-timeout-s", "1")
+
+
+@pytest.fixture(scope="module")
+def start_shared(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Callable[[str], ServerProcess]]:
+    """Start a server with short time-outs for each listener that is asked for, once."""
+    with contextlib.ExitStack() as servers:
+
+        @functools.cache
+        def start(listener: str) -> ServerProcess:
+            folder = tmp_path_factory.mktemp("bounds")
+            server = ServerProcess(
+                folder / "root",
+                (*LISTENERS[listener], *SHORT),
+                STUB_START,
+                {"STUB_FOLDER": str(folder)},
+                tls=None if listener == "http" else client_tls(),
+            )
+            return servers.enter_context(running_server(server))
+
+        yield start
+
+
+@pytest.fixture
+def server(start_shared: Callable[[str], ServerProcess], listener: str) -> ServerProcess:
+    """A server with short time-outs. Its tests only use connections of their own."""
+    return start_shared(listener)
 
 
 def connect(server: ServerProcess, *, source: str = "127.0.0.1") -> socket.socket:
@@ -63,27 +98,21 @@ def get(connection: socket.socket, target: str = "/pid") -> bytes:
     return connection.recv(65_536)
 
 
-def test_a_client_that_says_nothing_is_hung_up_on(make_server: MakeServer) -> None:
-    server = make_server(*SHORT)
-    server.start()
+def test_a_client_that_says_nothing_is_hung_up_on(server: ServerProcess) -> None:
     with connect(server) as silent:
         assert read_to_end(silent) == b""
 
 
 def test_a_client_that_says_nothing_after_its_handshake_is_hung_up_on(
-    make_server: MakeServer,
+    server: ServerProcess,
 ) -> None:
-    server = make_server(*SHORT)
-    server.start()
     with encrypted(server, connect(server)) as silent:
         assert read_to_end(silent) == b""
 
 
 @pytest.mark.parametrize("size_bytes", [1, len(http2.PREFACE) // 2, len(http2.PREFACE) - 1])
-def test_half_a_preface_is_no_request(make_server: MakeServer, size_bytes: int) -> None:
+def test_half_a_preface_is_no_request(server: ServerProcess, size_bytes: int) -> None:
     """RFC 9113 section 3.4."""
-    server = make_server(*SHORT)
-    server.start()
     with encrypted(server, connect(server), protocol="h2") as connection:
         connection.sendall(http2.PREFACE[:size_bytes])
         read_to_end(connection)
@@ -91,11 +120,9 @@ def test_half_a_preface_is_no_request(make_server: MakeServer, size_bytes: int) 
 
 @pytest.mark.parametrize("request_first", [True, False], ids=["used", "unused"])
 def test_pings_do_not_keep_an_idle_connection(
-    make_server: MakeServer, *, request_first: bool
+    server: ServerProcess, *, request_first: bool
 ) -> None:
     """RFC 9113 section 6.7: they prove that a client lives, not that it wants anything."""
-    server = make_server(*SHORT)
-    server.start()
     with encrypted(server, connect(server), protocol="h2") as connection:
         request = http2.get("/pid", host="localhost") if request_first else b""
         connection.sendall(http2.PREFACE + http2.SETTINGS + request)
@@ -109,9 +136,7 @@ def test_pings_do_not_keep_an_idle_connection(
                     connection.sendall(http2.PING)
 
 
-def test_a_download_that_nobody_reads_is_given_up(make_server: MakeServer) -> None:
-    server = make_server(*SHORT)
-    server.start()
+def test_a_download_that_nobody_reads_is_given_up(server: ServerProcess) -> None:
     plain = connect(server)
     plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
     with encrypted(server, plain) as connection:
@@ -119,9 +144,7 @@ def test_a_download_that_nobody_reads_is_given_up(make_server: MakeServer) -> No
         wait_for_end(connection)
 
 
-def test_a_slow_download_that_goes_on_is_not_given_up(make_server: MakeServer) -> None:
-    server = make_server(*SHORT)
-    server.start()
+def test_a_slow_download_that_goes_on_is_not_given_up(server: ServerProcess) -> None:
     total = 30_000_000
     plain = connect(server)
     plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
@@ -148,9 +171,7 @@ def is_at_its_end(connection: socket.socket) -> bool:
         return True
 
 
-def test_quiet_websockets_and_slow_answers_live_on(make_server: MakeServer) -> None:
-    server = make_server(*SHORT)
-    server.start()
+def test_quiet_websockets_and_slow_answers_live_on(server: ServerProcess) -> None:
     with (
         encrypted(server, connect(server)) as quiet,
         encrypted(server, connect(server)) as waiting,
