@@ -110,7 +110,7 @@ class Repositories:
     async def make(
         self, container: ResourcePath, preconditions: Sequence[Precondition]
     ) -> ClaimedRepository | None:
-        """Give a container a repository of its own; ``None`` if it has got one meanwhile, is gone,
+        """Create a repository for a container; ``None`` if it already has one, was deleted,
         or a precondition no longer holds. Raises ServerTrouble."""
         name = RepositoryName(self._randomness.token_hex(_NAME_BYTES))
         claim = await self._directories.make(name, container, self._init)

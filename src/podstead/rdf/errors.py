@@ -72,7 +72,7 @@ class UnavailableContext(RemoteUnavailable, UnknownContext):
 
     def __init__(self, url: str, retry_after_s: int) -> None:
         super().__init__(url)
-        self.args = (f"The JSON-LD context <{url}> cannot be had at present: try again later",)
+        self.args = (f"The JSON-LD context <{url}> is temporarily unavailable; try again later",)
         self.retry_after_s = retry_after_s
 
 
@@ -80,7 +80,7 @@ class UnsupportedRdfType(UnsupportedMediaType):
     """There is no RDF parser or writer for the media type."""
 
     def __init__(self, media_type: str) -> None:
-        super().__init__(f"'{media_type}' is not an RDF media type that this server speaks")
+        super().__init__(f"'{media_type}' is not an RDF media type that this server supports")
         self.media_type = media_type
 
 

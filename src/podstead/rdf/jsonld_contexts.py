@@ -44,7 +44,7 @@ def read_context(content: bytes, *, url: str, limits: RdfLimits = DEFAULT_LIMITS
     """
     document = decode_json(content, max_depth=limits.max_depth)
     if not isinstance(document, dict) or "@context" not in document:
-        raise MalformedRdf(JSON_LD, f"<{url}> is no context document")
+        raise MalformedRdf(JSON_LD, f"<{url}> is not a context document")
     return Context(url, absolute_references(document["@context"], base_iri=url, remote=True))
 
 

@@ -27,7 +27,7 @@ def check_definitions(context: Json, *, max_depth: int) -> None:
     # A chain cannot be longer than the number of definitions, so nearly all contexts need no
     # search.
     if _count_definitions(context) > max_depth and _definition_depth(context) > max_depth:
-        raise RdfTooComplex(JSON_LD, "the terms of its contexts lead from one to the next too far")
+        raise RdfTooComplex(JSON_LD, "the chain of definitions in its contexts is too long")
 
 
 def _definition_depth(context: Json) -> int:
@@ -91,7 +91,7 @@ def check_context_work(document: Json, scoped_terms: set[str], *, max_work: int)
         if scoped_terms:
             work_left -= terms * _scoped_changes(current, scoped_terms)
         if work_left < 0:
-            raise RdfTooComplex(JSON_LD, "its contexts come into force too often")
+            raise RdfTooComplex(JSON_LD, "its contexts are activated too often")
         pending.extend((value, terms) for key, value in current.items() if key not in NOT_NODES)
 
 

@@ -121,7 +121,7 @@ class ReachableContexts:
         # The reader expands type maps by the name of the term. It does not know which context is
         # active where, so a name must be a type map in all of them or in none.
         if self.type_map_terms & self._other_terms:
-            raise MalformedRdf(JSON_LD, "a term is a map by type in one context, not in another")
+            raise MalformedRdf(JSON_LD, "a term is a type map in one context but not in another")
         if self.graph_terms:
             self._follow_aliases()
 

@@ -146,7 +146,7 @@ def _check_graph(value: Json, reachable: ReachableContexts, *, is_map: bool) -> 
             pending.extend((part, may_be_map) for part in current)
         elif isinstance(current, dict):
             if not reachable.array_names.isdisjoint(current):
-                raise MalformedRdf(JSON_LD, "a list or set stands where a graph is wanted")
+                raise MalformedRdf(JSON_LD, "a list or set cannot be used as a graph")
             if may_be_map:  # or a single graph, whose values pass this check as well
                 pending.extend((part, False) for part in current.values())
 
@@ -155,7 +155,7 @@ def _typed(type_: str, node: Json) -> Json:
     if isinstance(node, str):
         node = {"@id": node}
     if not isinstance(node, dict):
-        raise MalformedRdf(JSON_LD, "a map by type may hold nodes only")
+        raise MalformedRdf(JSON_LD, "a type map can contain nodes only")
     own = node.get("@type", [])
     types: list[Json] = [type_, *(own if isinstance(own, list) else [own])]
     return {**node, "@type": types}

@@ -107,7 +107,7 @@ def decode(content: bytes, media_type: str, limits: RdfLimits) -> str:
         text = content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise MalformedRdf(media_type, "this is no UTF-8", line=line) from error
+        raise MalformedRdf(media_type, "it is not UTF-8", line=line) from error
     return text.removeprefix(_BYTE_ORDER_MARK)
 
 
@@ -134,7 +134,7 @@ class Lexer:
             kind = _KINDS[(match.lastindex or 0) - 1]
             if kind is TokenKind.UNTERMINATED:
                 line = line_of(self._text, match.start())
-                raise MalformedRdf(self._media_type, "a string has no end", line=line)
+                raise MalformedRdf(self._media_type, "a string is not terminated", line=line)
             if kind is not TokenKind.COMMENT:
                 return Token(kind, match.group(), match.start())
         return None

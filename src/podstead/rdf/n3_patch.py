@@ -59,7 +59,7 @@ def _with_placeholders(text: str, placeholders: VariablePlaceholders) -> str:
     lexer = Lexer(text, N3)
     token = lexer.next()
     if token is None:
-        raise MalformedRdf(N3, "there is nothing in it")
+        raise MalformedRdf(N3, "it is empty")
     rewriter = TextRewriter(text)
     incomplete = StatementsWithoutPredicate(lexer)
     filler = placeholders.iri("")
@@ -101,7 +101,7 @@ def _check_statements(text: str) -> None:
 def _check_formula(text: str, token: Token, open_formulas: int, formulas: int) -> None:
     """X-6: formulas are not nested, and there are at most as many as clauses."""
     if open_formulas > 1:
-        reason = "a formula stands within a formula"
+        reason = "formulas cannot be nested"
         raise PatchRefused(N3, reason, line=line_of(text, token.start))
     if formulas > len(_CLAUSES):
         reason = f"there are more formulas than one for each of {', '.join(_CLAUSES.values())}"
@@ -111,14 +111,14 @@ def _check_formula(text: str, token: Token, open_formulas: int, formulas: int) -
 def _check_no_rule(text: str, token: Token) -> None:
     """X-6: a rule is not a triple, even between two IRIs."""
     if text.startswith("<=", token.start) or text.endswith("=>", 0, token.end):
-        raise PatchRefused(N3, "a rule stands within a formula", line=line_of(text, token.start))
+        raise PatchRefused(N3, "a formula cannot contain a rule", line=line_of(text, token.start))
 
 
 def _operation(document: Document, placeholders: VariablePlaceholders) -> PatchOperation:
     subject = _patch_subject(document.graph)
     declared = placeholders.declared(document.graph)
     if placeholders.is_variable(subject) or subject in declared:
-        raise PatchRefused(N3, "the patch is a variable, and must be an IRI or a blank node")
+        raise PatchRefused(N3, "the patch must be an IRI or a blank node, not a variable")
     formulas = {clause: _formula(document, subject, clause) for clause in _CLAUSES}
     if len(document.dataset.named) > len([name for name in formulas.values() if name is not None]):
         names = ", ".join(_CLAUSES.values())
@@ -145,10 +145,10 @@ def _patch_subject(graph: Graph) -> Subject:
         or (predicate == _TYPE and object_ in (_INSERT_DELETE_PATCH, _PATCH))
     )
     if not subjects:
-        raise PatchRefused(N3, "there is no solid:InsertDeletePatch in it")
+        raise PatchRefused(N3, "it contains no solid:InsertDeletePatch")
     if len(subjects) > 1:
         described = ", ".join(str(subject) for subject in list(subjects)[:2])
-        raise PatchRefused(N3, f"there is more than one patch in it: {described}")
+        raise PatchRefused(N3, f"it contains more than one patch: {described}")
     [subject] = subjects
     if _INSERT_DELETE_PATCH not in graph.objects(subject, _TYPE):
         raise PatchRefused(N3, f"{subject} does not have the type solid:InsertDeletePatch")
@@ -165,7 +165,7 @@ def _formula(document: Document, subject: Subject, clause: Iri) -> Iri | BlankNo
     name = objects[0]
     if isinstance(name, BlankNode) and name in document.dataset.named:
         return name
-    raise PatchRefused(N3, f"the object of {_CLAUSES[clause]} is no formula {{ … }}")
+    raise PatchRefused(N3, f"the object of {_CLAUSES[clause]} is not a formula {{ … }}")
 
 
 def _check_terms(operation: PatchOperation, around: Graph) -> None:

@@ -218,7 +218,7 @@ class _Evaluation:
         ):
             return subject, predicate, object_
         if self._is_strict:
-            raise PatchRefused(N3, "with its conditions met, one of its patterns is no triple")
+            raise PatchRefused(N3, "with this solution, one of its patterns is not a valid triple")
         return None
 
     def _make(self, change: _Change) -> None:

@@ -81,7 +81,7 @@ class VariablePlaceholders:
         found: set[Iri] = set()
         for term in graph.objects(subject, predicate):
             if not isinstance(term, Iri) or self.is_variable(term):
-                raise MalformedRdf(self._media_type, "what is declared a variable is no IRI")
+                raise MalformedRdf(self._media_type, "only IRIs can be declared as variables")
             found.add(term)
         return frozenset(found)
 
@@ -108,7 +108,7 @@ class VariablePlaceholders:
     def _term(self, term: Object, declared: AbstractSet[Iri]) -> PatternTerm:
         if isinstance(term, Literal):
             if term.datatype.value.startswith(self._prefix):
-                raise MalformedRdf(self._media_type, "a variable stands where a datatype belongs")
+                raise MalformedRdf(self._media_type, "a variable cannot be a datatype")
         elif isinstance(term, Iri):
             if term.value.startswith(self._prefix):
                 return Variable(term.value.removeprefix(self._prefix))
@@ -120,7 +120,7 @@ class VariablePlaceholders:
         """Refuse a variable that is used as a base or a namespace (MalformedRdf)."""
         namespaces = [document.base_iri or "", *document.prefixes.values()]
         if any(namespace.startswith(self._prefix) for namespace in namespaces):
-            raise MalformedRdf(self._media_type, "a variable stands where a namespace belongs")
+            raise MalformedRdf(self._media_type, "a variable cannot be a namespace")
 
     def renamed(self, error: MalformedRdf) -> MalformedRdf:
         """Convert a parser's error to this media type, with the original variables."""

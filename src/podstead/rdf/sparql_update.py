@@ -81,7 +81,7 @@ def _blocks(
 ) -> dict[_Block, Patterns]:
     graphs = document.dataset.named
     if document.graph or not graphs.keys() <= {block.graph_name for block in request.blocks}:
-        raise MalformedRdf(SPARQL_UPDATE, "a triple stands outside of the blocks")
+        raise MalformedRdf(SPARQL_UPDATE, "there is a triple outside of the blocks")
     blocks = {}
     for block in request.blocks:
         graph = graphs.get(block.graph_name)
@@ -160,11 +160,11 @@ class _Request:
         if keyword in _OTHER_OPERATIONS:
             self.refuse(f"{keyword} is not supported", token)
         if keyword in _QUERIES:
-            self._fail(f"{keyword} is a query and no update", token)
+            self._fail(f"{keyword} is a query, not an update", token)
         if keyword == "VERSION":
             self._fail(rdf12.VERSIONS, token)
         if keyword not in _CLAUSES:
-            self._fail(f"{_shown(token)} stands where an operation belongs", token)
+            self._fail(f"expected an operation, not {_shown(token)}", token)
 
     def _modification(self, start: Token) -> None:
         """Rule 41, with the clauses in any order."""
@@ -236,13 +236,13 @@ class _Request:
     def _expect(self, text: str) -> Token:
         token = self._take()
         if token.text != text:
-            self._fail(f"{_shown(token)} stands where '{text}' belongs", token)
+            self._fail(f"expected '{text}', not {_shown(token)}", token)
         return token
 
     def _expect_kind(self, kind: TokenKind, name: str) -> Token:
         token = self._take()
         if token.kind is not kind:
-            self._fail(f"{_shown(token)} stands where {name} belongs", token)
+            self._fail(f"expected {name}, not {_shown(token)}", token)
         return token
 
     def _fail(self, reason: str, token: Token | None) -> NoReturn:

@@ -65,7 +65,7 @@ class _XmlCheck:
     ) -> None:
         # References within the value of an entity would allow exponential growth.
         if value is None or "&" in value or "%" in value:
-            raise RdfTooComplex(RDF_XML, "an entity is external or refers to another one")
+            raise RdfTooComplex(RDF_XML, "an entity is external or refers to another entity")
         grown_bytes = self._content.count(b"&") * len(value.encode())
         if grown_bytes > self._max_bytes:
-            raise RdfTooComplex(RDF_XML, "its entities make more text than is accepted")
+            raise RdfTooComplex(RDF_XML, "its entities expand to more text than is allowed")

@@ -473,7 +473,7 @@ def test_a_map_by_type_is_read() -> None:
 
 def test_a_map_by_type_holds_nodes() -> None:
     context = {"p": {"@id": "http://x.example/p", "@container": "@type"}}
-    with pytest.raises(MalformedRdf, match="map by type"):
+    with pytest.raises(MalformedRdf, match="type map"):
         read({"@context": context, "p": {"http://x.example/T": 5}}, {})
 
 
@@ -481,7 +481,7 @@ def test_a_term_that_is_a_map_by_type_only_sometimes_is_refused() -> None:
     """Better no answer than a wrong one."""
     context = {"p": {"@id": "http://x.example/p", "@container": "@type"}}
     inner = {"@context": {"p": "http://x.example/p"}, "p": {"@id": "#c"}}
-    with pytest.raises(MalformedRdf, match="map by type"):
+    with pytest.raises(MalformedRdf, match="type map"):
         read({"@context": context, "@id": "#a", "http://x.example/q": inner}, {})
 
 
@@ -514,7 +514,7 @@ def test_a_list_where_a_graph_is_wanted_does_not_reach_the_parser(
         "members": "@set",
     }
     for at_hand, reference in ({}, context), (sources(one=context), URL):
-        with pytest.raises(MalformedRdf, match="where a graph is wanted"):
+        with pytest.raises(MalformedRdf, match="cannot be used as a graph"):
             read({"@context": reference, "@id": "#a", "p": value}, at_hand)
 
 
@@ -524,10 +524,10 @@ def test_what_only_seems_to_be_a_json_literal_is_kept_from_the_parser_too() -> N
     below: dict[str, object] = {"@context": graphs, "q": {"r": {"@list": []}}}
     elsewhere = {"@context": {"p": {"@id": "http://x.example/p", "@type": "@json"}}}
     document = {"p": below, "http://x.example/other": elsewhere}
-    with pytest.raises(MalformedRdf, match="where a graph is wanted"):
+    with pytest.raises(MalformedRdf, match="cannot be used as a graph"):
         read(document, {})
     deep = {**document, "p": {"@context": chain(20_000, "prefix"), "t0": 1}}
-    with pytest.raises(RdfTooComplex, match="lead"):
+    with pytest.raises(RdfTooComplex, match="chain of definitions"):
         read(deep, {})
 
 
@@ -605,13 +605,13 @@ def chain(length: int, kind: str) -> dict[str, object]:
 def test_a_chain_of_definitions_cannot_overflow_the_stack(length: int, kind: str) -> None:
     """The parser follows it by recursion: the whole process would die at some thousands."""
     content = json.dumps({"@context": chain(length, kind), "@id": "#a", "t0": 1}).encode()
-    with pytest.raises(RdfTooComplex, match="lead"):
+    with pytest.raises(RdfTooComplex, match="chain of definitions"):
         parse(content, JSON_LD, base_iri=BASE)
 
 
 def test_a_chain_of_definitions_may_not_hide_in_a_context_by_url() -> None:
     contexts = sources(one=chain(200, "prefix"))
-    with pytest.raises(RdfTooComplex, match="lead"):
+    with pytest.raises(RdfTooComplex, match="chain of definitions"):
         read({"@context": URL, "@id": "#a", "t0": 1}, contexts)
 
 
@@ -620,7 +620,7 @@ def test_scoped_contexts_lengthen_the_chain() -> None:
     for _ in range(10):
         context = chain(20, "prefix") | {"deep": {"@id": "t0:x", "@context": context}}
     content = json.dumps({"@context": context, "@id": "#a", "t0": 1}).encode()
-    with pytest.raises(RdfTooComplex, match="lead"):
+    with pytest.raises(RdfTooComplex, match="chain of definitions"):
         parse(content, JSON_LD, base_iri=BASE)
     parse(content, JSON_LD, base_iri=BASE, limits=RdfLimits(max_depth=250))
 

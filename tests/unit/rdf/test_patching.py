@@ -209,7 +209,7 @@ def test_a_literal_or_blank_node_out_of_place_is_refused(
         where=((X, P, Y), (X, P, TWO), (X, P, ONE), (A, Q, Y)), deletes=deletes, inserts=inserts
     )
     graph = Graph([(A, P, ONE), (A, P, TWO), (A, Q, ONE)])
-    with pytest.raises(PatchRefused, match="is no triple") as caught:
+    with pytest.raises(PatchRefused, match="is not a valid triple") as caught:
         apply(patch, graph)
     assert isinstance(caught.value, Unprocessable)
 
