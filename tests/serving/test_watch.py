@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.client import Pod, create_pod
+from tests.support.listeners import CERTIFICATE, KEY
 from tests.support.server import (
     DEADLINE_S,
     REPOSITORY,
@@ -25,8 +26,6 @@ from tests.support.server import (
 )
 from tests.support.watching import LOST, watching
 
-TLS = Path(__file__).parent / "tls"
-CERTIFICATE, KEY = TLS / "certificate.pem", TLS / "key.pem"
 CONTEXT = "https://www.w3.org/ns/solid/notification/v1"
 JSON_LD = "application/ld+json"
 MOST_CHANNELS = 2
