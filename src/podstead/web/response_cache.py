@@ -1,13 +1,12 @@
-"""Was exactly this request answered before, and has nothing changed since?
+"""The response cache: has this request been answered before, and has nothing changed since?
 
-The answer to a GET or HEAD is a function of the request and of the stored state. The store tells
-with one cheap mark whether anything at all was committed, by this worker or another; while the
-mark stands, an identical request (method, target and every header) has the identical answer, access
-decision included. A commit makes every kept answer worthless at once, so none can be stale; the
-ordinary path then answers, and renderings kept by version make that cheap as well. The mark is part
-of what identifies a request, so an answer begun before a commit is never taken for one made after.
-The keys of this server's own provider, which lie in files, have a mark of their own: whom a token
-lets in depends on them as well.
+The response to a GET or HEAD is a function of the request and the stored state. A state mark, which
+is cheap to read, tells whether any worker has committed anything. While the mark stays the same, an
+identical request (method, target and every header) has an identical response, including the access
+decision. A commit invalidates every cached response at once, so none can be stale. The mark is part
+of the key, so a response begun before a commit is never used for a request after it. The keys of
+this server's own provider are stored in files and have a mark of their own, because the validity of
+tokens depends on them.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from podstead.web.asgi import Scope
 from podstead.web.response import Response
 
 _OVERHEAD_BYTES = 2048
-"""What an entry takes besides its body and the request: objects and the response's headers."""
+"""The memory of an entry besides its body and key: objects and the response's headers."""
 _FIELD_OVERHEAD_BYTES = 150
-"""What a header field takes besides its characters."""
-_KEPT_METHODS = frozenset({"GET", "HEAD"})
+"""The memory of a header field besides its characters."""
+_CACHED_METHODS = frozenset({"GET", "HEAD"})
 
 
 class ResponseKey(NamedTuple):
-    """A request, and the state mark at which it came."""
+    """A request, and the state mark at its arrival."""
 
     mark: tuple[int, ...]
     method: str
@@ -39,7 +38,7 @@ class ResponseKey(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """What it takes in memory, roughly; the sender decides how much that is."""
+        """The approximate memory of the key, which the sender of the request determines."""
         fields = sum(len(name) + len(value) + _FIELD_OVERHEAD_BYTES for name, value in self.fields)
         return len(self.raw_path) + len(self.query) + fields
 
@@ -50,15 +49,15 @@ class _Kept(NamedTuple):
 
 
 class StateMark(Protocol):
-    """Tells whether something has changed that answers come of."""
+    """Tells whether anything has changed that responses depend on."""
 
     def data_version(self) -> int | None:
-        """A number that differs after any change by any worker, as far as this one would take note
-        of it; ``None`` if it is not known. Raises StorageError."""
+        """A number that is different after every change by any worker that this one can see;
+        ``None`` if it is not known. Raises StorageError."""
 
 
 class ResponseCache:
-    """Kept answers of one worker, bounded in bytes."""
+    """The cached responses of one worker, limited in bytes."""
 
     def __init__(
         self,
@@ -68,7 +67,7 @@ class ResponseCache:
         clock: Clock,
         capacity_bytes: int,
     ) -> None:
-        """``keys`` are those of this server's own provider, if it is one."""
+        """``keys`` are the keys of this server's own provider, if there is one."""
         self._sources = (store,) if keys is None else (store, keys)
         self._clock = clock
         self._capacity_bytes = capacity_bytes
@@ -77,10 +76,10 @@ class ResponseCache:
         self._entries: OrderedDict[ResponseKey, _Kept] = OrderedDict()
 
     def key(self, scope: Scope) -> ResponseKey | None:
-        """What identifies a request, ``None`` if its answer is never kept."""
+        """The key of a request, ``None`` if its response is never cached."""
         method: str = scope["method"]
         fields = tuple(scope["headers"])
-        if method not in _KEPT_METHODS or not all(map(_is_good_again, fields)):
+        if method not in _CACHED_METHODS or not all(map(_is_repeatable, fields)):
             return None
         mark = self._mark_now()
         if mark is None:
@@ -89,7 +88,7 @@ class ResponseCache:
         return ResponseKey(mark, method, scope["raw_path"], scope["query_string"], peer, fields)
 
     def get(self, key: ResponseKey) -> Response | None:
-        """The kept answer, if nothing was committed since it was made."""
+        """The cached response, if nothing has been committed since it was created."""
         if key.mark != self._mark:
             self._forget(key.mark)
             return None
@@ -102,9 +101,10 @@ class ResponseCache:
         return kept.response
 
     def keep(self, key: ResponseKey, response: Response) -> None:
-        """Keep an answer that was made after ``key``.
+        """Cache a response that was created after ``key``.
 
-        Nothing is kept if a commit came since: the answer may belong to the state before it.
+        If there has been a commit since, nothing is cached: the response may be that of the state
+        before the commit.
         """
         body = response.body
         if not response.of_stored_state or not isinstance(body, bytes):
@@ -128,7 +128,7 @@ class ResponseCache:
                     return None
                 marks.append(mark)
         except StorageError:
-            return None  # the ordinary path meets the same trouble, and answers it
+            return None  # the request is processed as usual, meets the same error and reports it
         return tuple(marks)
 
     def _forget(self, mark: tuple[int, ...]) -> None:
@@ -137,7 +137,7 @@ class ResponseCache:
         self._mark = mark
 
 
-def _is_good_again(field: tuple[bytes, bytes]) -> bool:
-    """Whether a field means the same when it is sent again; a proof of a request does not."""
+def _is_repeatable(field: tuple[bytes, bytes]) -> bool:
+    """Whether a field is valid for another request; a proof is valid for one only."""
     name, value = field
     return name != b"authorization" or value[:7].lower() == b"bearer "

@@ -1,8 +1,7 @@
-"""How do the bytes of a response get out? Whole, as a file by the server, or piece by piece.
+"""How is a response sent? As a whole, as a file that the HTTP server reads, or in pieces.
 
-After a client has gone the server goes on taking pieces, so a stream watches for the disconnect
-itself and ends, also while it waits for its next piece; nothing is read any more, and what was open
-for reading is closed.
+The HTTP server keeps accepting pieces after the client has disconnected. So a stream watches for the
+disconnect itself and ends, even while it waits for its next piece, and closes what it reads from.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from podstead.web.response import Response
 logger = logging.getLogger("podstead.web")
 
 TAKE_TIMEOUT_S = 30.0
-"""How long a client may take nothing of a body that is made while it is sent, by default."""
+"""The default time for which a client may take nothing of a streamed body."""
 
 _FILE_EXTENSION = "http.response.pathsend"
 
 
 @runtime_checkable
 class Closable(Protocol):
-    """Pieces that hold something until they are closed, as those of an asynchronous generator."""
+    """An iterator that holds resources until it is closed, such as an asynchronous generator."""
 
     async def aclose(self) -> None: ...
 
@@ -40,8 +39,8 @@ async def send_response(
     *,
     take_timeout_s: float = TAKE_TIMEOUT_S,
 ) -> None:
-    """Send one response. A client that takes nothing of a stream for ``take_timeout_s`` is given up
-    like one that has left; over HTTP/2 its connection may well take other responses."""
+    """Send one response. A client that takes nothing of a stream for ``take_timeout_s`` is treated as
+    disconnected; over HTTP/2 its connection may still be receiving other responses."""
     start = {
         "type": "http.response.start",
         "status": response.status,
@@ -100,7 +99,7 @@ async def _stream(
         client.departure_was_taken()
         return
     except PodsteadError:
-        # The status is out already. Not ending the body lets the client see that it is cut.
+        # The status has been sent. The client sees from the missing end that the body is incomplete.
         logger.exception("A body could not be sent to its end")
         raise
     finally:
@@ -109,7 +108,7 @@ async def _stream(
 
 
 class _Client:
-    """Cancels what the current task waits for once the client has gone."""
+    """Cancels the current task when the client disconnects."""
 
     def __init__(self, receive: Receive) -> None:
         self._task = asyncio.current_task()
@@ -127,13 +126,13 @@ class _Client:
             self._task.cancel()
 
     def departure_was_taken(self) -> None:
-        """The cancellation has done its work and goes no further (as in asyncio.timeout)."""
+        """Handle the cancellation here, so that it goes no further (as in asyncio.timeout)."""
         if self._task is not None:
             self._task.uncancel()
 
     def forget(self) -> None:
-        """Watch no more."""
-        self._task = None  # a callback that is about to run cannot be taken back
+        """Stop watching."""
+        self._task = None  # a callback that is already scheduled cannot be cancelled
         self._gone.cancel()
 
 

@@ -1,4 +1,4 @@
-"""One WebSocket as endpoints see it: offered, taken up or refused, and then messages both ways."""
+"""One WebSocket as endpoints see it: accepted or refused, and then messages both ways."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ TRY_AGAIN_LATER = 1013
 
 
 class SocketClosed(Exception):
-    """The other side has gone; nothing is received or sent any more."""
+    """The client has disconnected; nothing can be received or sent."""
 
 
 class WebSocket:
-    """One WebSocket, from its handshake on."""
+    """One WebSocket, beginning with its handshake."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Of an ASGI scope of type ``websocket``."""
         self._receive = receive
         self._send = send
         self.offered: Sequence[str] = tuple(scope.get("subprotocols") or ())
-        """The sub-protocols that the client can speak."""
+        """The sub-protocols that the client supports."""
         self.is_accepted = False
 
     async def accept(self, protocol: str | None = None) -> None:
-        """Take the socket up, choosing one of the protocols offered. Raises SocketClosed."""
+        """Accept the socket with one of the sub-protocols offered. Raises SocketClosed."""
         self.is_accepted = True
         await self._say({"type": "websocket.accept", "subprotocol": protocol, "headers": []})
 
     async def refuse(self, response: Response) -> None:
-        """Answer the handshake in HTTP instead.
+        """Respond to the handshake with an HTTP response instead.
 
-        The server takes no field twice, so those of one name are joined into one list.
+        The HTTP server accepts each field once, so fields of the same name are joined into a list.
         """
         fields: dict[bytes, bytes] = {}
         for name, value in response.headers:
@@ -47,7 +47,7 @@ class WebSocket:
         body = response.body if isinstance(response.body, bytes) else b""
         start = {"status": response.status, "headers": list(fields.items())}
         await self._send({"type": "websocket.http.response.start", **start})
-        # The server knows this event under the name that it has for requests.
+        # The HTTP server expects the name that this event has for ordinary requests.
         await self._send({"type": "http.response.body", "body": body})
 
     async def receive(self) -> str | bytes:
@@ -62,15 +62,15 @@ class WebSocket:
         return content
 
     async def send(self, text: str) -> None:
-        """Send one message, waiting while the client takes none. Raises SocketClosed."""
+        """Send one message, waiting while the client does not read. Raises SocketClosed."""
         await self._say({"type": "websocket.send", "text": text})
 
     async def close(self, code: int, reason: str = "") -> None:
-        """End the socket. Raises SocketClosed."""
+        """Close the socket. Raises SocketClosed."""
         await self._say({"type": "websocket.close", "code": code, "reason": reason})
 
     async def _say(self, message: Message) -> None:
         try:
             await self._send(message)
-        except RuntimeError as error:  # what the server raises for a client that is gone
+        except RuntimeError as error:  # raised by the HTTP server if the client has disconnected
             raise SocketClosed from error

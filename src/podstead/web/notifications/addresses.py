@@ -1,4 +1,4 @@
-"""Where is each channel, and what is said of it? The URLs of notifications (N-9, N-20 to N-23)."""
+"""The URLs of channels, and their descriptions (N-9, N-20 to N-23)."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from podstead.notifications.channels import Channel
 from podstead.notifications.descriptions import DescribedChannel
 
 SENDER: Final = ResourcePath(f"{SERVICES}sender")
-"""The document of whom webhooks are sent by; ``#it`` is the sender."""
+"""The document about the sender of webhooks, whose WebID is ``#it``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Makes URLs; ``base_url`` has no slash at its end."""
+    """Creates URLs; ``base_url`` has no slash at its end."""
 
     base_url: str
 
     def describe(
         self, key: str, channel: Channel, *, given_up: str | None = None
     ) -> DescribedChannel:
-        """What is said of a channel to who holds its key; ``given_up`` is why nothing is sent on it
-        any more."""
+        """The description of a channel; ``given_up`` is the reason why nothing is sent on it any
+        more."""
         channel_type = ChannelType(channel.channel_type)
         return DescribedChannel(
             url=self.base_url + channel_path(channel_type, key),
@@ -47,7 +47,7 @@ class Addresses:
         return f"{self.base_url}{SENDER}#it"
 
     def receive_from(self, channel_type: ChannelType, key: str) -> str | None:
-        """Where a receiver connects to, ``None`` for a channel that is pushed."""
+        """The URL that a receiver connects to, ``None`` for a channel that pushes."""
         if channel_type.is_pushed:
             return None
         url = self.base_url + receiving_path(channel_type, key)
@@ -56,10 +56,10 @@ class Addresses:
 
 
 def channel_path(channel_type: ChannelType, key: str) -> ResourcePath:
-    """Where a channel is looked at and closed; ``{key}`` gives the pattern of all."""
+    """The path for reading and closing a channel; ``{key}`` as the key gives a pattern."""
     return ResourcePath(f"{channel_type.service}{key}")
 
 
 def receiving_path(channel_type: ChannelType, key: str) -> ResourcePath:
-    """Where a receiver connects to; ``{key}`` gives the pattern of all."""
+    """The path that a receiver connects to; ``{key}`` as the key gives a pattern."""
     return ResourcePath(f"{channel_path(channel_type, key)}/messages")

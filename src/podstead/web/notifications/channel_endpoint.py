@@ -1,7 +1,6 @@
-"""``/.notifications/<type>/<key>``: what is this channel, and how does it end? (N-10)
+"""``/.notifications/<type>/<key>``: read the description of a channel, or close it (N-10).
 
-The URL of a channel is known to who subscribed and to whom they told it; knowing it is the right to
-look at the channel and to close it.
+Whoever knows the URL of a channel may read and close it: only the subscriber gets the URL.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from podstead.web.response import Response, empty_response
 
 
 class ChannelEndpoint:
-    """Shows and closes channels."""
+    """Describes and closes channels."""
 
     def __init__(self, *, channels: Channels, addresses: Addresses) -> None:
         self._channels = channels

@@ -1,7 +1,6 @@
-"""How does a receiver hear over a WebSocket? One message a text frame, and nothing else (N-20).
+"""Notifications of a channel over a WebSocket: one message in each text frame (N-20).
 
-The URL is all that a client needs to have. What it sends is not looked at; sub-protocols that it
-offers are neither needed nor taken up.
+A client needs only the URL. What it sends is ignored, and so are sub-protocols that it offers.
 """
 
 from __future__ import annotations

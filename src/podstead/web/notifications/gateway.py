@@ -28,11 +28,11 @@ from podstead.web.response import NO_STORE, Response, json_content_response
 ENDPOINT: Final = ResourcePath(f"{GATEWAY}/sockets")
 PROTOCOL: Final = "ws"
 FEATURES: Final = ("state", "ttl", "rate")
-"""What can be asked of a socket; the last two in seconds."""
+"""The features of a socket; the last two are in seconds."""
 
 
 class GatewayEndpoint:
-    """Negotiates, and makes channels for WebSockets."""
+    """Negotiates, and creates channels for WebSockets."""
 
     def __init__(self, *, subscriptions: Subscriptions, clock: Clock) -> None:
         self._with = subscriptions
@@ -90,7 +90,7 @@ class GatewayEndpoint:
 
 
 def _milliseconds(asked: dict[str, Any], name: str) -> int | None:
-    """A number of seconds that was asked for."""
+    """The value of a feature in seconds, as milliseconds."""
     seconds = asked.get(name)
     if seconds is None:
         return None

@@ -1,7 +1,7 @@
 """``/.notifications/<type>/``: how does a client subscribe? (N-4, N-5, N-9, N-11)
 
-A GET says what the service can do; a POST describes the channel that is wanted and gets the channel
-that was made. Who may read the topic may subscribe to it: the one gate decides, as for a GET.
+A GET returns the description of the service. A POST describes a channel and creates it. Agents that
+may read the topic may subscribe to it: the gate decides, as for a GET.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Subscriptions:
     async def subscribe(
         self, wanted: ChannelRequest, request: Request, agent: Identity | None
     ) -> DescribedChannel:
-        """Make the channel that is wanted, if the agent may read its topic.
+        """Create a channel, if the agent may read its topic.
 
         Raises NotAuthenticated, AccessDenied, Unprocessable, TooManyChannels, ServerTrouble.
         """
@@ -100,7 +100,7 @@ class SubscriptionService:
         return generated_document(request, agent, self._document, allow=_ALLOW)
 
     async def post(self, request: Request, agent: Identity | None) -> Response:
-        """Make a channel.
+        """Create a channel.
 
         Raises BadRequest, UnsupportedMediaType, Unprocessable, NotAuthenticated, AccessDenied,
         NotAcceptable, TooManyChannels, ServerTrouble.
@@ -130,7 +130,7 @@ class SubscriptionService:
 
 
 def _check_profile(content_type: str) -> None:
-    """Refuse what the client says that the body is, beyond what is understood here (N-5)."""
+    """Refuse a body with a profile that is not supported (N-5)."""
     profile = parse_media_type(content_type).parameter("profile")
     if profile is not None and not _PROFILES.issuperset(profile.split()):
         raise UnsupportedMediaType(f"The profile '{profile}' is not supported")

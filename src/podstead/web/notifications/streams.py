@@ -1,10 +1,9 @@
-"""How does a receiver hear over one long HTTP response? Events, and streams of messages.
+"""Notifications over one long HTTP response: Server-Sent Events, and streams of messages.
 
-``EventSourceChannel2023`` sends Server-Sent Events (WHATWG HTML, section 9.2), each with the place
-of its change in the log as its id, so that a receiver that comes back hears what it missed: all of
-it, once, and in order (N-23). ``StreamingHTTPChannel2023`` sends one message a chunk, on a channel
-or on the stream that every resource has anyway (N-22); it has no ids, so nothing can be heard
-again.
+``EventSourceChannel2023`` sends Server-Sent Events (WHATWG HTML, section 9.2). The id of each is
+the number of its change in the log, so a receiver that reconnects gets everything that it missed,
+once and in order (N-23). ``StreamingHTTPChannel2023`` sends one message in each chunk, on a channel
+or on the stream that every resource has (N-22). It has no ids, so missed messages are not repeated.
 """
 
 from __future__ import annotations
@@ -46,12 +45,12 @@ _HEADERS: Final = (
     (b"x-accel-buffering", b"no"),  # asks a reverse proxy to hold nothing back
 )
 _RECONNECT_MS: Final = 2000
-"""How long a receiver waits before it comes back."""
+"""How long a receiver waits before it reconnects."""
 _SEQUENCE: Final = re.compile(r"[0-9]{1,18}")
 
 
 class Streams:
-    """Sends messages over HTTP responses that last."""
+    """Sends messages over streamed HTTP responses."""
 
     def __init__(
         self,
@@ -92,8 +91,8 @@ class Streams:
     async def stream_of_resource(self, request: Request, agent: Identity | None) -> Response:
         """``GET`` of the messages of any resource, whose URL is the last segment of the path.
 
-        The first message tells how the resource is now. Raises Unprocessable for no URL of this
-        server, NotAuthenticated, AccessDenied, ServerTrouble.
+        The first message has the current state of the resource. Raises Unprocessable for what is
+        not a URL of this server, NotAuthenticated, AccessDenied, ServerTrouble.
         """
         topic = topic_path(unquote(_last_segment(request)), base_url=self._base_url)
         media_type = choose(request.fields.get(b"accept"), (TURTLE, JSON_LD)) or TURTLE
@@ -105,7 +104,7 @@ class Streams:
         return place.response(request, media_type, messages)
 
     async def _place(self, request: Request, terms: Terms, *, after: int | None = None) -> _Place:
-        """A place among the listeners. Raises RateLimited, and what listening raises."""
+        """A place among the open streams. Raises RateLimited, and what listening raises."""
         with ExitStack() as stack:
             admitted = self._sockets.admit(request.client_address, terms.subscriber.agent)
             queue = stack.enter_context(admitted)
@@ -142,15 +141,15 @@ class Streams:
     async def _as_messages(
         self, listening: Listening, media_type: str
     ) -> AsyncGenerator[bytes, None]:
-        yield b""  # has the server send the status, which would wait for the first message
+        yield b""  # makes the HTTP server send the status before the first message
         async for heard in listening.heard():
             if isinstance(heard, Notification):
-                # Nothing else may be sent: receivers take each chunk for a message.
+                # Nothing else may be sent: receivers treat each chunk as a message.
                 yield self._messages.message(heard, media_type).rstrip(b"\n") + b"\n"
 
 
 class ResourceStreams:
-    """Tells the streams of resources from what else stands beside them."""
+    """Distinguishes the streams of resources from the channels beside them."""
 
     def __init__(self, streams: Streams, *, otherwise: Endpoint) -> None:
         self._streams = streams
@@ -165,7 +164,7 @@ class ResourceStreams:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A place among the listeners, until it is left."""
+    """A place among the open streams, until it is given up."""
 
     listening: Listening
     stack: ExitStack
@@ -173,7 +172,7 @@ class _Place:
     def response(
         self, request: Request, content_type: str, pieces: AsyncGenerator[bytes, None]
     ) -> Response:
-        """The response of these pieces; who asks for its header only leaves at once."""
+        """The response of these pieces; a HEAD request gives its place up at once."""
         body = _Live(pieces, self.stack)
         if request.method == "HEAD":
             self.stack.close()
@@ -181,9 +180,9 @@ class _Place:
 
 
 class _Live(AsyncIterator[bytes]):
-    """The pieces of a response that lasts until its receiver leaves, or has heard all.
+    """The pieces of a response that lasts until its receiver disconnects or the channel ends.
 
-    Closing it leaves the place, also if nothing was ever sent.
+    Closing it gives the place up, even if nothing has been sent.
     """
 
     def __init__(self, pieces: AsyncGenerator[bytes, None], stack: ExitStack) -> None:
