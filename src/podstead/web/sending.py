@@ -1,7 +1,7 @@
 """How is a response sent? As a whole, as a file that the HTTP server reads, or in pieces.
 
-The HTTP server keeps accepting pieces after the client has disconnected. So a stream watches for the
-disconnect itself and ends, even while it waits for its next piece, and closes what it reads from.
+The HTTP server keeps accepting pieces after the client has disconnected. So a stream watches for
+the disconnect itself and ends, even while it waits for its next piece, and closes what it reads.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ async def send_response(
     *,
     take_timeout_s: float = TAKE_TIMEOUT_S,
 ) -> None:
-    """Send one response. A client that takes nothing of a stream for ``take_timeout_s`` is treated as
-    disconnected; over HTTP/2 its connection may still be receiving other responses."""
+    """Send one response. A client that takes nothing of a stream for ``take_timeout_s`` is treated
+    as disconnected; over HTTP/2 its connection may still be receiving other responses."""
     start = {
         "type": "http.response.start",
         "status": response.status,
@@ -99,7 +99,7 @@ async def _stream(
         client.departure_was_taken()
         return
     except PodsteadError:
-        # The status has been sent. The client sees from the missing end that the body is incomplete.
+        # The status has been sent. From the missing end the client sees that the body is cut.
         logger.exception("A body could not be sent to its end")
         raise
     finally:
