@@ -13,26 +13,27 @@ from tests.support.browser_people import CHECK, App, allow, sign_in
 from tests.support.people import PASSWORD, Account
 from tests.support.server import ServerProcess
 
-Scheme = Literal["light", "dark"]
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 PHONE: ViewportSize = {"width": 375, "height": 700}
 
 pytestmark = pytest.mark.needs("chromium")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_on_any_page(
-    chromium: Browser, provider: ServerProcess, app: App, person: Account, axe: str, scheme: Scheme
+    page: Page, provider: ServerProcess, app: App, person: Account, axe: str
 ) -> None:
-    """Labels, contrast, landmarks, titles, names of everything that can be used."""
-    context = chromium.new_context(color_scheme=scheme)
-    page = context.new_page()
+    """Labels, contrast, landmarks, titles, names of everything that can be used, in both colour
+    schemes."""
     seen = {}
     for name in tour(page, provider, app, person):
         page.evaluate(axe)
-        seen[name] = page.evaluate(CHECK)
-    context.close()
-    assert {name: found for name, found in seen.items() if found} == {}
-    assert len(seen) == TOUR_PAGES
+        for scheme in SCHEMES:
+            page.emulate_media(color_scheme=scheme)
+            is_dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+            assert is_dark is (scheme == "dark")
+            seen[name, scheme] = page.evaluate(CHECK)
+    assert {where: found for where, found in seen.items() if found} == {}
+    assert len(seen) == TOUR_PAGES * len(SCHEMES)
 
 
 TOUR_PAGES = 22
@@ -44,6 +45,17 @@ def test_axe_finds_what_is_wrong(page: Page, axe: str) -> None:
     page.evaluate(axe)
     found = {each["rule"] for each in page.evaluate(CHECK)}
     assert {"color-contrast", "image-alt", "label", "document-title"} <= found
+
+
+def test_axe_finds_what_is_pale_in_one_colour_scheme_only(page: Page, axe: str) -> None:
+    pale = "@media (prefers-color-scheme: dark) {p {color: #222; background: #111}}"
+    page.set_content(f"<style>{pale}</style><p>Pale in the dark</p>")
+    page.evaluate(axe)
+    found = {}
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        found[scheme] = {each["rule"] for each in page.evaluate(CHECK)}
+    assert found["dark"] - found["light"] == {"color-contrast"}
 
 
 def test_every_page_fits_a_phone_and_has_a_title_of_its_own(
