@@ -21,6 +21,7 @@ from bench.provider import running_provider
 from bench.report import Memory, Results
 from bench.rounds import FAILURES, Schedule, entries, progress, run
 from bench.servers import SERVERS, Server
+from bench.targets import OURS
 from bench.trials import TRIALS, Verdict
 from bench.watching import WATCHINGS, watched
 
@@ -97,7 +98,7 @@ def _memory(idle_bytes: dict[Server, int]) -> dict[str, Memory]:
 
 
 def _verdicts(only: Sequence[str], servers: Sequence[Server]) -> list[Verdict]:
-    ours = [server for server in servers if server.column == report.OURS][:1]
+    ours = [server for server in servers if server.column == OURS][:1]
     trials = [trial for trial in TRIALS if trial.key in only]
     return [trial.verdict(server.site) for server in ours for trial in trials]
 

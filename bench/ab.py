@@ -15,8 +15,10 @@ _MOST_REQUESTS: Final = 500_000
 _PERCENTILE: Final = r"^ +{percent}% +(\d+)"
 
 
-def run(request: Request, certificate: Path, port: int, intensity: Intensity) -> Outcome:
-    """Send one request over and over, on connections that are kept.
+def run(
+    request: Request, certificate: Path, port: int, intensity: Intensity, *, kept: bool = True
+) -> Outcome:
+    """Send one request over and over, on connections that are kept or on a new one each time.
 
     Of the answers only the content is counted in `received_bytes`. They are HTTP/1.0 answers, so
     their headers differ a little from those of single questions.
@@ -26,7 +28,8 @@ def run(request: Request, certificate: Path, port: int, intensity: Intensity) ->
     """
     headers = [f"{name}: {value}" for name, value in request.headers.items() if name != "Host"]
     command = [
-        *("ab", "-k", "-q", "-t", str(intensity.seconds), "-n", str(_MOST_REQUESTS)),
+        *("ab", "-q", *(["-k"] if kept else [])),
+        *("-t", str(intensity.seconds), "-n", str(_MOST_REQUESTS)),
         *("-c", str(intensity.connections), "-E", str(certificate)),
         *(part for header in headers for part in ("-H", header)),
         f"https://localhost:{port}{request.path}",
@@ -43,10 +46,10 @@ def run(request: Request, certificate: Path, port: int, intensity: Intensity) ->
         raise WrongAnswer(f"the load did not end within {late.timeout} s") from late
     if done.returncode:
         raise WrongAnswer(f"ab failed: {done.stderr.strip()[-300:] or done.stdout.strip()}")
-    return _outcome(done.stdout, intensity.connections)
+    return _outcome(done.stdout, intensity.connections, kept=kept)
 
 
-def _outcome(text: str, connections: int) -> Outcome:
+def _outcome(text: str, connections: int, *, kept: bool) -> Outcome:
     answered = int(_number(text, "Complete requests"))
     return Outcome(
         answered=answered,
@@ -57,7 +60,9 @@ def _outcome(text: str, connections: int) -> Outcome:
         errors={
             "failed": int(_number(text, "Failed requests")),
             "status": int(_number(text, "Non-2xx responses", absent=0)),
-            "without keep-alive": answered - int(_number(text, "Keep-Alive requests")),
+            "without keep-alive": (
+                answered - int(_number(text, "Keep-Alive requests")) if kept else 0
+            ),
         },
         statuses={},
         sent=answered,

@@ -1,7 +1,7 @@
 """How fast are reads by a client that presents a certificate of its WebID (WebID-TLS)?
 
-wrk does not support client certificates, so `ab` generates this load, over persistent connections
-with one handshake each.
+wrk does not support client certificates, so `ab` generates this load: over persistent connections
+with one handshake each, or with a handshake for each request.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ class ReadByCertificate:
 
     subject: Subject
     accept: str
+    connection_each: bool = False
 
     def furnish(self, site: Site) -> None:
         """Store the subject."""
@@ -30,7 +31,11 @@ class ReadByCertificate:
         """The same request each time."""
         del label
         self._judged(site)
-        return Load([self._request(site)], certificate=site.certificate)
+        return Load(
+            [self._request(site)],
+            connection_each=self.connection_each,
+            certificate=site.certificate,
+        )
 
     def verify(self, site: Site, label: str, load: Load, outcome: Outcome) -> None:
         """Every answer had the same length as the right one, and a status of success."""

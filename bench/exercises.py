@@ -71,6 +71,20 @@ class Effect:
         )
 
 
+_SUCCESS: Final = frozenset({200, 201, 204, 205})
+
+
+def good_answers(outcome: Outcome) -> Effect:
+    """What a round came to if every answer of success is believed, and no other is of account.
+
+    Raises:
+        WrongAnswer: a connection failed, or an answer took too long.
+    """
+    outcome.require_whole_connections()
+    good = sum(outcome.statuses.get(status, 0) for status in _SUCCESS)
+    return Effect(outcome.answered, good, good)
+
+
 class Exercise(Protocol):
     """One kind of work. `label` names the round, so that each round writes to a fresh place."""
 

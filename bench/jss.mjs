@@ -1,7 +1,8 @@
 // Starts javascript-solid-server through its documented function createServer, because its
 // command cannot switch two things off: the log, and the quota record, which concurrent writers
 // corrupt (each write rewrites it; readers in between answer 500).
-// Arguments: folder of the package, port, data folder, "conneg", "notifications" or "plain", or the
+// Arguments: folder of the package, port, data folder, "conneg", "notifications", "plain", "quota"
+// or "quota-conneg" (with that record, and a quota of 1 TiB), or the
 // issuer whose tokens it is to trust: it trusts one on this machine only if that is named as its
 // own; or "tls:" and the folder of its certificate, to speak TLS and ask for certificates.
 import { readFileSync } from "node:fs";
@@ -16,7 +17,8 @@ const files = place && {
   key: readFileSync(`${place}/server-key.pem`),
 };
 const tls = files ? { ssl: files, webidTls: true } : {};
-const more = { conneg: mode === "conneg", notifications: mode === "notifications" };
-const all = { logger: false, root, defaultQuota: 0, ...more, ...provider, ...tls };
+const more = { conneg: mode.endsWith("conneg"), notifications: mode === "notifications" };
+const defaultQuota = mode.startsWith("quota") ? 2 ** 40 : 0;
+const all = { logger: false, root, defaultQuota, ...more, ...provider, ...tls };
 const server = createServer(all);
 await server.listen({ host: "127.0.0.1", port: Number(port) });

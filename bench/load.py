@@ -42,6 +42,8 @@ class Load:
     tally: bool = False
     in_a_row: int = 1
     proofs: Sequence[str] = ()
+    connection_each: bool = False
+    """Whether `ab` opens a connection for each request."""
     certificate: Path | None = None
     """What the client shows, with its key in the same file. `ab` sends such a load, which is one
     request."""

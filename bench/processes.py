@@ -1,12 +1,13 @@
 """How are the servers started, monitored and stopped?
 
 Each runs in a session of its own, so that its whole process group can be stopped by the ID that we
-got at the start, and by nothing else. Linux only: memory is read from /proc.
+got at the start, and by nothing else. Linux only: memory and processor time are read from /proc.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -77,6 +78,15 @@ class RunningServer:
         """
         return sum(_rss_bytes(pid) for pid in _tree(self._process.pid))
 
+    def pss_bytes(self) -> int:
+        """Return the same with each shared page divided by the number of those who share it."""
+        return sum(_pss_bytes(pid) for pid in _tree(self._process.pid))
+
+    def cpu_s(self) -> float:
+        """Return the processor time, user and system, that the process and its descendants have
+        taken so far, those that have ended included."""
+        return sum(_cpu_s(pid) for pid in _tree(self._process.pid))
+
     def _await_port(self, port: int) -> None:
         deadline_s = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < deadline_s:
@@ -116,6 +126,32 @@ def _tree(root: int) -> list[int]:
 def _rss_bytes(pid: int) -> int:
     kibibytes = _status(pid).get("VmRSS", "0 kB").split()[0]
     return int(kibibytes) * 1024
+
+
+def _pss_bytes(pid: int) -> int:
+    try:
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii")
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    found = re.search(r"^Pss: +(\d+) kB", text, re.MULTILINE)
+    return int(found[1]) * 1024 if found else 0
+
+
+def _cpu_s(pid: int) -> float:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    return cpu_s_of(text)
+
+
+def cpu_s_of(stat: str) -> float:
+    """Return the processor time in a process's line of statistics (proc_pid_stat(5)): that of all
+    its threads, and that of its children that have ended and were waited for."""
+    # The name of the program, in parentheses, may hold spaces and parentheses itself.
+    fields = stat[stat.rindex(")") + 1 :].split()
+    user, system, children_user, children_system = (int(field) for field in fields[11:15])
+    return (user + system + children_user + children_system) / os.sysconf("SC_CLK_TCK")
 
 
 def _status(pid: int) -> dict[str, str]:

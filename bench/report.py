@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Final
 
 from bench.installation import system_command
-from bench.rounds import Entry, Figure, Schedule
+from bench.rounds import NOT_ASKED, Entry, Figure, Schedule
 from bench.servers import Css, Jss
+from bench.targets import CPU_PEERS, OURS, by_case, targets
 from bench.trials import Verdict
 from bench.watching import WATCHERS, Delays, Watched
 
-OURS: Final = "podstead"
 BEGIN: Final = "<!-- bench: begin -->"
 END: Final = "<!-- bench: end -->"
 PAGE: Final = Path(__file__).parent.parent / "docs" / "benchmarks.md"
@@ -58,11 +58,18 @@ class Results:
 
 def markdown(results: Results) -> str:
     """Return the report between the markers, without them."""
-    parts = [_circumstances(results), _rates(results), _remarks(results.entries)]
+    parts = [
+        _circumstances(results),
+        _rates(results),
+        _processor_time(results),
+        _remarks(results.entries),
+    ]
     if results.memory:
         parts.append(_memory(results))
     if results.watched:
         parts.append(_delays(results))
+    if met := _targets(results):
+        parts.append(met)
     if results.verdicts:
         parts.append("\n".join(_bullet(verdict) for verdict in results.verdicts))
     return "\n\n".join(part for part in parts if part)
@@ -87,16 +94,57 @@ def _rates(results: Results) -> str:
     ratios = [f"/ {peer}" for peer in peers] if ours else []
     header = ["requests/s", *results.columns, *ratios]
     rows = [header, ["---", *["---:"] * (len(header) - 1)]]
-    by_case: dict[str, dict[str, Entry]] = {}
-    for entry in results.entries:
-        by_case.setdefault(entry.case.key, {})[entry.column] = entry
-    for cells in by_case.values():
+    cases = by_case(results.entries)
+    for cells in cases.values():
         case = next(iter(cells.values())).case
         row = [case.title, *(_rate(cells[column].figure) for column in results.columns)]
         if ours:
             row += [_ratio(cells[OURS], cells[peer]) for peer in peers]
         rows.append(row)
-    return _table(rows) if by_case else ""
+    return _table(rows) if cases else ""
+
+
+def _processor_time(results: Results) -> str:
+    """The second figure of each case, which other work on the machine disturbs less."""
+    peers = [column for column in CPU_PEERS if column in results.columns]
+    ratios = [f"/ {peer}" for peer in peers] if OURS in results.columns else []
+    header = ["processor time, µs per good answer", *results.columns, *ratios]
+    rows = [header, ["---", *["---:"] * (len(header) - 1)]]
+    cases = by_case(results.entries)
+    for cells in cases.values():
+        case = next(iter(cells.values())).case
+        row = [case.title, *(_microseconds(cells[column].figure) for column in results.columns)]
+        if ratios:
+            row += [_cost_ratio(cells[OURS].figure, cells[peer].figure) for peer in peers]
+        rows.append(row)
+    return _table(rows) if cases else ""
+
+
+def _microseconds(figure: Figure) -> str:
+    if figure.absent:
+        return "n/a"
+    cost_us = figure.median_cpu_us
+    return "void" if cost_us is None else f"{cost_us:,.0f}"
+
+
+def _cost_ratio(ours: Figure, peer: Figure) -> str:
+    mine, theirs = ours.median_cpu_us, peer.median_cpu_us
+    if mine is None or not theirs:
+        return "n/a"
+    ratio = mine / theirs
+    return f"{ratio:.2f}" if ratio < 1 else f"**{ratio:.2f}**"
+
+
+def _targets(results: Results) -> str:
+    found = targets(results.entries, results.watched)
+    met = sum(target.is_met for target in found)
+    rows = [[f"targets, {met} of {len(found)} met", "asked", "reached", "met"]]
+    rows.append(["---", "---:", "---:", "---"])
+    rows += [
+        [target.title, target.asked, target.reached, "yes" if target.is_met else "**no**"]
+        for target in found
+    ]
+    return _table(rows) if found else ""
 
 
 def _rate(figure: Figure) -> str:
@@ -127,7 +175,7 @@ def _remarks(entries: Sequence[Entry]) -> str:
         effect = entry.figure.effect
         if reason is None and effect is not None and not effect.is_whole:
             reason = str(effect)
-        if reason:
+        if reason and reason != NOT_ASKED:
             cases.setdefault((entry.column, reason), []).append(entry.case.key)
     return "\n".join(
         f"- {column}, {', '.join(keys)}: {reason}" for (column, reason), keys in cases.items()

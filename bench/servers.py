@@ -31,6 +31,7 @@ POD: Final = "alice"
 JSON: Final = "application/json"
 N3: Final = "text/n3"
 _CERT: Final = "http://www.w3.org/ns/auth/cert#"
+_ATTEMPTS: Final = 50
 NODE: Final = {"NODE_ENV": "production"}
 
 
@@ -57,6 +58,10 @@ class Server(ABC):
 
     column: ClassVar[str]
     features: frozenset[Feature] = frozenset(Feature)
+    asked_only_for: frozenset[Feature] = frozenset()
+    """It takes part only in the cases that need all of these."""
+    is_excused: ClassVar[bool] = False
+    """Whether wrong statuses are left out of its figures, where others' figures become void."""
 
     def __init__(self, folder: Path, provider: Provider) -> None:
         """Nothing is started; `folder` takes data and log."""
@@ -94,8 +99,21 @@ class Server(ABC):
 
     def rss_bytes(self) -> int:
         """Return the resident memory of the started server's process tree."""
+        return self.running.rss_bytes()
+
+    def cpu_s(self) -> float:
+        """Return the processor time that the started server's process tree has taken so far."""
+        return self.running.cpu_s()
+
+    def takes_part(self, needs: frozenset[Feature]) -> bool:
+        """Whether it is measured in a case with these needs."""
+        return self.asked_only_for <= needs <= self.features
+
+    @property
+    def running(self) -> RunningServer:
+        """The processes of the started server."""
         assert self._running is not None, "not started"
-        return self._running.rss_bytes()
+        return self._running
 
     @abstractmethod
     def command(self) -> tuple[list[str], Headers]:
@@ -211,6 +229,39 @@ class JssWithConneg(Jss):
     def mode(self) -> str:
         """With content negotiation."""
         return "conneg"
+
+
+class JssWithQuota(Jss):
+    """The same with its storage quota on, as it is shipped, but one that no round fills.
+
+    Concurrent writes corrupt its record of what is used, and answers of 500 follow. They are left
+    out, and what is written before a round is written until it is accepted.
+    """
+
+    column = "jss-quota"
+    asked_only_for = frozenset({Feature.WRITES})
+    is_excused = True
+
+    @property
+    def mode(self) -> str:
+        """With a quota."""
+        return "quota"
+
+    def open_site(self) -> Site:
+        site = super().open_site()
+        site.attempts = _ATTEMPTS
+        return site
+
+
+class JssWithQuotaAndConneg(JssWithQuota):
+    """The same with `--conneg`."""
+
+    features = JssWithConneg.features
+
+    @property
+    def mode(self) -> str:
+        """With a quota and content negotiation."""
+        return "quota-conneg"
 
 
 class JssWithNotifications(Jss):
@@ -397,6 +448,8 @@ SERVERS: Final[tuple[type[Server], ...]] = (
     PodsteadWithCertificates,
     Jss,
     JssWithConneg,
+    JssWithQuota,
+    JssWithQuotaAndConneg,
     JssWithNotifications,
     JssWithProvider,
     JssWithCertificates,

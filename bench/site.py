@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 LOOPBACK: Final = "127.0.0.1"
 TIMEOUT_S: Final = 120.0
 WRITERS: Final = 8
+_FIRST_ERROR: Final = 400
 
 # Addresses of single requests start here, far above the blocks that the load generator uses.
 _FIRST_SINGLE_ADDRESS: Final = 200 * 65_536
@@ -66,6 +67,7 @@ class Site:
 
     `application` acts for the owner as well, with a token that needs a proof for each request.
     `certificate` is the owner's, with its key in the same file; it is only shown if asked for.
+    `attempts` is how often a document may be sent until the server accepts it.
     """
 
     port: int
@@ -75,6 +77,7 @@ class Site:
     application: Application | None = None
     tls: TlsClient | None = None
     certificate: Path | None = None
+    attempts: int = 1
     _addresses: itertools.count[int] = field(
         default_factory=lambda: itertools.count(_FIRST_SINGLE_ADDRESS)
     )
@@ -178,7 +181,12 @@ class Site:
                 request = self.request(
                     "PUT", item.path, headers=typed, body=item.body, authorized=True
                 )
-                self.send(request, connection).require(200, 201, 204, 205)
+                answer = self.send(request, connection)
+                for _ in range(self.attempts - 1):
+                    if answer.status < _FIRST_ERROR:
+                        break
+                    answer = self.send(request, connection)
+                answer.require(200, 201, 204, 205)
         finally:
             connection.close()
 

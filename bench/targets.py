@@ -1,0 +1,108 @@
+"""Which targets are met? One row for each, computed from the figures of a run.
+
+A target is a ratio within the run: of answers per second to a peer's or to another case of ours, or
+of processor time, which has to stay below the peer's in every case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from bench.rounds import Entry
+from bench.watching import Watched
+
+OURS: Final = "podstead"
+CPU_PEERS: Final = ("jss", "jss-quota")
+WATCHER_KIBIBYTES: Final = 40
+
+Cells = Mapping[str, Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One target: what it is about, what was asked for and what was reached."""
+
+    title: str
+    asked: str
+    reached: str
+    is_met: bool
+
+
+def by_case(entries: Sequence[Entry]) -> dict[str, dict[str, Entry]]:
+    """Return the entries by the key of their case and by column, in their order."""
+    found: dict[str, dict[str, Entry]] = {}
+    for entry in entries:
+        found.setdefault(entry.case.key, {})[entry.column] = entry
+    return found
+
+
+def targets(entries: Sequence[Entry], watched: Sequence[Watched]) -> list[Target]:
+    """Return the targets for which there are figures."""
+    cases = by_case(entries)
+    found: list[Target] = []
+    for cells in cases.values():
+        if OURS in cells:
+            found.extend(_rates(cells))
+            found.extend(_rates_among_ours(cells[OURS], cases))
+            found.extend(_processor_time(cells))
+    found.extend(_sockets(watched))
+    return found
+
+
+def _rates(cells: Cells) -> Iterator[Target]:
+    ours = cells[OURS]
+    for column, goal in ours.case.goals.items():
+        peer = cells.get(column)
+        mine = ours.figure.median_per_s
+        theirs = None if peer is None else peer.figure.median_per_s
+        if mine is not None and theirs:
+            yield _least(f"{ours.case.title}, answers/s to {column}", mine / theirs, goal)
+
+
+def _rates_among_ours(ours: Entry, cases: Mapping[str, Cells]) -> Iterator[Target]:
+    for key, goal in ours.case.own_goals.items():
+        other = cases.get(key, {}).get(OURS)
+        mine = ours.figure.median_per_s
+        base = None if other is None else other.figure.median_per_s
+        if other is not None and mine is not None and base:
+            title = f"{ours.case.title}, answers/s to '{other.case.title}'"
+            yield _least(title, mine / base, goal)
+
+
+def _processor_time(cells: Cells) -> Iterator[Target]:
+    mine = cells[OURS].figure.median_cpu_us
+    for column in CPU_PEERS:
+        theirs = cells[column].figure.median_cpu_us if column in cells else None
+        if mine is not None and theirs:
+            title = f"{cells[OURS].case.title}, processor time to {column}"
+            ratio = mine / theirs
+            yield Target(title, "below 1", f"{ratio:.2f}", ratio < 1)
+
+
+def _sockets(watched: Sequence[Watched]) -> Iterator[Target]:
+    cells = {(cell.watching.key, cell.column): cell for cell in watched if not cell.delays.why}
+    for (key, column), cell in cells.items():
+        if column != OURS:
+            continue
+        kibibytes = cell.delays.watcher_bytes / 1024
+        yield Target(
+            f"{cell.watching.title}, memory of a watcher",
+            f"at most {WATCHER_KIBIBYTES} KiB",
+            f"{kibibytes:.0f} KiB",
+            kibibytes <= WATCHER_KIBIBYTES,
+        )
+        peer = cells.get((key, "jss"))
+        if peer is not None and cell.watching.together:
+            mine_ms, theirs_ms = cell.delays.median_ms, peer.delays.median_ms
+            yield Target(
+                f"{cell.watching.title}, median",
+                f"at most {theirs_ms:.1f} ms (jss)",
+                f"{mine_ms:.1f} ms",
+                mine_ms <= theirs_ms,
+            )
+
+
+def _least(title: str, ratio: float, goal: float) -> Target:
+    return Target(title, f"at least {goal:g}", f"{ratio:.2f}", ratio >= goal)
