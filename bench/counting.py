@@ -2,9 +2,10 @@
 
 Times differ from run to run and from machine to machine by far more than a change of the code does;
 counts of instructions hardly do. Valgrind (callgrind) counts them for one worker in one process,
-without the HTTP server: for each request a short run and a long one, whose difference, divided by
-the difference of their lengths, is free of everything that does not belong to a request. The clock
-stands still, hashes and randomness have a fixed seed, and the collector of garbage is off.
+without the HTTP server: for each request some short runs and some long ones. The difference of
+their medians, divided by the difference of their lengths, is free of everything that does not
+belong to a request. The clock stands still, hashes and randomness have a fixed seed, and the
+collector of garbage is off.
 
 The counts are compared with those in `counts.json`, which `--record` writes. They belong to a
 version of Python, its libraries and a kind of processor: on others, expect an offset.
@@ -13,17 +14,18 @@ version of Python, its libraries and a kind of processor: on others, expect an o
 from __future__ import annotations
 
 import argparse
-import asyncio
 import gc
+import itertools
 import json
 import os
 import platform
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -41,9 +43,10 @@ MOST_CHANGE: Final = 0.03
 """By how much a count may differ from the recorded one without a line in the change log."""
 
 _WARM: Final = 16
-_SHORT: Final = 16
-_LONG: Final = 48
-_EACH: Final = _WARM + _SHORT + _LONG
+_SHORT: Final = 8
+_LONG: Final = 24
+_RUNS: Final = (_WARM, *(_SHORT, _LONG) * 3)
+"""How many requests are sent between two marks."""
 _SWITCH_S: Final = 5.0
 """How long a thread may keep the interpreter: one that is slowed down would be asked too often."""
 _MARK: Final = "getppid"
@@ -181,7 +184,7 @@ def measured(keep: Path | None = None) -> dict[str, Count]:
         instructions = per_request([_total(part) for part in parts])
         if keep is not None:
             keep.mkdir(parents=True, exist_ok=True)
-            for counted, part in zip(COUNTED, parts[2::3], strict=False):
+            for counted, part in zip(COUNTED, parts[2 :: len(_RUNS)], strict=False):
                 shutil.copy(part, keep / f"{counted.key}.callgrind")
     finally:
         shutil.rmtree(place, ignore_errors=True)
@@ -194,12 +197,14 @@ def measured(keep: Path | None = None) -> dict[str, Count]:
 def per_request(totals: Sequence[int]) -> list[int]:
     """Return the instructions of one request of each kind.
 
-    `totals` has three numbers for each: up to its warm-up, of its short run, of its long one.
+    `totals` has the numbers of the runs of the first, then those of the second, and so on.
     """
-    return [
-        round((long - short) / (_LONG - _SHORT))
-        for short, long in zip(totals[1::3], totals[2::3], strict=False)
-    ][: len(COUNTED)]
+    counts: list[int] = []
+    for index, counted in enumerate(COUNTED):
+        _warm, *rest = totals[index * len(_RUNS) : (index + 1) * len(_RUNS)]
+        added = statistics.median(rest[1::2]) - statistics.median(rest[::2])
+        counts.append(round(added / (_LONG - _SHORT) / counted.times))
+    return counts
 
 
 def _total(part: Path) -> int:
@@ -229,7 +234,7 @@ async def _store(place: Path) -> None:
     async with running_worker(root_settings(place / "root"), seed=1) as worker:
         await worker.make_pod()
         for counted in COUNTED:
-            for number in range(_EACH):
+            for number in range(sum(_RUNS)):
                 await worker.ask_all(counted.store(worker, number))
         (place / "token").write_text(worker.token, encoding="ascii")
 
@@ -245,21 +250,20 @@ async def _ask_every(place: Path) -> None:
         worker.token = (place / "token").read_text(encoding="ascii")
         gc.disable()
         for counted in COUNTED:
-            runs = [
-                _exchanges(worker, counted, 0, _WARM),
-                _exchanges(worker, counted, _WARM, _SHORT),
-                _exchanges(worker, counted, _WARM + _SHORT, _LONG),
-            ]
+            numbers = itertools.count()
+            # All are made before the first is counted.
+            runs = [_exchanges(worker, counted, numbers, count) for count in _RUNS]
             for run in runs:
                 await worker.carry_out(run)
-                await asyncio.sleep(0)
                 os.getppid()
-            for exchange in runs[0] + runs[1] + runs[2]:
+            for exchange in itertools.chain(*runs):
                 exchange.require()
 
 
-def _exchanges(worker: Worker, counted: Counted, first: int, count: int) -> list[Exchange]:
-    return [Exchange(counted.ask(worker, first + number)) for number in range(count)]
+def _exchanges(
+    worker: Worker, counted: Counted, numbers: Iterator[int], count: int
+) -> list[Exchange]:
+    return [Exchange(counted.ask(worker, next(numbers))) for _ in range(count * counted.times)]
 
 
 def _environment() -> str:

@@ -44,7 +44,7 @@ HEADER_SECTION_BYTES: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a round of patches came to: answers, those of success, and patches there afterwards."""
+    """What a round of writes came to: answers, those of success, and writes found afterwards."""
 
     answered: int = 0
     acknowledged: int = 0
@@ -60,13 +60,13 @@ class Effect:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every patch was accepted, and none was lost."""
+        """Whether every write was accepted, and none was lost."""
         return self.answered == self.acknowledged <= self.present
 
     def __str__(self) -> str:
         """Say it for the report."""
         return (
-            f"of {self.answered:,} patches {self.acknowledged:,} were acknowledged, "
+            f"of {self.answered:,} writes {self.acknowledged:,} were acknowledged, "
             f"and {self.present:,} were found afterwards"
         )
 

@@ -22,7 +22,7 @@ from bench.site import LOOPBACK
 
 START_TIMEOUT_S: Final = 90.0
 STOP_TIMEOUT_S: Final = 10.0
-POLL_S: Final = 0.05
+POLL_S: Final = 0.01
 
 
 class NotStarted(Exception):
@@ -81,6 +81,10 @@ class RunningServer:
     def pss_bytes(self) -> int:
         """Return the same with each shared page divided by the number of those who share it."""
         return sum(_pss_bytes(pid) for pid in _tree(self._process.pid))
+
+    def largest_child_pss_bytes(self) -> int:
+        """Return that of the largest descendant: of the worker, where there is one."""
+        return max((_pss_bytes(pid) for pid in _tree(self._process.pid)[1:]), default=0)
 
     def cpu_s(self) -> float:
         """Return the processor time, user and system, that the process and its descendants have

@@ -28,6 +28,8 @@ class Counted:
     title: str
     ask: Callable[[Worker, int], Asked]
     store: Callable[[Worker, int], Iterable[Asked]]
+    times: int = 1
+    """How many times as often as others it is sent, because it takes so little."""
 
 
 def _put(worker: Worker, path: str, mark: str, status: int = 201) -> Asked:
@@ -132,9 +134,9 @@ def _delete(worker: Worker, number: int) -> Asked:
 
 
 COUNTED: Final = (
-    Counted("get-public", "GET, public, kept response", _get_public, _store_public),
+    Counted("get-public", "GET, public, kept response", _get_public, _store_public, 16),
     Counted("get-private", "GET, private, first of its kind", _get_private, _store_private),
-    Counted("not-modified", "GET, 304, kept response", _not_modified, _store_unchanged),
+    Counted("not-modified", "GET, 304, kept response", _not_modified, _store_unchanged, 16),
     Counted("container-100", f"GET, container of {MEMBERS}, first", _list, _store_container),
     Counted("put-replace", "PUT, replacing", _replace, _store_replaced),
     Counted("put-create", "PUT, creating", _create, _store_created),

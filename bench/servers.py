@@ -140,7 +140,7 @@ class Podstead(Server):
         return [program, "start", *where, *base, *limits, "--workers", "1", "--quiet"], {}
 
     def open_site(self) -> Site:
-        site = _pod_with_token(self.port, {})
+        site = pod_with_token(self.port, {})
         named = f"<#me> <http://www.w3.org/ns/solid/terms#oidcIssuer> <{self.provider.issuer}>."
         site.store([Stored("", "text/turtle", named.encode())])
         site.application = self.provider.application(site.url("#me"))
@@ -162,7 +162,7 @@ class PodsteadWithTls(Podstead):
         return [*command, *tls], environment
 
     def open_site(self) -> Site:
-        return _pod_with_token(self.port, {}, TlsClient(ServerCertificate(self.folder).certificate))
+        return pod_with_token(self.port, {}, TlsClient(ServerCertificate(self.folder).certificate))
 
 
 class PodsteadWithCertificates(PodsteadWithTls):
@@ -217,7 +217,7 @@ class Jss(Server):
 
     def open_site(self) -> Site:
         # It takes 60 writes a minute from one address, and has no setting for that.
-        return _pod_with_token(self.port, {"X-Forwarded-For": ADDRESS})
+        return pod_with_token(self.port, {"X-Forwarded-For": ADDRESS})
 
 
 class JssWithConneg(Jss):
@@ -316,7 +316,7 @@ class JssWithCertificates(Jss):
 
     def open_site(self) -> Site:
         trusted = ServerCertificate(self.folder).certificate
-        site = _pod_with_token(self.port, {"X-Forwarded-For": ADDRESS}, TlsClient(trusted))
+        site = pod_with_token(self.port, {"X-Forwarded-For": ADDRESS}, TlsClient(trusted))
         owner = ClientCertificate(site.url("profile/card#me"))
         # It came as a page with the same statements inside, which takes longer to read.
         profile = {"@context": {"cert": _CERT}, "@id": "#me", "cert:key": owner.statement}
@@ -458,7 +458,7 @@ SERVERS: Final[tuple[type[Server], ...]] = (
 )
 
 
-def _pod_with_token(port: int, write_headers: Headers, tls: TlsClient | None = None) -> Site:
+def pod_with_token(port: int, write_headers: Headers, tls: TlsClient | None = None) -> Site:
     """Make a pod by POST /.pods and return the site opened by the token in the answer."""
     site = Site(port, write_headers=write_headers, tls=tls)
     made = _created_pod(site, {"name": POD})
