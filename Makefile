@@ -12,7 +12,7 @@ ARGS ?=
 
 .PHONY: help
 help: ## Show these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: start
 start: $(RUN_STAMP) ## Start the server; options in ARGS, as in: make start ARGS="--port 4000"
@@ -46,6 +46,21 @@ docs: $(DEV_STAMP) ## Write the generated pages of docs/reference
 bench: $(DEV_STAMP) ## Measure this server beside others, on this machine
 	@scripts/install-packages bench
 	$(BIN)/python -m bench $(ARGS)
+
+.PHONY: bench-count
+bench-count: $(DEV_STAMP) ## Count the instructions of ten requests and compare with the record
+	@scripts/install-packages bench
+	$(BIN)/python -m bench.counting $(ARGS)
+
+.PHONY: bench-growth
+bench-growth: $(DEV_STAMP) ## Measure what requests cost when much is stored
+	@scripts/install-packages bench
+	$(BIN)/python -m bench.growth $(ARGS)
+
+.PHONY: bench-workers
+bench-workers: $(DEV_STAMP) ## Measure what more workers bring on this machine
+	@scripts/install-packages bench
+	$(BIN)/python -m bench.workers $(ARGS)
 
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-annotate --custom-compile-command "make lock"

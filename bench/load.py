@@ -116,8 +116,16 @@ class Outcome:
             raise WrongAnswer(f"errors among {self.answered} answers: {listed}{statuses}")
 
 
-def run(load: Load, port: int, intensity: Intensity, *, scheme: str = "http") -> Outcome:
-    """Send the load to a port on the loopback interface.
+def run(
+    load: Load,
+    port: int,
+    intensity: Intensity,
+    *,
+    scheme: str = "http",
+    prefix: Sequence[str] = (),
+) -> Outcome:
+    """Send the load to a port on the loopback interface. `prefix` is the command that starts wrk,
+    such as one that pins it to a processor.
 
     Raises:
         WrongAnswer: wrk itself failed or did not come to an end.
@@ -126,12 +134,14 @@ def run(load: Load, port: int, intensity: Intensity, *, scheme: str = "http") ->
         plan = Path(place) / "plan.lua"
         plan.write_text(_plan(load, intensity.seconds, next(_blocks)), encoding="ascii")
         seconds = intensity.seconds + (DRAIN_S if load.tally else 0)
-        text = _wrk(plan, f"{scheme}://{LOOPBACK}:{port}/", seconds, intensity.connections)
+        url = f"{scheme}://{LOOPBACK}:{port}/"
+        text = _wrk(prefix, plan, url, seconds, intensity.connections)
     return _outcome(text, load, intensity.connections)
 
 
-def _wrk(plan: Path, url: str, seconds: int, connections: int) -> str:
+def _wrk(prefix: Sequence[str], plan: Path, url: str, seconds: int, connections: int) -> str:
     command = [
+        *prefix,
         "wrk",
         "--threads=1",
         f"--connections={connections}",
