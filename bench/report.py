@@ -214,7 +214,8 @@ def _delay(delays: Delays) -> str:
         return f"void: {delays.why}"
     kibibytes = delays.watcher_bytes / 1024
     figures = f"{delays.median_ms:.1f}, p99 {delays.p99_ms:.1f}"
-    return f"{figures}; {kibibytes:.0f} KiB per watcher"
+    cost = f"{delays.message_cpu_us:.0f} µs per message"
+    return f"{figures}; {cost}; {kibibytes:.0f} KiB per watcher"
 
 
 def _mebibytes(size_bytes: int) -> str:

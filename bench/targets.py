@@ -94,6 +94,10 @@ def _sockets(watched: Sequence[Watched]) -> Iterator[Target]:
             kibibytes <= WATCHER_KIBIBYTES,
         )
         peer = cells.get((key, "jss"))
+        if peer is not None:
+            ratio = cell.delays.message_cpu_us / max(peer.delays.message_cpu_us, 0.1)
+            title = f"{cell.watching.title}, processor time of a message to jss"
+            yield Target(title, "below 1", f"{ratio:.2f}", ratio < 1)
         if peer is not None and cell.watching.together:
             mine_ms, theirs_ms = cell.delays.median_ms, peer.delays.median_ms
             yield Target(

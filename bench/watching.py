@@ -51,6 +51,8 @@ class Delays:
     waited_ms: Sequence[float] = ()
     watcher_bytes: float = 0.0
     """Resident memory that one more watcher takes."""
+    message_cpu_us: float = 0.0
+    """Processor time of the server for each message, its share of the PUT included."""
     why: str = ""
 
     @property
@@ -199,7 +201,8 @@ def _delays(watching: Watching, server: Server) -> Delays:
         why = str(failure) or f"not all had heard after {HEARD_WITHIN_S:.0f} s"
         progress(f"{where}: VOID, {why}")
         return Delays(why=why)
-    progress(f"{where}: p50 {delays.median_ms:.1f} p99 {delays.p99_ms:.1f} ms")
+    cost = f"{delays.message_cpu_us:.0f} µs of CPU a message"
+    progress(f"{where}: p50 {delays.median_ms:.1f} p99 {delays.p99_ms:.1f} ms, {cost}")
     return delays
 
 
@@ -226,10 +229,12 @@ class _Audience:
             try:
                 await _open_all(listeners)
                 taken_bytes = self._server.rss_bytes() - before_bytes
+                before_s = self._server.cpu_s()
                 waited_ms = await self._change(session, listeners)
+                cpu_s = self._server.cpu_s() - before_s
             finally:
                 await asyncio.gather(*(listener.close() for listener in listeners))
-        return Delays(waited_ms, max(taken_bytes, 0) / WATCHERS)
+        return Delays(waited_ms, max(taken_bytes, 0) / WATCHERS, cpu_s * 1e6 / len(waited_ms))
 
     def _path(self, number: int) -> str:
         return self._paths[number % len(self._paths)]

@@ -51,12 +51,12 @@ def test_void_figures_meet_no_target_and_miss_none() -> None:
     assert targets([_entry("put-replace", "podstead", 1, 900), void], []) == []
 
 
-def test_watchers_are_compared_in_time_and_bounded_in_memory() -> None:
+def test_watchers_are_compared_in_delay_and_in_processor_time_and_bounded_in_memory() -> None:
     one = next(watching for watching in WATCHINGS if watching.key == "legacy-one")
     heard = [
-        Watched(one, "podstead", Delays([9.0, 9.0], 41 * 1024)),
-        Watched(one, "jss", Delays([8.0, 8.0], 10)),
+        Watched(one, "podstead", Delays([9.0, 9.0], 41 * 1024, 30)),
+        Watched(one, "jss", Delays([8.0, 8.0], 10, 20)),
     ]
-    assert len(_missed([], heard)) == 2
-    heard[0] = Watched(one, "podstead", Delays([8.0, 8.0], 40 * 1024))
+    assert len(_missed([], heard)) == 3
+    heard[0] = Watched(one, "podstead", Delays([8.0, 8.0], 40 * 1024, 19))
     assert _missed([], heard) == []
