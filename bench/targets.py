@@ -64,11 +64,16 @@ def _rates(cells: Cells) -> Iterator[Target]:
 def _rates_among_ours(ours: Entry, cases: Mapping[str, Cells]) -> Iterator[Target]:
     for key, goal in ours.case.own_goals.items():
         other = cases.get(key, {}).get(OURS)
-        mine = ours.figure.median_per_s
-        base = None if other is None else other.figure.median_per_s
-        if other is not None and mine is not None and base:
+        if other is None:
+            continue
+        mine, base = ours.figure, other.figure
+        if mine.median_per_s is not None and base.median_per_s:
             title = f"{ours.case.title}, answers/s to '{other.case.title}'"
-            yield _least(title, mine / base, goal)
+            yield _least(title, mine.median_per_s / base.median_per_s, goal)
+        if mine.median_cpu_us is not None and base.median_cpu_us:
+            title = f"{ours.case.title}, processor time to '{other.case.title}'"
+            ratio = mine.median_cpu_us / base.median_cpu_us
+            yield Target(title, f"at most {1 / goal:.2f}", f"{ratio:.2f}", ratio <= 1 / goal)
 
 
 def _processor_time(cells: Cells) -> Iterator[Target]:

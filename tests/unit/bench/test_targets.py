@@ -43,6 +43,7 @@ def test_processor_time_is_compared_where_there_is_no_goal_for_the_rate() -> Non
 def test_tls_is_compared_with_plain_http() -> None:
     plain = _entry("public-get", "podstead", 1000, 50)
     assert len(_missed([plain, _entry("tls-get", "podstead", 849, 50)])) == 1
+    assert len(_missed([plain, _entry("tls-get", "podstead", 850, 60)])) == 1
     assert _missed([plain, _entry("tls-get", "podstead", 850, 50)]) == []
 
 
