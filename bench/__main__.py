@@ -16,11 +16,12 @@ from typing import NoReturn
 from bench import report
 from bench.cases import CASES
 from bench.installation import CACHE, Missing, system_command
+from bench.peers import SERVERS
 from bench.processes import NotStarted
 from bench.provider import running_provider
 from bench.report import Memory, Results
 from bench.rounds import FAILURES, Schedule, entries, progress, run
-from bench.servers import SERVERS, Server
+from bench.servers import Server
 from bench.targets import OURS
 from bench.trials import TRIALS, Verdict
 from bench.watching import WATCHINGS, watched

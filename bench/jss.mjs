@@ -2,9 +2,9 @@
 // command cannot switch two things off: the log, and the quota record, which concurrent writers
 // corrupt (each write rewrites it; readers in between answer 500).
 // Arguments: folder of the package, port, data folder, "conneg", "notifications", "plain", "quota"
-// or "quota-conneg" (with that record, and a quota of 1 TiB), or the
-// issuer whose tokens it is to trust: it trusts one on this machine only if that is named as its
-// own; or "tls:" and the folder of its certificate, to speak TLS and ask for certificates.
+// or "quota-conneg" (with that record, and a quota of 1 TiB); or the issuer whose tokens it is to
+// trust: it trusts one on this machine only if that is named as its own; or "tls:" and the folder of
+// its certificate, to speak TLS and ask for certificates.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 

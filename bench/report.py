@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from bench.installation import system_command
+from bench.peers import Css, Jss
 from bench.rounds import NOT_ASKED, Entry, Figure, Schedule
-from bench.servers import Css, Jss
 from bench.targets import CPU_PEERS, OURS, by_case, targets
 from bench.trials import Verdict
 from bench.watching import WATCHERS, Delays, Watched

@@ -8,7 +8,8 @@ from bench.cases import CASES
 from bench.exercises import good_answers
 from bench.load import Outcome
 from bench.messages import WrongAnswer
-from bench.servers import SERVERS, Feature
+from bench.peers import SERVERS
+from bench.servers import Feature
 
 
 def _columns(key: str) -> list[str]:
