@@ -212,10 +212,12 @@ def _delays(results: Results) -> str:
 def _delay(delays: Delays) -> str:
     if delays.why:
         return f"void: {delays.why}"
-    kibibytes = delays.watcher_bytes / 1024
     figures = f"{delays.median_ms:.1f}, p99 {delays.p99_ms:.1f}"
     cost = f"{delays.message_cpu_us:.0f} µs per message"
-    return f"{figures}; {cost}; {kibibytes:.0f} KiB per watcher"
+    told = f"{figures}; {cost}"
+    if delays.watcher_bytes is None:
+        return told
+    return f"{told}; {delays.watcher_bytes / 1024:.0f} KiB per watcher"
 
 
 def _mebibytes(size_bytes: int) -> str:

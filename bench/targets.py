@@ -91,13 +91,14 @@ def _sockets(watched: Sequence[Watched]) -> Iterator[Target]:
     for (key, column), cell in cells.items():
         if column != OURS:
             continue
-        kibibytes = cell.delays.watcher_bytes / 1024
-        yield Target(
-            f"{cell.watching.title}, memory of a watcher",
-            f"at most {WATCHER_KIBIBYTES} KiB",
-            f"{kibibytes:.0f} KiB",
-            kibibytes <= WATCHER_KIBIBYTES,
-        )
+        if cell.delays.watcher_bytes is not None:
+            kibibytes = cell.delays.watcher_bytes / 1024
+            yield Target(
+                f"{cell.watching.title}, memory of a watcher",
+                f"at most {WATCHER_KIBIBYTES} KiB",
+                f"{kibibytes:.0f} KiB",
+                kibibytes <= WATCHER_KIBIBYTES,
+            )
         peer = cells.get((key, "jss"))
         if peer is not None:
             ratio = cell.delays.message_cpu_us / max(peer.delays.message_cpu_us, 0.1)

@@ -49,8 +49,9 @@ class Delays:
     """What one server did. `why` says why there are no figures."""
 
     waited_ms: Sequence[float] = ()
-    watcher_bytes: float = 0.0
-    """Resident memory that one more watcher takes."""
+    watcher_bytes: float | None = None
+    """Resident memory that one more watcher takes; unknown where the server has had watchers
+    before, whose memory it uses again."""
     message_cpu_us: float = 0.0
     """Processor time of the server for each message, its share of the PUT included."""
     why: str = ""
@@ -179,6 +180,7 @@ WATCHINGS: Final = (
 def watched(only: Sequence[str], servers: Sequence[Server]) -> list[Watched]:
     """Measure each server that offers the protocol, one after the other."""
     cells: list[Watched] = []
+    watched_before: set[Server] = set()
     for watching in WATCHINGS:
         if watching.key not in only:
             continue
@@ -189,14 +191,17 @@ def watched(only: Sequence[str], servers: Sequence[Server]) -> list[Watched]:
                 if server.column == column and watching.protocol.needs in server.features
             ]
             if able:
-                cells.append(Watched(watching, column, _delays(watching, able[0])))
+                server = able[0]
+                delays = _delays(watching, server, is_first=server not in watched_before)
+                watched_before.add(server)
+                cells.append(Watched(watching, column, delays))
     return cells
 
 
-def _delays(watching: Watching, server: Server) -> Delays:
+def _delays(watching: Watching, server: Server, *, is_first: bool) -> Delays:
     where = f"{watching.key:14} {server.column:9}"
     try:
-        delays = asyncio.run(_Audience(watching, server).delays())
+        delays = asyncio.run(_Audience(watching, server, is_first=is_first).delays())
     except (*FAILURES, aiohttp.ClientError, TypeError, TimeoutError) as failure:
         why = str(failure) or f"not all had heard after {HEARD_WITHIN_S:.0f} s"
         progress(f"{where}: VOID, {why}")
@@ -209,9 +214,10 @@ def _delays(watching: Watching, server: Server) -> Delays:
 class _Audience:
     """All watchers of one server, and who gives them something to hear."""
 
-    def __init__(self, watching: Watching, server: Server) -> None:
+    def __init__(self, watching: Watching, server: Server, *, is_first: bool) -> None:
         self._watching = watching
         self._server = server
+        self._is_first = is_first
         documents = 1 if watching.together else WATCHERS
         self._paths = [f"{_FOLDER}{watching.key}-{number}" for number in range(documents)]
 
@@ -234,7 +240,8 @@ class _Audience:
                 cpu_s = self._server.cpu_s() - before_s
             finally:
                 await asyncio.gather(*(listener.close() for listener in listeners))
-        return Delays(waited_ms, max(taken_bytes, 0) / WATCHERS, cpu_s * 1e6 / len(waited_ms))
+        watcher_bytes = max(taken_bytes, 0) / WATCHERS if self._is_first else None
+        return Delays(waited_ms, watcher_bytes, cpu_s * 1e6 / len(waited_ms))
 
     def _path(self, number: int) -> str:
         return self._paths[number % len(self._paths)]

@@ -61,3 +61,9 @@ def test_watchers_are_compared_in_delay_and_in_processor_time_and_bounded_in_mem
     assert len(_missed([], heard)) == 3
     heard[0] = Watched(one, "podstead", Delays([8.0, 8.0], 40 * 1024, 19))
     assert _missed([], heard) == []
+
+
+def test_memory_that_others_left_behind_is_not_that_of_a_watcher() -> None:
+    many = next(watching for watching in WATCHINGS if watching.key == "legacy-many")
+    told = targets([], [Watched(many, "podstead", Delays([1.0, 1.0]))])
+    assert not any("memory" in target.title for target in told)
