@@ -205,31 +205,33 @@ class ReadWithProofs:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """PUT over existing resources, `REPLACED` of them in turn, with another body each time."""
+    """PUT over existing resources, so many of them in turn, with another body each time."""
 
     container: str
+    resources: int = REPLACED
 
     def furnish(self, site: Site) -> None:
         """Store the resources."""
         body = card(sequence_text(0)).encode()
-        site.store(Stored(self._path(index), JSON_LD, body) for index in range(REPLACED))
+        site.store(Stored(self._path(index), JSON_LD, body) for index in range(self.resources))
 
     def load(self, site: Site, label: str) -> Load:
         """One request for each resource."""
         del label
-        return Load([_put(site, self._path(index)) for index in range(REPLACED)], tally=True)
+        return Load([_put(site, self._path(index)) for index in range(self.resources)], tally=True)
 
     def verify(self, site: Site, label: str, load: Load, outcome: Outcome) -> None:
         """Each resource holds the last body sent to it."""
         del label
         require_statuses(outcome, 200, 204, 205)
         last = {
-            self._path(index): load.last_number(index, outcome.sent) for index in range(REPLACED)
+            self._path(index): load.last_number(index, outcome.sent)
+            for index in range(self.resources)
         }
         _require_numbers(site, {path: n for path, n in last.items() if n > 0}, outcome)
 
     def _path(self, index: int) -> str:
-        return f"{self.container}r-{index:03d}.jsonld"
+        return f"{self.container}r-{index:04d}.jsonld"
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,10 +39,12 @@ READ_GOAL: Final = 1.7
 """What two workers must reach over one in reads, where the generator is elsewhere."""
 WRITE_GOAL: Final = 1.0
 _LEAST_CORES: Final = 3
+# A worker may wait for the others' writes while hundreds of those sent later are stored.
+_RESOURCES: Final = 4096
 
 EXERCISES: Final[tuple[tuple[str, Exercise, float], ...]] = (
     ("GET, public", Read(PUBLIC_CARD, JSON_LD), READ_GOAL),
-    ("PUT, replacing, one pod", Replace("private/replaced/"), WRITE_GOAL),
+    ("PUT, replacing, one pod", Replace("private/replaced/", _RESOURCES), WRITE_GOAL),
     ("PUT, creating, one pod", CreateByPut("private/put/"), WRITE_GOAL),
 )
 
