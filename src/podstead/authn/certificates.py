@@ -19,7 +19,7 @@ _SCHEMES: Final = ("https:", "http:")
 
 
 MIN_RSA_KEY_BITS = 2048
-"""Shorter keys might be broken (NIST SP 800-57 part 1, section 5.6.2)."""
+"""Shorter keys might be broken (NIST SP 800-131A, section 3)."""
 
 
 class InvalidCertificate(Exception):

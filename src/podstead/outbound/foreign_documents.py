@@ -15,7 +15,7 @@ class Purpose(Enum):
     """What something is fetched or sent for. Failures for one purpose do not affect the others."""
 
     GROUP = "group"
-    """A document that an ACL names by ``acl:agentGroup`` (WAC section 4.2.3)."""
+    """A document that an ACL names by ``acl:agentGroup`` (Web Access Control, section 4.2)."""
     WEB_ID = "webid"
     """A profile."""
     CONTEXT = "context"

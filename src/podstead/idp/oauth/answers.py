@@ -32,7 +32,7 @@ def refused(error: str, description: str, *, status: int = 400) -> OAuthAnswer:
 
 def unavailable(retry_after_s: int) -> OAuthAnswer:
     """The response while the client cannot be determined. The code is that of RFC 6749 section
-    4.1.2.1 for authorization requests, because section 5.2 has none for trouble of the server."""
+    4.1.2.1 for authorization requests, because the token endpoint has none for server faults."""
     body = {
         "error": "temporarily_unavailable",
         "error_description": "The client's document cannot be read at present: try again later",
