@@ -1,8 +1,8 @@
-"""What channel does a client ask for? A graph in, a checked request out (N-5, N-7, N-8, N-10).
+"""What channel does a client request? A graph in, a checked request out (N-5, N-7, N-8, N-10).
 
-A request describes the channel that is wanted: one resource with a type, one topic and the wanted
-features, each at most once and nothing else. Pure: the time and the rules of this server come in as
-values, and whether the client may read the topic is not asked here.
+A request describes one channel: a resource with a type, a topic and features, each at most once,
+and nothing else. Pure: callers pass the time and the rules of this server, and check whether the
+client may read the topic.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from podstead.rdf.graph import Description, Graph
 from podstead.rdf.terms import Iri, Literal, Object
 
 MESSAGE_TYPES: Final = (JSON_LD, TURTLE)
-"""The forms in which messages can be had, the usual one first (N-15)."""
+"""The media types of messages, beginning with the default (N-15)."""
 LONGEST_MS: Final = 14 * 24 * 3600 * 1000
-"""For how long a channel lasts at most (N-10), and the longest rate."""
+"""The maximum lifetime of a channel (N-10), and the maximum of its rate."""
 LONGEST_ANONYMOUS_MS: Final = 24 * 3600 * 1000
-"""For how long one lasts at most whose subscriber is not known."""
+"""The maximum lifetime of a channel of the public."""
 MAX_STATE_CHARACTERS: Final = 1024
 
 _BASIC: Final = (RDF_TYPE, NOTIFY_TOPIC)
@@ -48,11 +48,11 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True)
 class ChannelRequest:
-    """A channel as it is asked for; times and durations are milliseconds.
+    """A channel as requested; times and durations are in milliseconds.
 
-    ``media_type`` is the form of messages, one of :data:`MESSAGE_TYPES`. ``send_to`` is there for
-    channels that the server pushes to, and only for those; whether this server may send anything
-    there is not checked yet.
+    ``media_type`` is the media type of messages, one of :data:`MESSAGE_TYPES`. Only channels whose
+    messages the server pushes have ``send_to``; whether the server may send anything there is not
+    checked yet.
     """
 
     channel_type: ChannelType
@@ -65,8 +65,8 @@ class ChannelRequest:
     send_to: str | None = None
 
     def within(self, *, now_ms: int, longest_ms: int = LONGEST_MS) -> ChannelRequest:
-        """The request with an end that is not too far away (N-10). Raises Unprocessable for one
-        that is over before it begins."""
+        """The request with an end that is within the limit (N-10). Raises Unprocessable for one
+        that ends before it begins."""
         latest_ms = now_ms + longest_ms
         end_ms = latest_ms if self.end_ms is None else min(self.end_ms, latest_ms)
         if end_ms <= max(now_ms, self.start_ms or 0):
@@ -78,9 +78,9 @@ class ChannelRequest:
 
 
 def read_channel_request(graph: Graph, *, expected: ChannelType, base_url: str) -> ChannelRequest:
-    """Read what a client asks of the service for channels of the ``expected`` type.
+    """Read a request to the service for channels of the ``expected`` type.
 
-    Raises Unprocessable, naming what is missing or wrong (N-5).
+    Raises Unprocessable with a message about what is missing or wrong (N-5).
     """
     wanted = _wanted(graph)
     _check_type(wanted, expected)
@@ -109,7 +109,7 @@ def read_channel_request(graph: Graph, *, expected: ChannelType, base_url: str) 
 
 
 def topic_path(topic: str, *, base_url: str) -> ResourcePath:
-    """The resource that a topic's IRI names. Raises Unprocessable for none of this server."""
+    """The path of a topic. Raises Unprocessable for an IRI that is not of this server."""
     url = canonical_url(topic)
     if url is None or not url.startswith(f"{base_url}/"):
         raise Unprocessable(f"The topic must be the URL of a resource at {base_url}/")
@@ -117,7 +117,7 @@ def topic_path(topic: str, *, base_url: str) -> ResourcePath:
 
 
 def _wanted(graph: Graph) -> Description:
-    """What is said of the one thing that the graph describes."""
+    """The properties of the one resource that the graph describes."""
     subjects = graph.subjects()
     if len(subjects) != 1:
         raise Unprocessable(
@@ -160,7 +160,7 @@ _EXPECTED: Final[Mapping[str, str]] = MappingProxyType(
 
 def _iri(value: Object) -> str:
     if not isinstance(value, Iri):
-        raise ValueError("No IRI")  # noqa: TRY004 - a value of the wrong kind is a wrong value
+        raise ValueError("No IRI")  # noqa: TRY004 - a value of another kind is an invalid value
     return value.value
 
 

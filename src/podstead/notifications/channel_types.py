@@ -1,7 +1,7 @@
-"""Which ways are there to hear of changes, and what can each do? (N-3, N-20 to N-23)
+"""How can a client receive notifications, and what does each way offer? (N-3, N-20 to N-23)
 
-A channel type is a protocol of its own over which messages travel; what one can ask of a channel
-(its features) is the same for all of them.
+A channel type is a protocol that carries messages. The features that a client can request for a
+channel are the same for all types.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from podstead.core.identifiers import ResourcePath
 from podstead.core.vocab import NOTIFY, NOTIFY_OF_DRAFTS
 
 SERVICES: Final = ResourcePath("/.notifications/")
-"""Below which all that notifications need has its addresses."""
+"""The prefix of all paths of notifications."""
 GATEWAY: Final = ResourcePath(f"{SERVICES}gateway")
-"""Where clients of older protocols ask for notifications (N-25)."""
+"""Where clients of older protocols request notifications (N-25)."""
 
 
 class ChannelType(Enum):
@@ -29,22 +29,22 @@ class ChannelType(Enum):
 
     @property
     def iri(self) -> str:
-        """The IRI as it is written here."""
+        """The IRI in the namespace that this server uses."""
         return NOTIFY + self.value
 
     @property
     def service(self) -> ResourcePath:
-        """Where one subscribes to channels of the type (N-3)."""
+        """Where clients subscribe to channels of the type (N-3)."""
         return ResourcePath(f"{SERVICES}{self.value}/")
 
     @property
     def is_pushed(self) -> bool:
-        """Whether the server connects to the receiver, rather than the other way round."""
+        """Whether the server connects to the receiver, instead of the receiver to the server."""
         return self is ChannelType.WEBHOOK
 
 
 class Feature(Enum):
-    """What may be asked of a channel, by the local name of its property (N-12 to N-15)."""
+    """A feature of a channel, by the local name of its property (N-12 to N-15)."""
 
     ACCEPT = "accept"
     END_AT = "endAt"
@@ -68,5 +68,5 @@ def channel_type_of(iri: str) -> ChannelType | None:
 
 
 def stream_of_resource(url: str) -> ResourcePath:
-    """Where changes of the resource with this URL can be heard without subscribing (N-22)."""
+    """Where clients receive changes of the resource with this URL without subscribing (N-22)."""
     return ResourcePath(ChannelType.STREAMING_HTTP.service + quote(url, safe=""))

@@ -1,8 +1,8 @@
-"""Which channels are there, and whose are they? Records that outlive a restart (N-10, N-31).
+"""Which channels exist, and who created them? They are stored and survive a restart (N-10, N-31).
 
-A channel is known by a key that nobody can guess: whoever holds the URL made of it may receive,
-look and unsubscribe, and nobody else. It is kept as its hash, so that a copy of the database opens
-no channel.
+The URL of a channel contains a key that nobody can guess: only those who have the URL may receive
+notifications, read the description and unsubscribe. The key is stored as its hash, so that a copy
+of the database gives no access to a channel.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from podstead.storage.records import Record
 from podstead.storage.registry import Records, Versioned, secret_key
 
 KEY_BYTES: Final = 16
-"""Of randomness in the key of a channel."""
+"""The number of random bytes in the key of a channel."""
 _NOTED_MS: Final = 3600 * 1000
-"""How often a receiver's coming is noted at most."""
+"""The minimum time between two records of the use of one channel."""
 _SAMPLE: Final = 200
 
 
 class StoredAgent(msgspec.Struct, frozen=True):
-    """Who subscribed, as far as access rules may ask (N-30): see :class:`Identity`."""
+    """Who subscribed: the part of an :class:`Identity` that access rules use (N-30)."""
 
     agent: str
     method: str
@@ -49,10 +49,10 @@ class StoredAgent(msgspec.Struct, frozen=True):
 
 
 class Channel(msgspec.Struct, frozen=True):
-    """A channel; the key is the hash of what its URL ends in. Times are Unix milliseconds.
+    """A channel. Its record's key is the hash of the key in its URL. Times are Unix milliseconds.
 
     ``agent`` is ``None`` for the public. ``began`` is the last sequence number of the change log
-    when the channel was made: nothing before it is told.
+    when the channel was created. Nothing up to it is sent.
     """
 
     channel_type: str
@@ -68,14 +68,14 @@ class Channel(msgspec.Struct, frozen=True):
     state: str | None = None
     send_to: str | None = None
     last_used_ms: int | None = None
-    """When a receiver last came, of a channel for the public; ``None`` if none has."""
+    """When a receiver last connected to a channel of the public; ``None`` if none has."""
 
 
 CHANNELS: Final = Records("notification-channel", Channel)
 
 
 class TooManyChannels(RateLimited):
-    """The agent has as many channels as one may have; one ends in ``retry_after_s`` seconds."""
+    """The agent has the maximum number of channels; one ends in ``retry_after_s`` seconds."""
 
     def __init__(self, *, most: int, retry_after_s: int) -> None:
         super().__init__(
@@ -87,7 +87,7 @@ class TooManyChannels(RateLimited):
 
 @dataclass(frozen=True, slots=True)
 class ChannelLimits:
-    """How many channels there may be; 0 is without limit (N-31)."""
+    """How many channels there may be; 0 means no limit (N-31)."""
 
     per_agent: int
     in_all: int
@@ -95,14 +95,14 @@ class ChannelLimits:
 
 @dataclass(frozen=True, slots=True)
 class OpenedChannel:
-    """A channel and the key by which its URL is made."""
+    """A channel and the key in its URL."""
 
     key: str
     channel: Channel
 
 
 class Channels:
-    """Keeps the channels of all workers."""
+    """The channels of all workers."""
 
     def __init__(self, *, records: RecordStore, limits: ChannelLimits) -> None:
         self._records = records
@@ -111,11 +111,11 @@ class Channels:
     async def open(
         self, request: ChannelRequest, subscriber: Subscriber, *, counted_as: str, began: int
     ) -> OpenedChannel:
-        """Make a channel for who may read its topic; that was checked before.
+        """Create a channel. The caller has checked that the subscriber may read the topic.
 
-        ``counted_as`` names those whose channels are counted together; requests at the same moment
-        may go over the limits by their number. A channel for the public lasts a day at most, and
-        makes room for others of the public: first those that no receiver has come for.
+        Channels with the same ``counted_as`` are counted together. Concurrent requests may exceed
+        the limits by their number. A channel of the public lasts at most a day, and at the limit a
+        new one replaces an old one, preferably one that no receiver has connected to.
 
         Raises Unprocessable for a channel that ends before it begins, TooManyChannels, Overloaded
         and StorageError.
@@ -138,14 +138,14 @@ class Channels:
         return OpenedChannel(key, channel)
 
     async def find(self, key: str) -> Channel | None:
-        """The channel of that key, ``None`` if there is none or it has ended. Raises
+        """The channel with this key, ``None`` if there is none or it has ended. Raises
         StorageError."""
         kept = await self._records.read(CHANNELS, secret_key(key))
         return None if kept is None else kept.value
 
     async def note_use(self, key: str) -> None:
-        """Note that a receiver has come for a channel of the public, of which those without one go
-        first. Raises nothing: it is heard all the same."""
+        """Record that a receiver has connected to a channel of the public, since unused channels
+        are replaced first. Raises nothing: the receiver is served in any case."""
         now_ms = self._records.now_ms()
         with contextlib.suppress(PodsteadError):
             kept = await self._records.read(CHANNELS, secret_key(key))
@@ -166,13 +166,13 @@ class Channels:
         return True
 
     async def given_up(self, key: str) -> str | None:
-        """Why nothing is sent on a channel any more, ``None`` where that is not so. Raises
+        """The reason why the server no longer sends on a channel, ``None`` if it does. Raises
         StorageError."""
         kept = await self._records.read(WEBHOOKS, secret_key(key))
         return None if kept is None else kept.value.given_up
 
     async def _surplus(self, counted_as: str, *, is_public: bool, now_ms: int) -> set[str]:
-        """The keys of the channels that go for a new one. Raises TooManyChannels, Overloaded."""
+        """The keys of the channels that a new one replaces. Raises TooManyChannels, Overloaded."""
         per_agent, in_all = self._limits.per_agent, self._limits.in_all
         surplus: set[str] = set()
         if per_agent:
@@ -193,7 +193,7 @@ class Channels:
         return surplus
 
     async def _any_of_the_public(self, now_ms: int) -> str:
-        """The key of the channel of the public, of some that chance names, that is the first to go.
+        """The key of the least recently used channel in a random sample of those of the public.
         Raises Overloaded if there is none."""
         start = self._records.randomness.token_hex(KEY_BYTES)
         some = await CHANNELS.sample(self._records.store, start=start, now_ms=now_ms, limit=_SAMPLE)
@@ -204,7 +204,7 @@ class Channels:
 
 
 def _last_used(kept: Versioned[Channel]) -> tuple[bool, int]:
-    """By which channels are ordered that may have to go: those that nobody has heard first."""
+    """Sort key for replacing channels: unused ones come first."""
     used_ms = kept.value.last_used_ms
     return used_ms is not None, kept.value.made_ms if used_ms is None else used_ms
 
@@ -229,8 +229,8 @@ def _channel(
 
 
 def _stored(agent: Identity | None) -> StoredAgent | None:
-    """The identity without its expiry: a channel outlives that of a token, though not its being
-    revoked."""
+    """The identity without its expiry: a channel outlives the expiry of a token, but not its
+    revocation."""
     if agent is None:
         return None
     return StoredAgent(
@@ -245,12 +245,12 @@ def _stored(agent: Identity | None) -> StoredAgent | None:
 
 
 def subscriber_of(channel: Channel) -> Subscriber:
-    """Who subscribed, as access rules are asked about them (N-30)."""
+    """Who subscribed, in the form that access checks use (N-30)."""
     return Subscriber(_agent(channel.agent), channel.origin)
 
 
 def terms_of(channel: Channel) -> Terms:
-    """What the receivers of a channel hear."""
+    """What the receivers of a channel get."""
     return Terms(
         topic=ResourcePath(channel.topic),
         subscriber=subscriber_of(channel),

@@ -1,8 +1,8 @@
 """How are subscription services and channels described? As RDF, and as JSON-LD that reads as JSON.
 
-The JSON-LD is compact by the context of the protocol, so that clients that know nothing of RDF
-find its members by their names. Channel types and features are written as whole IRIs: they say the
-same to who expands the document and to who does not (N-3). The graph says exactly the same (N-2).
+The JSON-LD is compacted with the context of the protocol, so that clients that do not process RDF
+find its members by name. Channel types and features are full IRIs, which mean the same to clients
+that expand the document and to those that do not (N-3). The graph has the same content (N-2).
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ DESCRIPTION_TERMS: Final[Mapping[str, object]] = MappingProxyType(
         "feature": {"@id": NOTIFY_FEATURE, "@type": "@id"},
     }
 )
-"""What of the protocol's context a description of services needs, to be brought along in it."""
+"""The part of the protocol's context that a description of services needs and contains."""
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A document in both its forms, which say the same."""
+    """A document in both forms, which have the same content."""
 
     graph: Graph
     json: Json
@@ -63,7 +63,7 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class DescribedChannel:
-    """What is said of a channel to those who hold its URL; times are Unix milliseconds."""
+    """What those who have the URL of a channel can read about it; times are Unix milliseconds."""
 
     url: str
     channel_type: ChannelType
@@ -77,7 +77,7 @@ class DescribedChannel:
     send_to: str | None = None
     sender: str | None = None
     comment: str | None = None
-    """What else there is to know, such as that nothing is sent any more, and why."""
+    """Further text, such as the reason why the server no longer sends anything."""
 
 
 def service_description(channel_type: ChannelType, *, base_url: str) -> Description:
@@ -89,7 +89,7 @@ def service_description(channel_type: ChannelType, *, base_url: str) -> Descript
 
 
 def services_of_storage(types: Iterable[ChannelType], *, root_url: str, base_url: str) -> Graph:
-    """What the description of a storage says of its subscription services (N-2)."""
+    """The part of the description of a storage about its subscription services (N-2)."""
     types = tuple(types)
     storage = Iri(root_url)
     said: list[Triple] = [
@@ -101,7 +101,7 @@ def services_of_storage(types: Iterable[ChannelType], *, root_url: str, base_url
 
 
 def services_json(types: Iterable[ChannelType], *, base_url: str) -> list[Json]:
-    """The same as members of ``subscription``."""
+    """The same as JSON, for the member ``subscription``."""
     return [_service_json(each, base_url) for each in types]
 
 

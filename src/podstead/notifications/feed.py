@@ -1,9 +1,9 @@
-"""How do the rows of the change log come to a worker? In their order, each once, without polling.
+"""How does a worker get the rows of the change log? In order, each once, without polling.
 
-The log is the truth: a row is committed with its write, so an event exists exactly if the change
-does (N-19). The feed remembers the last sequence number that it handed over and reads what is
-behind it, in limited pages, whenever the engine tells that there may be something. A feed begins
-at the end of the log; who wants to know what was before reads the log (see ``Hub.watch``).
+The log is authoritative: a row is committed with its write, so it exists if and only if the change
+does (N-19). The feed remembers the last sequence number that it delivered. When the engine signals
+that there may be new rows, the feed reads those after that number, in pages of limited size. A feed
+begins at the end of the log; earlier changes are read from the log itself (see ``Hub.watch``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from podstead.storage.records import LoggedChange
 logger = logging.getLogger("podstead.notifications")
 
 PAGE = 256
-"""Rows that are read and handed over in one step, which requests wait for."""
+"""How many rows are read and delivered in one step; requests wait for it."""
 
 
 class ChangeLog(Protocol):
@@ -34,10 +34,10 @@ class ChangeLog(Protocol):
 
 
 class Feed:
-    """Hands over the rows of the log while it runs. Used from one event loop only."""
+    """Delivers the rows of the log while it runs. For one event loop."""
 
     def __init__(self, log: ChangeLog, publish: Callable[[LoggedChange], None]) -> None:
-        """``publish`` takes each row; it neither waits nor raises."""
+        """``publish`` is called with each row; it neither waits nor raises."""
         self._log = log
         self._publish = publish
         self._position = 0
@@ -51,15 +51,15 @@ class Feed:
             self._task = asyncio.create_task(self._run(self._begun))
 
     def stop(self) -> None:
-        """Hand nothing more over. Idempotent."""
+        """Deliver nothing more. Idempotent."""
         if self._task is not None:
             self._task.cancel()
             self._task = None
 
     async def boundary(self) -> int:
-        """The sequence number of the newest row, when no later one has been handed over yet.
+        """The sequence number of the newest row. No later one has been delivered yet.
 
-        Of a feed that is started. Raises StorageError.
+        The feed must have been started. Raises StorageError.
         """
         if self._begun is None:
             raise StorageError("The change log is not being read")
@@ -86,14 +86,14 @@ class Feed:
             signal.close()
 
     async def _advance(self) -> bool:
-        """Hand one page over; whether there may be more at once."""
+        """Deliver one page; True if there may be more to read at once."""
         try:
             rows = await self._log.changes_after(self._position, limit=PAGE)
         except StorageError:
-            logger.exception("The change log could not be read; it is tried again")
+            logger.exception("The change log could not be read; trying again")
             return False
         for row in rows:
             self._position = row.sequence
             self._publish(row)
-        await asyncio.sleep(0)  # requests, and those that deliver
+        await asyncio.sleep(0)  # lets requests and deliveries proceed
         return len(rows) == PAGE

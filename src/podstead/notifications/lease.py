@@ -1,4 +1,4 @@
-"""Which worker does what only one may do? The one that holds the lease, as long as it renews it."""
+"""Which worker does what only one may do? The one that holds the lease, while it renews it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from podstead.storage.records import Precondition
 from podstead.storage.registry import Records
 
 LASTS_MS: Final = 20_000
-"""How long nobody else takes over from a holder that was killed."""
+"""How long it takes until another worker can take over from one that was killed."""
 _RENEWED_MS: Final = 5000
 _HOLDER_BYTES: Final = 8
 
 
 class Held(msgspec.Struct, frozen=True):
-    """A lease; the key is what it is about."""
+    """A lease. The key of its record is its name."""
 
     holder: str
 
@@ -26,7 +26,7 @@ LEASES: Final = Records("lease", Held)
 
 
 class Lease:
-    """One lease, as one worker sees it."""
+    """One lease, as seen by one worker."""
 
     def __init__(self, name: str, records: RecordStore) -> None:
         self._name = name
@@ -35,11 +35,11 @@ class Lease:
         self._until_ms = 0
 
     def lasts_for(self, duration_ms: int) -> bool:
-        """Whether it is held here, and surely will be for so long."""
+        """Whether this worker holds the lease, and certainly will for ``duration_ms``."""
         return self._records.now_ms() + duration_ms < self._until_ms
 
     async def hold(self) -> bool:
-        """Take the lease if nobody has it, and renew it; whether it is held here now. Raises
+        """Take the lease if no worker has it, or renew it; True if this worker holds it now. Raises
         StorageError, Overloaded."""
         if self.lasts_for(LASTS_MS - _RENEWED_MS):
             return True
@@ -57,7 +57,7 @@ class Lease:
         return taken
 
     async def release(self) -> None:
-        """Let another worker have it at once. Raises StorageError, Overloaded."""
+        """Let another worker take the lease at once. Raises StorageError, Overloaded."""
         if not self._holder:
             return
         kept = await self._records.read(LEASES, self._name)

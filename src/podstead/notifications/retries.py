@@ -1,8 +1,8 @@
-"""When is a message sent again that a receiver did not take, and when is it given up? (N-21)
+"""When is a message that a receiver did not accept sent again, and when is it given up? (N-21)
 
-Pure: what happened and the time come in, the plan comes out. The waits grow, so that a receiver
-that is down is not pestered and one that restarts is not kept waiting; after a day the channel is
-given up, since nobody seems to care.
+Pure: the failures and the time come in, the next attempt comes out. The waits grow, so that a
+receiver that is down gets few requests, and one that restarts gets the message soon. After a day
+the server gives up on the channel.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 WAITS_MS: Final = (1000, 5000, 30_000, 300_000, 1_800_000)
-"""Before the second attempt, the third, and so on; the last one again and again."""
+"""The waits before the second attempt, the third, and so on. The last one is repeated."""
 GIVEN_UP_AFTER_MS: Final = 24 * 3600 * 1000
 GONE: Final = 410
-"""The status by which a receiver asks to be left alone (RFC 9110 section 15.5.11)."""
+"""The status with which a receiver ends the channel (RFC 9110 section 15.5.11)."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryAttempts:
-    """What was tried in vain for the message that is next; times are Unix milliseconds."""
+    """The failed attempts to send the next message; times are Unix milliseconds."""
 
     failures: int = 0
     first_failed_ms: int = 0
     next_ms: int = 0
 
     def failed(self, *, now_ms: int) -> DeliveryAttempts:
-        """One more in vain."""
+        """The state after one more failed attempt."""
         wait_ms = WAITS_MS[min(self.failures, len(WAITS_MS) - 1)]
         first_failed_ms = self.first_failed_ms if self.failures else now_ms
         return replace(
@@ -37,5 +37,5 @@ class DeliveryAttempts:
         )
 
     def are_enough(self, *, now_ms: int) -> bool:
-        """Whether there is no point in another."""
+        """Whether the server gives up."""
         return self.failures > 0 and now_ms - self.first_failed_ms >= GIVEN_UP_AFTER_MS

@@ -1,7 +1,8 @@
-"""Who sends messages to receivers, and how do they know? The server: a token, a proof (N-21).
+"""How does the server authenticate to the receivers of webhooks? With a token and a proof (N-21).
 
-WebhookChannel2023 has the sender authenticate as a WebID. The server has one of its own; its
-document names the server as its issuer, so whoever can verify Solid-OIDC tokens can verify these.
+In WebhookChannel2023 the sender authenticates with a WebID. The server has one of its own, whose
+document names the server as its issuer, so a receiver that can verify Solid-OIDC tokens can verify
+these.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ from podstead.jose.proof import normalized_htu
 from podstead.jose.signing import SigningKeyPair
 
 LIFETIME_S: Final = 20 * 60
-"""How long a token is good for."""
+"""How long a token is valid."""
 _ID_BYTES: Final = 16
 
 
 class SenderKeys(Protocol):
-    """Where the keys come from that sign tokens in this server's name."""
+    """Provides the keys that sign tokens of this server."""
 
     async def signer(self) -> SigningKeyPair:
-        """The pair that signs now; its public key is in the server's key set. Raises
+        """The current key pair for signing; its public key is in the server's key set. Raises
         StorageError."""
 
 
 class Sender:
-    """Signs what is sent."""
+    """Creates the credentials of messages."""
 
     def __init__(
         self, *, issuer: str, web_id: str, keys: SenderKeys, clock: Clock, randomness: Randomness
@@ -43,7 +44,7 @@ class Sender:
         self._own: SigningKeyPair | None = None
 
     async def credentials(self, send_to: str) -> Mapping[str, str]:
-        """The header fields that show who sends one POST to ``send_to``. Raises StorageError."""
+        """The header fields that authenticate one POST to ``send_to``. Raises StorageError."""
         now_s = self._clock.now_ms() // 1000
         signer = await self._keys.signer()
         if self._own is None:

@@ -1,7 +1,7 @@
-"""How are times and durations written? The XML Schema types that channels are described in.
+"""How are times and durations written? The XML Schema types used in descriptions of channels.
 
-Durations are read leniently, since the drafts of channel types show lower-case ones (N-8); times
-without a zone are taken for UTC. Both are milliseconds inside.
+Durations are parsed in either case, since the drafts of channel types use lower-case ones (N-8).
+Times without a time zone are in UTC. Both are represented in milliseconds.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _TIME: Final = re.compile(
     r"(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,30}))?(Z|[+-]\d{2}:\d{2})?", re.ASCII
 )
 _UNITS_MS: Final = (365 * 86_400_000, 30 * 86_400_000, 86_400_000, 3_600_000, 60_000)
-"""Of years, months, days, hours and minutes."""
-# At most so many digits as still make a sensible number.
+"""The units of a duration: years, months, days, hours and minutes."""
+# The number of digits is limited to what a reasonable duration needs.
 _DURATION: Final = re.compile(
     r"P(?=.)(?:(\d{1,9})Y)?(?:(\d{1,9})M)?(?:(\d{1,9})D)?"
     r"(?:T(?=.)(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})(?:\.(\d{1,9}))?S)?)?",
@@ -48,7 +48,7 @@ def write_time(at_ms: int) -> str:
 
 
 def read_duration(text: str) -> int:
-    """The milliseconds of an ``xsd:duration``, in any case; a year has 365 days, a month 30.
+    """The milliseconds of an ``xsd:duration``, in either case; a year has 365 days, a month 30.
 
     Raises ValueError, also for a negative one.
     """

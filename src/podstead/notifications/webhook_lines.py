@@ -1,7 +1,8 @@
-"""How do messages get to one receiver? In order, each sent until it is taken (N-21).
+"""How are messages sent to one receiver? In order, each until the receiver accepts it (N-21).
 
-Nothing is queued: the change log is the queue, and what is kept of a channel is how far it got. So
-nothing is lost when a worker dies; a message whose answer was lost comes twice, with the same id.
+There is no queue besides the change log: the record of a channel only says up to which change it
+has been served. So nothing is lost when a worker dies. A message whose response was lost is sent
+twice, with the same id.
 """
 
 from __future__ import annotations
@@ -33,22 +34,22 @@ from podstead.storage.registry import Versioned
 logger = logging.getLogger("podstead.notifications")
 
 SENDING_MS: Final = 12_000
-"""How long sending one message may take; whoever has the lease for less does not begin."""
+"""How long sending one message may take. A worker that holds the lease for less does not begin."""
 _LEASE_S: Final = 1.0
 _QUIET_LONG_S: Final = 900.0
-"""After so long without a message it is noted how far the log has been heard."""
+"""After this time without a message, the position in the change log is recorded."""
 
 
 class Outgoing(Protocol):
-    """The way out to receivers."""
+    """Sends requests to receivers."""
 
     async def post(self, url: str, content: bytes, headers: Mapping[str, str]) -> int:
-        """Send; the status of the answer. Raises OutboundError."""
+        """Send a message and return the status of the response. Raises OutboundError."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """What all channels are sent with."""
+    """What sending on all channels shares."""
 
     records: RecordStore
     listeners: Listeners
@@ -60,7 +61,7 @@ class Sending:
 
 
 class Line:
-    """One channel, while its topic is listened to."""
+    """Sends the messages of one channel while it listens to its topic."""
 
     def __init__(self, key: str, sending: Sending, attempts: set[asyncio.Task[None]]) -> None:
         self._key = key
@@ -69,8 +70,8 @@ class Line:
         self._taken = self._over = False
 
     async def run(self) -> bool:
-        """Tell what there is to be told; whether to go on with another line. Raises
-        ServerTrouble."""
+        """Send messages until listening ends; True if the caller should go on with a new line.
+        Raises ServerTrouble."""
         if not await self._find():
             return False
         agent = self._channel.value.agent
@@ -95,7 +96,7 @@ class Line:
         return True
 
     async def _find(self) -> bool:
-        """Look up the channel; False if there is nothing to send on it any more."""
+        """Look up the channel; False if nothing is to be sent on it any more."""
         channel = await self._with.records.read(CHANNELS, self._key)
         webhook = await self._with.records.read(WEBHOOKS, self._key)
         if channel is None or webhook is None or webhook.value.given_up is not None:
@@ -104,7 +105,7 @@ class Line:
         return True
 
     async def _take(self, heard: Heard) -> bool:
-        """Do what something heard asks for; whether there is more to do on the channel."""
+        """Process what the listener returned; False if nothing is to be sent any more."""
         if isinstance(heard, Notification):
             return await self._told(heard)
         if isinstance(heard, CaughtUp):
@@ -112,19 +113,19 @@ class Line:
         return True
 
     async def _ended(self, ending: EndReason | None) -> bool:
-        """Whether another line goes on where this one ended."""
+        """Whether a new line continues where this one ended."""
         if ending is EndReason.REVOKED:
             return await self._give_up("the topic may not be read any more")
-        return ending is EndReason.SLOW  # what did not wait for it is read from the log
+        return ending is EndReason.SLOW  # what it missed is read from the log
 
     async def _told(self, notification: Notification) -> bool:
-        """Send a message until it is taken; whether there is more to send on the channel."""
+        """Send a message until it is accepted; False if nothing is to be sent any more."""
         self._taken = False
         while not self._taken:
             await self._wait()
             if self._webhook.failures and not await self._may_still_hear(notification):
                 return await self._note(position=notification.sequence, attempts=DeliveryAttempts())
-            # What has been sent is noted, whatever becomes of this worker's tasks meanwhile.
+            # Sending and recording the result go together, even if this task is cancelled.
             attempt = asyncio.create_task(self._attempt(notification))
             self._attempts.add(attempt)
             attempt.add_done_callback(self._attempts.discard)
@@ -134,7 +135,7 @@ class Line:
         return True
 
     async def _wait(self) -> None:
-        """Until the next attempt is due, and the lease is sure to last it out."""
+        """Wait until the next attempt is due and the lease certainly lasts long enough for it."""
         due_s = (self._webhook.next_ms - self._with.records.now_ms()) / 1000
         if due_s > 0:
             await asyncio.sleep(due_s)
@@ -159,7 +160,7 @@ class Line:
         self._over = not going_on
 
     async def _sent(self, notification: Notification) -> int | None:
-        """The status that the receiver answered, ``None`` if it did not."""
+        """The status of the receiver's response, ``None`` without a response."""
         channel = self._channel.value
         send_to = channel.send_to or ""
         content = self._with.messages.message(notification, channel.media_type)
@@ -170,15 +171,15 @@ class Line:
         try:
             return await self._with.outgoing.post(send_to, content, headers)
         except OutboundError as error:
-            logger.info("A webhook was not taken: %s", error, extra=self._facts())
+            logger.info("A webhook message could not be delivered: %s", error, extra=self._facts())
             return None
 
     async def _may_still_hear(self, notification: Notification) -> bool:
         return await self._with.history.may_hear(notification, subscriber_of(self._channel.value))
 
     async def _give_up(self, why: str) -> bool:
-        """Note that nothing is sent any more; always False."""
-        logger.warning("A webhook is given up: %s", why, extra=self._facts())
+        """Record that nothing is sent any more; always False."""
+        logger.warning("Giving up on a webhook: %s", why, extra=self._facts())
         await self._put(msgspec.structs.replace(self._webhook, given_up=why))
         return False
 
@@ -189,7 +190,7 @@ class Line:
         attempts: DeliveryAttempts | None = None,
         greeted: bool | None = None,
     ) -> bool:
-        """Note how far it got; False if the channel is gone."""
+        """Record the progress; False if the channel no longer exists."""
         noted = self._webhook
         if position is not None and position > noted.position:
             noted = msgspec.structs.replace(noted, position=position)

@@ -1,4 +1,4 @@
-"""What is kept of the sending on a channel? Not much: how far it got, and what was in vain."""
+"""The stored state of sending on a channel: how far it got, and its failed attempts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from podstead.storage.registry import Records
 
 
 class Webhook(msgspec.Struct, frozen=True):
-    """How far the sending on a channel got; the key is the channel's.
+    """How far sending on a channel got. Its record has the same key as the channel.
 
-    ``position`` is the sequence number of the last change that needs no telling any more.
-    ``given_up`` says why nothing is sent any more. ``greeted`` tells that the channel's state was
-    looked at (N-14). Times are Unix milliseconds.
+    ``position`` is the sequence number of the last change that is done with. ``given_up`` is the
+    reason why nothing is sent any more. ``greeted`` is true if the ``state`` of the channel has
+    been compared with the topic (N-14). Times are Unix milliseconds.
     """
 
     position: int

@@ -1,8 +1,8 @@
-"""Which webhooks are sent, and by whom? All that are kept, by the worker with the lease (N-21).
+"""Which worker sends the messages of webhooks? The one that holds the lease (N-21).
 
-A channel that another worker made is found by looking at the store's mark, which costs nothing
-while nothing changes. When the worker with the lease stops, another goes on at once; when it is
-killed, as soon as the lease is over.
+It finds channels that other workers have created by checking the store's state mark, which costs
+nothing while nothing changes. When the worker with the lease stops, another one continues at once;
+when it is killed, another one continues as soon as the lease has expired.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from podstead.notifications.webhook_records import WEBHOOKS
 logger = logging.getLogger("podstead.notifications")
 
 LOOK_S: Final = 1.0
-"""How often is looked whether there are other channels to send on."""
+"""The time between two checks for new channels."""
 UNFORESEEN_S: Final = 60.0
-"""How long a channel rests after an error that nothing foresaw, which may well come again."""
+"""How long sending on a channel pauses after an unexpected error, which may well repeat."""
 _STOP_S: Final = 5.0
 _TROUBLE_S: Final = 5.0
 
 
 class Webhooks:
-    """Sends on every channel there is while this worker holds the lease. For one event loop."""
+    """Sends on all channels while this worker holds the lease. For one event loop."""
 
     def __init__(self, sending: Sending) -> None:
         self._with = sending
@@ -41,7 +41,7 @@ class Webhooks:
             self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """Let what is being sent come to its end, for some seconds, and give the lease back."""
+        """Let attempts in progress finish, for some seconds, and release the lease."""
         if self._task is None:
             return
         tasks = [self._task, *self._channels.values()]
@@ -54,18 +54,18 @@ class Webhooks:
         try:
             await self._with.lease.release()
         except ServerTrouble:
-            logger.exception("The lease of webhooks could not be given back")
+            logger.exception("The lease of webhooks could not be released")
 
     async def _run(self) -> None:
         while True:
             try:
                 await self._look()
             except ServerTrouble:
-                logger.exception("Webhooks could not be looked for; it is tried again")
+                logger.exception("Webhooks could not be looked up; trying again")
             await asyncio.sleep(LOOK_S)
 
     async def _look(self) -> None:
-        """Send on what there is, if that is this worker's to do."""
+        """Start and stop sending on channels, if this worker holds the lease."""
         store, lease = self._with.records.store, self._with.lease
         mark = store.data_version()
         unchanged = mark is not None and mark == self._mark
@@ -82,7 +82,7 @@ class Webhooks:
         self._mark = mark
 
     async def _wanted(self) -> set[str]:
-        """The keys of the channels on which something is to be sent."""
+        """The keys of the channels on which messages are to be sent."""
         wanted: set[str] = set()
         after, records = "", self._with.records
         now_ms = records.now_ms()
@@ -104,8 +104,8 @@ class Webhooks:
                 if not await Line(key, self._with, self._attempts).run():
                     return
             except ServerTrouble:
-                logger.exception("A webhook could not be served; it is tried again")
+                logger.exception("A webhook could not be served; trying again")
                 await asyncio.sleep(_TROUBLE_S)
             except Exception:
-                logger.exception("A webhook met an error that nothing foresaw; it is tried again")
+                logger.exception("Unexpected error while serving a webhook; trying again")
                 await asyncio.sleep(UNFORESEEN_S)

@@ -1,4 +1,4 @@
-"""The ASGI shapes that this package uses (ASGI 3.0, HTTP spec 2.4)."""
+"""The ASGI types that this package uses (ASGI 3.0, HTTP specification 2.4)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Under which name was the server asked, and by whom? Host, proxies and peer (A-11, A-12).
+"""For which host is a request, and from which address? Host, proxies and peer (A-11, A-12).
 
-The base URL is fixed by configuration; the Host header can only be right or wrong. Forwarding
-headers are believed from trusted proxies alone, and otherwise not even read.
+The base URL is set in the configuration, so a Host header is either right or wrong. Forwarding
+headers are read only if the peer is a trusted proxy.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 @dataclass(frozen=True, slots=True)
 class Authorities:
-    """Which Host values are ours, and which peers may speak for others."""
+    """The Host values of this server, and the peers that may forward requests of others."""
 
     hosts: frozenset[str]
     trusted_proxies: tuple[Network, ...] = ()
 
     def check_host(self, fields: HeaderFields, *, peer: str) -> str:
-        """The host asked for, in lower case. Raises BadRequest without one, Misdirected for one
-        that is not ours."""
+        """The requested host, in lower case. Raises BadRequest without one, Misdirected for one
+        that is not of this server."""
         host = fields.get(b"host")
         if self.trusts(peer):
             host = _last_value(fields.get(b"x-forwarded-host")) or host
@@ -41,9 +41,10 @@ class Authorities:
         )
 
     def client_address(self, fields: HeaderFields, *, peer: str) -> str:
-        """The address that made the request: the peer, or whom a trusted proxy names.
+        """The address that the request comes from: the peer, or the address that a trusted proxy
+        names.
 
-        X-Forwarded-For is read from its end, past entries that are trusted proxies themselves.
+        X-Forwarded-For is read from its end, skipping entries that are trusted proxies themselves.
         """
         address = peer
         forwarded = fields.get(b"x-forwarded-for") or ""
@@ -54,7 +55,7 @@ class Authorities:
         return address
 
     def trusts(self, peer: str) -> bool:
-        """Whether a peer is a proxy that may speak for others."""
+        """Whether a peer is a trusted proxy."""
         if not self.trusted_proxies:
             return False
         address = read_address(peer)
@@ -62,7 +63,8 @@ class Authorities:
 
 
 def read_address(text: str) -> IPv4Address | IPv6Address | None:
-    """An address, ``None`` if it is none. A socket for both families writes IPv4 as IPv6."""
+    """Parse an address; ``None`` if it is not valid. IPv4-mapped IPv6 becomes IPv4, since sockets
+    for both families write IPv4 addresses so."""
     try:
         address = ip_address(text)
     except ValueError:
@@ -73,14 +75,15 @@ def read_address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def is_loopback_url(url: str) -> bool:
-    """Whether the host of an absolute URL is this machine's own."""
+    """Whether the host of an absolute URL is a loopback name or address."""
     return urlsplit(url).hostname in ("localhost", "127.0.0.1", "::1")
 
 
 def served_hosts(base_url: str, *, port: int, aliases: tuple[str, ...] = ()) -> frozenset[str]:
-    """Every Host value that means this server: the base URL's authority and the aliases.
+    """Every Host value of this server: the authority of the base URL and the aliases.
 
-    On a loopback base URL the loopback names on the listening port are aliases too (A-11).
+    If the base URL is a loopback URL, the loopback names with the listening port are aliases, too
+    (A-11).
     """
     hosts = hosts_of(base_url) | {alias.lower() for alias in aliases}
     if is_loopback_url(base_url):
@@ -91,8 +94,8 @@ def served_hosts(base_url: str, *, port: int, aliases: tuple[str, ...] = ()) -> 
 
 
 def hosts_of(url: str) -> frozenset[str]:
-    """The Host values with which clients ask for a URL: with the port, and if that is the default
-    one also without."""
+    """The Host values that clients may send for a URL: with the port, and also without it if it is
+    the default port of the scheme."""
     parts = urlsplit(url)
     default_port = _DEFAULT_PORTS[parts.scheme]
     authority = parts.netloc.lower()

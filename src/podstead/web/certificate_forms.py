@@ -1,7 +1,7 @@
-"""How is a certificate written in text? The forms in which proxies pass one on (A-171).
+"""How is a certificate written as text? The forms in which proxies forward one (A-171).
 
-Pure and strict: characters that do not belong there are refused, never skipped. Nothing but the
-certificate itself is read; what a proxy says of its own checks proves no WebID.
+Pure and strict: unexpected characters are refused, never skipped. Only the certificate itself is
+read; the result of a proxy's own checks proves no WebID.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ _BAD_ESCAPE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
 class CertificateForm(Enum):
-    """The forms; the value is the word in the settings."""
+    """The forms. The values are the words used in the settings."""
 
     RFC_9440 = "rfc9440"
     """A byte sequence of structured fields (RFC 9440 section 2.1, RFC 8941 section 3.3.5)."""
     PEM_URLENCODED = "pem-urlencoded"
-    """PEM in percent-encoding, with its first and last line or without them."""
+    """PEM in percent-encoding, with or without its first and last lines."""
     PEM = "pem"
-    """PEM, whose line ends may have become spaces."""
+    """PEM, possibly with spaces in place of line ends."""
     BASE64_DER = "base64der"
     """The DER encoding in base64."""
 
 
 class UnreadableForm(NotAuthenticated):
-    """What was passed on as a certificate is not in the form that was agreed on."""
+    """The forwarded certificate is not in the configured form."""
 
     def __init__(self) -> None:
         super().__init__(
-            "Client certificate not accepted: the proxy did not pass it on in the right form",
+            "Client certificate not accepted: the proxy did not forward it in the configured form",
             invalid=True,
             scheme="Bearer",
         )
@@ -52,7 +52,7 @@ class UnreadableForm(NotAuthenticated):
 
 @dataclass(frozen=True, slots=True)
 class ShownCertificate:
-    """A certificate as received: the values of the field, which has to be one."""
+    """A certificate as received: the values of the header field, of which there must be one."""
 
     values: Sequence[bytes]
     form: CertificateForm
@@ -65,7 +65,7 @@ class ShownCertificate:
 
 
 def decode_certificate(value: bytes, form: CertificateForm) -> bytes:
-    """The bytes that are written in a form, whatever they mean. Raises UnreadableForm."""
+    """Decode the bytes of a certificate, without parsing them. Raises UnreadableForm."""
     match form:
         case CertificateForm.RFC_9440:
             return _from_base64(_only(_RFC_9440, value))
@@ -87,7 +87,7 @@ def _only(pattern: re.Pattern[bytes], value: bytes) -> bytes:
 def _from_percent_encoding(value: bytes) -> bytes:
     if _BAD_ESCAPE.search(value):
         raise UnreadableForm
-    # A plus sign stands for itself, as everywhere but in forms: base64 has it.
+    # A plus sign is a plus sign, since base64 uses it; it is a space only in HTML forms.
     text = unquote_to_bytes(value)
     return _from_pem(text) if b"-" in text else _from_base64(text)
 

@@ -1,4 +1,4 @@
-"""What is a client told that must authenticate? The WWW-Authenticate fields of a 401 (A-7, A-8)."""
+"""How may a client authenticate? The WWW-Authenticate fields of a 401 (A-7, A-8)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from podstead.web.asgi import Headers
 class AuthenticateChallenges:
     """The schemes of this server, one field each.
 
-    ``realm`` is the issuer of the built-in provider, which ``provider`` then names as well, or
-    else the base URL. ``signed_requests`` tells whether those are accepted, ``passwords`` whether
-    as passwords too, which is told to git alone: browsers would ask people for one (A-7).
+    ``realm`` is the issuer of the built-in provider or, without a provider, the base URL.
+    ``provider`` is that issuer, or ``None``. ``signed_requests`` is true if signed events are
+    accepted, and ``passwords`` if they are accepted as passwords, too. Only git gets the challenge
+    for passwords, because browsers would ask people for one (A-7).
     """
 
     realm: str
@@ -24,8 +25,8 @@ class AuthenticateChallenges:
     passwords: bool = False
 
     def headers(self, error: NotAuthenticated, *, to_git: bool = False) -> Headers:
-        """The fields for one refusal. An error is named only for a credential that was sent, on
-        its own scheme, and never repeats what was sent (A-8)."""
+        """The fields for one refusal. The error is given only if a credential was sent, in the
+        challenge of its scheme, and never repeats what was sent (A-8)."""
         common = f'realm="{self.realm}", scope="openid webid"'
         if self.provider is not None:
             common += f', as_uri="{self.provider}"'

@@ -1,10 +1,11 @@
-"""Does a request come with a client certificate that may speak for it? (A-2, A-170, A-171)
+"""Does a request come with a client certificate that may authenticate it? (A-2, A-170, A-171)
 
-It comes from the connection itself, or in a header field of a trusted proxy, which then has seen
-the proof of its key. A trusted proxy's own certificate never counts: it carries requests of others.
+The certificate comes from the connection itself, or in a header field from a trusted proxy, which
+has then verified the possession of its key. A trusted proxy's own certificate is always ignored,
+because the proxy forwards requests of others.
 
-Browsers send certificates along with whatever any page asks for. So a certificate is only seen
-where no other site's page is behind the request; otherwise the request is the public's.
+Browsers send certificates with every request of any page. So a certificate is used only if no page
+of another site has caused the request. Otherwise the request is treated as one of the public.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from podstead.web.fields import HeaderFields
 logger = logging.getLogger("podstead.web")
 
 _OWN_SITES: Final = (None, "none", "same-origin")
-"""Values of Sec-Fetch-Site (Fetch Metadata section 2.3) where no other site is involved."""
+"""The values of Sec-Fetch-Site (Fetch Metadata section 2.3) that involve no other site."""
 _MS_BETWEEN_WARNINGS: Final = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyField:
-    """The header field in which trusted proxies pass certificates on."""
+    """The header field in which trusted proxies forward certificates."""
 
     name: bytes
     """In lower case."""
@@ -47,7 +48,7 @@ class ClientCertificates:
         proxy_field: ProxyField | None = None,
         origins: frozenset[str] = frozenset(),
     ) -> None:
-        """``origins`` are those whose pages may use the certificates of their visitors."""
+        """``origins`` are the origins whose pages may use the certificates of their visitors."""
         self._authorities = authorities
         self._clock = clock
         self._base_url = base_url
@@ -57,9 +58,9 @@ class ClientCertificates:
         self._quiet_until_ms = 0
 
     def is_shown(self, scope: Scope) -> bool:
-        """Whether a request holds anything like a certificate, seen or not; costs next to nothing.
+        """Whether a request has anything like a certificate, used or not; costs next to nothing.
 
-        The answer to such a request is nobody else's.
+        The response to such a request is for its sender alone.
         """
         if _of_connection(scope) is not None:
             return True
@@ -69,9 +70,9 @@ class ClientCertificates:
     def of(
         self, scope: Scope, fields: HeaderFields, *, peer: str, host: str
     ) -> ShownCertificate | None:
-        """The certificate that may speak for the request, not yet decoded; ``None`` without any.
+        """The certificate that may authenticate the request, not yet decoded; ``None`` without any.
 
-        ``host`` is the name under which the server was asked.
+        ``host`` is the requested host.
         """
         shown = self._shown(scope, peer)
         if shown is None or self._is_of_another_site(fields, host):
@@ -91,7 +92,7 @@ class ClientCertificates:
         if field is None:
             return None
         values = [value.strip(b" \t") for name, value in scope["headers"] if name == field.name]
-        # Proxies send an empty field, or none, for a client without a certificate.
+        # For a client without a certificate, proxies send an empty field or none.
         return ShownCertificate(values, field.form) if any(values) else None
 
     def _is_of_another_site(self, fields: HeaderFields, host: str) -> bool:
@@ -107,7 +108,7 @@ class ClientCertificates:
             return
         self._quiet_until_ms = now_ms + _MS_BETWEEN_WARNINGS
         logger.warning(
-            "A client certificate passed on by %s was ignored, since that is no trusted proxy", peer
+            "Ignored a client certificate forwarded by %s, which is not a trusted proxy", peer
         )
 
 

@@ -1,10 +1,10 @@
-"""Which CORS headers go on a response? Every origin may ask for resources.
+"""Which CORS headers does a response have? Pages of every origin may request resources.
 
-There CORS is never used to refuse (P-43), so the headers depend on the request alone and go on
-every response, refusals included (P-39 to P-46). Credentials are allowed with the reflected origin
-because these routes ignore cookies (P-45, A-2). The identity provider's own addresses are another
-matter: applications may ask its protocol endpoints without credentials, and nobody its pages
-(A-46).
+For resources, CORS is never used to refuse a request (P-43): the headers depend on the request
+alone and are sent with every response, including errors (P-39 to P-46). Credentials are allowed
+with the reflected origin because these routes ignore cookies (P-45, A-2). The identity provider has
+rules of its own: applications may call its protocol endpoints without credentials, and pages of
+other origins may not read its pages (A-46).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _EXPOSED = (
     b"Date, DPoP-Nonce, ETag, Last-Modified, Link, Location, Preference-Applied, Retry-After, "
     b"Updates-Via, Vary, WAC-Allow, WWW-Authenticate"
 )
-# Sent where the client did not list its headers. No name here may hold "Accept" (P-42).
+# Sent if the client has not listed its headers. No name here may contain "Accept" (P-42).
 _DEFAULT_REQUEST_HEADERS = (
     b"Authorization, Content-Type, DPoP, If-Match, If-Modified-Since, If-None-Match, "
     b"If-Unmodified-Since, Link, Prefer, Range, Slug"
@@ -32,10 +32,10 @@ _LONGEST_REMEMBERED_BYTES = 1024
 
 
 class Sharing(Enum):
-    """With which pages of other origins a response is shared."""
+    """Which pages of other origins may read a response."""
 
-    REFLECTED = "with any, also with credentials"
-    ANYONE = "with any, without credentials"
+    REFLECTED = "all of them, also with credentials"
+    ANYONE = "all of them, without credentials"
     NOBODY = "with none"
 
 
@@ -48,7 +48,7 @@ def cors_headers(
 ) -> tuple[tuple[bytes, bytes], ...]:
     """The CORS headers for a request with this Origin and Access-Control-Request-Headers.
 
-    Without an Origin there are none. Requested header names are echoed letter by letter (P-41).
+    Without an Origin there are none. Requested header names are repeated exactly (P-41).
     """
     if origin is None or sharing is Sharing.NOBODY:
         return ()

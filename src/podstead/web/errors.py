@@ -1,7 +1,7 @@
-"""Which status and body does a refusal have? The only file that knows the statuses of errors.
+"""Which status and body does the response to an error have? Only this file maps errors to statuses.
 
-Bodies are JSON ``{"error", "message"}`` (A-9), or a plain page where the Accept header prefers
-HTML (P-17). The message is the error's public sentence; causes go to the log at most.
+Bodies are JSON ``{"error", "message"}`` (A-9), or a plain page if the Accept header prefers HTML
+(P-17). The message is the public text of the error. Its cause is never sent, only logged.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ STATUSES: dict[type[PodsteadError], tuple[int, str]] = {
     DiskFull: (507, "Insufficient Storage"),
     QuotaExceeded: (507, "Insufficient Storage"),
 }
-"""Status and reason by error class; a subclass has its nearest ancestor's."""
+"""Status and reason by error class; a subclass has those of its nearest ancestor here."""
 
 INTERNAL_MESSAGE = (
     "The server could not process the request. Nothing was changed; the server's log has details."
@@ -101,8 +101,8 @@ def refusal(
     challenges: AuthenticateChallenges,
     to_git: bool = False,
 ) -> Response:
-    """The response that says a refusal; ``challenges`` are what a 401 asks for, ``to_git`` tells
-    that it is git that asked."""
+    """The response to a request that failed with ``error``. ``challenges`` are the schemes that a
+    401 lists; ``to_git`` is true if the client is git."""
     status, reason = status_of(error)
     headers = [*_error_headers(error, challenges, to_git=to_git), NO_STORE]
     message = INTERNAL_MESSAGE if status == 500 else str(error)

@@ -1,4 +1,4 @@
-"""``GET /favicon.ico``: the icon that browsers ask every server for and show beside its pages."""
+"""``GET /favicon.ico``: the icon that browsers request from every server and show in their tabs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def favicon() -> bytes:
 
 
 class FaviconEndpoint:
-    """Answers with the icon."""
+    """Serves the icon."""
 
     async def get(self, request: Request, _: Identity | None) -> Response:
         """Raises PreconditionFailed."""

@@ -1,8 +1,8 @@
-"""How is an RDF document answered that the server makes of what it knows, and nobody stores?
+"""What is the response to a GET of an RDF document that the server generates and does not store?
 
 Descriptions of the server, its storages and its services are read-only and public, so there is no
-access to decide and no resource to look up: a graph goes in, and out comes its representation with
-what a client needs to ask again for nothing (P-23, P-24).
+access decision and no resource to look up. A graph goes in; its representation comes out, with an
+entity tag for conditional requests (P-23, P-24).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _TAG_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class GeneratedDocument:
-    """A document by what it says, and how it says that.
+    """The content of a document, and the media types that it is available in.
 
-    ``json_ld`` is its JSON-LD, for documents that are read as JSON as well; it says what ``graph``
-    does. ``offered`` are its media types, the one it is answered in unless asked otherwise first.
+    ``json_ld`` is the document in JSON-LD, if clients also read it as JSON; it has the same content
+    as ``graph``. ``offered`` lists its media types, beginning with the default.
     """
 
     graph: Graph
@@ -41,14 +41,14 @@ class GeneratedDocument:
     offered: Sequence[str] = RDF_TYPES
 
     def choose(self, accept: str | None) -> str:
-        """The media type that an Accept header asks for. Raises NotAcceptable."""
+        """The media type that an Accept header prefers. Raises NotAcceptable."""
         media_type = choose(accept, self.offered)
         if media_type is None:
             raise NotAcceptable(f"This resource is available as {', '.join(self.offered)}")
         return media_type
 
     def content(self, media_type: str) -> bytes:
-        """The document in one of its forms."""
+        """The document in one of its media types."""
         if media_type == JSON_LD and self.json_ld is not None:
             return msgspec.json.encode(self.json_ld)
         return serialize(Document(Dataset(self.graph), self.prefixes), media_type)
@@ -61,10 +61,11 @@ def generated_document(
     *,
     allow: str = "OPTIONS, GET, HEAD",
 ) -> Response:
-    """The answer to a GET or HEAD of a document; ``allow`` are the methods of its address.
+    """The response to a GET or HEAD of a document; ``allow`` lists the methods of its URL.
 
-    It must follow from what is stored and configured alone. There is no Last-Modified: the
-    entity tag is made of the content. Raises NotAcceptable and PreconditionFailed.
+    The document must depend on the stored state and the configuration alone. There is no
+    Last-Modified; the entity tag is a hash of the content. Raises NotAcceptable and
+    PreconditionFailed.
     """
     fields = request.fields
     media_type = document.choose(fields.get(b"accept"))

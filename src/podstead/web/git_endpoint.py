@@ -1,4 +1,4 @@
-"""What git asks of containers, in its own protocol, where the operator lets it (``--git``)."""
+"""Handles git's requests to containers, in git's HTTP protocol, if ``--git`` is set."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from podstead.web.request import Request
 from podstead.web.response import Response, relayed_response
 
 MAX_SIGNED_BYTES: Final = 4 * 1024 * 1024
-"""How much content may be signed with a request of git; its helpers sign none."""
+"""The maximum size of signed content in a request of git. Helpers for git sign no content."""
 
 
 async def _whole(body: RequestBody) -> InMemoryBody:
-    """Signed content, checked before git gets any of it: git acts on what it has (A-145)."""
+    """Check signed content before git receives any of it, since git acts on each piece (A-145)."""
     return InMemoryBody(await body.read(limit_bytes=MAX_SIGNED_BYTES))
 
 
 class GitEndpoint:
-    """Hands requests to git and its answers back."""
+    """Passes requests to git and its responses back."""
 
     def __init__(self, service: GitService) -> None:
         self._service = service

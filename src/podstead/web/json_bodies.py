@@ -1,4 +1,4 @@
-"""What does a body of JSON say? One object, for the endpoints that take small ones."""
+"""Parses JSON objects, for the endpoints with small request bodies."""
 
 from __future__ import annotations
 

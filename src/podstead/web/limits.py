@@ -1,6 +1,7 @@
-"""How often may an address do what costs us or helps an attacker? Counters shared by workers.
+"""How often may an address do what is costly or helps an attacker? All workers share the counters.
 
-Limits are keyed by the real peer, IPv6 by its /64 (A-180, A-181); a limit of 0 is off.
+The key of a limit is the address that the request comes from, for IPv6 its /64 (A-180, A-181). A
+limit of 0 means no limit.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from podstead.web.authority import read_address
 
 @memoize_short_keys
 def address_key(address: str) -> str:
-    """The part of an address that one customer has: an IPv4 address, or an IPv6 /64."""
+    """The part of an address that one customer is assigned: an IPv4 address, or an IPv6 /64."""
     parsed = read_address(address)
     if parsed is None:
         return address
@@ -28,8 +29,9 @@ def address_key(address: str) -> str:
 
 @memoize_short_keys
 def network_key(address: str) -> str:
-    """The network of an address: an IPv4 /24, or an IPv6 /48, the most that one site has
-    (RFC 6177). What is kept for strangers is bounded by it, since addresses within one are cheap.
+    """The network of an address: an IPv4 /24, or an IPv6 /48, the most that one site is assigned
+    (RFC 6177). It is the key of limits on what is stored for strangers, since further addresses
+    within a network cost nothing.
     """
     parsed = read_address(address)
     if parsed is None:
@@ -46,7 +48,7 @@ def is_loopback_client(address: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class InvalidCredentialLimit:
-    """Counts refused credentials; past ``per_minute`` they are answered 429 (A-181)."""
+    """Counts refused credentials. Above ``per_minute`` the response is 429 (A-181)."""
 
     counters: RateCounters
     clock: Clock
@@ -65,8 +67,8 @@ class InvalidCredentialLimit:
 
 @dataclass(frozen=True, slots=True)
 class PodCreationLimit:
-    """Counts created pods per address and hour; loopback peers of a loopback deployment are not
-    limited (A-181)."""
+    """Counts created pods per address and hour. There is no limit for loopback clients of a server
+    with a loopback base URL (A-181)."""
 
     counters: RateCounters
     clock: Clock

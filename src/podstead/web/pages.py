@@ -1,4 +1,4 @@
-"""The few pages that this server shows a person: rendered from templates, escaped by default."""
+"""Renders the pages of this server from templates, which escape values by default."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ PAGE_POLICY = (
         b"frame-ancestors 'none'"
     ),
 )
-"""Pages load nothing but the icon that browsers ask for, and run no script; their one style sheet
-is in the page itself."""
+"""Pages load nothing except the icon, which browsers request by themselves, and run no script.
+Their style sheet is part of the page."""
 
 
 @cache
 def load_templates() -> Environment:
-    """Read every template, so that later no page depends on the files of the package."""
-    # Commands import this module as well, and show no page.
+    """Read every template, so that no page depends on the files of the package later."""
+    # Commands import this module, too, and render no page.
     from jinja2 import (  # noqa: PLC0415
         DictLoader,
         Environment,
@@ -47,7 +47,7 @@ def load_templates() -> Environment:
 
 
 def _templates(folder: Traversable, above: str = "") -> Iterator[tuple[str, str]]:
-    """The text of each template by its name, as templates name each other."""
+    """The text of each template by the name that other templates use for it."""
     for entry in folder.iterdir():
         if entry.is_dir():
             yield from _templates(entry, f"{above}{entry.name}/")
@@ -56,29 +56,29 @@ def _templates(folder: Traversable, above: str = "") -> Iterator[tuple[str, str]
 
 
 def render(template: str, **context: object) -> bytes:
-    """A page of one of the templates. Whoever sends it says which policy it comes with."""
+    """Render a page from a template. The caller chooses the Content-Security-Policy."""
     return load_templates().get_template(template).render(context).encode()
 
 
 def page_response(
     page: bytes, *, method: str, status: int = 200, headers: Iterable[HeaderField] = ()
 ) -> Response:
-    """The response with one of the pages below."""
+    """The response with one of the pages of this module."""
     return content_response(
         page, HTML, method=method, status=status, headers=[PAGE_POLICY, *headers]
     )
 
 
 def error_page(*, status: int, reason: str, message: str) -> bytes:
-    """A page that says what went wrong."""
+    """The page that describes an error."""
     return render("error.html", status=status, reason=reason, message=message)
 
 
 def welcome_page(
     *, base_url: str, version: str, provider: str | None = None, registration_open: bool = True
 ) -> bytes:
-    """The page at the server's root: what this is and how to begin; if there is a ``provider``,
-    by its pages."""
+    """The page at the root of the server, which explains what the server is and how to begin. If
+    there is a ``provider``, it links to the provider's pages."""
     return render(
         "welcome.html",
         base_url=base_url,

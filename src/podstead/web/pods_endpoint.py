@@ -1,4 +1,4 @@
-"""``POST /.pods``: make a pod (A-30), or a pod with an account (A-90)."""
+"""``POST /.pods``: create a pod (A-30), or a pod with an account (A-90)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from podstead.web.response import NO_STORE, Response, json_content_response
 
 
 class CreatedPod(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What the answer says of a new pod."""
+    """What the response contains about a new pod."""
 
     name: str
     web_id: str = msgspec.field(name="webId")
@@ -28,29 +28,29 @@ class CreatedPod(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class PodMaker(Protocol):
-    """Makes what is asked for."""
+    """Creates what a request describes."""
 
     async def make(self, sent: Mapping[str, object], request: Request) -> CreatedPod:
-        """Make what a request has sent, whole or not at all.
+        """Create what a request describes, entirely or not at all.
 
-        Raises BadRequest for missing and unusable members, Conflict for names that are taken,
+        Raises BadRequest for missing and invalid members, Conflict for names that are taken,
         Overloaded and StorageError."""
 
 
 class PodsAlone:
-    """Makes pods whose owners have simple tokens."""
+    """Creates pods whose owners get a pod token."""
 
     def __init__(self, provisioner: PodProvisioner) -> None:
         self._provisioner = provisioner
 
     async def make(self, sent: Mapping[str, object], _: Request) -> CreatedPod:
-        """Make a pod of the name sent."""
+        """Create a pod with the name in the request."""
         pod = await self._provisioner.create(sent.get("name"))
         return CreatedPod(name=pod.name, web_id=pod.web_id, pod_uri=pod.pod_uri, token=pod.token)
 
 
 class PodsEndpoint:
-    """Creates pods for whoever asks, if anybody may, within the rate limit."""
+    """Creates pods for anyone, within the rate limit, unless registration is disabled."""
 
     def __init__(self, *, maker: PodMaker, registration: Registration) -> None:
         self._maker = maker

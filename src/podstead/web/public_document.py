@@ -1,4 +1,4 @@
-"""What is the response to a GET of a document that is the same for everybody and may be cached?"""
+"""What is the response to a GET of a document that is the same for everyone and may be cached?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""May somebody make a pod, and an account with it? (A-96, A-181)"""
+"""May anyone create a pod, and an account with it? (A-96, A-181)"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from podstead.web.limits import PodCreationLimit
 
 
 class RegistrationClosed(AccessDenied):
-    """The operator makes the pods of this server (A-96)."""
+    """Only the operator creates the pods of this server (A-96)."""
 
     known_text = "Registration disabled"
 
@@ -21,7 +21,7 @@ class RegistrationClosed(AccessDenied):
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """Whether anybody may register, and how often."""
+    """Whether anyone may register, and how often."""
 
     is_open: bool
     limit: PodCreationLimit
@@ -32,5 +32,5 @@ class Registration:
             raise RegistrationClosed
 
     async def count(self, address: str) -> None:
-        """Count one try of an address. Raises RateLimited, StorageError."""
+        """Count one attempt from an address. Raises RateLimited, StorageError."""
         await self.limit.count(address)

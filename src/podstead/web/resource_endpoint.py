@@ -1,4 +1,4 @@
-"""Every path that no service owns: operations on resources, through the one service and gate."""
+"""Handles every path that no service owns: operations on resources, all through one gate."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from podstead.web.response import Response
 
 
 class ResourceEndpoint:
-    """Carries out operations and says how they ended."""
+    """Carries out operations on resources and creates the responses."""
 
     def __init__(
         self,
@@ -34,7 +34,8 @@ class ResourceEndpoint:
         self._challenges = challenges
 
     async def handle(self, request: Request, agent: Identity | None) -> Response:
-        """Raises ServerTrouble; a refusal is answered here, with the facts it may carry."""
+        """Raises ServerTrouble. A refusal becomes a response here, with the headers that it may
+        have."""
         exchange = ResourceRequest(operation_of(request, agent), agent)
         try:
             outcome = await self._service.handle(exchange)

@@ -1,6 +1,6 @@
-"""``GET /``: what is this server? A page for people, a few facts for programs.
+"""``GET /``: what is this server? The answer is a page for people, and JSON for programs.
 
-The server's root is no storage and no container; pods are below it and are not listed.
+The root of the server is neither a storage nor a container. Pods are below it and are not listed.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from podstead.web.response import Response, json_content_response
 
 
 class RootEndpoint:
-    """Answers for the server itself."""
+    """Describes the server itself."""
 
     def __init__(
         self, *, base_url: str, version: str, provider: str | None, registration_open: bool
     ) -> None:
-        """``provider`` is the URL of the identity provider, where people have pages to sign in;
-        ``registration_open`` tells that anybody may create a pod."""
+        """``provider`` is the URL of the identity provider, if it has pages for signing in.
+        ``registration_open`` is true if anyone may create a pod."""
         self._base_url = base_url
         self._version = version
         self._provider = provider

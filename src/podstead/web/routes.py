@@ -1,7 +1,7 @@
-"""Which endpoint answers a path, and by what right may it be asked?
+"""Which endpoint handles a path, and who may call it?
 
 Service routes are matched by exact path; nothing is exempt from authorization by a prefix (A-13).
-Everything that no service owns is a resource, and resources have one gate (``wac.gate``).
+Every other path is that of a resource, and resources have one gate (``wac.gate``).
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ _SEGMENT = re.compile(r"\{[a-z_]+\}")
 
 Endpoint = Callable[[Request, Identity | None], Awaitable[Response]]
 SocketEndpoint = Callable[[WebSocket, Request, Identity | None], Awaitable[None]]
-"""Serves one WebSocket to its end; what it raises before it accepts it becomes a response."""
+"""Serves one WebSocket to its end. An error before the socket is accepted becomes a response."""
 
 
 class Access(Enum):
-    """By what right a route may be asked. Every route states one."""
+    """Who may call a route. Every route states it."""
 
-    PUBLIC = "anyone may ask; the endpoint bounds what asking can do"
-    OWN = "the endpoint reads credentials of its own kind, such as a session's cookie"
+    PUBLIC = "anyone; the endpoint limits what a request can do"
+    OWN = "the endpoint checks credentials of its own, such as the cookie of a session"
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One path of a service, its methods, and by what right they may be asked.
+    """One path of a service, its methods, and who may call them.
 
-    A segment of the path such as ``{uid}`` stands for any one segment. ``socket`` serves
-    WebSockets there.
+    A segment of the path such as ``{uid}`` matches any one segment. ``socket`` serves the
+    WebSockets that are opened at the path.
     """
 
     path: ResourcePath
@@ -63,8 +63,8 @@ class Routes:
         storage_description: Mapping[str, Endpoint] = {},
         resources: Endpoint | None = None,
     ) -> None:
-        """``storage_description`` are the endpoints, by method, of each storage's description,
-        which anyone may read (W-43). Without ``resources`` there are services only."""
+        """``storage_description`` has the endpoints, by method, of the description of each storage,
+        which anyone may read (W-43). Without ``resources`` there are only services."""
         self.services = services
         self._by_path = {route.path: route for route in services if "{" not in route.path}
         self._patterns = tuple(
@@ -76,9 +76,10 @@ class Routes:
         self._resources = resources
 
     def endpoint(self, service: Route | None, path: ResourcePath, method: str) -> Endpoint:
-        """Who answers for a path and the service that owns it, if one does.
+        """The endpoint that handles a path, and the service that owns the path, if there is one.
 
-        Raises NotFound below reserved names, MethodNotAllowed on a service.
+        Raises NotFound below reserved names, and MethodNotAllowed for a method that the service
+        does not have.
         """
         if service is None:
             if self._resources is None or is_reserved(path):
@@ -92,14 +93,14 @@ class Routes:
         return endpoint
 
     def service_methods(self, path: ResourcePath) -> tuple[str, ...] | None:
-        """The methods of a service path, ``None`` for paths of resources."""
+        """The methods of the path of a service, ``None`` for the path of a resource."""
         route = self.service(path)
         if route is not None:
             return route.methods
         return ("OPTIONS",) if self._resources is None or is_reserved(path) else None
 
     def service(self, path: ResourcePath) -> Route | None:
-        """The service that owns a path; a storage's description is one in each storage."""
+        """The service that owns a path. The description of a storage is one, in each storage."""
         root = storage_root(path) if self.storage_description else None
         if root is not None and path == storage_description_of(root) and not is_reserved(path):
             return Route(path, self.storage_description, Access.PUBLIC)
@@ -110,8 +111,8 @@ class Routes:
 
 
 def is_reserved(path: ResourcePath) -> bool:
-    """Whether no resource can be at the path: it lies under a name that no pod may have, or under
-    a storage's description."""
+    """Whether no resource can have the path, because it is below a name that no pod may have or
+    below the description of a storage."""
     first = path[1:].partition("/")[0]
     if first == "" or first.startswith(".") or first.casefold() in RESERVED_NAMES:
         return True

@@ -1,7 +1,8 @@
-"""``GET /.well-known/solid``: what is this server, to a program that knows only its name? (P-36)
+"""``GET /.well-known/solid``: what can a program find out that knows only the host? (P-36)
 
-Anyone may read it. The names of pods are their owners' affair: unless the operator has decided to
-name the storages, the document does not tell how many there are, nor whether there are any.
+Anyone may read the description of the server. The names of pods are private to their owners: unless
+the operator has decided to publish the storages, the document reveals neither how many there are
+nor whether there are any.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from podstead.web.request import Request
 from podstead.web.response import Response
 
 MOST_NAMED = 1000
-"""Storages that are named, the first by name: the document is made in memory, and read whole."""
+"""The maximum number of storages listed, in the order of their names. The document is created in
+memory, and clients read it as a whole."""
 
 
 class ServerDescriptionEndpoint:
     """Describes the server."""
 
     def __init__(self, *, base_url: str, named_storages: PodRegistry | None) -> None:
-        """``named_storages`` are those to be named to everybody, ``None`` to name none."""
+        """``named_storages`` lists the storages to publish; with ``None``, none is published."""
         self._base_url = base_url
         self._named_storages = named_storages
 

@@ -1,8 +1,7 @@
-"""Is this the content that was signed? Hashed while it arrives, before anything becomes of it.
+"""Is this the content that was signed? It is hashed as it arrives, before it takes effect.
 
-A write stages its content piece by piece and commits it once it has ended well. So a hash that
-turns out wrong ends the content with an error, as a client that goes away would, and nothing
-stays of it (A-145).
+A write stages its content piece by piece and commits it after the end. A wrong hash ends the
+content with an error, like a client that disconnects, so nothing of it is stored (A-145).
 """
 
 from __future__ import annotations
@@ -16,19 +15,20 @@ from podstead.core.operation import RequestBody
 from podstead.web.request import METHODS_WITH_BODY, Request
 
 MAX_UNUSED_BYTES = 64 * 1024
-"""How much content is read of a request that makes no use of any."""
+"""The maximum size of the content of a request whose method does not use any."""
 
 
 class SignedContent:
-    """A body that must turn out to have a SHA-256 (:class:`~podstead.core.operation.RequestBody`).
+    """A body that must have the SHA-256 hash that was signed
+    (:class:`~podstead.core.operation.RequestBody`).
 
-    Both ways of receiving it raise NotAuthenticated if it has another.
+    Both ways of receiving it raise NotAuthenticated if it has a different hash.
     """
 
     __slots__ = ("_body", "_digest", "_scheme", "announced", "size_bytes")
 
     def __init__(self, body: RequestBody, *, digest: bytes, scheme: str) -> None:
-        """``scheme`` is that of the credential, for the challenge."""
+        """``scheme`` is the scheme of the credential, for the challenge."""
         self._body = body
         self._scheme = scheme
         self._digest = digest
@@ -57,10 +57,10 @@ class SignedContent:
 
 
 async def with_checked_content(request: Request, digest: bytes) -> Request:
-    """The request with its content checked as it is received.
+    """The request, with its content checked as it is received.
 
-    Where the method makes no use of it, and so nobody would receive it, it is checked at once.
-    Raises NotAuthenticated, and the errors of bodies.
+    If the method does not use content, nothing would receive it, so it is checked at once. Raises
+    NotAuthenticated, and the errors of bodies.
     """
     by_password = request.fields.authorization[0].lstrip().lower().startswith(b"basic")
     scheme = "Basic" if by_password else "Nostr"

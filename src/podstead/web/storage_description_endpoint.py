@@ -1,8 +1,9 @@
 """``GET /<pod>/.well-known/solid``: what is this storage, and what can it do? (P-32, W-43, N-1)
 
-Anyone may read it, since clients look for it before they have any right. It is made, not stored.
-Its JSON-LD brings its context along, so that everybody can read it without asking further; by their
-names its members are those of the notification protocol's description resource (N-2, N-3).
+Anyone may read it, because clients look for it before they have any access. It is generated, not
+stored. Its JSON-LD contains its context, so that reading it takes no further request. Its members
+have the names that the Solid Notifications Protocol gives to those of a description resource (N-2,
+N-3).
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ class StorageDescriptionEndpoint:
     def __init__(
         self, *, base_url: str, store: ResourceStore, channel_types: Sequence[ChannelType]
     ) -> None:
-        """``channel_types`` are those that clients can subscribe to."""
+        """``channel_types`` are the types that clients can subscribe to."""
         self._base_url = base_url
         self._store = store
         self._channel_types = channel_types
 
     async def get(self, request: Request, agent: Identity | None) -> Response:
-        """Raises NotFound where no storage is, NotAcceptable and PreconditionFailed."""
+        """Raises NotFound if there is no storage, NotAcceptable and PreconditionFailed."""
         root = storage_root(request.path)
         if root is None or (await self._store.read_metadata([root]))[root] is None:
             raise NotFound("There is no storage at this URL")

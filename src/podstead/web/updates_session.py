@@ -106,7 +106,7 @@ class Arrivals:
 
     async def arrived_after(self) -> int | None:
         """For a line that has just been read; ``None`` if the store fails, which the decision about
-        the subscription will notification, too."""
+        the subscription will find out, too."""
         try:
             # A single worker reads a line before it commits a write that the client sends later.
             if self._opened_after is None:

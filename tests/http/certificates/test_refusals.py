@@ -160,7 +160,7 @@ async def test_what_is_no_certificate_is_refused(world: World) -> None:
         pem = f"-----BEGIN CERTIFICATE-----\n{text}-----END CERTIFICATE-----\n"
         client: Client = world.server.public.with_certificate(pem)
         answer: Answer = await client.get(PRIVATE)
-        reason = NO_CERTIFICATE if der else "the proxy did not pass it on in the right form"
+        reason = NO_CERTIFICATE if der else "the proxy did not forward it in the configured form"
         assert_refused(answer, reason)
 
 
