@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from podstead.authn.credentials import (
@@ -25,6 +24,7 @@ from podstead.core.clock import Clock
 from podstead.core.errors import NotAuthenticated
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import AuthenticationMethod, Identity
+from podstead.core.value import Value
 from podstead.nostr.http_auth import SignedRequest
 from podstead.storage.protocol import Store
 
@@ -35,8 +35,7 @@ _MAX_VERIFIED_TOKENS = 4096
 _DOTS_OF_A_JWT: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
-class RequestCredentials:
+class RequestCredentials(Value):
     """What a request contains about its sender: the Authorization and DPoP fields, the method and
     URL that a proof must name, and the client's address (for IPv6 its network).
 

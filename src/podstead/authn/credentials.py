@@ -9,9 +9,9 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from podstead.core.errors import BadRequest, HeadersTooLarge, NotAuthenticated
+from podstead.core.value import Value
 
 MAX_CREDENTIAL_BYTES = 16 * 1024
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
@@ -22,23 +22,20 @@ _TOKEN_68 = re.compile(rb"[A-Za-z0-9\-._~+/]+=*")
 _SECOND_CREDENTIAL = re.compile(rb",[ \t]*" + _TOKEN + rb" +[^ =,]")
 
 
-@dataclass(frozen=True, slots=True)
-class UnverifiedBearer:
+class UnverifiedBearer(Value):
     """A Bearer token as received."""
 
     token: str
 
 
-@dataclass(frozen=True, slots=True)
-class UnverifiedDpop:
+class UnverifiedDpop(Value):
     """A token that is bound to a key and the proof of possession of that key, as received."""
 
     token: str
     proof: str
 
 
-@dataclass(frozen=True, slots=True)
-class UnverifiedEvent:
+class UnverifiedEvent(Value):
     """The base64 of a signed event (NIP-98), as received: with a scheme of its own, or in Basic as
     the password of the user-id ``nostr``."""
 

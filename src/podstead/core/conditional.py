@@ -9,7 +9,6 @@ again inside its transaction.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from enum import Enum
@@ -17,6 +16,7 @@ from functools import lru_cache
 
 from podstead.core.errors import BadRequest, PreconditionFailed
 from podstead.core.memoization import memoize_short_keys
+from podstead.core.value import Value
 
 _ENTITY_TAG = re.compile(r'(W/)?"([\x21\x23-\x7e\x80-\xff]*)"')
 # No two adjacent parts can match the same character, so matching takes linear time.
@@ -27,8 +27,7 @@ MAX_TAGS_CHARS = 4096
 """A longer list is treated as malformed."""
 
 
-@dataclass(frozen=True, slots=True)
-class EntityTag:
+class EntityTag(Value):
     """An entity tag as received (RFC 9110 section 8.8.3); ``opaque`` without its quotes."""
 
     opaque: str
@@ -43,8 +42,7 @@ class EntityTag:
 ANY = "*"
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
+class Conditions(Value):
     """The If-… headers of one request as received, decoded; ``None`` where absent."""
 
     if_match: str | None = None

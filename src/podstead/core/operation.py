@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from podstead.core.conditional import UNCONDITIONAL, Conditions
 from podstead.core.errors import BodyTooLarge
@@ -53,8 +54,7 @@ class InMemoryBody:
         return self._content
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(msgspec.Struct, frozen=True):
     """One request on a resource, with decoded but not yet validated headers.
 
     ``link_types`` are the targets of Link headers with ``rel=type``. ``signed_url`` means that the

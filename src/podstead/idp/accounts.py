@@ -7,7 +7,6 @@ all; one write deletes them. Every change depends on the account still being as 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -99,7 +98,7 @@ class Accounts:
         account = self._new(pod.name, pod.web_id, address, password_hash)
         records, preconditions = records_of_new(account)
         further = NOTHING_JOINED if joined is None else joined(account)
-        write = replace(
+        write = msgspec.structs.replace(
             pod.write,
             preconditions=(*pod.write.preconditions, *preconditions, *further.preconditions),
             records=(*pod.write.records, *records, *further.records),

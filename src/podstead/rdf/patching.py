@@ -14,6 +14,8 @@ from enum import Enum, auto
 from itertools import count
 from types import MappingProxyType
 
+import msgspec
+
 from podstead.core.errors import Conflict
 from podstead.core.media_types import N3
 from podstead.rdf.container import server_managed
@@ -40,8 +42,7 @@ class Semantics(Enum):
     ALL_SOLUTIONS = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class PatchOperation:
+class PatchOperation(msgspec.Struct, frozen=True):
     """One operation. Blank nodes match any term in ``where``, and create a new node per solution in
     ``inserts``."""
 
@@ -50,13 +51,12 @@ class PatchOperation:
     inserts: Patterns = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(msgspec.Struct, frozen=True):
     """A parsed patch; ``prefixes`` are those that it declares."""
 
     operations: tuple[PatchOperation, ...]
     semantics: Semantics
-    prefixes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    prefixes: Mapping[str, str] = msgspec.field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def has_inserts(self) -> bool:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import TypeAlias
 
+from podstead.core.value import Value
 from podstead.rdf.codecs import Document
 from podstead.rdf.errors import MalformedRdf, RdfTooLarge
 from podstead.rdf.graph import Graph
@@ -20,8 +20,7 @@ from podstead.rdf.limits import RdfLimits
 from podstead.rdf.terms import BlankNode, Iri, Literal, Object
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Value):
     """A variable; the name is without ``?`` or ``$``."""
 
     name: str

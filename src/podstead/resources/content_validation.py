@@ -9,8 +9,9 @@ right to write, whatever the media type (:mod:`podstead.resources.identity_chang
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
+
+from msgspec.structs import replace
 
 from podstead.core.errors import BadRequest, BodyTooLarge
 from podstead.core.identifiers import (

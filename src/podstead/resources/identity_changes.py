@@ -26,8 +26,9 @@ by version, so that the next write need not read the document again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from podstead.core.bounded_cache import BoundedCache
 from podstead.core.errors import AccessDenied, NotAuthenticated
@@ -77,8 +78,7 @@ class OnlyOwnerMayIdentify(AccessDenied):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+class _Change(msgspec.Struct, frozen=True):
     """A write to a document, with the content after it and, if not the stored one, before it."""
 
     state: TargetState

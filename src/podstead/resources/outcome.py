@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 from podstead.core.identifiers import ResourcePath
 from podstead.core.identity import Identity
@@ -29,8 +30,7 @@ class Result(Enum):
     MOVED = "moved"
 
 
-@dataclass(frozen=True, slots=True)
-class Representation:
+class Representation(msgspec.Struct, frozen=True):
     """A representation of a resource in one media type.
 
     ``body`` is the whole content in memory, an open stored body, or pieces that are generated while
@@ -44,8 +44,7 @@ class Representation:
     verbatim: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """The result of an operation that was not refused."""
 
     result: Result
@@ -58,8 +57,7 @@ class Outcome:
     """The WebID of the owner, if the root of a storage was read and owners are published."""
 
 
-@dataclass(slots=True)
-class ResourceRequest:
+class ResourceRequest(msgspec.Struct):
     """One operation in progress, and what has been determined about it so far.
 
     ``grant`` and ``existing`` are set as soon as they are known, so that a refusal can have the

@@ -7,7 +7,8 @@ precondition no longer holds, the service reads and plans again; planners theref
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import msgspec
+from msgspec.structs import replace
 
 from podstead.core.errors import NotFound
 from podstead.core.identifiers import (
@@ -18,6 +19,7 @@ from podstead.core.identifiers import (
     is_container,
 )
 from podstead.core.identity import Identity
+from podstead.core.value import Value
 from podstead.resources.entity_tags import stored_tag
 from podstead.resources.outcome import Outcome, Result
 from podstead.resources.target_state import TargetState
@@ -46,8 +48,7 @@ DEFAULT_DESCRIPTION_TYPE = "text/turtle"
 """The media type of an empty container body and of generated resources."""
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(Value):
     """The content to store: its media type, the staged bytes, and records to commit with it."""
 
     content_type: str
@@ -55,16 +56,14 @@ class Content:
     records: tuple[Record, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NewVersion:
+class NewVersion(Value):
     """The version that a write gives its resources, and its time in Unix milliseconds."""
 
     version: Version
     at_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """A write, and the outcome of the operation once the write is committed."""
 
     write: Write

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from podstead.core.conditional import PreconditionResult, evaluate_read
 from podstead.core.identifiers import is_container, storage_root

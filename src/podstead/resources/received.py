@@ -7,12 +7,12 @@ is received as a whole, because it will be parsed; other content is streamed int
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 
 from podstead.core.errors import BadRequest, Conflict, UnsupportedMediaType
 from podstead.core.identifiers import is_container
 from podstead.core.media_types import essence, parse_media_type
 from podstead.core.operation import Operation
+from podstead.core.value import Value
 from podstead.core.vocab import LDP_BASIC_CONTAINER, LDP_CONTAINER, LDP_NON_RDF_SOURCE
 from podstead.resources.documents import Documents, is_rdf
 from podstead.resources.planning import DEFAULT_DESCRIPTION_TYPE
@@ -22,8 +22,7 @@ from podstead.storage.records import Body, InlineBody
 _CONTAINER_TYPES = frozenset({LDP_CONTAINER, LDP_BASIC_CONTAINER})
 
 
-@dataclass(frozen=True, slots=True)
-class ReceivedBody:
+class ReceivedBody(Value):
     """One received body.
 
     ``rdf`` holds the bytes of an RDF body and is ``None`` for other types. ``empty`` means that the

@@ -8,7 +8,7 @@ the preconditions of the second decision; if one does not hold, the service read
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from podstead.core.clock import Clock, Randomness
 from podstead.core.conditional import check_write

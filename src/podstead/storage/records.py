@@ -7,11 +7,11 @@ applies the whole write atomically, or changes nothing. For the operations see `
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NewType
 
 from podstead.core.identifiers import ResourcePath
+from podstead.core.value import Value
 
 Version = NewType("Version", str)
 """An opaque identifier that is new with every write of a resource: 16 random hex digits.
@@ -48,8 +48,7 @@ class ResourceKind(IntEnum):
         return self is ResourceKind.DOCUMENT or self is ResourceKind.CONTAINER
 
 
-@dataclass(frozen=True, slots=True)
-class Metadata:
+class Metadata(Value):
     """Everything about a stored resource except its bytes.
 
     ``content_type`` is as sent, including parameters; that of a container is the type of its
@@ -71,8 +70,7 @@ class Metadata:
     members_modified_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class InlineBody:
+class InlineBody(Value):
     """A small body, stored in the database."""
 
     content: bytes
@@ -82,8 +80,7 @@ class InlineBody:
         return len(self.content)
 
 
-@dataclass(frozen=True, slots=True)
-class StagedBlob:
+class StagedBlob(Value):
     """A large body that is durable in the blob store but that no resource refers to yet."""
 
     blob: BlobId
@@ -93,8 +90,7 @@ class StagedBlob:
 Body = InlineBody | StagedBlob
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Value):
     """A small record of another part of the server, such as an account or a session, which the
     store does not interpret.
 
@@ -117,60 +113,52 @@ class Entry:
 # --- The preconditions of a write -----------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class AtVersion:
+class AtVersion(Value):
     """The resource exists with exactly this version."""
 
     path: ResourcePath
     version: Version
 
 
-@dataclass(frozen=True, slots=True)
-class Absent:
+class Absent(Value):
     """There is no resource at the path."""
 
     path: ResourcePath
 
 
-@dataclass(frozen=True, slots=True)
-class Present:
+class Present(Value):
     """There is a resource at the path, of any version (for a parent container)."""
 
     path: ResourcePath
 
 
-@dataclass(frozen=True, slots=True)
-class NoMembers:
+class NoMembers(Value):
     """The container has no members; auxiliary resources are not members (C-20)."""
 
     path: ResourcePath
 
 
-@dataclass(frozen=True, slots=True)
-class NoPod:
+class NoPod(Value):
     """No pod has the name; names compare case-insensitively (A-91)."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class MembersAt:
+class MembersAt(Value):
     """The container exists, and its listing has exactly this version."""
 
     path: ResourcePath
     members_version: Version
 
 
-@dataclass(frozen=True, slots=True)
-class EntryAt:
+class EntryAt(Value):
     """The entry exists with exactly this version and has not expired at the time of the write."""
 
     entry: EntryId
     version: Version
 
 
-@dataclass(frozen=True, slots=True)
-class NoEntry:
+class NoEntry(Value):
     """There is no such entry, or it has expired at the time of the write."""
 
     entry: EntryId
@@ -184,8 +172,7 @@ Precondition = ResourcePrecondition | NoPod | EntryPrecondition
 # --- What a write does ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(Value):
     """Create or replace one resource; ``creates`` must agree with the preconditions."""
 
     path: ResourcePath
@@ -195,8 +182,7 @@ class Put:
     creates: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PodRecord:
+class PodRecord(Value):
     """A pod: its name as chosen, its storage root and its owner's WebID (an absolute IRI)."""
 
     name: str
@@ -205,8 +191,7 @@ class PodRecord:
     created_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class PodRemoval:
+class PodRemoval(Value):
     """The removal of a pod with all its resources and tokens, all entries whose ``owner`` is the
     path of its root container, and all entries of ``entry_owner``.
 
@@ -221,8 +206,7 @@ class PodRemoval:
     entry_owner: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TokenRecord:
+class TokenRecord(Value):
     """One issued simple token (A-30 to A-33). ``expires_s`` is Unix seconds, ``None`` for never.
 
     The token itself is not stored: it can be derived from the signing key, but not from this
@@ -237,16 +221,14 @@ class TokenRecord:
     revoked_s: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TokenRevocation:
+class TokenRevocation(Value):
     """Revoke one token as of ``at_s`` (Unix seconds)."""
 
     token_id: str
     at_s: int
 
 
-@dataclass(frozen=True, slots=True)
-class PutEntry:
+class PutEntry(Value):
     """Create or replace an entry unconditionally; see :class:`Entry` for the fields."""
 
     entry: EntryId
@@ -255,8 +237,7 @@ class PutEntry:
     expires_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DropEntry:
+class DropEntry(Value):
     """Remove an entry, if there is one."""
 
     entry: EntryId
@@ -277,8 +258,7 @@ class ChangeType(IntEnum):
     """A PATCH succeeded that changed nothing (L-7)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Value):
     """One row of the change log, as part of a write.
 
     ``agent`` is the IRI of the agent that made the change, ``None`` for the public or the server.
@@ -289,8 +269,7 @@ class Change:
     agent: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedChange:
+class LoggedChange(Value):
     """One row of the change log as read. Sequence numbers increase in commit order, with gaps."""
 
     sequence: int
@@ -299,8 +278,7 @@ class LoggedChange:
     at_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class DeletedAcl:
+class DeletedAcl(Value):
     """The last version of an ACL that a write deleted, kept for as long as the change log.
 
     ``content`` is empty, and thus grants nothing, after a day and if the ACL was stored as a blob.
@@ -310,8 +288,7 @@ class DeletedAcl:
     content: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Value):
     """One atomic change of the store.
 
     Every put resource gets ``version`` as its version and ``at_ms`` (Unix milliseconds) as its
@@ -340,22 +317,19 @@ class Write:
 # --- The outcome of a write -----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
+class Committed(Value):
     """The write is durable; ``sequence`` is its last row of the change log, if it has any."""
 
     sequence: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class VersionConflict:
+class VersionConflict(Value):
     """A precondition did not hold; nothing was changed. The caller should read and decide again."""
 
     precondition: Precondition
 
 
-@dataclass(frozen=True, slots=True)
-class OverQuota:
+class OverQuota(Value):
     """The write would exceed the quota of a pod; nothing was changed."""
 
     root: ResourcePath

@@ -19,6 +19,7 @@ from typing import Final
 from podstead.core import vocab
 from podstead.core.errors import BadRequest, Conflict
 from podstead.core.iris import canonical_url
+from podstead.core.value import Value
 from podstead.rdf.graph import Description, Graph
 from podstead.rdf.terms import Iri
 from podstead.wac.iris import agent_name, origin_of
@@ -48,8 +49,7 @@ _MODES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Authorization:
+class Authorization(Value):
     """One authorization about the ACL's subject.
 
     ``access_to`` is true if it is about the subject itself, ``default`` if it is about everything

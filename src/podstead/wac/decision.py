@@ -17,8 +17,8 @@ they apply to the web applications of the owner too.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from podstead.core.value import Value
 from podstead.wac.acl import Authorization
 from podstead.wac.modes import ALL_MODES, NO_MODES, Mode, Modes, with_entailed
 
@@ -27,8 +27,7 @@ def _union(rules: Iterable[Authorization]) -> Modes:
     return NO_MODES.union(*(rule.modes for rule in rules))
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Value):
     """The authorizations that apply to a resource, and what they grant regardless of the agent."""
 
     authorizations: tuple[Authorization, ...]
@@ -50,8 +49,7 @@ NO_RULES = Rules.of(())
 """The rules where there is no ACL at all: they grant nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Requester:
+class Requester(Value):
     """An authenticated agent in the terms of access rules; the public has ``Rules.public``.
 
     ``names`` are the agent's canonical IRIs (:func:`podstead.wac.iris.agent_name`). ``groups`` are

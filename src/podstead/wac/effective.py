@@ -14,7 +14,6 @@ ACLs are cached by path and version, and the version changes with every write (W
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
 from functools import partial
 
 from podstead.core.errors import RequestRefused, TargetTooLong
@@ -29,6 +28,7 @@ from podstead.core.identifiers import (
     subject_of,
 )
 from podstead.core.memoization import memoize_short_keys
+from podstead.core.value import Value
 from podstead.rdf.errors import UnknownContext
 from podstead.rdf.parser import RdfParser
 from podstead.storage.document_reader import DocumentReader
@@ -45,8 +45,7 @@ CACHE_OVERHEAD_BYTES = 1024
 """What a cached document takes besides its content: its key, objects and entry, rounded up."""
 
 
-@dataclass(frozen=True, slots=True)
-class EffectiveAcl:
+class EffectiveAcl(Value):
     """The rules that apply to one resource, with their preconditions.
 
     ``lasting`` is true if they stay the same until the store changes.
@@ -63,8 +62,7 @@ class EffectiveAcl:
         return storage_root(decisive.path) if isinstance(decisive, AtVersion) else None
 
 
-@dataclass(frozen=True, slots=True)
-class _KnownAcl:
+class _KnownAcl(Value):
     """One version of an ACL: the rules for its subject, and those for everything below."""
 
     own: Rules

@@ -10,13 +10,13 @@ target exists (W-60, W-64). Nothing bypasses the rules, and what no rule grants 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Protocol
 
 from podstead.core.errors import AccessDenied, NotAuthenticated
 from podstead.core.identifiers import ResourcePath, storage_root
 from podstead.core.identity import Identity
+from podstead.core.value import Value
 from podstead.storage.protocol import DocumentSource, Snapshot
 from podstead.storage.records import Precondition
 from podstead.wac.decision import Requester, agent_modes
@@ -39,8 +39,7 @@ class StorageOwners(Protocol):
         StorageError."""
 
 
-@dataclass(frozen=True, slots=True)
-class GrantedAccess:
+class GrantedAccess(Value):
     """What the agent (``user``) and everyone (``public``) may do with the target of a request.
 
     ``user`` includes the public modes, and both include Append if they include Write. For an ACL

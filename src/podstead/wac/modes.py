@@ -27,7 +27,6 @@ precondition of the write, so that they are still right when it is committed.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from podstead.core.identifiers import (
@@ -41,6 +40,7 @@ from podstead.core.identifiers import (
     subject_of,
 )
 from podstead.core.memoization import memoize_short_keys
+from podstead.core.value import Value
 from podstead.storage.protocol import Snapshot
 
 
@@ -65,8 +65,7 @@ def with_entailed(modes: Iterable[Mode]) -> Modes:
     return held | {Mode.APPEND} if Mode.WRITE in held else held
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Value):
     """The agent must have ``mode`` under the effective ACL of ``subject``, which is not an
     auxiliary resource."""
 
@@ -77,8 +76,7 @@ class Requirement:
 Requirements = tuple[Requirement, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PatchContent:
+class PatchContent(Value):
     """What a patch does, which determines the modes that it needs (X-20 to X-24).
 
     ``where`` is true if it has conditions, because its success then reveals what is stored. A patch
@@ -93,8 +91,7 @@ class PatchContent:
 UNREAD_PATCH = PatchContent()
 
 
-@dataclass(frozen=True, slots=True)
-class Governed:
+class Governed(Value):
     """Which resource's rules decide about a path, and whether the path is their ACL."""
 
     subject: ResourcePath

@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+
+from msgspec.structs import replace
 
 from podstead.authn.authenticate import Authenticator, RequestCredentials
 from podstead.authn.nonces import Nonces

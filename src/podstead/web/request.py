@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from podstead.core.conditional import UNCONDITIONAL, Conditions
 from podstead.core.errors import BadRequest, TargetTooLong
@@ -21,8 +21,7 @@ from podstead.web.fields import HeaderFields
 METHODS_WITH_BODY = frozenset({"PUT", "POST", "PATCH"})
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """One HTTP request: its target in canonical form, its fields, and its body to come."""
 
     method: str

@@ -8,7 +8,6 @@ and no length (section 8.6), that a response to HEAD has the fields of a GET wit
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -27,8 +26,7 @@ _JSON: Final = "application/json"
 _WITHOUT_CONTENT: Final = frozenset({204, 304})
 
 
-@dataclass(slots=True)
-class Response:
+class Response(msgspec.Struct):
     """One HTTP response.
 
     ``first`` and ``last`` bound the byte range of ``body`` that is sent.
@@ -40,7 +38,7 @@ class Response:
     """
 
     status: int
-    headers: Headers = field(default_factory=list)
+    headers: Headers = msgspec.field(default_factory=list)
     body: Body = b""
     first: int = 0
     last: int | None = None

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import AsyncIterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from podstead.core.errors import NotAuthenticated
 from podstead.core.operation import RequestBody

@@ -10,14 +10,14 @@ from functools import partial
 from pathlib import Path
 
 from podstead.core.errors import StorageError
+from podstead.core.value import Value
 from podstead.storage.blobs.disk import run_to_end
 
 CHUNK_BYTES = 256 * 1024
 """The amount of a large body that is held in memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContentBody:
+class ContentBody(Value):
     """An OpenBody in memory."""
 
     content: bytes

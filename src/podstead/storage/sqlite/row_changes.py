@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import apsw
+import msgspec
 
 from podstead.core.identifiers import ResourcePath
 from podstead.storage.state import ResourceRow, State
@@ -29,8 +29,7 @@ MAX_UNREAD: Final = 16
 """The maximum number of queued batches. The reader usually takes each before the next one."""
 
 
-@dataclass(frozen=True, slots=True)
-class RowChanges:
+class RowChanges(msgspec.Struct, frozen=True):
     """The changes that one committed batch made to the rows that readers cache.
 
     ``resources`` are the changed rows after the batch, ``None`` for deleted ones; ``others`` means

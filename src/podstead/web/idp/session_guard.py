@@ -8,9 +8,11 @@ page that says what to do.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+from msgspec.structs import replace
 
 from podstead.core.clock import Randomness
 from podstead.core.errors import BadRequest, NotAuthenticated, RateLimited, RequestRefused
