@@ -171,7 +171,7 @@ class Worker:
 
 def root_settings(root: Path, **changes: Any) -> Settings:  # noqa: ANN401 - any of the settings
     """The settings of a worker whose data root this is."""
-    return Settings(root=root, base_url=BASE, pod_creations_per_hour=0, **changes)
+    return Settings(root=root, base_url=BASE, workers=1, pod_creations_per_hour=0, **changes)
 
 
 @asynccontextmanager

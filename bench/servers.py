@@ -119,7 +119,7 @@ class Server(ABC):
 
 
 class Podstead(Server):
-    """This server, one worker, durable writes, as `podstead start` runs it by default."""
+    """This server, with one worker and otherwise as `podstead start` runs it by default."""
 
     column = "podstead"
     features = WITHOUT_TLS

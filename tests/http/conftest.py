@@ -39,7 +39,7 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings(root=tmp_path / "root", base_url=BASE, pod_creations_per_hour=0)
+    return Settings(root=tmp_path / "root", base_url=BASE, pod_creations_per_hour=0, workers=1)
 
 
 @pytest.fixture

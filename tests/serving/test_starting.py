@@ -2,11 +2,14 @@
 
 import re
 import socket
+import sys
 
 import pytest
 
+from podstead.app.process.cores import usable_cores
 from tests.support.listeners import MakeServer
 from tests.support.server import StartFailed
+from tests.support.workers import processes_of
 
 
 def test_the_summary_is_printed_when_requests_are_answered(make_server: MakeServer) -> None:
@@ -18,6 +21,25 @@ def test_the_summary_is_printed_when_requests_are_answered(make_server: MakeServ
     ]
     assert server.wait_for_line("  data").split() == ["data", str(server.root)]
     assert server.errors == ""
+
+
+ON_TWO_CORES = """
+import os, sys
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+
+
+def test_there_is_a_worker_for_each_usable_core(make_server: MakeServer) -> None:
+    """The default, on a machine of which the server may use two cores."""
+    server = make_server()
+    server.command = (sys.executable, "-c", ON_TWO_CORES, *server.command[1:])
+    server.environment = {**server.environment, "PODSTEAD_WORKERS": ""}
+    server.start()
+    cores = min(2, usable_cores())
+    workers = "1 worker" if cores == 1 else f"{cores} workers"
+    assert server.wait_for_line("  listening").endswith(f", HTTP, {workers}")
+    assert len(processes_of(server)) == 1 + cores
 
 
 def test_port_0_gives_a_free_port_that_the_base_url_has_too(make_server: MakeServer) -> None:

@@ -268,7 +268,10 @@ def _exchange(
 
 
 def _clean_environment() -> dict[str, str]:
-    return {name: text for name, text in os.environ.items() if not name.startswith("PODSTEAD_")}
+    """Without settings, except that a server has one worker unless a test asks for more: tests run
+    in parallel, and most are about what one worker does."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("PODSTEAD_")}
+    return {**kept, "PODSTEAD_WORKERS": "1"}
 
 
 def _read_lines(process: subprocess.Popen[str], lines: queue.Queue[str | None]) -> None:

@@ -101,7 +101,8 @@ def _pods(settings: Settings) -> str:
 
 
 def _transport(settings: Settings) -> str:
-    return f"{'HTTPS' if settings.uses_tls else 'HTTP'}, {counted(settings.workers, 'worker')}"
+    workers = "auto" if settings.workers is None else counted(settings.workers, "worker")
+    return f"{'HTTPS' if settings.uses_tls else 'HTTP'}, {workers}"
 
 
 def _tokens(settings: Settings) -> str:

@@ -144,7 +144,7 @@ def _from_file(row: Row[Any], file: _File | None) -> _Given | None:
 
 def _toml_text(row: Row[Any], value: object, label: str) -> str:
     # Compared exactly, since True is an int to isinstance.
-    if type(value) is not row.kind.toml_type:
+    if type(value) is not row.kind.toml_type and value not in row.kind.words:
         quotes = "in quotes" if row.kind.toml_type is str else "without quotes"
         raise StartRefused(f"{label} has the wrong type: it {row.kind.expected}, {quotes}.")
     return str(value).lower() if isinstance(value, bool) else str(value)

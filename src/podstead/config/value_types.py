@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 Network = IPv4Network | IPv6Network
 
+_AUTOMATIC = "auto"
 _MAX_INTEGER = 2**53  # what every JSON and TOML reader holds exactly
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 _HOST_NAME = re.compile(r"[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*\.?")
@@ -47,6 +48,8 @@ class ValueType(Generic[T]):
     expected: str
     parse: Callable[[str], T]
     toml_type: type[str | int | bool] = str
+    words: tuple[str, ...] = ()
+    """The texts that a TOML file may contain in quotes although the type is not ``str``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,17 @@ def integer(minimum: int, maximum: int = _MAX_INTEGER) -> ValueType[int]:
 
     bounds = f"of at least {minimum}" if maximum == _MAX_INTEGER else f"from {minimum} to {maximum}"
     return ValueType("NUMBER", f"must be an integer {bounds}", parse, int)
+
+
+def automatic_or(numbers: ValueType[int]) -> ValueType[int | None]:
+    """One of the numbers, or ``auto``, which is ``None``: the server finds out."""
+
+    def parse(text: str) -> int | None:
+        return None if text.lower() == _AUTOMATIC else numbers.parse(text)
+
+    expected = f"{numbers.expected}, or {_AUTOMATIC}"
+    metavar = f"{numbers.metavar}|{_AUTOMATIC}"
+    return ValueType(metavar, expected, parse, numbers.toml_type, (_AUTOMATIC,))
 
 
 def one_of(*words: str) -> ValueType[str]:

@@ -142,13 +142,17 @@ def test_a_switch_can_be_switched_off_over_its_variable(settings_of_options: cli
 
 def test_the_summary_tells_where_and_what() -> None:
     settings = Settings(
-        base_url="https://pods.example", host="0.0.0.0", port=8443, root=Path("/srv/pods")
+        base_url="https://pods.example",
+        host="0.0.0.0",
+        port=8443,
+        root=Path("/srv/pods"),
+        workers=2,
     )
     assert summary(settings, pid=4711).splitlines() == [
         "Podstead is ready at https://pods.example/",
         f"  version    Podstead {__version__}",
         "  process    4711",
-        "  listening  0.0.0.0, port 8443, HTTP, 1 worker",
+        "  listening  0.0.0.0, port 8443, HTTP, 2 workers",
         "  data       /srv/pods",
         "  pods       POST https://pods.example/.pods creates one",
         "  tokens     on, valid for 30 days",

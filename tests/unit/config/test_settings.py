@@ -202,6 +202,7 @@ def test_the_sentence_names_the_source_in_the_operators_words(toml: Toml) -> Non
         "quiet = 1",
         'quiet = "true"',
         "host = 127",
+        'workers = "2"',
         "trusted-proxy = '10.0.0.1'",
         "trusted-proxy = [10]",
         "[server]\nport = 4000",
@@ -209,6 +210,15 @@ def test_the_sentence_names_the_source_in_the_operators_words(toml: Toml) -> Non
 )
 def test_a_value_of_another_toml_type_is_refused(toml: Toml, text: str) -> None:
     refusal(toml(text))
+
+
+def test_the_number_of_workers_is_a_number_or_automatic(toml: Toml) -> None:
+    assert read().workers is None
+    assert read(toml("workers = 2\n")).workers == 2
+    assert read(toml('workers = "auto"\n')).workers is None
+    # A source that takes precedence can restore the default.
+    assert read({**toml("workers = 2\n"), "workers": "auto"}).workers is None
+    assert read(environment={"PODSTEAD_WORKERS": "AUTO"}).workers is None
 
 
 @pytest.mark.parametrize(("text", "value"), [("true", True), ("0", False), ("FALSE", False)])
@@ -239,6 +249,8 @@ def test_a_switch_that_says_neither_is_refused() -> None:
         ("log_level", "loud"),
         ("root", ""),
         ("workers", "0"),
+        ("workers", "65"),
+        ("workers", "automatic"),
         ("heartbeat_s", "3601"),
         ("client_cert_header", "Client Cert"),
         ("client_cert_header", ""),

@@ -25,16 +25,16 @@ _KEEP_ALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
 number."""
 
 
-def open_listeners(settings: Settings) -> list[socket.socket]:
+def open_listeners(settings: Settings, workers: int) -> list[socket.socket]:
     """The listening sockets, one for each worker; the same one for all if the system has no
     SO_REUSEPORT that distributes connections. Raises StartRefused."""
     family, address = _resolve(settings)
     first = _open_exclusively(family, address, settings)
-    if settings.workers == 1 or sys.platform != "linux":
-        return [first] * settings.workers
+    if workers == 1 or sys.platform != "linux":
+        return [first] * workers
     first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     bound = first.getsockname()
-    others = [_listen(family, bound, share=True) for _ in range(settings.workers - 1)]
+    others = [_listen(family, bound, share=True) for _ in range(workers - 1)]
     return [first, *others]
 
 

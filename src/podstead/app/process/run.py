@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from functools import partial
 
 from podstead.app.adapters.root import prepared_root
 from podstead.app.git import check_git
+from podstead.app.process.cores import usable_cores
 from podstead.app.process.exit_reason import ExitReason
 from podstead.app.process.listening import chosen_port, closing_all, open_listeners
 from podstead.app.process.logs import configure_logging
@@ -26,14 +28,16 @@ def run_server(
     """Run the server until it is stopped.
 
     ``factory`` makes the application of each worker; ``on_ready`` is called when all answer. Both
-    get the settings with the port that was really opened.
+    get the settings with the port that was really opened and the number of workers.
 
     Raises StartRefused or RootUnusable, before anything is served, and StorageError.
     """
     configure_logging(settings)
+    workers = settings.workers or usable_cores()
+    settings = dataclasses.replace(settings, workers=workers)
     keys = prepare_keys(settings)
     check_git(settings)
-    listeners = open_listeners(settings)
+    listeners = open_listeners(settings, workers)
     settings = settings.listening_on(chosen_port(listeners))
     with closing_all(listeners), prepared_root(settings):
         preload(settings)

@@ -65,8 +65,9 @@ def serve(
 ) -> ExitReason:
     """Serve until SIGTERM or SIGINT, or until a worker fails. To be called in the main thread.
 
-    ``keys`` are for TLS. ``factory`` builds the application, in each worker. ``on_ready`` is called
-    once, in another thread, when all workers answer requests. Raises StartRefused.
+    There is one worker for each of the ``listeners``. ``keys`` are for TLS. ``factory`` builds the
+    application, in each worker. ``on_ready`` is called once, in another thread, when all workers
+    answer requests. Raises StartRefused.
     """
     _raise_descriptor_limit()
     # Workers start with the modules loaded here, and share their memory. They also inherit the
@@ -79,7 +80,7 @@ def serve(
         with _signals_blocked():
             stop = _Stop(server, listeners)
             start_thread(stop.wait)
-            start_thread(partial(_await_readiness, server, settings.workers, reports, on_ready))
+            start_thread(partial(_await_readiness, server, len(listeners), reports, on_ready))
             if keys is not None:
                 start_thread(Renewal(settings, server.keys_in_use, server.adopt).watch)
             try:
@@ -126,7 +127,7 @@ class _Server(MPServer):
             interface=Interfaces.ASGI,
             loop=Loops.uvloop,
             http=HTTPModes.auto,
-            workers=settings.workers,
+            workers=len(equipment.listeners),
             workers_kill_timeout=settings.drain_timeout_s,
             backlog=BACKLOG,
             backpressure=settings.max_connections,

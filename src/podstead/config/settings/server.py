@@ -40,14 +40,17 @@ class ServerSettings:
         ),
         shown_default="http or https (with ssl-cert), localhost, and the port",
     )
-    workers: int = setting(
-        1,
+    workers: int | None = setting(
+        None,
         "workers",
-        value_types.integer(1, 64),
+        value_types.automatic_or(value_types.integer(1, 64)),
         Group.SERVER,
-        "The number of worker processes that answer requests.",
-        unit="processes",
-        reason="One serves thousands of requests per second; more are useful if cores are free.",
+        (
+            "The number of worker processes that answer requests, or auto for one for each core "
+            "that the server may use."
+        ),
+        reason="Each worker takes about 45 MiB of memory; set a lower number to save some.",
+        shown_default="auto, which respects CPU affinity and the CPU limits of containers",
     )
     config: Path | None = optional(
         "config",
