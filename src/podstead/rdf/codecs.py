@@ -37,7 +37,7 @@ from podstead.rdf.jsonld_reader import prepare_json_ld
 from podstead.rdf.jsonld_style import Original
 from podstead.rdf.labels import BlankNodeLabels
 from podstead.rdf.limits import DEFAULT_LIMITS, RdfLimits, check_complexity, check_size
-from podstead.rdf.terms import DefaultGraph, GraphName, Quad, Triple
+from podstead.rdf.terms import Quad
 from podstead.rdf.xml_text import is_namespace_well_formed
 
 __all__ = [
@@ -106,7 +106,7 @@ class Document:
 
     def with_graph(self, graph: Graph) -> Document:
         """The same document with another default graph."""
-        return replace(self, dataset=replace(self.dataset, default=graph))
+        return replace(self, dataset=self.dataset.with_default(graph))
 
 
 def parse(
@@ -135,10 +135,12 @@ def parse(
         content = prepare_json_ld(content, base_iri=base_iri, contexts=contexts, limits=limits)
     else:
         check_complexity(content, parsed_type.essence, limits)
-    document = _library_read(content, parsed_type.essence, base_iri=base_iri, limits=limits)
+    document = _library_read(
+        content, parsed_type.essence, base_iri=base_iri, limits=limits, original=original
+    )
     if format_ is RdfFormat.N3 and document.dataset.named:
         raise MalformedRdf(parsed_type.essence, "formulas are accepted in patches only")
-    return document if original is None else replace(document, original=original)
+    return document
 
 
 def parse_blocks(
@@ -154,7 +156,14 @@ def parse_blocks(
     return _library_read(content, media_type, base_iri=base_iri, limits=limits)
 
 
-def _library_read(content: bytes, essence: str, *, base_iri: str, limits: RdfLimits) -> Document:
+def _library_read(
+    content: bytes,
+    essence: str,
+    *,
+    base_iri: str,
+    limits: RdfLimits,
+    original: Original | None = None,
+) -> Document:
     parser = pyoxigraph.parse(content, format=_FORMATS[essence], base_iri=base_iri)
     try:
         quads: list[Quad] = list(islice(parser, limits.max_triples + 1))
@@ -162,9 +171,9 @@ def _library_read(content: bytes, essence: str, *, base_iri: str, limits: RdfLim
         raise _malformed(essence, error, content) from error
     if len(quads) > limits.max_triples:
         raise RdfTooLarge(f"An RDF document can have at most {limits.max_triples} triples")
-    dataset = _dataset(quads, essence)
     rdf12.check_read(content, essence, quads)
-    return Document(dataset, MappingProxyType(parser.prefixes), parser.base_iri)
+    prefixes = MappingProxyType(parser.prefixes)
+    return Document(Dataset.of(quads), prefixes, parser.base_iri, original)
 
 
 def _format(essence: str) -> RdfFormat:
@@ -177,24 +186,6 @@ def _format(essence: str) -> RdfFormat:
 def _malformed(essence: str, error: SyntaxError, content: bytes) -> MalformedRdf:
     reason = rdf12.reason_of(_PLACE.sub("", str(error.msg)), content, error.lineno)
     return MalformedRdf(essence, reason[:_MAX_REASON_LENGTH], line=error.lineno)
-
-
-def _dataset(quads: list[Quad], essence: str) -> Dataset:
-    default: list[Triple] = []
-    named: dict[GraphName, list[Triple]] = {}
-    for quad in quads:
-        subject, object_ = quad.subject, quad.object
-        if isinstance(subject, pyoxigraph.Triple) or isinstance(object_, pyoxigraph.Triple):
-            raise MalformedRdf(essence, rdf12.TRIPLE_TERMS)
-        triple = (subject, quad.predicate, object_)
-        graph_name = quad.graph_name
-        if isinstance(graph_name, DefaultGraph):
-            default.append(triple)
-        else:
-            named.setdefault(graph_name, []).append(triple)
-    return Dataset(
-        Graph(default), MappingProxyType({name: Graph(group) for name, group in named.items()})
-    )
 
 
 def repair_missing_final_dot(content: bytes, *, limits: RdfLimits = DEFAULT_LIMITS) -> bytes | None:

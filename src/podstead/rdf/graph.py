@@ -11,10 +11,9 @@ preserved.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from podstead.rdf.terms import GraphName, Iri, Object, Subject, Triple
+from podstead.rdf.terms import DefaultGraph, GraphName, Iri, Object, Quad, Subject, Triple
 
 Description = Mapping[Iri, tuple[Object, ...]]
 """The statements about one subject: the objects of each predicate, in order."""
@@ -28,14 +27,21 @@ class Graph:
     __slots__ = ("_by_subject", "_given", "_set")
 
     def __init__(self, triples: Iterable[Triple] = ()) -> None:
-        self._given: tuple[Triple, ...] | None = tuple(triples)
+        self._given: tuple[Triple, ...] | None = None
         self._set: dict[Triple, None] = {}
+        if type(triples) is dict:
+            self._set = triples.copy()
+        else:
+            self._given = tuple(triples)
         self._by_subject: dict[Subject, dict[Iri, tuple[Object, ...]]] | None = None
 
     @property
     def _triples(self) -> dict[Triple, None]:
         """The distinct triples. Computed lazily: hashing them takes as long as parsing, and many
-        documents are parsed only to validate them."""
+        documents are parsed only to validate them.
+
+        A copy of a dict, and the comparison of two, use the hashes that it contains.
+        """
         given = self._given
         if given is not None:
             self._set = dict.fromkeys(given)
@@ -52,7 +58,7 @@ class Graph:
         return triple in self._triples
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Graph) and self._triples.keys() == other._triples.keys()
+        return isinstance(other, Graph) and self._triples == other._triples
 
     def __hash__(self) -> int:
         return hash(frozenset(self._triples))
@@ -62,7 +68,12 @@ class Graph:
 
     def __or__(self, other: Graph) -> Graph:
         """Union, this graph's triples first. Blank nodes are identified by label."""
-        return Graph([*self._triples, *other._triples])
+        return Graph(self._triples | other._triples)
+
+    def to_dict(self) -> dict[Triple, None]:
+        """The triples as the keys of a new dict, which a ``Graph`` can be created from again
+        without hashing them."""
+        return self._triples.copy()
 
     def __sub__(self, other: Graph) -> Graph:
         """Difference: the triples of this graph that are not in the other."""
@@ -102,34 +113,96 @@ class Graph:
 
 
 def _grouped(triples: Iterable[Triple]) -> dict[Subject, dict[Iri, tuple[Object, ...]]]:
-    grouped: dict[Subject, dict[Iri, tuple[Object, ...]]] = {}
-    repeated: dict[tuple[Subject, Iri], list[Object]] = {}
+    # Lists at first, because growing a tuple is quadratic. No term is hashed twice.
+    lists: dict[Subject, dict[Iri, list[Object]]] = {}
     for subject, predicate, object_ in triples:
-        description = grouped.get(subject)
+        description = lists.get(subject)
         if description is None:
-            grouped[subject] = {predicate: (object_,)}
-        elif predicate not in description:
-            description[predicate] = (object_,)
+            lists[subject] = {predicate: [object_]}
+        elif (objects := description.get(predicate)) is None:
+            description[predicate] = [object_]
         else:
-            # A list that becomes a tuple at the end, because growing a tuple is quadratic.
-            key = (subject, predicate)
-            if key not in repeated:
-                repeated[key] = list(description[predicate])
-            repeated[key].append(object_)
-    for (subject, predicate), objects in repeated.items():
-        grouped[subject][predicate] = tuple(objects)
-    return grouped
+            objects.append(object_)
+    return {
+        subject: {predicate: tuple(objects) for predicate, objects in description.items()}
+        for subject, description in lists.items()
+    }
 
 
 EMPTY_GRAPH = Graph()
 
 
-@dataclass(frozen=True, slots=True)
-class Dataset:
-    """A default graph and named graphs (R-9); most documents have only the former."""
+_NO_GRAPHS: Mapping[GraphName, Graph] = MappingProxyType({})
 
-    default: Graph
-    named: Mapping[GraphName, Graph] = field(default_factory=lambda: MappingProxyType({}))
+
+class Dataset:
+    """An immutable default graph with named graphs (R-9); most documents have only the former."""
+
+    __slots__ = ("_default", "_named", "_quads")
+
+    def __init__(self, default: Graph, named: Mapping[GraphName, Graph] = _NO_GRAPHS) -> None:
+        self._default = default
+        self._named = named
+        self._quads: tuple[Quad, ...] | None = None
+
+    @classmethod
+    def of(cls, quads: Iterable[Quad]) -> Dataset:
+        """A dataset of quads without triple terms, which are grouped on first use.
+
+        Grouping takes half as long as parsing, and many documents are parsed only to validate them.
+        """
+        dataset = cls(EMPTY_GRAPH)
+        dataset._quads = tuple(quads)
+        return dataset
+
+    @property
+    def default(self) -> Graph:
+        """The default graph."""
+        self._group()
+        return self._default
+
+    @property
+    def named(self) -> Mapping[GraphName, Graph]:
+        """The named graphs by name; none is empty if the dataset was parsed."""
+        self._group()
+        return self._named
+
+    def _group(self) -> None:
+        quads = self._quads
+        if quads is not None:
+            # In this order: another thread may see what is set here, and would group again.
+            self._default, self._named = _graphs(quads)
+            self._quads = None
+
+    def with_default(self, graph: Graph) -> Dataset:
+        """The same dataset with another default graph."""
+        return Dataset(graph, self.named)
 
     def __len__(self) -> int:
         return len(self.default) + sum(len(graph) for graph in self.named.values())
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Dataset)
+            and self.default == other.default
+            and self.named == other.named
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # nothing needs it
+
+    def __repr__(self) -> str:
+        return f"<Dataset of {len(self)} triples in {1 + len(self.named)} graphs>"
+
+
+def _graphs(quads: Iterable[Quad]) -> tuple[Graph, Mapping[GraphName, Graph]]:
+    default: list[Triple] = []
+    named: dict[GraphName, list[Triple]] = {}
+    for subject, predicate, object_, graph_name in quads:
+        triple = (subject, predicate, object_)
+        if isinstance(graph_name, DefaultGraph):
+            default.append(triple)
+        else:
+            named.setdefault(graph_name, []).append(triple)
+    if not named:
+        return Graph(default), _NO_GRAPHS
+    return Graph(default), MappingProxyType({name: Graph(group) for name, group in named.items()})

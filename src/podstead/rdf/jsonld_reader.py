@@ -4,20 +4,28 @@ A document is decoded, checked, and encoded again for the parser (see ``json_tex
 The contexts that it refers to are inlined, and type maps are expanded, because the parser does not
 support them. Input that would make the parser abort or run for seconds is refused: lists in the
 place of graphs, and contexts that are activated too often.
+
+All of this concerns contexts only. A document without any, or whose only context is one that was
+found to need no preparation, is passed on as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
 
 from podstead.core.media_types import JSON_LD
 from podstead.rdf.errors import MalformedRdf
 from podstead.rdf.json_text import Json, decode_json, encode_json
-from podstead.rdf.jsonld_contexts import ContextSource, absolute_references
+from podstead.rdf.jsonld_contexts import NO_CONTEXTS, ContextSource, absolute_references
 from podstead.rdf.jsonld_cost import NOT_NODES, check_context_work, check_definitions
 from podstead.rdf.jsonld_inlining import ReachableContexts, names_in, refers
 from podstead.rdf.limits import RdfLimits
+
+_CONTEXT_KEY: Final = encode_json("@context")
+_MAX_CACHED_CONTEXT_BYTES: Final = 4096
 
 
 def prepare_json_ld(
@@ -30,9 +38,22 @@ def prepare_json_ld(
     document = decode_json(content, max_depth=limits.max_depth)
     if not isinstance(document, dict | list):  # JSON-LD 1.1 section 9
         raise MalformedRdf(JSON_LD, "a document is an object or an array of objects")
+    encoded = encode_json(document)
+    # The encoder writes every key in this form, also that of a context within a context. Texts may
+    # contain it too, which costs time only.
+    contexts_at_most = encoded.count(_CONTEXT_KEY)
+    if contexts_at_most == 0 or (contexts_at_most == 1 and _needs_no_change(document, limits)):
+        return encoded
+    return encode_json(prepared(document, base_iri=base_iri, contexts=contexts, limits=limits))
+
+
+def prepared(document: Json, *, base_iri: str, contexts: ContextSource, limits: RdfLimits) -> Json:
+    """As :func:`prepare_json_ld`, for a decoded document and whatever its contexts are.
+
+    Changes the document in place, so that the checks see what the parser will see.
+    """
     survey = _survey(document, base_iri, contexts, limits)
     reachable, anywhere = survey.reachable, survey.anywhere
-    # Changes the document in place, so that the checks below see what the parser will see.
     for holder in survey.holders:
         absolute = absolute_references(holder["@context"], base_iri=base_iri)
         holder["@context"] = reachable.inline(absolute)
@@ -45,7 +66,40 @@ def prepare_json_ld(
     # A single context without scoped ones is activated once, and inlining has bounded its size.
     if len(survey.all_holders) > 1 or anywhere.scoped_terms:
         check_context_work(document, anywhere.scoped_terms, max_work=limits.max_context_work)
-    return encode_json(document)
+    return document
+
+
+def _needs_no_change(document: Json, limits: RdfLimits) -> bool:
+    """Whether the only context of a document is at its top and has no effect on its preparation.
+
+    Raises MalformedRdf and RdfTooComplex.
+    """
+    context = document.get("@context") if isinstance(document, dict) else None
+    if not isinstance(context, dict):
+        return False
+    encoded = encode_json(context)
+    return len(encoded) <= _MAX_CACHED_CONTEXT_BYTES and _is_plain(
+        encoded, limits.max_depth, limits.max_context_work
+    )
+
+
+@lru_cache(maxsize=512)
+def _is_plain(encoded_context: bytes, max_depth: int, max_context_work: int) -> bool:
+    """Whether a context without scoped contexts is parsed as it is and makes no value dangerous.
+
+    This depends on the context and the limits only: not on the rest of the document, its base IRI
+    or the available contexts. Raises MalformedRdf and RdfTooComplex.
+    """
+    context = decode_json(encoded_context, max_depth=max_depth)
+    if not isinstance(context, dict) or "@import" in context:
+        return False
+    terms = ReachableContexts(
+        [context], names=None, contexts=NO_CONTEXTS, max_terms=max_context_work
+    )
+    if terms.type_map_terms or terms.graph_terms:
+        return False
+    check_definitions(context, max_depth=max_depth)
+    return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,12 @@ one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from podstead.rdf.errors import PatchTooCostly
+from podstead.rdf.graph import Graph
 from podstead.rdf.patterns import Patterns, Variable
 from podstead.rdf.terms import BlankNode, Object, Triple
 
@@ -52,17 +53,18 @@ class IndexedTriples:
 
     __slots__ = ("_by_term", "_triples")
 
-    def __init__(self, triples: Iterable[Triple]) -> None:
+    def __init__(self, graph: Graph) -> None:
         # Dicts without values, here and in the indexes, because sets are not ordered, and the
         # result of a patch must be deterministic.
-        self._triples = dict.fromkeys(triples)
+        self._triples = graph.to_dict()
         self._by_term: list[dict[Object, dict[Triple, None]] | None] = [None, None, None]
 
     def __contains__(self, triple: object) -> bool:
         return triple in self._triples
 
-    def __iter__(self) -> Iterator[Triple]:
-        return iter(self._triples)
+    def graph(self) -> Graph:
+        """The triples as they are now."""
+        return Graph(self._triples)
 
     def add(self, triple: Triple) -> None:
         """Add a triple at the end, if it is not present."""

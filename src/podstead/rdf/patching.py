@@ -172,7 +172,7 @@ class _Evaluation:
             change = self._change(operation)
             check(change)
             self._make(change)
-        return Graph(self._triples)
+        return self._triples.graph()
 
     def _change(self, operation: PatchOperation) -> _Change:
         change = _Change()

@@ -11,20 +11,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from podstead.core.media_types import JSON_LD, TRIG, TURTLE
+from podstead.core.media_types import JSON_LD, RDF_XML, TRIG, TURTLE
 from podstead.rdf.errors import MalformedRdf
 from podstead.rdf.graph import Dataset, Graph
 from podstead.rdf.lexing import Lexer, TokenKind, line_of
-from podstead.rdf.terms import Literal, Quad
+from podstead.rdf.terms import Literal, Quad, TripleTerm
 
 TRIPLE_TERMS: Final = "RDF 1.2 triple terms are not supported"
 DIRECTIONS: Final = "RDF 1.2 base directions are accepted in JSON-LD only"
 VERSIONS: Final = "RDF 1.2 version directives are not supported"
 
+# What every document with a triple term contains, in the Turtle family: the term itself, or one of
+# the abbreviations for statements about a triple.
+_MAYBE_TRIPLE_TERM: Final = re.compile(rb"<<|\{\||~")
 # What every document with a direction contains, in the Turtle family and in RDF/XML.
 _MAYBE_DIRECTION: Final = re.compile(rb"--[lr]t|dir")
 # Searched in lower case. May have false positives, which the lexer rejects, but misses nothing.
@@ -36,15 +38,23 @@ _ABOUT_DIRECTIONS: Final = re.compile(r"dirLangString|base direction")
 def check_read(content: bytes, media_type: str, quads: Iterable[Quad]) -> None:
     """Refuse RDF 1.2 features in a parsed document; ``quads`` are those of ``content``.
 
-    Does not look for triple terms. Searches the bytes first, which takes a few thousandths of the
-    time for parsing them. Raises MalformedRdf.
+    Searches the bytes first, which takes a few thousandths of the time for parsing them. JSON-LD
+    has no triple terms. Raises MalformedRdf.
     """
     if media_type == JSON_LD:
         return
+    if media_type == RDF_XML or _MAYBE_TRIPLE_TERM.search(content):
+        _check_no_triple_terms(media_type, quads)
     if _MAYBE_DIRECTION.search(content) and any(_is_directed(quad.object) for quad in quads):
         raise MalformedRdf(media_type, DIRECTIONS)
     if media_type in (TURTLE, TRIG) and _MAYBE_VERSION.search(content.lower()):
         _check_version(content.decode(), media_type)
+
+
+def _check_no_triple_terms(media_type: str, quads: Iterable[Quad]) -> None:
+    for quad in quads:
+        if isinstance(quad.subject, TripleTerm) or isinstance(quad.object, TripleTerm):
+            raise MalformedRdf(media_type, TRIPLE_TERMS)
 
 
 def _check_version(text: str, media_type: str) -> None:
@@ -71,7 +81,7 @@ def reason_of(reason: str, content: bytes, line: int | None) -> str:
 def without_directions(dataset: Dataset) -> Dataset:
     """Remove the base directions of literals, which keep their languages."""
     named = {name: _undirected(graph) for name, graph in dataset.named.items()}
-    return replace(dataset, default=_undirected(dataset.default), named=MappingProxyType(named))
+    return Dataset(_undirected(dataset.default), MappingProxyType(named))
 
 
 def _undirected(graph: Graph) -> Graph:

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph, Literal, Quad
 from pyoxigraph import NamedNode as Iri
+from pyoxigraph import Triple as TripleTerm
 
 __all__ = [
     "BlankNode",
@@ -24,6 +25,7 @@ __all__ = [
     "Quad",
     "Subject",
     "Triple",
+    "TripleTerm",
 ]
 
 Subject: TypeAlias = Iri | BlankNode

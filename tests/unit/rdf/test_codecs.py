@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -194,12 +195,50 @@ def test_a_refusal_tells_the_place_once(media_type: str, content: bytes) -> None
         b"<a> <b> <<( <a> <b> <c> )>> .",
         b"<< <a> <b> <c> >> <d> <e> .",
         b"<a> <b> <c> {| <d> <e> |} .",
+        b"<a> <b> <c> ~ <d> .",
+        b"<a> <b> <c>~ .",
     ],
 )
 def test_triple_terms_are_refused(content: bytes) -> None:
     """JSON-LD has no form for them, and R-1 wants every RDF source in both."""
     with pytest.raises(MalformedRdf, match="triple terms"):
         parse(content, TURTLE, base_iri=BASE)
+
+
+@pytest.mark.parametrize("media_type", [TRIG, N_TRIPLES, N_QUADS])
+def test_triple_terms_are_refused_in_the_syntaxes_like_turtle(media_type: str) -> None:
+    with pytest.raises(MalformedRdf, match="triple terms"):
+        parse(b"<a:a> <a:b> <<( <a:a> <a:b> <a:c> )>> .", media_type, base_iri=BASE)
+
+
+def test_triple_terms_are_refused_in_rdf_xml() -> None:
+    content = (
+        b'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:a="a:"'
+        b' rdf:version="1.2"><rdf:Description rdf:about="a:a"><a:b rdf:parseType="Triple">'
+        b'<rdf:Description rdf:about="a:a"><a:b rdf:resource="a:c"/></rdf:Description>'
+        b"</a:b></rdf:Description></rdf:RDF>"
+    )
+    with pytest.raises(MalformedRdf, match="triple terms"):
+        parse(content, RDF_XML, base_iri=BASE)
+
+
+@pytest.mark.parametrize("embedded", ["@id", "@annotation"])
+def test_json_ld_has_no_triple_terms(embedded: str) -> None:
+    """Its documents are not searched for them, so the parser must never return one."""
+    triple = {"@id": "a:a", "a:b": {"@id": "a:c"}}
+    document = {"@id": "a:a", "a:b": {"@id": "a:c"}, embedded: triple}
+    for each in (document, {"@id": "a:x", "a:y": document}):
+        content = json.dumps(each).encode()
+        try:
+            graph = parse(content, JSON_LD, base_iri=BASE).graph
+        except MalformedRdf:
+            continue
+        assert {type(term) for triple in graph for term in triple} <= {Iri, BlankNode, Literal}
+
+
+def test_marks_of_triple_terms_are_allowed_in_texts_and_iris() -> None:
+    document = parse(b'<~a> <b> "<<( {| ~" .', TURTLE, base_iri=BASE)
+    assert len(document.graph) == 1
 
 
 def test_n3_is_read_as_far_as_it_is_triples() -> None:

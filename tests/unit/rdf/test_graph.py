@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from podstead.rdf.graph import EMPTY_GRAPH, Dataset, Graph
-from podstead.rdf.terms import BlankNode, GraphName, Iri, Literal, Triple
+from podstead.rdf.terms import BlankNode, GraphName, Iri, Literal, Quad, Triple
 
 A, B, C = Iri("http://example.org/a"), Iri("http://example.org/b"), Iri("http://example.org/c")
 P, Q = Iri("http://example.org/p"), Iri("http://example.org/q")
@@ -90,3 +90,23 @@ def test_a_dataset_counts_the_triples_of_all_its_graphs() -> None:
     named: Mapping[GraphName, Graph] = {A: Graph([(A, P, X)])}
     assert len(Dataset(Graph([(A, P, X), (A, P, Y)]), named)) == 3
     assert len(Dataset(EMPTY_GRAPH)) == 0
+
+
+def test_graphs_do_not_share_what_they_were_made_from_or_gave_away() -> None:
+    triples = dict.fromkeys([(A, P, X), (B, P, X)])
+    graph = Graph(triples)
+    del triples[A, P, X]
+    given = graph.to_dict()
+    given.clear()
+    assert list(graph) == [(A, P, X), (B, P, X)]
+
+
+def test_quads_are_the_graphs_that_they_name() -> None:
+    quads = [Quad(A, P, X), Quad(B, P, X, C), Quad(A, P, Y), Quad(B, P, X, C), Quad(A, P, X, B)]
+    named: Mapping[GraphName, Graph] = {C: Graph([(B, P, X)]), B: Graph([(A, P, X)])}
+    for _ in range(2):
+        dataset = Dataset.of(iter(quads))
+        assert dataset == Dataset(Graph([(A, P, X), (A, P, Y)]), named)
+        assert dataset.with_default(EMPTY_GRAPH) == Dataset(EMPTY_GRAPH, named)
+        assert list(dataset.named) == [C, B]
+    assert Dataset.of([]) == Dataset(EMPTY_GRAPH) != Dataset.of(quads)
