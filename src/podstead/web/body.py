@@ -10,10 +10,11 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from podstead.core.errors import BadRequest, BodyTimeout, BodyTooLarge
 from podstead.web.asgi import Message, Receive, Scope
+from podstead.web.deadlines import Deadlines
 from podstead.web.fields import HeaderFields
 
 LINGER_S = 5.0
@@ -80,10 +81,13 @@ class BodyPace:
 
     A body that comes a byte now and then would hold its connection for as long as its sender likes,
     if each piece were waited for anew. So each piece gives back only the time that it may take.
+
+    All bodies of a worker share the ``deadlines``.
     """
 
     idle_timeout_s: float
     min_bytes_per_s: float = MIN_BYTES_PER_S
+    deadlines: Deadlines = field(default_factory=Deadlines, compare=False)
 
     def patience_s(self, before_s: float, *, waited_s: float, received_bytes: int) -> float:
         """How long the next piece is waited for, after one for which there were ``before_s``;
@@ -100,11 +104,13 @@ class AsgiBody:
     """The body of one request (:class:`podstead.core.operation.RequestBody`)."""
 
     __slots__ = (
+        "_ended",
         "_first",
         "_now_s",
         "_pace",
         "_patience_s",
         "_receive",
+        "_received_bytes",
         "announced",
         "size_bytes",
     )
@@ -124,6 +130,8 @@ class AsgiBody:
         self._now_s = now_s
         self._patience_s = pace.idle_timeout_s
         self._first: Message | None = None
+        self._received_bytes = 0
+        self._ended = False
         self.size_bytes = _content_length(fields)
         self.announced = (self.size_bytes or 0) > 0 or _is_chunked(fields)
 
@@ -134,32 +142,39 @@ class AsgiBody:
 
     async def read(self, *, limit_bytes: int) -> bytes:
         """Receive the whole body; see :class:`~podstead.core.operation.RequestBody`."""
-        parts = [chunk async for chunk in self.chunks(limit_bytes=limit_bytes)]
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        pieces = []
+        while not self._ended:
+            pieces.append(await self._next_piece(limit_bytes))
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def chunks(self, *, limit_bytes: int) -> AsyncIterator[bytes]:
         """Receive the body piece by piece."""
-        if self.size_bytes is not None and self.size_bytes > limit_bytes:
+        while not self._ended:
+            piece = await self._next_piece(limit_bytes)
+            if piece:
+                yield piece
+
+    async def _next_piece(self, limit_bytes: int) -> bytes:
+        """The content of the next message, checked to be within the limit, and to complete the
+        announced length if it is the last one."""
+        size_bytes = self.size_bytes
+        if size_bytes is not None and size_bytes > limit_bytes:
             raise _too_large(limit_bytes)
-        received_bytes = 0
-        more = True
-        while more:
-            message = self._first or await self._next_message()
-            self._first = None
-            chunk: bytes = message.get("body", b"")
-            more = message.get("more_body", False)
-            received_bytes += len(chunk)
-            if received_bytes > limit_bytes:
-                raise _too_large(limit_bytes)
-            if chunk:
-                yield chunk
-        if self.size_bytes is not None and received_bytes != self.size_bytes:
+        message = self._first or await self._next_message()
+        self._first = None
+        piece: bytes = message.get("body", b"")
+        self._received_bytes += len(piece)
+        if self._received_bytes > limit_bytes:
+            raise _too_large(limit_bytes)
+        self._ended = not message.get("more_body", False)
+        if self._ended and size_bytes is not None and self._received_bytes != size_bytes:
             raise BadRequest("The body is shorter or longer than its Content-Length")
+        return piece
 
     async def _next_message(self) -> Message:
         asked_s = self._now_s()
         try:
-            async with asyncio.timeout(self._patience_s):
+            with self._pace.deadlines.wait(self._patience_s):
                 message = await self._receive()
         except TimeoutError as error:
             raise self._too_slow() from error

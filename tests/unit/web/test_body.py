@@ -10,6 +10,7 @@ import pytest
 from podstead.core.errors import BadRequest, BodyTimeout, BodyTooLarge
 from podstead.web.asgi import Message
 from podstead.web.body import AsgiBody, BodyPace
+from podstead.web.deadlines import Deadlines
 from podstead.web.fields import HeaderFields
 from tests.support.clock import FakeClock
 
@@ -18,6 +19,10 @@ GONE: Message = {"type": "http.disconnect"}
 
 def part(content: bytes, *, more: bool = True) -> Message:
     return {"type": "http.request", "body": content, "more_body": more}
+
+
+def impatient() -> BodyPace:
+    return BodyPace(0.02, 100, Deadlines(period_s=0.01))
 
 
 def body(
@@ -35,7 +40,7 @@ def body(
     fields = [(b"transfer-encoding", b"chunked")] if chunked else []
     if length is not None:
         fields.append((b"content-length", length.encode()))
-    return AsgiBody(receive, HeaderFields(fields), pace=BodyPace(0.02))
+    return AsgiBody(receive, HeaderFields(fields), pace=impatient())
 
 
 async def test_pieces_are_put_together_in_order() -> None:
@@ -205,7 +210,7 @@ async def test_nothing_that_comes_in_pieces_is_waited_for_longer_than_there_is_p
         await asyncio.Event().wait()
         raise AssertionError
 
-    slow = AsgiBody(receive, HeaderFields([]), pace=BodyPace(0.02, 100))
+    slow = AsgiBody(receive, HeaderFields([]), pace=impatient())
     if not announced:
         await slow.look_ahead()
     with pytest.raises(BodyTimeout):
