@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from podstead.authn.credentials import (
     UnverifiedBearer,
@@ -32,7 +32,11 @@ if TYPE_CHECKING:
     from podstead.authn.web_id_tls import WebIdTls  # loaded where client certificates are valid
 
 _MAX_VERIFIED_TOKENS = 4096
+_MAX_RECALLED_BYTES = 1024
 _DOTS_OF_A_JWT: Final = 2
+
+_Key = TypeVar("_Key")
+_Known = TypeVar("_Known")
 
 
 class RequestCredentials(Value):
@@ -72,6 +76,16 @@ class Authenticator:
         self._signed_requests = signed_requests
         self._certificates = certificates
 
+    def recall(self, authorization: Sequence[bytes], proofs: Sequence[bytes]) -> Identity | None:
+        """The identity that :meth:`authenticate` found for the same Authorization field, if it
+        would find it again; ``None`` to ask it.
+
+        Only simple tokens prove the same to every request. Raises StorageError.
+        """
+        if len(authorization) != 1 or proofs:
+            return None
+        return self._pod_tokens.recall(authorization[0])
+
     async def authenticate(self, credentials: RequestCredentials) -> Identity | None:
         """The identity that the credentials of a request prove; ``None`` without credentials.
 
@@ -103,7 +117,7 @@ class Authenticator:
             case UnverifiedBearer(token) if token.count(".") == _DOTS_OF_A_JWT:
                 return await self._resource_tokens.verify_bearer(credential)
             case UnverifiedBearer(token):
-                return await self._pod_tokens.verify(token)
+                return await self._pod_tokens.verify(token, credentials.authorization[0])
 
     async def check_again(self, credentials: RequestCredentials, identity: Identity) -> None:
         """Check that the credentials that proved an identity when the request began have not been
@@ -152,9 +166,33 @@ class PodTokenVerifier:
         self._clock = clock
         self._enabled = enabled
         self._verified: OrderedDict[str, tuple[VerifiedPodToken, Identity]] = OrderedDict()
+        self._recent: OrderedDict[bytes, tuple[int, Identity]] = OrderedDict()
 
-    async def verify(self, token: str) -> Identity:
-        """The identity of the owner of the token's pod. Raises NotAuthenticated."""
+    def recall(self, authorization: bytes) -> Identity | None:
+        """The identity that :meth:`verify` gave for an Authorization field, while it would do so
+        again. Raises StorageError.
+
+        That depends on the field, the registries and the time, and on nothing else: neither the
+        keys nor whether tokens are enabled changes while a worker runs. So the identity holds until
+        it expires or a pod or token may have changed in any process.
+        """
+        recent = self._recent.get(authorization)
+        if recent is None:
+            return None
+        registries_version, identity = recent
+        if registries_version != self._registries.registries_version():
+            del self._recent[authorization]
+            return None
+        expires_s = identity.expires_at_s
+        if expires_s is not None and self._clock.now_ms() >= expires_s * 1000:
+            return None
+        return identity
+
+    async def verify(self, token: str, authorization: bytes) -> Identity:
+        """The identity of the owner of the token's pod; ``authorization`` is the field that holds
+        the token. Raises NotAuthenticated."""
+        # Asked for first: what is read afterwards may be newer, and is then read again.
+        registries_version = self._registries.registries_version()
         try:
             if not self._enabled:
                 raise InvalidToken("Invalid token")
@@ -162,6 +200,8 @@ class PodTokenVerifier:
             await self._check_registered(verified)
         except InvalidToken as refusal:
             raise _refused(refusal) from refusal
+        if len(authorization) <= _MAX_RECALLED_BYTES:
+            _remember(self._recent, authorization, (registries_version, identity))
         return identity
 
     async def check_again(self, token: str) -> None:
@@ -189,16 +229,11 @@ class PodTokenVerifier:
                     may_state_identity=True,
                 ),
             )
-            self._remember(token, known)
+            _remember(self._verified, token, known)
         expires_s = known[0].expires_s
         if expires_s is not None and now_s >= expires_s:
             raise InvalidToken("Access token expired")
         return known
-
-    def _remember(self, token: str, known: tuple[VerifiedPodToken, Identity]) -> None:
-        self._verified[token] = known
-        if len(self._verified) > _MAX_VERIFIED_TOKENS:
-            self._verified.popitem(last=False)
 
     async def _check_registered(self, verified: VerifiedPodToken) -> None:
         record = await self._registries.read_token(verified.token_id)
@@ -207,6 +242,12 @@ class PodTokenVerifier:
         pod = await self._registries.read_pod(record.pod)
         if pod is None or pod.owner != verified.web_id:
             raise InvalidToken("Invalid token")
+
+
+def _remember(cache: OrderedDict[_Key, _Known], key: _Key, known: _Known) -> None:
+    cache[key] = known
+    if len(cache) > _MAX_VERIFIED_TOKENS:
+        cache.popitem(last=False)
 
 
 def _refused(refusal: InvalidToken) -> NotAuthenticated:

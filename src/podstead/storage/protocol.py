@@ -204,6 +204,13 @@ class EntryCounts(Protocol):
 class TokenRegistry(Protocol):
     """The issued simple tokens. Records in a write issue and revoke them."""
 
+    def registries_version(self) -> int:
+        """A number that changes when a token or pod may have been changed by any process.
+
+        While it is unchanged, the tokens and pods that were read after it are still current. Raises
+        StorageError.
+        """
+
     async def read_token(self, token_id: str) -> TokenRecord | None: ...
 
     async def list_tokens(self, *, pod: str | None = None) -> Sequence[TokenRecord]:

@@ -11,7 +11,6 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 from msgspec.structs import replace
 
@@ -266,8 +265,12 @@ class Application:
         return _allowing(methods)
 
     async def _authenticate(self, request: Request, asked: GitRequest | None) -> Identity | None:
-        if not request.fields.authorization and request.certificate is None:
+        fields = request.fields
+        if not fields.authorization and request.certificate is None:
             return None
+        known = self._authenticator.recall(fields.authorization, fields.proofs)
+        if known is not None:
+            return known
         return await self._authentication.authenticate(
             self._shown(request, asked), client_address=request.client_address
         )
@@ -276,13 +279,11 @@ class Application:
         self, request: Request, asked: GitRequest | None, identity: Identity
     ) -> Request:
         """The request with a body after which, if it took long, its sender is looked at anew."""
-        body = RecheckedBody(
-            request.body,
-            check_again=partial(
-                self._authenticator.check_again, self._shown(request, asked), identity
-            ),
-            clock=self._clock,
-        )
+
+        async def check_again() -> None:  # of few requests, so nothing is prepared for it
+            await self._authenticator.check_again(self._shown(request, asked), identity)
+
+        body = RecheckedBody(request.body, check_again=check_again, clock=self._clock)
         return replace(request, body=body)
 
     def _shown(self, request: Request, asked: GitRequest | None) -> RequestCredentials:

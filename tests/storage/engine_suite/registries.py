@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from podstead.storage.records import PodRecord, TokenRecord, TokenRevocation
-from tests.storage.engine_suite.engine import NOW_MS, Engine, commit, path, write
+from podstead.storage.records import PodRecord, PodRemoval, TokenRecord, TokenRevocation
+from tests.storage.engine_suite.engine import (
+    NOW_MS,
+    Engine,
+    commit,
+    new_version,
+    path,
+    plant,
+    put,
+    write,
+)
 
 
 def _pod(name: str) -> PodRecord:
@@ -69,6 +78,29 @@ class RegistrySuite:
         token = await other.read_token("1")
         assert token is not None
         assert token.revoked_s == 50
+
+    async def test_the_registries_version_tells_every_change_of_a_pod_or_token(
+        self, engine: Engine
+    ) -> None:
+        """Whoever makes it, and also if others have been made since the last look."""
+        stores = [await engine.open_store() for _ in range(2)]
+        await plant(stores[0])
+        versions = [store.registries_version() for store in stores]
+        for number, change in enumerate(
+            [
+                _pod("alice"),
+                _token("1", "alice", 10),
+                TokenRevocation("1", 50),
+            ]
+        ):
+            await commit(stores[number % 2], write(records=[change]))
+            await commit(stores[0], write(put(f"/alice/c/{number}")))
+            before, versions = versions, [store.registries_version() for store in stores]
+            for now, old in zip(versions, before, strict=True):
+                assert now != old
+        await stores[1].remove_pod(PodRemoval("alice", new_version(), NOW_MS))
+        for store, old in zip(stores, versions, strict=True):
+            assert store.registries_version() != old
 
     # --- rate limits --------------------------------------------------------------------------
 

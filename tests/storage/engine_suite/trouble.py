@@ -33,6 +33,10 @@ async def _state_mark(store: Store) -> int | None:
     return store.data_version()
 
 
+async def _registries_version(store: Store) -> int:
+    return store.registries_version()
+
+
 _CALLS: Mapping[str, _Call] = {
     "data_version": lambda store, _present, _blob: _state_mark(store),
     "read_metadata": lambda store, _present, _blob: store.read_metadata([STORAGE]),
@@ -44,6 +48,7 @@ _CALLS: Mapping[str, _Call] = {
     "changes_after": lambda store, _present, _blob: store.changes_after(0, limit=1),
     "newest_sequence": lambda store, _present, _blob: store.newest_sequence(),
     "deleted_acls": lambda store, _present, _blob: store.deleted_acls(new_version(), [STORAGE]),
+    "registries_version": lambda store, _present, _blob: _registries_version(store),
     "read_pod": lambda store, _present, _blob: store.read_pod("alice"),
     "list_pods": lambda store, _present, _blob: store.list_pods(),
     "used_bytes": lambda store, _present, _blob: store.used_bytes("alice"),

@@ -96,6 +96,7 @@ class ReadConnection:
         self._metadata: dict[ResourcePath, Metadata | None] = {}
         self._pods: dict[str, PodRecord | None] = {}
         self._tokens: dict[str, TokenRecord | None] = {}
+        self._registries_version = 0
 
     def close(self) -> None:
         """Release the connection. Raises apsw.Error."""
@@ -123,6 +124,17 @@ class ReadConnection:
     def read_token(self, token_id: str) -> TokenRecord | None:
         """The token with that ID. Raises StorageError."""
         return self._read_cached(self._tokens, token_id, self._select_token)
+
+    def registries_version(self) -> int:
+        """A number that changes whenever a pod or token may have changed, in any process.
+
+        Raises StorageError.
+        """
+        try:
+            self._refresh()
+        except _READ_ERRORS as error:
+            raise _read_error() from error
+        return self._registries_version
 
     def _read_cached(
         self, cached: dict[str, Value | None], key: str, select: Callable[[str], Value | None]
@@ -192,12 +204,15 @@ class ReadConnection:
         rows = changes.resources.items()
         _cache_rows(self._metadata, {path: row and _metadata(row[:_COLUMNS]) for path, row in rows})
         if changes.others:
-            self._pods.clear()
-            self._tokens.clear()
+            self._clear_registries()
         self._row_count = changes.after
 
     def _clear(self) -> None:
         self._metadata.clear()
+        self._clear_registries()
+
+    def _clear_registries(self) -> None:
+        self._registries_version += 1
         self._pods.clear()
         self._tokens.clear()
 

@@ -234,6 +234,9 @@ class SqliteStore:
 
     # --- registries ---------------------------------------------------------------------------
 
+    def registries_version(self) -> int:
+        return self._use().reader.registries_version()
+
     async def read_pod(self, name: str) -> PodRecord | None:
         return self._use().reader.read_pod(name)
 
