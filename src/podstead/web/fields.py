@@ -59,5 +59,9 @@ class HeaderFields:
     def get_raw(self, name: bytes) -> bytes | None:
         return self._fields.get(name)
 
+    def has_any(self, names: frozenset[bytes]) -> bool:
+        """Whether the request has a field with one of these names."""
+        return not names.isdisjoint(self._fields)
+
     def __contains__(self, name: bytes) -> bool:
         return name in self._fields

@@ -19,6 +19,9 @@ from podstead.web.client_certificates import ClientCertificates
 from podstead.web.fields import HeaderFields
 
 METHODS_WITH_BODY = frozenset({"PUT", "POST", "PATCH"})
+_CONDITIONAL = frozenset(
+    {b"if-match", b"if-none-match", b"if-modified-since", b"if-unmodified-since"}
+)
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -121,6 +124,8 @@ def operation_of(request: Request, agent: Identity | None) -> Operation:
 
 
 def _conditions(fields: HeaderFields) -> Conditions:
+    if not fields.has_any(_CONDITIONAL):
+        return UNCONDITIONAL
     conditions = Conditions(
         if_match=fields.get(b"if-match"),
         if_none_match=fields.get(b"if-none-match"),

@@ -14,6 +14,7 @@ from enum import Enum
 from podstead.core.errors import MethodNotAllowed, NotFound
 from podstead.core.identifiers import ResourcePath, storage_description_of, storage_root
 from podstead.core.identity import Identity
+from podstead.core.memoization import memoize_short_keys
 from podstead.pods.names import RESERVED_NAMES
 from podstead.web.cors import Sharing
 from podstead.web.request import Request
@@ -21,6 +22,8 @@ from podstead.web.response import Response
 from podstead.web.websocket import WebSocket
 
 _SEGMENT = re.compile(r"\{[a-z_]+\}")
+_DESCRIPTION_SUFFIX = storage_description_of(ResourcePath("/"))
+"""What the path of every storage's description ends in; nearly all paths are told apart by it."""
 
 Endpoint = Callable[[Request, Identity | None], Awaitable[Response]]
 SocketEndpoint = Callable[[WebSocket, Request, Identity | None], Awaitable[None]]
@@ -101,15 +104,17 @@ class Routes:
 
     def service(self, path: ResourcePath) -> Route | None:
         """The service that owns a path. The description of a storage is one, in each storage."""
-        root = storage_root(path) if self.storage_description else None
-        if root is not None and path == storage_description_of(root) and not is_reserved(path):
-            return Route(path, self.storage_description, Access.PUBLIC)
+        if path.endswith(_DESCRIPTION_SUFFIX) and self.storage_description:
+            root = storage_root(path)
+            if root is not None and path == storage_description_of(root) and not is_reserved(path):
+                return Route(path, self.storage_description, Access.PUBLIC)
         exact = self._by_path.get(path)
         if exact is not None or not self._patterns or not is_reserved(path):
             return exact
         return next((route for form, route in self._patterns if form.fullmatch(path)), None)
 
 
+@memoize_short_keys
 def is_reserved(path: ResourcePath) -> bool:
     """Whether no resource can have the path, because it is below a name that no pod may have or
     below the description of a storage."""
