@@ -86,14 +86,13 @@ class RegistrySuite:
         stores = [await engine.open_store() for _ in range(2)]
         await plant(stores[0])
         versions = [store.registries_version() for store in stores]
-        for number, change in enumerate(
-            [
-                _pod("alice"),
-                _token("1", "alice", 10),
-                TokenRevocation("1", 50),
-            ]
-        ):
-            await commit(stores[number % 2], write(records=[change]))
+        changes = [
+            write(records=[_pod("alice")]),
+            write(records=[_token("1", "alice", 10)]),
+            write(records=[TokenRevocation("1", 50)]),
+        ]
+        for number, change in enumerate(changes):
+            await commit(stores[number % 2], change)
             await commit(stores[0], write(put(f"/alice/c/{number}")))
             before, versions = versions, [store.registries_version() for store in stores]
             for now, old in zip(versions, before, strict=True):
